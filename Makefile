@@ -14,7 +14,7 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 BUILD_DEVICE := $(BIN)/python web/build_device.py || true
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup setup-dev test check fuzz fuzz-bytes load bench format lock sbom clean
+.PHONY: help demo setup setup-dev test qa check fuzz fuzz-bytes load bench format lock sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -54,6 +54,13 @@ test: ## set up and run all tests
 	@# files in their order: the long ones lie in the folders that come first, so that no worker waits long for the other
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
+qa: setup-dev ## the long and random tests: kills at many points, fuzzing, a fleet's load, the longest exhaustive tests; hours
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --timeout 3600 tests/qa
+	@OWNFEED_LONG_TESTS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --timeout 3600 -m long_form
+	@for name in reader operator server servers database storage disk-reader disk-operator disk-server clocks files; do \
+		$(BIN)/python -m tests.qa.faults $$name --points 20 || exit 1; done
+	@$(BIN)/python -m tests.qa.fuzz all --minutes $(MINUTES)
+
 check: setup-dev ## style, types, and who may import whom
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -65,12 +72,12 @@ fuzz: setup-dev ## send 20,000 generated requests to each app that has an OpenAP
 	@OWNFEED_OPENAPI_EXAMPLES=20000 $(BIN)/python -m pytest --timeout 0 tests/integration/test_*_openapi.py
 
 fuzz-bytes: setup-dev ## fuzz every reader of bytes for MINUTES (5) each, on Linux
-	@$(BIN)/python -m tests.fuzz all --minutes $(MINUTES)
+	@$(BIN)/python -m tests.qa.fuzz all --minutes $(MINUTES)
 
 load: setup-dev ## a fleet's requests, 100 a second for MINUTES (5): one process on SQLite, then two on PostgreSQL; Linux
 	@$(PIP) --constraint constraints.txt --editable '.[dev,load]'
-	@$(BIN)/python -m tests.load --minutes $(MINUTES)
-	@$(BIN)/python -m tests.load --minutes $(MINUTES) --workers 2 --postgresql
+	@$(BIN)/python -m tests.qa.load --minutes $(MINUTES)
+	@$(BIN)/python -m tests.qa.load --minutes $(MINUTES) --workers 2 --postgresql
 
 bench: setup-dev ## measure embedding, index, recall, latency, rounds, secure sum; `ownfeed bench all` measures all, in a day
 	@$(BIN)/ownfeed bench short

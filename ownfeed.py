@@ -1,7 +1,7 @@
-"""The command `ownfeed`. Each of its commands imports what it needs when it runs.
+"""The command `ownfeed`. Each of its subcommands imports what it needs when it runs.
 
-A command is its options and one call; those of rounds, keys and sources are in `backend/terminal`, the laboratory's in
-`experiments/commands`.
+A subcommand is its options and one call. Those for rounds, keys and sources are in `backend/terminal`, those for
+experiments in `experiments/commands`.
 
 Exit codes: 0 done; 1 refused or failed, with one line on standard error; 2 wrong usage; 130 interrupted.
 """
@@ -12,11 +12,12 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,7 +32,7 @@ from experiments.commands.bench import bench
 from experiments.commands.evaluate import evaluate_app
 
 if TYPE_CHECKING:
-    from backend.local_processes import LocalPlan, LocalProcesses
+    from backend.server.local_processes import LocalPlan, LocalProcesses
     from device_app.settings import DeviceSettings
 
 app = typer.Typer(
@@ -49,6 +50,10 @@ app.add_typer(backup_app, name="backup")
 app.add_typer(feeds_app, name="feeds")
 
 
+DEVICE_CONNECTIONS = 2_000
+"""Limit of simultaneous connections to the reader's own pages, if the process may open so many files."""
+LAN_PASSWORD_CHARS = 8
+"""Guesses are limited to some 60 an hour, so that this is enough."""
 OURS = ("backend", "device_app", "models", "exporters", "experiments", "newsroom")
 DeviceDir = Annotated[
     Path | None, typer.Option("--data-dir", help="Where profiles live; from the settings by default.")
@@ -65,25 +70,32 @@ def demo(
     pace: Annotated[float, typer.Option(min=0.1, max=1_000, help="The newspaper is so many times faster.")] = 1.0,
     index: Annotated[
         str | None,
-        typer.Option(help="How the nearest news are found: auto (by default), basis, exact, ivf, fastscan."),
+        typer.Option(help="Index for reports of scores: auto (by default), basis, exact, ivf, fastscan."),
     ] = None,
-    as_printed: Annotated[
+    as_published: Annotated[
         str | None,
         typer.Option(help="Run a paper's own system, at its price: uni_fedrec. It has a folder of its own by default."),
     ] = None,
 ) -> None:
     """Set up what a first feed needs, then run the backend, your own device and a fleet of simulated readers.
 
-    Older stories and the papers' models are prepared meanwhile.
+    Older stories and the papers' models are prepared in the background.
     """
     import platformdirs
 
     from backend.demo import DemoPlan, folder_name, start_demo, tell_progress
-    from backend.progress import TerminalSteps
+    from backend.server.progress import TerminalSteps
 
-    folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / folder_name(as_printed)
+    folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / folder_name(as_published)
     plan = DemoPlan(
-        folder.absolute(), backend_port, device_port, devices, articles, pace=pace, index=index, as_printed=as_printed
+        folder.absolute(),
+        backend_port,
+        device_port,
+        devices,
+        articles,
+        pace=pace,
+        index=index,
+        as_published=as_published,
     )
     began = datetime.now(UTC)
     with ExitStack() as publishing, until_stopped(plan) as processes:
@@ -106,12 +118,21 @@ def demo(
 def read(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(help="OPML files and addresses of feeds, followed besides those that are; none: go on reading."),
+        typer.Argument(
+            help="OPML files, and addresses of feeds, sites, channels or profiles, followed besides those that are; "
+            "none: go on reading."
+        ),
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Folder for everything that is kept.")] = None,
     every: Annotated[
-        float, typer.Option(min=2, max=24 * 60, help="New stories are here within so many minutes.")
-    ] = 15.0,
+        float | None,
+        typer.Option(
+            min=2,
+            max=24 * 60,
+            help="New stories are here within so many minutes. Without it, each feed is read as often as it publishes, "
+            "from every 15 minutes to once a day.",
+        ),
+    ] = None,
     allow_network: Annotated[
         list[str] | None,
         typer.Option(help="A network that is not public and feeds may be fetched from all the same: 127.0.0.0/8."),
@@ -119,26 +140,82 @@ def read(
     pictures: Pictures = None,
     backend_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8400,
     device_port: Annotated[int, typer.Option("--port", "--device-port", min=1, max=65_535)] = 8401,
+    lan: Annotated[
+        bool,
+        typer.Option("--lan", help="Serve the pages on the home network too, over TLS and behind a password."),
+    ] = False,
+    lan_address: Annotated[
+        str | None, typer.Option(help="This machine's address there; by default the one that leads out.")
+    ] = None,
+    lan_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8443,
+    new_password: Annotated[
+        bool, typer.Option("--new-password", help="With --lan: choose another password, which signs everybody out.")
+    ] = False,
 ) -> None:
-    """Read your own feeds: a backend and a device for you alone, on this machine. Nothing is reported to anybody."""
-    from backend.own_feeds import ReaderPlan, reader_folder, start_reading, subscriptions
-    from backend.progress import TerminalSteps
+    """Read your own feeds: a backend and a device for you alone, on this machine.
+
+    Nothing is reported to anyone.
+    """
+    from backend.news.public_addresses import networks
+    from backend.server.home_network import home_address
+    from backend.server.progress import TerminalSteps
+    from backend.settings import load_settings
+    from backend.setup.own_feeds import ReaderPlan, reader_folder, start_reading
+    from backend.terminal.feed_sources import named_feeds, tell_refused
 
     folder = data_dir or reader_folder()
     plan = ReaderPlan(folder.absolute(), backend_port, device_port, every, tuple(allow_network or ()), pictures)
-    wanted = subscriptions(sources or [])
+    named = named_feeds(sources or [], allowed=networks((*load_settings().feed_networks, *plan.networks)))
+    tell_refused(named)
+    if lan:
+        plan = replace(plan, lan=f"{home_address(lan_address)}:{lan_port}")
+        choose_lan_password(plan.profile_dir, anew=new_password)
     with until_stopped(plan) as processes:
-        started = start_reading(plan, wanted, processes, TerminalSteps())
-        for feed in started.feeds:
-            if feed.error:
-                says.print(f"  can't be read now: {feed.url}\n    {feed.error}", markup=False, soft_wrap=True)
+        started = start_reading(plan, named.feeds, processes, TerminalSteps())
         tell_running({"Your feed": started.feed_url, "Your feeds": started.console_url, "Logs": processes.log_dir})
+        if plan.lan is not None:
+            tell_lan(plan.lan, plan.profile_dir)
         says.print(
             f"{len(started.feeds)} feeds are followed, {started.added} of them new. Only their publishers are asked, "
             "and who hosts the pictures of those that may show theirs, at the same pace whatever you read.",
             markup=False,
             soft_wrap=True,
         )
+
+
+def choose_lan_password(folder: Path, *, anew: bool) -> None:
+    """Ask for the password of the home network, if there is none or another is wanted. Raises BadParameter."""
+    from device_app.pages.lan import PASSWORD_FILE
+    from device_app.pages.passwords import KeptPassword
+
+    kept = KeptPassword(folder / PASSWORD_FILE)
+    if kept.is_set() and not anew:
+        return
+    password = typer.prompt("Password for your pages on the home network", hide_input=True, confirmation_prompt=True)
+    if len(password) < LAN_PASSWORD_CHARS:
+        raise typer.BadParameter(f"the password has at least {LAN_PASSWORD_CHARS} characters", param_hint="--lan")
+    kept.set(password)
+
+
+def tell_lan(address: str, folder: Path) -> None:
+    """Print how to open the pages on the home network: address, QR code, the certificate's fingerprint."""
+    import segno
+
+    from backend.server.home_network import own_certificate
+
+    url = f"https://{address}/"
+    says.print(f"  On your phone {url}\n", markup=False)
+    segno.make(url, error="m").terminal(compact=True)
+    fingerprint = own_certificate(folder, address.rpartition(":")[0]).fingerprint
+    says.print(
+        f"\nYour phone warns about the certificate, which this device made itself. Compare the SHA-256 fingerprint:\n"
+        f"  {fingerprint}\n"
+        f"To install the page as an app, first install {url}ownfeed.crt on the phone. It is valid for this address "
+        "only.\n",
+        markup=False,
+        emoji=False,  # ":CD:" of a fingerprint is none
+        soft_wrap=True,
+    )
 
 
 @app.command()
@@ -152,13 +229,13 @@ def serve(
     ] = False,
     workers: Workers = None,
 ) -> None:
-    """Run the backend: news pool, recall, training rounds, and at /reader/ the device for browsers."""
-    from backend.progress import TerminalSteps
-    from backend.public_face import require_public
+    """Run the backend: article pool, recall, training rounds, and the device for browsers at /reader/."""
+    from backend.operations.worker_processes import serve_backend
+    from backend.server.progress import TerminalSteps
+    from backend.server.public_face import require_public
     from backend.settings import load_settings
-    from backend.worker_processes import serve_backend
-    from device_app.private_files import keep_new_files_private, tighten
     from device_app.process import steady_heap
+    from protocol.private_files import keep_new_files_private, tighten
 
     steady_heap()
 
@@ -181,24 +258,24 @@ def device(
         bool,
         typer.Option(
             "--restore-copy",
-            help="First put the last copy in the place of a lost or damaged database, which is kept aside. All that "
-            "may have been spent since counts as spent.",
+            help="First replace a lost or damaged database by its last copy; the damaged file is kept aside. Any "
+            "budget that may have been spent since counts as spent.",
         ),
     ] = False,
     anew: Annotated[
         bool,
         typer.Option(
             "--start-anew",
-            help="First put an empty database in the place of a lost or damaged one, which is kept aside. What was "
-            "read, and what was spent, is forgotten here: the backend may then be told again what it was told before.",
+            help="First replace a lost or damaged database by an empty one; the damaged file is kept aside. What was "
+            "read and spent is forgotten here: later reports and updates may reveal more than the budgets allow.",
         ),
     ] = False,
 ) -> None:
-    """Run one reader's own app and open its pages on this machine."""
+    """Run one reader's device and serve its pages on this machine."""
     if restore_copy and anew:
         raise typer.BadParameter("choose one of --restore-copy and --start-anew", param_hint="--start-anew")
-    from device_app.private_files import keep_new_files_private, tighten
     from device_app.process import freeze_gc, one_thread, steady_heap
+    from protocol.private_files import keep_new_files_private, tighten
 
     one_thread()
     steady_heap()
@@ -206,8 +283,7 @@ def device(
 
     import uvicorn
 
-    from backend.connections import ConnectionLimits, limited_http
-    from backend.server import check_port
+    from backend.server.http_server import HEAD_LIMIT_BYTES, check_port, connections_limit, open_files_limit
     from device_app.app import create_app
     from device_app.settings import DeviceSettings
 
@@ -221,11 +297,25 @@ def device(
     says.print(f"The feed of {settings.profile} opens with {link}", markup=False)
     says.print("Only who has this link can open it; this browser then remembers it.", markup=False)
     freeze_gc()
-    # Whoever shares this machine may connect: no more than this stays open, and nothing without a whole request.
-    http = limited_http(ConnectionLimits(connections=200, header_sec=10.0, unread_sec=20.0))
-    uvicorn.run(
-        served, host=settings.host, port=settings.port, http=http, ws="none", access_log=False, log_level="warning"
-    )
+    # Other users of this machine may connect: h11 limits the size of headers, and the limit on connections leaves files
+    # for the database.
+    limits: dict[str, Any] = {
+        "http": "h11",
+        "h11_max_incomplete_event_size": HEAD_LIMIT_BYTES,
+        "limit_concurrency": connections_limit(DEVICE_CONNECTIONS, open_files_limit()),
+        "ws": "none",
+        "access_log": False,
+        "log_level": "error",
+    }
+    if settings.lan is not None:
+        from backend.server.home_network import own_certificate, serve_beside
+        from device_app.pages.lan import ThroughLan
+
+        address, _, lan_port = settings.lan.rpartition(":")
+        check_port(address, int(lan_port))
+        certificate = own_certificate(settings.home, address)
+        serve_beside(ThroughLan(served), address, int(lan_port), certificate, server_header=False, **limits)
+    uvicorn.run(served, host=settings.host, port=settings.port, **limits)
 
 
 @app.command()
@@ -248,8 +338,8 @@ def fleet(
     ] = None,
 ) -> None:
     """Run many simulated readers, each a real device without a browser."""
-    from device_app.private_files import keep_new_files_private, tighten
     from device_app.process import one_thread, steady_heap
+    from protocol.private_files import keep_new_files_private, tighten
 
     one_thread()
     steady_heap()
@@ -285,8 +375,8 @@ app.command()(bench)
 
 @ingest_app.callback()
 def ingest() -> None:
-    """Bring news into the backend's pool. Repeating it changes nothing."""
-    from device_app.private_files import keep_new_files_private
+    """Add articles to the backend's pool. Repeating a command changes nothing."""
+    from protocol.private_files import keep_new_files_private
 
     keep_new_files_private()
 
@@ -296,12 +386,14 @@ add_source_commands(ingest_app, SOURCES)
 
 @contextmanager
 def until_stopped(plan: LocalPlan) -> Iterator[LocalProcesses]:
-    """Processes of one start, watched after the block until one of them ends or the user stops them; then all stop.
+    """Yield the processes of one start.
 
-    Raises StartRefused if the start can't be made, or a process ended by itself.
+    After the block, watch them until one ends or the user stops them.
+
+    All processes are stopped at the end. Raises StartRefused if the start fails or a process ends unexpectedly.
     """
-    from backend.local_processes import LocalProcesses, single_start, watch
-    from device_app.private_files import keep_new_files_private, tighten
+    from backend.server.local_processes import LocalProcesses, single_start, watch
+    from protocol.private_files import keep_new_files_private, tighten
 
     keep_new_files_private()
     stop_on_sigterm()
@@ -318,7 +410,7 @@ def until_stopped(plan: LocalPlan) -> Iterator[LocalProcesses]:
 
 
 def tell_running(places: Mapping[str, object]) -> None:
-    """Say that it runs, and where what is to be found, by name."""
+    """Print that Ownfeed runs, and each link or folder with its name."""
     says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
     for name, place in places.items():
         says.print(f"  {name:<14}{place}", markup=False)
@@ -326,7 +418,7 @@ def tell_running(places: Mapping[str, object]) -> None:
 
 
 def tell_tightened(changed: int, folder: Path) -> None:
-    """Say that a folder of an earlier version was open to other users of this machine, and no longer is."""
+    """Print that other users could open files or folders here, and that they no longer can."""
     if changed:
         says.print(
             f"Other users of this machine could open {changed} files or folders in {folder}; now only you can.",
@@ -335,7 +427,7 @@ def tell_tightened(changed: int, folder: Path) -> None:
 
 
 def put_right(settings: DeviceSettings, *, anew: bool) -> None:
-    """Replace a profile's lost and damaged databases by copies, or by empty ones, and say what was done."""
+    """Replace a profile's lost and damaged databases by copies or by empty ones, and print what was done."""
     from device_app.restoring import restore_copies, start_anew
 
     now = datetime.now(UTC)
@@ -351,7 +443,7 @@ def put_right(settings: DeviceSettings, *, anew: bool) -> None:
 
 
 def stop_on_sigterm() -> None:
-    """End on SIGTERM as on Ctrl-C."""
+    """Treat SIGTERM like Ctrl-C."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -360,7 +452,7 @@ def stop_on_sigterm() -> None:
 
 
 def expected(failure: BaseException) -> bool:
-    """Whether a failure is one a user can act on; anything else is a bug and keeps its traceback."""
+    """Whether the user can act on a failure; any other failure is a bug and keeps its traceback."""
     from pydantic import ValidationError
 
     from device_app.errors import DeviceError
@@ -368,13 +460,13 @@ def expected(failure: BaseException) -> bool:
     kinds: tuple[type[BaseException], ...] = (DeviceError, OSError, ValidationError)
     if isinstance(failure, ModuleNotFoundError):
         return (failure.name or "").partition(".")[0] not in OURS
-    if "backend.errors" in sys.modules:  # what was never imported can't have been raised
+    if "backend.errors" in sys.modules:  # an error of a module that was never imported can't have been raised
         kinds = (*kinds, sys.modules["backend.errors"].OwnfeedError)
     return isinstance(failure, kinds)
 
 
 def main() -> None:
-    """Run the command; expected failures are one line and exit code 1."""
+    """Run the command; an expected failure prints one line and exits with code 1."""
     try:
         app()
     except Exception as failure:
@@ -385,12 +477,14 @@ def main() -> None:
 
 
 def in_one_line(failure: Exception) -> str:
-    """The failure for a person: a refused setting by name and limit, anything else in its own words."""
+    """The failure as one line for the user: a refused setting by name and limit, any other failure by its message."""
     from pydantic import ValidationError
 
     if isinstance(failure, ValidationError):
-        first = failure.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        from device_app.settings import DeviceSettings
+        from protocol.settings_file import described
+
+        return ": ".join(described(failure, DeviceSettings))
     if isinstance(failure, ModuleNotFoundError):
         return f"{failure} here. ownfeed[device] brings what a device needs, ownfeed[server] what every command does."
     return str(failure)

@@ -8,8 +8,8 @@ import os
 from alembic import context
 from sqlalchemy import Connection
 
-from backend.db.base import all_tables
 from backend.db.engine import open_engine, writing
+from backend.db.tables import all_tables
 
 
 def run(connection: Connection) -> None:

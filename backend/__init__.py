@@ -1,3 +1,3 @@
 """The server."""
 
-import device_app  # noqa: F401 - first: it switches the telemetry of ONNX Runtime off
+import protocol  # noqa: F401 - first: it switches off the telemetry of ONNX Runtime

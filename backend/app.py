@@ -1,4 +1,4 @@
-"""The server's web application: routes, refusals, and the work in the background."""
+"""The server's web application: routes, error handling and background tasks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
-from backend.admission import Admission
-from backend.allocator import share_arenas
-from backend.api import admin, health, metrics, news, pictures, recall, releases, rounds, sums
+from backend.api import admin, health, metrics, news, own_feeds, pictures, recall, releases, rounds, sums
 from backend.api.openapi import document
-from backend.backfill import missing_parts
 from backend.browser_device.built import built_folder, read_build
 from backend.browser_device.routes import router as reader_router
 from backend.browser_device.signed_builds import BuildHistory
@@ -23,23 +21,24 @@ from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
 from backend.errors import may_pass
 from backend.federation.rounds.coordinator import Coordinator
-from backend.problems import install_problems
-from backend.public_face import PublicFace
-from backend.rate_limits import RateLimits
-from backend.request_limits import BodyTimes, RequestLimits
-from backend.server_log import server_log
+from backend.server.admission import Admission, RateLimits
+from backend.server.log import server_log
+from backend.server.problems import install_problems
+from backend.server.public_face import PublicFace
+from backend.server.request_limits import BodyTimes, RequestLimits
 from backend.settings import BackendSettings, load_settings
+from backend.setup.backfill import missing_parts
 
 READ_WAIT_SEC = 2.0
-"""A request that has waited longer for a thread is refused."""
+"""Seconds that a request may wait for a thread before it is refused."""
 
 _log = logging.getLogger(__name__)
 
 
 def create_app(settings: BackendSettings | None = None, services: Services | None = None) -> FastAPI:
-    """The application over given services, or over those that the settings describe.
+    """Build the application from given services, or from services that the settings describe.
 
-    Background work begins and ends with the application's lifespan; services built here are closed with it too.
+    Background work starts and stops with the application's lifespan. Services that were built here are closed with it.
     """
     built_here = services is None
     parts = services or build_services(settings or load_settings())
@@ -48,7 +47,6 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        share_arenas()
         current_default_thread_limiter().total_tokens = parts.settings.worker_threads
         with server_log(parts.settings):
             if (built := read_build(built_folder())) is not None:
@@ -57,7 +55,11 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
             parts.updater.start()
             parts.feeds.start()
             parts.pictures.start()
-            parts.backfill.begin(missing_parts(parts.settings, parts.releases, parts.pool))
+            fill_in = partial(_fill_in, parts)
+            if parts.first_release is None:
+                fill_in()
+            else:
+                parts.first_release.start(then=fill_in)
             rounds_clock = asyncio.create_task(_run_rounds(parts.coordinator, parts.settings.round_tick_sec))
             try:
                 yield
@@ -71,16 +73,24 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         title="Ownfeed backend", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None,
         redirect_slashes=False,  # such a redirect leads to whatever host the request names
     )  # fmt: skip
-    # In the order of how often they are asked: a request tries one route after another.
+    # The most requested routes come first: a request is matched against one route after another.
     for each in (recall, sums, rounds, news, pictures, releases, health, admin):
-        app.routes.extend(each.router(parts).routes)  # to include a router would make each of its routes a second time
+        app.routes.extend(each.router(parts).routes)  # include_router would create each of its routes a second time
     measured = metrics.BackendMetrics(parts)
     app.routes.extend(metrics.router(parts, measured).routes)
     app.routes.extend(console_router(parts).routes)
-    app.routes.extend(reader_router(built_folder(), builds).routes)
+    if parts.settings.own_feeds_token_file is not None:
+        app.routes.extend(own_feeds.router(parts, parts.settings.own_feeds_token_file).routes)
+    api = parts.settings.public_origin if parts.settings.reader_origin is not None else None
+    app.routes.extend(reader_router(built_folder(), builds, api=api).routes)
     install_problems(app)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    app.add_middleware(PublicFace, origin=parts.settings.public_origin, console_port=parts.settings.console_port)
+    app.add_middleware(
+        PublicFace,
+        origin=parts.settings.public_origin,
+        console_port=parts.settings.console_port,
+        reader_origin=parts.settings.reader_origin,
+    )
     app.add_middleware(
         RequestLimits,
         recall=parts.recall_admission,
@@ -98,15 +108,20 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     return app
 
 
+def _fill_in(parts: Services) -> None:
+    """Prepare in the background what the release lacks."""
+    parts.backfill.begin(missing_parts(parts.settings, parts.releases, parts.pool))
+
+
 async def _run_rounds(coordinator: Coordinator, every_sec: float) -> None:
-    """Look after the deadlines of training rounds until cancelled."""
+    """Apply the deadlines of training rounds until cancelled."""
     while True:
         try:
             await coordinator.tick()
         except Exception as failed:
-            # The round's state is in the database, so the next tick takes it up where this one broke.
+            # The round's state is in the database, so the next tick continues where this one failed.
             if may_pass(failed):
-                _log.warning("the training rounds wait: %s", failed)
+                _log.warning("training rounds are waiting: %s", failed)
             else:
-                _log.exception("the training round could not be advanced")
+                _log.exception("training rounds could not be advanced")
         await asyncio.sleep(every_sec)

@@ -1,4 +1,4 @@
-"""The only module of the server that names concrete classes: settings in, running parts out."""
+"""Builds the server's parts from its settings; the only module that names concrete classes."""
 
 from __future__ import annotations
 
@@ -11,72 +11,73 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from backend.admission import Admission
-from backend.backfill import Backfill
 from backend.db.advisory_lock import advisory_lock
-from backend.db.engine import migrate, open_engine
-from backend.db.sqlite_file import check_sqlite_file
+from backend.db.engine import check_sqlite_file, migrate, open_engine
 from backend.embedding.batch_executor import ExecutorSettings
 from backend.embedding.embedder import check_dimensions
 from backend.embedding.weights import check_layers
 from backend.errors import BackendSettingsRefused
-from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses, load_or_create_address_key
+from backend.federation.errors import RoundImpossible, UnknownSystem
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.opening import round_request
 from backend.federation.rounds.scheduling import Schedule
+from backend.federation.rounds.selection import AddressRules, ClientAddresses, load_or_create_address_key
 from backend.federation.strategies.release_gate import ReleaseGate
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED, full_name
 from backend.federation.systems.efficient_fedrec import with_news_layers
 from backend.federation.systems.private_counts import MEMBERS, PRIVATE_COUNTS
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.latency import LatencyLog
 from backend.news.feed_scheduler import FeedScheduler
+from backend.news.pictures.shards import PictureShards
+from backend.news.pictures.worker import PictureRules, PictureWorker
 from backend.news.pool import NewsPool
-from backend.pictures.shards import PictureShards
-from backend.pictures.worker import PictureRules, PictureWorker
+from backend.news.public_addresses import networks
+from backend.news.sections.sorting import SectionSorter
 from backend.popularity.store import CountRepository
-from backend.public_addresses import networks
-from backend.public_face import TOKEN_CHARS
-from backend.recall.answer_cache import AnswerCache
-from backend.recall.basis_scan import BasisScanStore
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
 from backend.recall.encoder_takeover import EMBEDDING, TitleEmbedder
-from backend.recall.index_store import INDEX_FOLDER, IndexStore
+from backend.recall.indexes.basis import BasisScanStore
+from backend.recall.indexes.store import INDEX_FOLDER, IndexStore
 from backend.recall.indexing import IndexRules
 from backend.recall.prototype_lists import CodeListStore
 from backend.recall.served_releases import ServedReleases
-from backend.recall.service import RecallService, VectorRules
+from backend.recall.service import AnswerCache, RecallService, VectorRules
 from backend.releases.errors import NothingPublished
 from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
-from backend.secret_files import load_or_create_secret
-from backend.sections.sorting import SectionSorter
+from backend.server.admission import Admission
+from backend.server.latency import LatencyLog
+from backend.server.public_face import TOKEN_CHARS
+from backend.server.uploads import Uploads
 from backend.settings import BackendSettings
+from backend.setup.backfill import Backfill
+from backend.setup.first_release import FirstRelease
+from backend.storage.durable_files import load_or_create_secret
 from backend.storage.object_store import ObjectStore
-from backend.uploads import Uploads
 
 COUNT_SEC, COUNT_WAITING = 120.0, 10
-"""A private count's time, and how many devices must seem to wait before one opens by itself."""
+"""Duration of a private count in seconds, and how many devices must seem to wait before one opens automatically."""
 TRAINING_SEC = 60.0
-"""Of a training round that opens by itself."""
+"""Duration in seconds of a training round that opens automatically."""
 WORKERS_FOR_BODIES, BODIES_WAIT_SEC = 3, 2.0
-"""The texts of a list of 1,000 take a thread for longer than anything else, so they have a third of the threads."""
+"""Reading the texts of 1,000 articles occupies a thread for longer than anything else, so it gets a third of the
+threads."""
 CONNECTIONS_IN_BACKGROUND = 16
-"""Beside one for each thread that answers requests: the catalogue and the clock of rounds take two each, one of them
-for the lock of their work, the feeds six, and pictures as many."""
+"""Database connections besides one for each thread that answers requests: the catalogue and the clock of rounds take
+two each (one of them for their lock), the feeds six, and the pictures six."""
 ADDRESS_KEY_FILE = "addresses.key"
 METRICS_TOKEN_FILE = "metrics.token"
 INDEXING = "index"
-"""The lock of the process that builds an index."""
+"""Name of the lock held by the process that builds an index."""
 NO_ENCODER = "none"
-"""Encoder digest of the empty catalogue that serves until the first release."""
+"""Encoder digest of the empty catalogue that is served until the first release."""
 
 
 @dataclass
 class Services:
-    """What the routes work with. `close` ends threads and connections."""
+    """The parts that the routes use. `close` ends their threads and connections."""
 
     settings: BackendSettings
     storage: ObjectStore
@@ -97,18 +98,21 @@ class Services:
     bodies_admission: Admission
     uploads: Uploads
     backfill: Backfill
+    first_release: FirstRelease | None
     admin_token: str
     metrics_token: str
 
     def stop(self) -> None:
-        """Stop the threads in the background."""
+        """Stop the background threads."""
+        if self.first_release is not None:
+            self.first_release.stop()
         self.backfill.stop()
         self.feeds.stop()
         self.pictures.stop()
         self.updater.stop()
 
     def close(self) -> None:
-        """Stop the background work, let the requests under way end, and close the database."""
+        """Stop the background work, wait for requests in progress, and close the database."""
         self.stop()
         self.recall_threads.shutdown()
         self.uploads.close()
@@ -116,9 +120,9 @@ class Services:
 
 
 def build_services(settings: BackendSettings) -> Services:
-    """Open everything in `settings.data_dir` and build the first catalogue from what the pool holds.
+    """Open everything in `settings.data_dir` and build the first catalogue from the article pool.
 
-    Raises SettingsRefused or the database's errors, each one plain line.
+    Raises BackendSettingsRefused or the database's errors; each message is one plain line.
     """
     if settings.news_layers:
         check_layers(settings.news_layers, settings.bert)
@@ -132,7 +136,8 @@ def build_services(settings: BackendSettings) -> Services:
     )
     migrate(engine)
     storage = settings.open_storage()
-    pool = NewsPool(engine, lifetime=timedelta(days=settings.news_lifetime_days))
+    lifetime = timedelta(days=settings.news_lifetime_days)
+    pool = NewsPool(engine, lifetime=lifetime, keep_newest=settings.feed_keep_newest)
     releases = ReleaseStore.open(engine, settings)
     releases.encoders.take()
     retention = Retention(engine, releases, pool, settings, lambda: datetime.now(UTC))
@@ -166,7 +171,8 @@ def build_services(settings: BackendSettings) -> Services:
     gate = ReleaseGate(tolerance=settings.gate_tolerance, confidence=settings.gate_confidence)
 
     def open_encoder() -> TitleEmbedder:
-        from backend.embedding.embedder import load_embedder  # ONNX Runtime and tokenizers: only when titles wait
+        # imports ONNX Runtime and tokenizers, so only when titles wait
+        from backend.embedding.embedder import load_embedder
 
         releases.encoders.take()
         return load_embedder(settings, served.current.encoder)
@@ -174,9 +180,9 @@ def build_services(settings: BackendSettings) -> Services:
     coordinator = Coordinator(
         engine,
         releases,
-        SYSTEMS
+        COMPOSED
         | {RELEASE_GATE.name: replace(RELEASE_GATE, strategy=gate)}
-        | (with_news_layers(settings.news_layers) if settings.news_layers else {}),
+        | (with_news_layers(COMPOSED, settings.news_layers) if settings.news_layers else {}),
         settings.data_dir,
         held_out=settings.gate_held_out if settings.gate else 0.0,
         polls_per_device=settings.rounds_polls_per_device,
@@ -224,6 +230,8 @@ def build_services(settings: BackendSettings) -> Services:
             engine,
             pool,
             every=timedelta(minutes=settings.feed_refresh_minutes),
+            seldom=timedelta(minutes=settings.feed_refresh_longest_minutes),
+            pause_sec=settings.feed_host_pause_sec,
             allowed=networks(settings.feed_networks),
         ),
         pictures=PictureWorker(
@@ -258,36 +266,40 @@ def build_services(settings: BackendSettings) -> Services:
             limit_bytes=settings.uploads_limit_bytes,
         ),
         backfill=Backfill(settings),
+        first_release=None if settings.own_feeds_token_file is None else FirstRelease(settings, engine),
         admin_token=load_or_create_token(settings.admin_token_file),
         metrics_token=load_or_create_token(settings.data_dir / METRICS_TOKEN_FILE),
     )
 
 
 def schedule_first(coordinator: Coordinator, settings: BackendSettings) -> None:
-    """Private counts by themselves, or the rounds that the settings name, until the operator says what shall open.
+    """Schedule private counts, or the rounds that the settings name, until the operator sets another schedule.
 
-    Raises BackendSettingsRefused for a system that there is none of.
+    Raises BackendSettingsRefused for an unknown system.
     """
     if settings.rounds_system is not None:
-        if settings.rounds_system not in SYSTEMS:
-            known = ", ".join(SYSTEMS)
+        try:
+            system = full_name(settings.rounds_system)
+        except (UnknownSystem, RoundImpossible) as refused:
             raise BackendSettingsRefused(
-                f"Setting rounds_system: no such system; there are {known}.", field="rounds_system", limit=known
-            )
-        request = round_request(SYSTEMS, settings.rounds_system, seconds=TRAINING_SEC)
+                f"Setting rounds_system: {settings.rounds_system!r}: {refused} Allowed: {refused.limit}.",
+                field="rounds_system",
+                limit=refused.limit,
+            ) from refused
+        request = round_request(COMPOSED, system, seconds=TRAINING_SEC)
         coordinator.scheduler.begin(Schedule(request, settings.rounds_every_minutes, waiting=1))
     elif settings.counts_every_minutes:
         cohort = settings.counts_cohort
-        # Of a larger cohort's groups each needs no more than a group is made for.
+        # A larger cohort is split into groups, and no group needs more members than the standard group size.
         minimum = min(max(10, cohort // 3), MEMBERS)
-        request = RoundRequest(PRIVATE_COUNTS.name, cohort, minimum, seconds=COUNT_SEC)
+        request = RoundRequest(PRIVATE_COUNTS.compose().name, cohort, minimum, seconds=COUNT_SEC)
         coordinator.scheduler.begin(Schedule(request, settings.counts_every_minutes, waiting=COUNT_WAITING))
 
 
 def load_or_create_token(path: Path) -> str:
-    """A token; the first start makes it, readable by its owner only.
+    """Return the token in the file; the first start creates it, readable by its owner only.
 
-    Raises BackendSettingsRefused for a damaged one, as which counts what has fewer than TOKEN_CHARS characters.
+    Raises BackendSettingsRefused if the token is damaged or shorter than TOKEN_CHARS characters.
     """
     kept = load_or_create_secret(path, lambda: f"{secrets.token_urlsafe(32)}\n".encode()).strip()
     if len(kept) >= TOKEN_CHARS and kept.isascii() and b" " not in kept and kept.decode().isprintable():

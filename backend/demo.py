@@ -1,8 +1,8 @@
-"""One command, the whole loop: prepare what a first feed needs, then run backend, the reader's device and a simulated
-fleet; the backend prepares the rest meanwhile.
+"""Runs the whole system with one command: a server, the reader's device and a fleet of simulated readers.
 
-The three run as processes of their own, as they would anywhere; this one starts them in order, watches them and stops
-them. Everything lies in one folder, guarded by one lock.
+The three run as separate processes, as they would in a deployment. This module prepares what the first feed needs,
+starts the processes in order, watches them and stops them; the server prepares the rest in the background. All data are
+in one folder, which one lock guards.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any, ClassVar, NamedTuple
 import httpx
 
 from backend.db.engine import open_engine
-from backend.first_start_process import FirstStartProcess
-from backend.local_processes import LOOPBACK, LocalPlan, LocalProcesses, StartRefused, link_of
-from backend.newspaper import GeneratedNewspaper
-from backend.operator import Operator, OperatorRefused
-from backend.progress import Steps
+from backend.news.newspaper import GeneratedNewspaper
+from backend.operations.admin_client import Operator, OperatorRefused
 from backend.releases.between_rounds import is_published
+from backend.server.local_processes import LOOPBACK, LocalPlan, LocalProcesses, StartRefused, link_of
+from backend.server.progress import Steps
 from backend.settings import BackendSettings, load_settings
-from device_app.fleet_figures import read_fleet_figures
+from backend.setup.first_start_process import FirstStartProcess
 from models.rankers import choices
+from protocol.fleet_figures import read_fleet_figures
 
 LOOK_SEC = 1.0
 ENDED = ("published", "failed")
@@ -35,7 +35,10 @@ ENDED = ("published", "failed")
 
 @dataclass(frozen=True)
 class DemoPlan(LocalPlan):
-    """What to run and where. index and as_printed are of the settings of these names; None for the operator's own."""
+    """What the demo runs and where.
+
+    `index` and `as_published` set the settings of these names; None keeps the operator's.
+    """
 
     name: ClassVar[str] = "demo"
     devices: int = 60
@@ -43,25 +46,30 @@ class DemoPlan(LocalPlan):
     seed: int = 7
     pace: float = 1.0
     index: str | None = None
-    as_printed: str | None = None
+    as_published: str | None = None
 
     def backend_settings(self) -> BackendSettings:
-        """The server's settings for this demo: what is done before its process is there. Raises
-        BackendSettingsRefused."""
-        chosen = {"index": self.index, "as_printed": self.as_printed}
+        """The server's settings for this demo, also for the work before its process starts.
+
+        Raises BackendSettingsRefused.
+        """
+        chosen = {"index": self.index, "as_published": self.as_published}
         named = {name: value for name, value in chosen.items() if value is not None}
         return load_settings(data_dir=self.data_dir / "backend", host=LOOPBACK, port=self.backend_port, **named)
 
     @property
     def printed(self) -> dict[str, str]:
-        """What every process is told of the paper that is run as printed; nothing where none is."""
-        sides = ("OWNFEED_BACKEND_AS_PRINTED", "OWNFEED_DEVICE_AS_PRINTED")
-        return {} if self.as_printed is None else dict.fromkeys(sides, self.as_printed)
+        """Environment that makes every process run a paper's system as published.
+
+        Empty if no paper is named.
+        """
+        sides = ("OWNFEED_BACKEND_AS_PUBLISHED", "OWNFEED_DEVICE_AS_PUBLISHED")
+        return {} if self.as_published is None else dict.fromkeys(sides, self.as_published)
 
     @property
     def own_device(self) -> str:
-        """How the reader's own device is set, for the terminal."""
-        if self.as_printed is None:
+        """How the reader's own device is configured, as text for the terminal."""
+        if self.as_published is None:
             return "Your own device has the usual settings: it doesn't train until you switch that on."
         return (
             "Your own device reports as the paper has it: its privacy page says what that costs. It doesn't train\n"
@@ -70,35 +78,40 @@ class DemoPlan(LocalPlan):
 
     @property
     def fleet_figures(self) -> Path:
-        """Where the fleet tells the console what only simulated readers can tell."""
+        """File in which the fleet reports the figures that only simulated readers can know to the console."""
         return self.data_dir / "fleet-figures.json"
 
 
-def folder_name(as_printed: str | None) -> str:
-    """Of a demo's own folder: a paper as printed has one, so that nobody's releases change."""
-    return "demo" if as_printed is None else f"demo-{as_printed}"
+def folder_name(as_published: str | None) -> str:
+    """Name of the demo's folder.
+
+    A paper as published has its own folder, so that other releases stay unchanged.
+    """
+    return "demo" if as_published is None else f"demo-{as_published}"
 
 
 DEMO_DEVICE = {
-    # On one machine nobody wants to wait a minute for a release to be noticed. Nothing of privacy stands
-    # here: the demo's own reader has the product's defaults.
+    # On one machine a release should be noticed in less than a minute. No privacy settings here: the demo's own reader
+    # has the product's defaults.
     "OWNFEED_DEVICE_PERFORMANCE__SYNC_POLL_SEC": "5",
+    "OWNFEED_DEVICE_PERFORMANCE__RECALL_POLL_SEC": "60",
 }
 
 DEMO_READERS = {
     **DEMO_DEVICE,
-    # The fleet's own pace; a device alone that asked so often would pass for the many that a round waits for.
+    # Only for the fleet: a single device that polled so often would look like the many devices that a round waits for.
     "OWNFEED_DEVICE_PERFORMANCE__TRAINING_POLL_SEC": "2",
-    # Simulated readers take part in training under the papers' noise, which costs epsilon 4.9 million an upload, and in
-    # many noisy sums a day: their ceilings are raised so far that the ledger refuses none of it.
+    # Simulated readers take part in training with the papers' noise, which costs epsilon 4.9 million per upload, and in
+    # many noisy sums a day: their limits are so high that the ledger refuses none of it.
     "OWNFEED_DEVICE_PRIVACY__TRAINING": "true",
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_TRAINING": "1e9",
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_ALONE": "1e9",
-    # Sums without noise too, which no epsilon bounds: Efficient-FedRec's rounds are such.
+    # Also sums without noise, which no epsilon bounds, such as Efficient-FedRec's rounds.
     "OWNFEED_DEVICE_PRIVACY__SECURE_SUM": "exact",
-    # Counts come every few minutes here; the budget of a real device pays for one or two a day.
+    # Counts are made every few minutes here; the budget of a real device pays for one or two a day.
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_COUNTS": "1000",
-    # What a reader has to allow first: counts whose shares are thin, since they are made for 500 devices and more.
+    # A real reader would have to allow this first: counts with little noise per share, designed for 500 devices or
+    # more.
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_SUM": "1000",
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_SUM_ALONE": "1000",
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_CLICK_ALONE": "1000",
@@ -108,20 +121,19 @@ DEMO_ROUNDS = {
     "OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5",
     # Simulated readers read for some minutes before they can train.
     "OWNFEED_BACKEND_ROUNDS_WAIT_FOR_DEVICES": "true",
-    # Each of them asks for a round about once in half a minute, since one process asks for all in turn.
+    # Each polls for a round about once in half a minute, since one process polls for all of them in turn.
     "OWNFEED_BACKEND_ROUNDS_POLLS_PER_DEVICE": "1",
 }
 
-# Every system of the console can be run here, so every ranker is in the releases.
+# The console can start every system here, so the releases contain every ranker.
 DEMO_RANKERS = {"OWNFEED_BACKEND_RANKERS": json.dumps(choices())}
 
-# The fleet's devices all come from this machine; elsewhere one address gets a few places in a round and no more.
+# The fleet's devices all connect from this machine; elsewhere one address gets only a few places in a round.
 DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/128"]'}
 
 
 class RunningDemo(NamedTuple):
-    """The links that open feed, browser's device and console, and the newspaper, which goes on while its caller has
-    it publish."""
+    """The demo's three links, and its newspaper, which the caller must keep publishing."""
 
     feed_url: str
     browser_url: str
@@ -130,10 +142,10 @@ class RunningDemo(NamedTuple):
 
 
 def tell_progress(plan: DemoPlan, processes: LocalProcesses, say: Callable[[str], object], began: datetime) -> None:
-    """Say when the fleet is ready and what the backend has prepared, a line each, until all of it is there.
+    """Report, a line each, when the fleet is ready and what the server has prepared, until all of it is done.
 
-    began: when this demo did; figures of an earlier fleet tell nothing. Raises StartRefused if a process ends
-    meanwhile. What the backend is too busy to tell now it tells later.
+    began: when this demo started; older figures of an earlier fleet are ignored. A server that is too busy to answer is
+    asked again later. Raises StartRefused if a process ends meanwhile.
     """
     operator = Operator(plan.backend_url, plan.backend_settings().admin_token_file)
     told: set[str] = set()
@@ -158,14 +170,16 @@ def tell_progress(plan: DemoPlan, processes: LocalProcesses, say: Callable[[str]
 
 
 def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> RunningDemo:
-    """Prepare and start everything; the caller stops the processes, and has the newspaper go on.
+    """Prepare and start everything.
 
-    A folder with a release is served at once: its newspaper catches up while the caller has it go on.
+    The caller stops the processes and keeps the newspaper publishing.
+
+    A folder that already has a release is served at once; its newspaper catches up while the caller lets it publish.
     """
     settings = plan.backend_settings()
     at = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url, **plan.printed}
     home = str(plan.data_dir)
-    # A device serves what it has without a backend, so it need not wait for one.
+    # A device serves what it has without a server, so it need not wait for one.
     processes.start(
         "device",
         ["device", "--profile", "reader", "--data-dir", home, "--port", str(plan.device_port)],

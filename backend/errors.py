@@ -1,31 +1,33 @@
-"""What the server refuses and why, drawn at the top.
+"""The server's errors and the HTTP status of each.
 
 OwnfeedError
 ├── RequestRefused               400  the request itself is at fault
-│   ├── MalformedJson            400  the body is no JSON
-│   ├── InvalidRequest           422  a field breaks its limit; names both
-│   ├── UnsupportedMediaType     415  the body has another content type than the route takes
+│   ├── MalformedJson            400  the body is not valid JSON
+│   ├── InvalidRequest           422  a field exceeds its limit; names both
+│   ├── UnsupportedMediaType     415  the body has another content type than the route accepts
 │   ├── BodyTooLarge             413  refused before the whole body is read
-│   ├── BodyTooSlow              408  the body did not come in time
-│   ├── UploadReplaced           409  a later upload of the same place came while this one was coming
-│   ├── ProtocolDiffers          400  device and server don't speak the same version of the wire
+│   ├── BodyTooSlow              408  the body did not arrive in time
+│   ├── UploadReplaced           409  a later upload for the same place started while this one was arriving
+│   ├── ProtocolDiffers          400  device and server use different versions of the protocol
 │   ├── NotSignedIn              401  the operator's token is missing or wrong
-│   ├── MetricsTokenNeeded       401  the token for figures is missing or wrong
+│   ├── MetricsTokenNeeded       401  the metrics token is missing or wrong
 │   ├── NotFound                 404  nothing at this address
-│   └── MethodNotAllowed         405
-├── ReleaseNotAnswered           409  recall was asked under a release that was never published here
+│   └── MethodNotAllowed         405  the address does not support the method
+├── ReleaseNotAnswered           409  recall was requested for a release that was never published here
 │   └── ReleaseRetired           410  ... or that is too old by now
-├── TooManyRequests              429  one address, or all together, asked more often than the settings allow
+├── TooManyRequests              429  one address, or all together, sent more requests than the settings allow
 ├── OverCapacity                 503  too many requests at once; refused before any work on this one
-├── Unavailable                  503  what the server works with is away or full; the same may work later
+├── Unavailable                  503  something the server depends on is away or full; a retry may succeed
 │   └── DiskFull                 503  ... the disk
-├── CatalogueBehind              503  the current release's news vectors are still being made
-├── IndexBroken                  500  a stored index can't be used; rebuilt from the vectors
-└── BackendSettingsRefused              500  a setting makes no sense; ends the start
-Packages draw their own branches in their own errors.py: backend.db, backend.news, backend.releases, backend.federation.
+├── CatalogueBehind              503  the current release's article vectors are still being computed
+├── IndexBroken                  500  a stored index can't be used; it is rebuilt from the vectors
+└── BackendSettingsRefused       500  a setting is not valid; the server does not start
 
-Every class has a stable `code` with one status and one title; the problem's type is `urn:ownfeed:problem:<code>`.
-A detail is one plain sentence and never quotes what the client sent.
+Subpackages define their own branches in their errors.py: backend.db, backend.news, backend.releases,
+backend.federation.
+
+Every class has a stable `code` with one status and one title; the problem's type is `urn:ownfeed:problem:<code>`. A
+detail is one plain sentence and never quotes what the client sent.
 """
 
 from __future__ import annotations
@@ -34,17 +36,17 @@ import errno
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
-from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 
 
 class OwnfeedError(Exception):
-    """Base of all errors of the server. `facts` are further members of the problem."""
+    """Base class of all server errors. `facts` are additional members of the problem document."""
 
     code: ClassVar[str] = "unexpected"
     status: ClassVar[int] = 500
-    title: ClassVar[str] = "Something broke on the server"
+    title: ClassVar[str] = "Something went wrong on the server"
     retry_after_sec: ClassVar[int | None] = None
-    """Sent as Retry-After where the same request may be answered later."""
+    """Seconds to send as Retry-After if the same request may succeed later."""
 
     def __init__(
         self, detail: str, *, field: str | None = None, limit: str | None = None, **facts: str | int | float
@@ -54,14 +56,17 @@ class OwnfeedError(Exception):
 
 
 class Public(NamedTuple):
-    """What a code always means to a client."""
+    """The HTTP status and title that clients see for an error code."""
 
     status: int
     title: str
 
 
 def catalogue() -> dict[str, Public]:
-    """Every code of the classes loaded so far. Raises ValueError if two classes give one code different meanings."""
+    """Return every code of the classes loaded so far.
+
+    Raises ValueError if two classes give one code different meanings.
+    """
     found: dict[str, Public] = {}
     for error in _family(OwnfeedError):
         public = Public(error.status, error.title)
@@ -83,19 +88,19 @@ class RequestRefused(OwnfeedError):
 
 
 class MalformedJson(RequestRefused):
-    """The body is no JSON."""
+    """The body is not valid JSON."""
 
     code, status, title = "malformed-json", 400, "The body is not JSON"
 
 
 class InvalidRequest(RequestRefused):
-    """A field breaks its limit."""
+    """A field is not valid."""
 
-    code, status, title = "invalid-request", 422, "A field breaks its limit"
+    code, status, title = "invalid-request", 422, "A field is not valid"
 
 
 class UnsupportedMediaType(RequestRefused):
-    """The body came with another content type than the route takes."""
+    """The body has another content type than the route accepts."""
 
     code, status, title = "unsupported-media-type", 415, "The body has the wrong content type"
 
@@ -104,7 +109,7 @@ class UnsupportedMediaType(RequestRefused):
 
 
 class BodyTooLarge(RequestRefused):
-    """The body passes the route's limit; raised before the whole of it is read."""
+    """The body exceeds the route's limit; raised before all of it is read."""
 
     code, status, title = "body-too-large", 413, "The body is too large"
 
@@ -115,25 +120,28 @@ class BodyTooLarge(RequestRefused):
 
 
 class BodyTooSlow(RequestRefused):
-    """The body stalled or came too slowly; nothing of it was used."""
+    """The body stalled or arrived too slowly; nothing of it was used."""
 
-    code, status, title = "body-too-slow", 408, "The body came too slowly"
+    code, status, title = "body-too-slow", 408, "The body arrived too slowly"
 
     def __init__(self, limit: str) -> None:
-        super().__init__(f"The body did not come in time: {limit}.", field="body", limit=limit)
+        super().__init__(f"The body did not arrive in time: {limit}.", field="body", limit=limit)
 
 
 class UploadReplaced(RequestRefused):
-    """Another upload of the same place began while this one was coming in; only the later one counts."""
+    """Another upload for the same place started while this one was arriving.
+
+    Only the later one counts.
+    """
 
     code, status, title = "upload-replaced", 409, "A later upload has replaced this one"
 
     def __init__(self) -> None:
-        super().__init__("A later upload of the same place came while this one was coming in.", field="body")
+        super().__init__("A later upload for the same place started before this one was complete.", field="body")
 
 
 class ProtocolDiffers(RequestRefused):
-    """A device of another version; what it sends might be read as something else here."""
+    """The device uses another protocol version, so the server might misread what it sends."""
 
     code, status, title = "protocol-differs", 400, "The device speaks another version of the protocol"
 
@@ -155,14 +163,14 @@ class NotSignedIn(RequestRefused):
 
 
 class MetricsTokenNeeded(RequestRefused):
-    """The token for figures is missing or wrong; the operator's is another one."""
+    """The metrics token is missing or wrong; it differs from the operator's token."""
 
     code, status, title = "metrics-token-needed", 401, "The token for figures is needed"
 
     def __init__(self) -> None:
         super().__init__(
-            "Send what stands in metrics.token, in the server's data folder (the setting data_dir of [backend]), as "
-            "'Authorization: Bearer <token>'. The operator's token is another one.",
+            "Send the content of metrics.token, in the server's data folder (setting data_dir of [backend]), as "
+            "'Authorization: Bearer <token>'. It is not the operator's token.",
             field="Authorization",
         )
 
@@ -170,29 +178,32 @@ class MetricsTokenNeeded(RequestRefused):
 class NotFound(RequestRefused):
     """Nothing at this address."""
 
-    code, status, title = "not-found", 404, "Nothing is here"
+    code, status, title = "not-found", 404, "Not found"
 
     def __init__(self) -> None:
         super().__init__("There is nothing at this address.")
 
 
 class MethodNotAllowed(RequestRefused):
-    """The address doesn't take this method."""
+    """The address doesn't support this method."""
 
     code, status, title = "method-not-allowed", 405, "The address does not take this method"
 
     def __init__(self, allowed: str) -> None:
-        super().__init__(f"This address takes {allowed}.", limit=allowed)
+        super().__init__(f"This address supports {allowed}.", limit=allowed)
 
 
 class ReleaseNotAnswered(OwnfeedError):
-    """A release was named that was never published here; the member `current` names the release to fetch."""
+    """Recall was requested for a release that was never published here.
 
-    code, status, title = "release-not-answered", 409, "The release is not known here"
+    `current` names the release to fetch.
+    """
+
+    code, status, title = "release-not-answered", 409, "Unknown release"
 
     def __init__(self, short: int, current: str) -> None:
         super().__init__(
-            f"No release of the number {short} modulo 16 is answered here; the current one is {current}.",
+            f"This server has no answers for release number {short} (modulo 16); the current release is {current}.",
             field="release",
             limit=f"a release that is still answered; now {current}",
             current=current,
@@ -200,20 +211,20 @@ class ReleaseNotAnswered(OwnfeedError):
 
 
 class ReleaseRetired(ReleaseNotAnswered):
-    """Recall was asked under a release that is too old, or whose vectors come from another encoder."""
+    """Recall was requested for a release that is too old, or whose vectors come from another encoder."""
 
     code, status, title = "release-retired", 410, "The release is retired"
 
 
 class TooManyRequests(OwnfeedError):
-    """One address, or all addresses together, have asked more often than the settings allow."""
+    """One address, or all addresses together, sent more requests than the settings allow."""
 
     code, status, title = "too-many-requests", 429, "Too many requests"
 
     def __init__(self, per_minute: int, *, everybody: bool, wait_sec: int) -> None:
         who = "All together have" if everybody else "This address has"
         super().__init__(
-            f"{who} asked too often; try again after the time in Retry-After.",
+            f"{who} sent too many requests; try again after the time in Retry-After.",
             field=None if everybody else "address",
             limit=f"{per_minute} requests a minute",
         )
@@ -221,49 +232,56 @@ class TooManyRequests(OwnfeedError):
 
 
 class OverCapacity(OwnfeedError):
-    """Too many requests at once; this one was refused before any work on it. Nothing is wrong with it."""
+    """Too many requests arrived at once; this one is valid, but was refused before any work on it."""
 
-    code, status, title, retry_after_sec = "over-capacity", 503, "The server has too much to do", 2
+    code, status, title, retry_after_sec = "over-capacity", 503, "The server is overloaded", 2
 
     def __init__(self) -> None:
-        super().__init__("The server has too much to do at the moment; try again after the time in Retry-After.")
+        super().__init__("The server is overloaded at the moment; try again after the time in Retry-After.")
 
 
 class Unavailable(OwnfeedError):
-    """What the server works with doesn't answer or has no room; nothing is wrong with the request, nor with the round
-    that was to be ended, and the same may work later. The detail is for the operator; `told` for whoever asked."""
+    """Something the server depends on doesn't answer or has no room.
+
+    The same request may succeed later.
+
+    Neither the request nor the round that was to end is at fault. The detail is for the operator; `told` is what the
+    client receives.
+    """
 
     code, status, title, retry_after_sec = "unavailable", 503, "The server can't answer now", 5
     told: ClassVar[str] = "The server can't answer this at the moment; try again after the time in Retry-After."
 
 
 class DiskFull(Unavailable):
-    """The disk, or the user's share of it, has no room for what was to be written, or takes none: a system lets nobody
-    write any more where a disk has failed. Nothing was kept of it."""
+    """The disk or the user's quota is full, or the disk is read-only, as after a disk failure.
 
-    code, status, title = "disk-full", 503, "The server has no room to keep this"
+    Nothing was stored.
+    """
+
+    code, status, title = "disk-full", 503, "The server has no space left"
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"The server's disk is full, or takes nothing ({why}).")
+        super().__init__(f"The server's disk is full or read-only ({why}).")
 
 
 def disk_full(error: BaseException) -> bool:
-    """Whether the system refused a write for lack of room, or since the disk is read-only."""
+    """Whether the system refused a write because the disk or quota is full or the disk is read-only."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether the same work may succeed later, without anybody having to mend it."""
+    """Whether the same work may succeed later without anyone fixing something."""
     return isinstance(error, Unavailable) or disk_full(error)
 
 
 class CatalogueBehind(OwnfeedError):
-    """The current release has another encoder than the catalogue, whose vectors are still being made."""
+    """The current release has another encoder than the catalogue, and its vectors are still being computed."""
 
-    code, status, title = "catalogue-behind", 503, "The news are being prepared"
+    code, status, title = "catalogue-behind", 503, "The articles are being prepared"
 
     def __init__(self, release: str) -> None:
-        super().__init__(f"The news vectors of release {release} are still being made; try again soon.")
+        super().__init__(f"The article vectors of release {release} are still being computed; try again soon.")
 
 
 class IndexBroken(OwnfeedError):
@@ -273,6 +291,6 @@ class IndexBroken(OwnfeedError):
 
 
 class BackendSettingsRefused(OwnfeedError):
-    """A setting makes no sense; raised at the start and named like the setting."""
+    """A setting is not valid; raised at start, and the message names the setting."""
 
-    code, status, title = "settings-refused", 500, "A setting makes no sense"
+    code, status, title = "settings-refused", 500, "A setting is not valid"

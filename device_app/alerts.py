@@ -1,4 +1,4 @@
-"""What went wrong in the background and has not gone well since."""
+"""Tracks errors of background loops that haven't been resolved yet."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Loop = Literal["sync", "training", "texts", "copy"]
 
 @dataclass(frozen=True)
 class LoopAlert:
-    """The last error of a background loop that has not gone well since.
+    """The last unresolved error of a background loop.
 
-    plain: whether its words are a sentence for readers; passing: whether it stands only while the backend is away,
-    which every page says by itself.
+    plain: whether its message is a sentence for readers. passing: whether it lasts only while the server is
+    unreachable, which every page shows anyway.
     """
 
     loop: Loop
@@ -29,11 +29,11 @@ class LoopAlert:
 
 
 class LoopAlerts:
-    """The last error of each background loop, for the reader to see; a step that goes well clears it.
+    """Stores the last error of each background loop for the reader; a successful step clears it.
 
     Args:
         plain: errors whose message is a sentence for readers.
-        passing: errors that stand only while the backend is away.
+        passing: errors that last only while the server is unreachable.
     """
 
     def __init__(self, clock: Callable[[], datetime], plain: type[Exception], passing: type[Exception]) -> None:
@@ -43,7 +43,7 @@ class LoopAlerts:
 
     @contextmanager
     def of(self, loop: Loop) -> Iterator[None]:
-        """Record what the block raises under this loop's name, and let it through."""
+        """Record what the block raises under this loop's name, and re-raise it."""
         try:
             yield
         except Exception as failed:
@@ -58,12 +58,12 @@ class LoopAlerts:
             self._last.pop(loop, None)
 
     def now(self) -> tuple[LoopAlert, ...]:
-        """All that is wrong now, newest first."""
+        """Return all current alerts, newest first."""
         with self._lock:
             found = [trouble for trouble, _ in self._last.values()]
         return tuple(sorted(found, key=lambda one: one.at, reverse=True))
 
     def any(self, kind: type[Exception]) -> bool:
-        """Whether an error of this kind stands."""
+        """Return whether there is a current error of this kind."""
         with self._lock:
             return any(isinstance(failed, kind) for _, failed in self._last.values())

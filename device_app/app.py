@@ -12,17 +12,18 @@ from starlette.middleware.gzip import GZipMiddleware
 from device_app.background import Background
 from device_app.composition import build_device
 from device_app.device import Device
-from device_app.logs import json_logs
-from device_app.pages.local_origin import LocalOriginMiddleware
+from device_app.pages.lan import CERTIFICATE_FILE, PASSWORD_FILE, LanDoor
+from device_app.pages.local_origin import LocalOriginMiddleware, PageKey
 from device_app.pages.metrics import DeviceMetrics, MeasuredRequests
 from device_app.pages.openapi import document
-from device_app.pages.page_key import PageKey
+from device_app.pages.passwords import KeptPassword
 from device_app.pages.routes import router
+from device_app.process import json_logs
 from device_app.settings import DeviceSettings
 
 
 def _checked(device: Device) -> Device:
-    """The device, if its databases are whole; else it is closed. Raises StoreBroken."""
+    """Return the device if its databases are intact; else close it. Raises StoreBroken."""
     try:
         device.parts.stores.check()
     except BaseException:
@@ -32,9 +33,10 @@ def _checked(device: Device) -> Device:
 
 
 def create_app(settings: DeviceSettings | None = None, device: Device | None = None) -> FastAPI:
-    """The app of one reader. A device that is handed in stays open at shutdown; its own is closed.
+    """Return the app of one reader.
 
-    Raises StoreBroken if the reader's database can't be opened or is damaged, ProfileInUse.
+    A given device stays open at shutdown; one created here is closed. Raises ProfileInUse, or StoreBroken if the
+    reader's database is damaged or can't be opened.
     """
     mine = device is None
     served = _checked(build_device(settings or DeviceSettings())) if device is None else device
@@ -56,9 +58,11 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
     app.state.page_key = PageKey.of_profile(served.settings.home, served.settings.port)
     metrics = DeviceMetrics(served)
     app.add_middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5)
-    app.add_middleware(LocalOriginMiddleware, port=served.settings.port, key=app.state.page_key)
+    home, lan = served.settings.home, served.settings.lan
+    door = None if lan is None else LanDoor(lan, KeptPassword(home / PASSWORD_FILE), home / CERTIFICATE_FILE)
+    app.add_middleware(LocalOriginMiddleware, port=served.settings.port, key=app.state.page_key, lan=door)
     app.add_middleware(MeasuredRequests, metrics=metrics)
-    for each in (metrics.router(), router(served)):
-        app.routes.extend(each.routes)  # to include a router would make each of its routes a second time
+    for each in (metrics.router(), router(served, app.state.page_key)):
+        app.routes.extend(each.routes)  # including a router would create each of its routes a second time
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app

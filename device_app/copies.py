@@ -1,4 +1,4 @@
-"""The copies of a device's two databases: made once a day, and never of what its reader has deleted."""
+"""Backs up a device's two databases once a day, and never keeps what its reader has deleted."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ from pathlib import Path
 from threading import Lock, RLock
 
 from device_app.errors import StoreBroken
-from device_app.privacy.limits import Limits
-from device_app.private_files import overwrite
+from device_app.privacy.accounting.limits import Limits
 from device_app.settings import DeviceSettings
 from device_app.store.database import Remedy
 from device_app.store.database_copy import CopyStopped, DatabaseCopy
 from device_app.store.profile import asides_of
 from device_app.store.releases import Trust
 from device_app.stores import searches_of
+from protocol.private_files import overwrite
 
 EVERY = timedelta(days=1)
 
 
 class Copies:
-    """One copy of each database, as it was at most about a day ago.
+    """Maintains one copy of each database, at most about a day old.
 
     Formal guarantees:
-
-    - a copy holds neither keys nor vectors of a round under way (`database_copy.LEFT_OUT`);
-    - what the reader deletes is in no copy when the deletion is done, nor in what a kill has left of one that was being
-      made or put back (`deleting`);
-    - the limits in a copy are at least those that held at any time since it was made (`allow`), so that a device that
-      goes on from it charges at least what was spent (`privacy.restored_copy`);
-    - the reader's choices, such as reports switched off, are carried into the copy (`choose`);
-    - so are the key that this device trusts and the release in use (`trust`): a device that goes on from the copy takes
-      nothing that a key signs which was given up since, and none of the releases that were left behind.
+    - a copy contains neither keys nor vectors of a round in progress (`database_copy.LEFT_OUT`);
+    - once a deletion is done, what the reader deleted is in no copy, nor in what a kill left of one that was being made
+      or restored (`deleting`);
+    - the limits in a copy are at least those in effect at any time since it was made (`allow`), so that a device that
+      continues from it charges at least what was spent (`privacy.restored_copy`);
+    - the reader's choices, such as switching reports off, are carried into the copy (`choose`);
+    - so are the key that this device trusts and the release in use (`trust`): a device that continues from the copy
+      accepts nothing signed by a key that was given up since, and no release that was left behind.
 
     Args:
         databases: the device's own first.
-        limits: those that hold now.
+        limits: returns the limits in effect now.
     """
 
     def __init__(self, databases: Sequence[Path], limits: Callable[[], Limits], clock: Callable[[], datetime]) -> None:
@@ -50,12 +49,13 @@ class Copies:
         self._trusted: Trust | None = None
 
     def step(self) -> bool:
-        """Copy each database whose copy is missing or a day old; True if any was. Made by one background thread.
+        """Copy each database whose copy is missing or a day old; return True if any was.
 
-        Raises StoreDamaged for a database that is damaged (its old copy stays), StoreBroken.
+        Called by one background thread. Raises StoreDamaged for a damaged database (its old copy stays), and
+        StoreBroken.
         """
         if self._given_up() or not self._lock.acquire(blocking=False):
-            return False  # something is being deleted or chosen: the next look makes the copy
+            return False  # a deletion or choice is in progress: the next step makes the copy
         try:
             due = [copy for copy in self.copies if copy.original.exists() and self._due(copy)]
             for copy in due:
@@ -79,7 +79,7 @@ class Copies:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """No copy is made inside; one that is being made is given up first."""
+        """Hold off copying in this block; a copy in progress is abandoned first."""
         self._wait(1)
         try:
             self._lock.acquire()
@@ -92,14 +92,20 @@ class Copies:
 
     @contextmanager
     def deleting(self) -> Iterator[None]:
-        """The copies are dropped, then the block deletes; the next look makes new ones. Raises StoreBroken."""
+        """Drop the copies, then run the block, which deletes; a later step makes new ones.
+
+        Raises StoreBroken.
+        """
         with self.held():
             for copy in self.copies:
                 copy.drop()
             yield
 
     def erase(self) -> None:
-        """Remove the copies, and every damaged database that was kept aside. Inside `deleting`. Raises StoreBroken."""
+        """Remove the copies and all damaged databases kept aside. Call inside `deleting`.
+
+        Raises StoreBroken.
+        """
         for copy in self.copies:
             copy.drop()
             for path in asides_of(copy.original):
@@ -109,7 +115,7 @@ class Copies:
                     raise StoreBroken(path, broken.strerror or str(broken)) from broken
 
     def allow(self, limits: Limits) -> None:
-        """Write into the copy that more may be spent from now on, before it is. A copy that can't be written goes."""
+        """Raise the limits in the copy before more may be spent; drops a copy that can't be written."""
         copy = self.copies[0]
         mark = copy.mark()
         if mark is None:
@@ -122,7 +128,10 @@ class Copies:
             copy.drop()
 
     def choose(self, choices: Iterable[tuple[str, str]]) -> None:
-        """Carry the reader's choices (rows of `Preferences`) into the copy. A copy that can't be written goes."""
+        """Carry the reader's choices (rows of `Preferences`) into the copy.
+
+        Drops a copy that can't be written.
+        """
         copy = self.copies[0]
         if copy.mark() is None:
             return
@@ -133,14 +142,16 @@ class Copies:
             copy.drop()
 
     def trust(self, rows: Trust) -> None:
-        """Carry the trusted key and the release in use into the copy, if they are others than last time. A copy that
-        can't be written goes."""
+        """Carry the trusted key and the release in use into the copy, if they changed.
+
+        Drops a copy that can't be written.
+        """
         if rows == self._trusted:
             return
         with self.held():
             copy = self.copies[0]
             if copy.mark() is not None:
-                # Of releases the earlier ones stay; of the others what stood there may be another server's.
+                # Earlier releases stay; rows of the other tables are replaced, as they may stem from another server.
                 statements: list[tuple[str, tuple[object, ...]]]
                 statements = [(f"DELETE FROM {table}", ()) for table in rows if table != "release"]
                 for table, each in rows.items():
@@ -153,7 +164,7 @@ class Copies:
             self._trusted = rows
 
     def forget_drafts(self) -> None:
-        """Remove what a kill has left of copies that were being made or put back. Raises StoreBroken."""
+        """Remove what a kill left of copies that were being made or restored. Raises StoreBroken."""
         for copy in self.copies:
             try:
                 copy.forget_drafts()
@@ -162,12 +173,15 @@ class Copies:
 
 
 def databases_of(settings: DeviceSettings) -> tuple[Path, Path]:
-    """The device's own database, and the store of the other view."""
+    """Return the paths of the device's own database and of the other view's store."""
     return settings.database, searches_of(settings.database)
 
 
 def remedies(settings: DeviceSettings) -> Callable[[Path], Remedy]:
-    """For each database what the reader can do when it is damaged, with the command that does it."""
+    """Return a function that says what a reader can do about a damaged database.
+
+    It names the command to run.
+    """
     command = f"ownfeed device --profile {settings.profile} --data-dir {shlex.quote(str(settings.data_dir.absolute()))}"
 
     def of(database: Path) -> Remedy:

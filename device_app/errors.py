@@ -1,26 +1,26 @@
-"""What can go wrong on the device, drawn at the top.
+"""The device's errors, as a tree.
 
 DeviceError
 ├── BackendUnreachable      nothing answered; the last feed still serves
 ├── BackendRefused          a problem+json came back; carries the Problem
-├── AnswerMalformed         the answer is not what the wire declares
-├── ReleaseRefused          signature, hash or shape of a release is wrong; the old one stays
+├── AnswerMalformed         the answer is not what the protocol declares
+├── ReleaseRefused          signature, hash or shape of a release is wrong; the previous one stays in use
 │   └── ReleaseForked       ... because the server shows another history of releases than before
-├── GraphMismatch           a model of the release can't be run with its weights, or with what it is given
-├── NoRelease               nothing has been synced yet
+├── GraphMismatch           a model of the release can't be run with its weights, or with its inputs
+├── NoRelease               no release has been downloaded yet
 ├── OfferRefused            the offer of a round is not signed by the key this device trusts
-├── BudgetSpent             the ledger refuses a release of data
-│   └── CodebooksSpent      so many new codebooks were reported by today
-├── ModeChanged             another way of reporting was chosen while a report was made
-├── ProtectionTooWeak       a round asks for less protection than the reader accepts
-├── NotEligible             the device can't train now, and why
-├── SumAborted              this device leaves a secure sum: a message in it was not as an honest server's
-├── RoundTakenOver          another process of this profile has gone on with the round
-├── NewsNotHere             no such news on this device
+├── BudgetSpent             a limit of the privacy ledger would be exceeded
+│   └── CodebooksSpent      the day's limit of new codebooks is reached
+├── ModeChanged             the reader chose another report mode while a report was being made
+├── ProtectionTooWeak       a round offers less protection than the settings require
+├── NotEligible             the device can't take part now, and why
+├── SumAborted              this device leaves secure aggregation because a message broke the protocol
+├── RoundTakenOver          another process of this profile has taken over the round
+├── NewsNotHere             no such article on this device
 ├── ProfileInUse            another process has this profile open
-├── ExportRefused           a file can't be taken over; names the field and its limit, and nothing was written
-├── NothingDamaged          a copy was to be restored where nothing is lost or damaged
-├── SettingsRefused         the file of settings can't be read or trusted, or has an unknown name
+├── ExportRefused           a file can't be imported; names the field and its limit; nothing was written
+├── NothingDamaged          restoring a copy was requested, but nothing is lost or damaged
+├── SettingsRefused         the settings file can't be read or trusted, or has an unknown name
 └── StoreBroken             the device's database can't be opened or is of a newer version
     └── StoreDamaged        ... because it is lost, empty or damaged; says what can be done
 """
@@ -30,24 +30,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from device_app.wire.problem import Problem
+from protocol.ids import Problem
 
 
 class DeviceError(Exception):
-    """Base of all errors of the device; the message is one plain sentence."""
+    """Base of all errors of the device; its message is one plain sentence."""
 
 
 class BackendUnreachable(DeviceError):
-    """The backend did not answer."""
+    """The server did not answer."""
 
     def __init__(self, url: str, why: str) -> None:
-        super().__init__(f"The backend at {url} does not answer ({why}).")
+        super().__init__(f"The server at {url} does not answer ({why}).")
 
 
 class BackendRefused(DeviceError):
-    """The backend answered with a problem.
+    """The server answered with a problem.
 
-    retry_after_sec: how long it asks to be left alone, where it says so in seconds.
+    retry_after_sec: how many seconds it asks to wait, if it says so.
     """
 
     def __init__(self, problem: Problem, retry_after_sec: float | None = None) -> None:
@@ -56,21 +56,21 @@ class BackendRefused(DeviceError):
 
 
 class AnswerMalformed(DeviceError):
-    """The backend's answer breaks the wire contract."""
+    """The server's answer violates the protocol."""
 
     def __init__(self, what: str, why: str) -> None:
-        super().__init__(f"The backend's answer to {what} is malformed: {why}")
+        super().__init__(f"The server's answer to {what} is malformed: {why}")
 
 
 class ReleaseRefused(DeviceError):
-    """A release failed verification; the current one stays in place."""
+    """A release failed verification; the current one stays in use."""
 
     def __init__(self, release: str, why: str) -> None:
         super().__init__(f"Release {release} was refused: {why}")
 
 
 class OfferRefused(DeviceError):
-    """The offer of a round failed verification; nothing in it was looked at."""
+    """The offer of a round failed verification; its content wasn't read."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"The offer of a round was refused: {why}.")
@@ -81,21 +81,21 @@ class ReleaseForked(ReleaseRefused):
 
 
 class GraphMismatch(DeviceError):
-    """A graph and the weights or inputs given to it do not fit; the message names the tensor."""
+    """A graph doesn't fit its weights or inputs; the message names the tensor."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"A model of the release can't be used: {why}.")
 
 
 class NoRelease(DeviceError):
-    """No verified release is on this device yet."""
+    """This device has no verified release yet."""
 
     def __init__(self) -> None:
-        super().__init__("This device has no release yet: it needs to reach the backend once.")
+        super().__init__("This device has no release yet. It needs to reach the server once.")
 
 
 class BudgetSpent(DeviceError):
-    """Spending `wanted` would pass the budget of the day, or of the device's life."""
+    """Spending `wanted` would exceed the daily or lifetime budget."""
 
     def __init__(self, channel: str, wanted: float, left: float, *, lifetime: bool = False) -> None:
         span = "in all" if lifetime else "today"
@@ -104,70 +104,78 @@ class BudgetSpent(DeviceError):
 
 
 class CodebooksSpent(BudgetSpent):
-    """The server has brought as many new codebooks today as the reader's settings let reports be drawn by."""
+    """The server has sent as many new codebooks today as the reader's settings allow."""
 
     def __init__(self, most: int) -> None:
         DeviceError.__init__(
             self,
-            f"The server has changed what reports are made with; a report was drawn under {most} of them today, which "
-            "is the most that codebooks_per_day allows.",
+            f"The server has changed its interest groups too often: reports were drawn for {most} versions of them "
+            "today, the most that codebooks_per_day allows.",
         )
         self.channel, self.wanted, self.left, self.lifetime = "reports", 0.0, 0.0, False
 
 
 class ModeChanged(DeviceError, ValueError):
-    """The reader has chosen another way of reporting while a report was made in the way of before."""
+    """The reader chose another report mode while a report was being made in the previous one."""
 
     def __init__(self, mode: str) -> None:
-        super().__init__(f"The reader's mode is {mode!r} now: no report of interests may be made in another.")
+        super().__init__(f"The report mode has been changed to {mode!r}, so this report was not made.")
 
 
 class ProtectionTooWeak(DeviceError):
     """A round's protection is weaker than the reader's settings allow."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"The round's protection is weaker than this reader accepts: {why}")
+        super().__init__(f"The round's protection is weaker than the settings require: {why}")
 
 
-Hindrance = Literal["off", "busy", "spent", "old", "few", "late", "full", "protection", "unreachable", "unfit"]
-"""What keeps a device out of a round: switched off or paused; its reader reads; the budget is spent; another release,
-or a task that its version doesn't know; too little read; the round was over; no place; a protection weaker than its
-reader accepts; no answer; anything else about device or offer."""
+Hindrance = Literal["off", "spent", "old", "late", "full", "protection", "unreachable", "unfit"]
+"""What keeps a device out of a round.
+
+In order: switched off or paused; budget spent; another release, or a task unknown to this version; the round was over;
+no place left; protection weaker than the reader accepts; no answer; anything else about device or offer.
+"""
 
 
 class NotEligible(DeviceError):
     """This device can't take part in training now."""
 
     def __init__(self, why: str, hindrance: Hindrance = "unfit") -> None:
-        super().__init__(f"This device does not train now: {why}")
+        super().__init__(f"This device is not taking part: {why}")
         self.hindrance: Hindrance = hindrance
 
 
 class SumAborted(DeviceError):
-    """This device leaves a secure sum; what it has revealed so far opens nothing."""
+    """This device leaves a secure aggregation; what it has revealed so far unmasks nothing."""
 
     def __init__(self, round_id: str, why: str) -> None:
         super().__init__(f"This device left the secure sum of {round_id}: {why}.")
 
 
 class RoundTakenOver(DeviceError):
-    """Another process of this profile, or an earlier one, has gone on with this round; this one sends nothing."""
+    """Another process of this profile continued this round, so this one sends nothing."""
 
     def __init__(self, round_id: str) -> None:
-        super().__init__(f"Another process of this profile has gone on with {round_id}; this one sends nothing for it.")
+        super().__init__(
+            f"Another process of this profile has taken over {round_id}, so this one sends nothing for it."
+        )
 
 
 class NewsNotHere(DeviceError):
-    """No news of that id is on this device."""
+    """No article with that id is on this device."""
 
     def __init__(self, news_id: str) -> None:
         super().__init__(
-            f"No story {news_id!r} is on this device. Stories go after a while unless you opened, liked or saved them."
+            f"Story {news_id!r} is not on this device. Stories are removed after a while unless you opened, liked or "
+            "saved them."
         )
 
 
 class SettingsRefused(DeviceError):
-    """The file of settings can't be read or isn't trusted, or a name in it or in the environment is no setting's."""
+    """The settings file is unreadable or untrusted, or a setting has an unknown name.
+
+    The name may come from the file or the environment.
+    """
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}.")
@@ -184,18 +192,19 @@ class ProfileInUse(DeviceError):
 
 
 class ExportRefused(DeviceError):
-    """What another device has exported can't be taken over."""
+    """An export of another device can't be imported."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"Nothing was taken over: {why}.")
+        super().__init__(f"Nothing was imported: {why}.")
 
 
 class NothingDamaged(DeviceError):
-    """A copy was to be put in the place of databases that are whole."""
+    """Restoring a copy was requested, but all databases are intact."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(
-            f"No database in {home} is lost or damaged, so no copy was restored: it would forget what came since."
+            f"No database in {home} is lost or damaged, so no copy was restored. A copy would lose everything newer "
+            "than itself."
         )
 
 
@@ -203,12 +212,15 @@ class StoreBroken(DeviceError):
     """The device's database can't be used."""
 
     def __init__(self, path: object, why: str) -> None:
-        super().__init__(f"The device's store {path} can't be used: {why}")
+        super().__init__(f"The database {path} can't be used: {why}")
 
 
 class StoreDamaged(StoreBroken):
-    """A database of the device is lost, empty or damaged. remedy: what its reader can do, in whole sentences."""
+    """A database of the device is lost, empty or damaged.
 
-    def __init__(self, path: object, why: str, remedy: str = "Keep the file, it may be mended.") -> None:
-        DeviceError.__init__(self, f"The device's store {path} can't be used: {why}. {remedy}")
+    remedy: what the reader can do, in full sentences.
+    """
+
+    def __init__(self, path: object, why: str, remedy: str = "Keep the file: it may be repairable.") -> None:
+        DeviceError.__init__(self, f"The database {path} can't be used: {why}. {remedy}")
         self.path, self.why = path, why

@@ -1,4 +1,4 @@
-"""What the local ranking weighs, and how a page is shared out, as `device_app.settings` has it."""
+"""Settings of the local ranking and of how a page is divided; part of `device_app.settings`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class FeedSettings(BaseModel):
-    """What the local ranking weighs. All of it happens on the device."""
+    """Weights and limits of the local ranking, which all happens on the device."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -43,6 +43,12 @@ class FeedSettings(BaseModel):
         default=0.8, ge=0, le=1_000, description="Pull of likes, and push of 'less like this'."
     )
     reaction_reach: int = Field(default=3, ge=1, le=100, description="A like pulls so many news; 'less' pushes one.")
+    rare_weight: float = Field(
+        default=1.0,
+        ge=0,
+        le=1_000,
+        description="Lift of a story whose publisher publishes at most once a week; at 16 a week it is 0.",
+    )
     chosen_section_weight: float = Field(
         default=1.0,
         ge=0,
@@ -75,8 +81,8 @@ class FeedSettings(BaseModel):
         default=1.0,
         ge=0,
         le=1_000,
-        description="What was looked at and not opened sinks by so much, in spreads of the scores, the first time; by "
-        "twice as much after the third. It doesn't vanish.",
+        description="How far a story that was shown but not opened sinks, in standard deviations of the scores: by "
+        "this much the first time, by twice as much after the third. It doesn't vanish.",
     )
     page_hours: float = Field(
         default=6.0,

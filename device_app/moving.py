@@ -1,4 +1,7 @@
-"""Takes over what another device of the same reader has exported: what was read, said and saved, and what it cost."""
+"""Imports what another device of the same reader exported.
+
+That is what was read, reacted to and saved, and the charges for it.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +14,34 @@ from pydantic import ValidationError
 
 from device_app.copies import Copies
 from device_app.errors import ExportRefused
-from device_app.interests.names import InterestNames
-from device_app.privacy.ledger import Ledger
-from device_app.privacy.limits import Limits
-from device_app.privacy.moved_charges import charges_since, paid_since, take_charges
+from device_app.privacy.accounting.ledger import Ledger
+from device_app.privacy.accounting.limits import Ceilings, Limits
+from device_app.privacy.accounting.moved_charges import charges_since, paid_since, take_charges
+from device_app.reading.interest_profile import InterestNames
+from device_app.reports.policy import ReportPolicy
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.exported import MovedChoices, ReaderExport, read_export
 from device_app.store.preferences import CHOSEN_SECTIONS, TAKEN_OVER, TRAINING_PAUSED
+from device_app.store.rows import from_us
 from device_app.store.searches import SAVED_LIMIT
 from device_app.stores import DeviceStores
 
 
 class Moving:
-    """Puts what another device knew beside what this one knows.
+    """Merges another device's data into this device.
 
     Args:
-        set_privacy: changes switches, and keeps them.
-        changed: is told that what feeds are made from has changed.
-        keeps_switches: whether the reader's switches stay whatever a file says, as those of a device of own feeds do,
-            from which nothing may leave (`composition.NOTHING_LEAVES`).
+        set_privacy: changes and stores switches.
+        changed: is called when the data that feeds are made from has changed.
+        keeps_switches: whether the reader's switches stay whatever a file says. A device with own feeds keeps them,
+            since nothing may leave it (`composition.NOTHING_LEAVES`).
     """
 
     def __init__(
         self,
         stores: DeviceStores,
+        policy: ReportPolicy,
         ledger: Ledger,
         names: InterestNames,
         copies: Copies,
@@ -44,31 +50,33 @@ class Moving:
         *,
         keeps_switches: bool = False,
     ) -> None:
-        self._stores, self._ledger, self._names = stores, ledger, names
+        self._stores, self._policy, self._ledger, self._names = stores, policy, ledger, names
         self._copies, self._set_privacy, self._changed = copies, set_privacy, changed
         self._keeps_switches = keeps_switches
 
     def take_over(self, content: bytes, *, used: bool, settings: bool) -> None:
-        """Take over an export: all of it, or nothing. Of two words on one thing the later one stands. A device that is
-        killed while its searches are written writes them when it opens again.
+        """Import an export completely or not at all; the newer of two conflicting choices wins.
 
-        used: the other device may have gone on since, so that all that it may have spent is charged here too.
-        settings: its switches and sections hold here from now on; with keeps_switches its sections alone.
+        If the device is killed while searches are being written, it writes them when it opens again. used: the other
+        device may have been used since the export, so everything it may have spent is charged here too. settings: its
+        switches and sections apply here from now on; with keeps_switches, only its sections.
 
-        No display or click until now enters a count any more, and no round that was opened before is joined: the other
-        device may have taken part. What was deleted here and not there comes back; nothing of the log of requests,
-        which tells what left the other device, is taken.
+        Displays and clicks made until now enter no further count, and no round opened before now is joined, because the
+        other device may have taken part. What was deleted here but not there comes back. The log of requests, which
+        describes what left the other device, isn't imported.
 
-        Formal guarantees: those of `moved_charges`. The copies of before are dropped: one of them put back would not
-        know of the charges. Raises ExportRefused naming the field and its limit.
+        Formal guarantees: those of `moved_charges`. Existing copies are dropped: restoring one would lose the imported
+        charges.
+
+        Raises ExportRefused naming the field and its limit.
         """
         now = self._ledger.now()
         exported = read_export(content, now)
-        choices, own = exported.choices, self._ledger.own
+        choices, own = exported.choices, self._policy.own
         theirs = _with(PrivacySettings(), choices)
         _with(own, choices)
         with self._copies.deleting():
-            self._stores.moved_searches.finish()  # of a move before, which couldn't
+            self._stores.moved_searches.finish()  # from an earlier import that couldn't finish
             try:
                 with self._stores.database.transaction():
                     if settings:
@@ -85,7 +93,7 @@ class Moving:
                         if interest.muted:
                             self._names.mute(interest.news, True)
             except BaseException:
-                self._ledger.own = own
+                self._policy.own = own
                 raise
             try:
                 self._stores.moved_searches.finish()
@@ -106,7 +114,7 @@ class Moving:
     def _charge(self, exported: ReaderExport, theirs: PrivacySettings, now: datetime, *, used: bool) -> None:
         charges, since = exported.tables.charge, []
         if used:
-            limits = Limits.of(theirs).or_higher(Limits.of(self._ledger.settings))
+            limits = Limits.of(Ceilings.of(theirs)).or_higher(Limits.of(self._ledger.ceilings))
             try:
                 paid = paid_since(self._ledger.repository, exported.exported_at)
                 since = charges_since(charges, limits, exported.exported_at, now, paid)
@@ -118,7 +126,7 @@ class Moving:
 
 
 def _with(settings: PrivacySettings, choices: MovedChoices) -> PrivacySettings:
-    """Raises ExportRefused."""
+    """Return the settings with the imported switches. Raises ExportRefused."""
     try:
         return settings.with_overrides(choices.privacy or {})
     except ValidationError as wrong:
@@ -128,7 +136,7 @@ def _with(settings: PrivacySettings, choices: MovedChoices) -> PrivacySettings:
 
 
 def _keep_spent(exported: ReaderExport, database: Database) -> None:
-    """What goes with the charges: reports drawn once, codebooks begun, uploads and gradients given."""
+    """Store what belongs to the charges: drawn reports, codebooks, uploads and gradients."""
     tables = exported.tables
     for drawn in tables.drawn_report:
         database.write(
@@ -170,6 +178,12 @@ def _keep_reading(exported: ReaderExport, stores: DeviceStores, now: datetime) -
             "ON CONFLICT DO NOTHING",
             (shown.feed_id, shown.news_id, shown.position, shown.at, shown.popularity, shown.viewed_at),
         )
+    stores.read_marks.take_over([(one.news_id, one.at, one.batch) for one in tables.read_story])
+    for rule in tables.mute_rule:
+        try:
+            stores.mute_rules.put(rule.field, rule.kind, rule.pattern, from_us(rule.at))
+        except ValueError as refused:
+            raise ExportRefused(f"tables.mute_rule: {refused}") from refused
     for said in sorted(tables.reaction, key=lambda reaction: reaction.at):
         opposite = {"like": "less", "less": "like"}.get(said.kind)
         later = "SELECT count(*) FROM reaction WHERE news_id = ? AND kind = ? AND at > ?"
@@ -180,7 +194,7 @@ def _keep_reading(exported: ReaderExport, stores: DeviceStores, now: datetime) -
             "INSERT INTO reaction (news_id, kind, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             (said.news_id, said.kind, said.at),
         )
-    # One by one: those of another width say nothing under the release in use, which the store knows.
+    # One by one: the store knows which vectors have the release's width and skips the others.
     for row in tables.vector:
         if row.news_id in touched:
             vector = np.frombuffer(row.content, dtype="<f4")[None]

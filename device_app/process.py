@@ -1,45 +1,110 @@
-"""The process that devices run in: told once, by whoever starts it, to leave the machine to others."""
+"""Settings of the process that runs devices: logging, threads, garbage collection, memory.
+
+With JSON logging, the device writes one JSON object per line to standard error. Otherwise Python's last-resort handler
+writes warnings there as plain lines. Neither logs anything that is read: no title, id, section or topic, and no key. An
+unexpected exception is logged with its class and stack, but never its message, which may quote any of these.
+
+The other functions limit what the process takes from the machine. The program that starts it calls them once.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import logging
 import os
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TextIO
+
+from pythonjsonlogger.json import JsonFormatter
+
+LOGGERS = ("device_app", "uvicorn")
+FIELDS = "%(asctime)s %(levelname)s %(name)s %(message)s"
+
+
+def kind_of(fault: BaseException) -> str:
+    """Return the exception's class by its full name."""
+    return f"{type(fault).__module__}.{type(fault).__qualname__}"
+
+
+def fault_in_words(fault: BaseException) -> str:
+    """Return the exception's class and the program lines in its stack."""
+    return f"{kind_of(fault)}\n{''.join(traceback.format_tb(fault.__traceback__)).rstrip()}"
+
+
+class MessagelessFormatter(JsonFormatter):
+    """Formats JSON lines whose tracebacks have no message, for exceptions of libraries too."""
+
+    def formatException(  # noqa: N802
+        self,
+        ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None],
+    ) -> str:
+        """Return the text of a record's `exc_info`."""
+        return "" if ei[1] is None else fault_in_words(ei[1])
+
+
+@contextmanager
+def json_logs(wanted: bool, stream: TextIO | None = None) -> Iterator[None]:
+    """Write JSON logs to the stream (default: standard error) while the block runs, if wanted."""
+    if not wanted:
+        yield
+        return
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(
+        MessagelessFormatter(FIELDS, rename_fields={"asctime": "at", "levelname": "level", "name": "logger"})
+    )
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    before = [(logger, logger.handlers[:], logger.propagate, logger.level) for logger in loggers]
+    for logger in loggers:
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        for logger, handlers, propagate, level in before:
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)
+        handler.close()
+
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-"""Names of mallopt(3)'s parameters in malloc.h."""
+"""Numbers of mallopt(3)'s parameters, from malloc.h."""
 ARENAS = 2
 LARGE_BYTES = 1024 * 1024
 
 
 def one_thread() -> None:
-    """Keep numpy to one thread. Call it before anything imports numpy: OpenBLAS reads its setting only then.
+    """Limit numpy to one thread.
 
-    A device multiplies small matrices, for which starting a second thread costs more than it gives, and the idle ones
-    spin on the core that draws the page. Starting commands call this, not a module on import, because the backend
-    imports parts of this package too and may use every core. A number set in the environment stays.
+    Call it before anything imports numpy: OpenBLAS reads its setting only then. A device multiplies small matrices, for
+    which a second thread costs more than it gains, and idle threads spin on the core that draws the page. Only starting
+    commands call this, and no module on import, because the backend imports parts of this package too and may use every
+    core. A number set in the environment is kept.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def freeze_gc() -> None:
-    """Have the garbage collector leave alone what is loaded by now. Call it once, before serving.
+    """Exclude everything loaded so far from garbage collection. Call once, before serving.
 
-    Modules, models and schemas stay until the end; walking through them took some 60 ms, every 80 feeds or so.
+    Modules, models and schemas stay until the end; scanning them took about 60 ms, roughly every 80 feeds.
     """
     gc.collect()
     gc.freeze()
 
 
 def steady_heap() -> bool:
-    """Have the C library give back what is freed. Call it before threads are started; False where it isn't glibc's.
+    """Make glibc return freed memory to the system; return False if the C library isn't glibc.
 
-    Left alone, glibc opens up to eight heaps a core, one after another for threads that meet, and after the first large
-    array is freed it takes arrays of that size from these heaps as well, between small objects that stay: a server
-    whose objects stay at 190 MB grew by 2 MB a minute of heap that nothing used. Two heaps at most, and pages of their
-    own for whatever is larger than `LARGE_BYTES`, which go back when it is freed. MALLOC_ARENA_MAX in the environment
-    has the last word on heaps.
+    Call it before threads start. By default, glibc opens up to eight heaps per core, one more whenever threads contend.
+    After the first large array is freed, it also allocates arrays of that size from these heaps, between small objects
+    that stay: a server whose objects stay at 190 MB grew by 2 MB a minute of unused heap. This sets at most two heaps,
+    and separate pages for everything larger than `LARGE_BYTES`, which are returned when freed. MALLOC_ARENA_MAX in the
+    environment overrides the number of heaps.
     """
     if not sys.platform.startswith("linux"):
         return False

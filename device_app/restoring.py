@@ -1,4 +1,7 @@
-"""A profile whose databases are lost or damaged, put right by the last copies, or by empty files."""
+"""Repairs a profile whose databases are lost or damaged.
+
+It restores the last copies or starts with empty files.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from pathlib import Path
 
 from device_app.copies import databases_of
 from device_app.errors import NothingDamaged, StoreBroken
-from device_app.private_files import make_file
 from device_app.settings import DeviceSettings
 from device_app.store.database import (
     BUSY_TIMEOUT_SEC,
@@ -26,17 +28,18 @@ from device_app.store.database import (
     overwrite_draft,
     unreadable,
 )
-from device_app.store.database_copy import MARK_TABLE, DatabaseCopy
-from device_app.store.integrity import damage
+from device_app.store.database_copy import MARK_TABLE, DatabaseCopy, damage
 from device_app.store.profile import ASIDE, ProfileLock, why_lost
 from device_app.store.searches import SEARCH_MIGRATIONS
+from protocol.private_files import make_file
 
 
 @dataclass(frozen=True)
 class Replaced:
-    """One database that was put right. copied_at: of the copy in its place, None for an empty one.
+    """One database that was replaced.
 
-    aside: where the damaged file is now, None if it was missing.
+    copied_at: time of the restored copy, None for an empty file. aside: where the damaged file is now, None if it was
+    missing.
     """
 
     database: Path
@@ -46,13 +49,13 @@ class Replaced:
 
 
 def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[Replaced, ...]:
-    """Put the last copy in the place of each database that is lost or damaged; those that are whole stay.
+    """Replace each lost or damaged database with its last copy; intact ones stay.
 
-    Nothing is charged here: the copy says that it is one, and the next opening of the profile charges for it
+    Nothing is charged here: the copy is marked as one, and opening the profile next charges for it
     (`privacy.restored_copy`). A kill leaves the profile as it was, or a missing database, with which it doesn't start.
 
-    Raises NothingDamaged if both are whole, StoreBroken if there is no copy or it is damaged itself, or the clock is
-    before it (nothing is changed then), ProfileInUse.
+    Raises NothingDamaged if both are intact, and ProfileInUse. Raises StoreBroken, without changing anything, if there
+    is no copy, it is damaged, or the clock shows an earlier time than the copy.
     """
     lock = ProfileLock(settings.home)
     try:
@@ -76,10 +79,10 @@ def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[Replaced, .
 
 
 def start_anew(settings: DeviceSettings, now: datetime) -> tuple[Replaced, ...]:
-    """Put an empty database in the place of each that is lost or damaged; those that are whole stay.
+    """Replace each lost or damaged database with an empty one; intact ones stay.
 
-    What it held is lost to the device, the ledger of what was spent with it. The damaged file and its copy are kept
-    aside. Nothing is done for a new profile. Raises StoreBroken, ProfileInUse.
+    What it contained, including the ledger of what was spent, is lost to the device. The damaged file and its copy are
+    kept aside. Does nothing for a new profile. Raises StoreBroken, ProfileInUse.
     """
     lock = ProfileLock(settings.home)
     migrations = dict(zip(databases_of(settings), (MIGRATIONS, SEARCH_MIGRATIONS), strict=True))
@@ -103,7 +106,10 @@ def _damaged(settings: DeviceSettings) -> list[tuple[Path, str]]:
 
 
 def _why(database: Path) -> str | None:
-    """What is wrong with a database, in words; None if nothing is, or it never was there. Raises StoreBroken."""
+    """Return what is wrong with a database; None if it is intact or never existed.
+
+    Raises StoreBroken.
+    """
     if not database.exists():
         return why_lost(database)
     if database.stat().st_size == 0:
@@ -121,7 +127,10 @@ def _why(database: Path) -> str | None:
 
 
 def _put(database: Path, now: datetime, *, marked: bool) -> Path | None:
-    """Put the copy into the database's place; it stays, for the next time. marked: whether a ledger is in it."""
+    """Restore the copy in the database's place, and keep the copy too.
+
+    marked: whether it contains a ledger.
+    """
     part = draft_of(database)
     try:
         overwrite_draft(database)
@@ -141,7 +150,10 @@ def _put(database: Path, now: datetime, *, marked: bool) -> Path | None:
 
 
 def _move_aside(database: Path, now: datetime) -> Path | None:
-    """Rename a file and its logs, the file first: without its log it could pass for whole, and know less."""
+    """Rename a file and its logs, the file first.
+
+    Without its log, the file could pass as intact but incomplete.
+    """
     stamp, number = f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}", 1
     while list(database.parent.glob(f"{database.stem}{ASIDE}{stamp}-{number}{database.suffix}*")):
         number += 1

@@ -1,10 +1,9 @@
-"""The device's settings: what can change privacy, what can change speed, what can change the feed, kept apart.
+"""The device's settings, in three separate groups: privacy, performance and the feed.
 
-The first are described in `privacy.settings`, the last in `feed_settings`, the others here.
-
-From the environment (`OWNFEED_DEVICE_PRIVACY__MODE=none`) or from `ownfeed.toml` ([device], [device.privacy]; the file
-in the working directory, or the one that OWNFEED_CONFIG names); the environment wins. What the reader sets on the pages
-is kept in the store and wins over both.
+Privacy settings are described in `privacy.settings`, feed settings in `feed_settings`, the others here. Values come
+from the environment (`OWNFEED_DEVICE_PRIVACY__MODE=none`) or from `ownfeed.toml` ([device], [device.privacy]; the file
+in the working directory, or the one that OWNFEED_CONFIG names). The environment takes precedence, and what the reader
+sets on the pages is stored and takes precedence over both.
 """
 
 from __future__ import annotations
@@ -19,19 +18,13 @@ from pydantic_settings import SettingsConfigDict
 
 from device_app.errors import SettingsRefused
 from device_app.feed_settings import FeedSettings as FeedSettings
-from device_app.privacy.modes import MODES
 from device_app.privacy.settings import PrivacySettings as PrivacySettings
-from device_app.recall_frontier import ListChoice
-from device_app.setting_values import Host, SetPath, has_more_than_a_path
-from device_app.settings_file import FileSettings, Renames, SettingsFileRefused
 from device_app.store.database import PAGE_CACHE_KIB
-from device_app.wire.recall import CANDIDATES_LIMIT
+from protocol.recall import CANDIDATES_LIMIT
+from protocol.setting_values import Host, HostAndPort, SetPath, has_more_than_a_path
+from protocol.settings_file import FileSettings, SettingsFileRefused
 
 ADDRESS = TypeAdapter(HttpUrl)
-RENAMES: Renames = {
-    ("performance", "front_limit"): "default_list_limit",
-    ("performance", "shelf_days"): "news_days",
-}
 
 
 class PerformanceSettings(BaseModel):
@@ -42,11 +35,12 @@ class PerformanceSettings(BaseModel):
     threads: int = Field(default=1, ge=1, le=64, description="Threads of ONNX Runtime.")
     feed_size: int = Field(default=30, ge=6, le=100, description="Items of one feed.")
     recall_limit: int = Field(default=400, ge=50, le=CANDIDATES_LIMIT, description="Candidates asked for: R.")
-    recall_max_age_sec: float = Field(
-        default=300.0,
-        ge=0,
+    recall_poll_sec: float = Field(
+        default=900.0,
+        ge=0.01,
         le=604_800,
-        description="A recall answer serves another feed while it is younger than this and the report is the same.",
+        description="Seconds between requests for candidates, on average, whoever reads; pages are made of the last "
+        "answer.",
     )
     pool_limit: int = Field(
         default=50_000,
@@ -70,12 +64,13 @@ class PerformanceSettings(BaseModel):
     training_poll_sec: float = Field(
         default=15.0, ge=0.01, le=604_800, description="Seconds between polls for a training round, on average."
     )
-    training_idle_sec: float = Field(
-        default=10.0,
+    training_send_sec: float = Field(
+        default=4.0,
         ge=0,
-        le=604_800,
-        description="No training while a feed was made or a story opened within so many seconds: the reader comes "
-        "first. 0 trains at any time.",
+        le=3_600,
+        description="An update leaves half to one and a half times so many seconds after its place in a round was "
+        "taken, whatever the reader does; one that isn't computed by then counts as zeros. 0, for simulations, "
+        "computes it when it is asked for.",
     )
     request_timeout_sec: float = Field(
         default=10.0, ge=0.1, le=600, description="Longest wait for one answer of the backend."
@@ -84,10 +79,13 @@ class PerformanceSettings(BaseModel):
         default=2.0, ge=0, le=600, description="Opening an article waits at most this long for the bodies under way."
     )
     seen_days: float = Field(
-        default=14.0, gt=0, le=3_650, description="That a story was looked at counts against it for so many days."
+        default=14.0, gt=0, le=3_650, description="For this many days a story that was shown ranks lower."
     )
     news_days: float = Field(
-        default=21.0, gt=0, le=3_650, description="News never clicked leaves the device after so many days."
+        default=21.0,
+        gt=0,
+        le=3_650,
+        description="Stories that were never opened are deleted from the device after this many days.",
     )
     page_cache_kib: int = Field(
         default=PAGE_CACHE_KIB, ge=64, le=1_048_576, description="Most of its database that a device keeps in memory."
@@ -104,7 +102,6 @@ class DeviceSettings(FileSettings):
         env_nested_delimiter="__",
     )
     table: ClassVar[str] = "device"
-    renames: ClassVar[Renames] = RENAMES
 
     profile: str = Field(
         default="reader", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$", description="Name of the reader's profile."
@@ -122,6 +119,11 @@ class DeviceSettings(FileSettings):
     )
     host: Host = Field(default="127.0.0.1", description="Address of the reader's own pages. Keep it on this machine.")
     port: int = Field(default=8401, ge=0, le=65535, description="Port of the reader's own pages.")
+    lan: HostAndPort | None = Field(
+        default=None,
+        description="Address and port on the home network where the pages are served too, over TLS and behind a "
+        "password; `ownfeed read --lan` sets it. None: on this machine alone.",
+    )
     log_format: Literal["text", "json"] = Field(
         default="text", description="Logs on standard error: lines for people, or an object of JSON a line."
     )
@@ -130,6 +132,11 @@ class DeviceSettings(FileSettings):
         description="Whether the backend is this reader's own, as `ownfeed read` starts it: the pages then speak of "
         "feeds and offer nothing that takes other readers, and the reader's switches report and count nothing.",
     )
+    own_feeds_token_file: SetPath | None = Field(
+        default=None,
+        description="A file with the token for managing that server's feeds, made and set by `ownfeed read`. None: "
+        "the pages can't manage feeds.",
+    )
     privacy: PrivacySettings = Field(default_factory=PrivacySettings, description="What may leave the device.")
     performance: PerformanceSettings = Field(default_factory=PerformanceSettings, description="How much, how often.")
     feed: FeedSettings = Field(default_factory=FeedSettings, description="What the local ranking weighs.")
@@ -137,7 +144,7 @@ class DeviceSettings(FileSettings):
     @field_validator("backend_url")
     @classmethod
     def _is_reachable(cls, value: str) -> str:
-        """The address as it was given, if a request can be sent there at all."""
+        """Return the address unchanged if a request can be sent to it; else raises."""
         try:
             port, why = ADDRESS.validate_python(value).port, "port 0"
         except ValidationError as broken:
@@ -153,7 +160,7 @@ class DeviceSettings(FileSettings):
 
     @property
     def pinned_key(self) -> bytes | None:
-        """The reader's own choice of `backend_key`, as bytes."""
+        """The reader's choice of `backend_key` as bytes, or None."""
         return bytes.fromhex(self.backend_key) if self.backend_key else None
 
     @property
@@ -168,19 +175,5 @@ class DeviceSettings(FileSettings):
 
     @classmethod
     def refusal(cls, refused: SettingsFileRefused) -> SettingsRefused:
-        """The refusal as the device's own error."""
+        """Return the refusal as the device's own error."""
         return SettingsRefused(str(refused))
-
-
-def list_length(choice: ListChoice | None, performance: PerformanceSettings) -> int:
-    """Places of the default list: as its mode chooses where nothing else is looked for, else as the reader set it."""
-    alone = choice is not None and MODES[choice.mode].finds == "nobody"
-    return choice.places if choice is not None and alone else performance.default_list_limit
-
-
-def keeps_pool(privacy: PrivacySettings, performance: PerformanceSettings, news: int) -> bool:
-    """Whether a device keeps the codes of a pool of so many news: a matter of its settings, never of its reader."""
-    finds = MODES[privacy.mode].finds
-    if finds == "nobody":
-        return False
-    return finds == "here" or (performance.pool_limit > 0 and news <= performance.pool_limit)

@@ -1,4 +1,4 @@
-"""All that one device keeps: the reading view's database, and the store of the other view beside it."""
+"""All stores of one device: the reading view's database and the other view's store."""
 
 from __future__ import annotations
 
@@ -7,46 +7,43 @@ from pathlib import Path
 from typing import Any
 
 from device_app.errors import StoreDamaged
-from device_app.store.byte_log import ByteLog
+from device_app.store.articles import Articles
+from device_app.store.byte_log import ByteLog, TimingStore
 from device_app.store.clicks import Clicks
 from device_app.store.count_log import CountLog
-from device_app.store.database import PAGE_CACHE_KIB, Database, Remedy, no_remedy
-from device_app.store.default_list import DefaultListStore, PulledShards
-from device_app.store.drawn_reports import DrawnReports
+from device_app.store.database import PAGE_CACHE_KIB, Database, LateDatabase, Remedy, no_remedy
+from device_app.store.database_copy import unreadable_row
+from device_app.store.default_list import DefaultListStore, PopularityStore, PulledShards
+from device_app.store.exported import MovedSearches
 from device_app.store.feeds import FeedStore
 from device_app.store.impressions import ImpressionStore
-from device_app.store.integrity import unreadable_row
-from device_app.store.late_database import LateDatabase
 from device_app.store.ledger_entries import LedgerRepository
-from device_app.store.moved_searches import MovedSearches
+from device_app.store.mute_rules import MuteRules
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
-from device_app.store.outbox import Outbox
-from device_app.store.participations import Participations, ViewLog
-from device_app.store.pictures import PictureStore
-from device_app.store.pool_codes import PoolStore
-from device_app.store.pool_index import PoolIndex
-from device_app.store.popularity import PopularityStore
+from device_app.store.participations import Outbox, Participations, ViewLog
+from device_app.store.picture_store import PictureStore
+from device_app.store.pool_codes import PoolIndex, PoolStore
 from device_app.store.preferences import Preferences
+from device_app.store.read_marks import ReadMarks
 from device_app.store.releases import InstalledReleases
-from device_app.store.report_memo import ReportMemo
+from device_app.store.report_memo import DrawnReports, ReportMemo
 from device_app.store.search_index import SearchIndex
 from device_app.store.searches import SEARCH_MIGRATIONS, Searches
-from device_app.store.timings import TimingStore
+from device_app.store.streams import Streams
 
 
 def searches_of(database: Path) -> Path:
-    """Where the store of the other view lies, beside a device's database."""
+    """Return the path of the other view's store, beside a device's database."""
     return database.parent / "views" / "searches.sqlite"
 
 
 class DeviceStores:
     """Opens the database at `path` and every store on it. Raises StoreBroken.
 
-    Saved searches, and what is followed or blocked, are a view of their own, with a file of its own.
-
-    blob_folder may be shared by the devices of a fleet; by default it lies beside the database. remedies: for each file
-    what can be done when it is found damaged. page_cache_kib: as `Database` has it.
+    Saved searches, and what is followed or blocked, form a separate view with a file of its own. blob_folder may be
+    shared by the devices of a fleet; by default it is beside the database. remedies: returns, for each file, what the
+    reader can do if it is damaged. page_cache_kib: see `Database`.
     """
 
     def __init__(
@@ -60,12 +57,15 @@ class DeviceStores:
         self.clicks = Clicks(self.database)
         self.impressions = ImpressionStore(self.database)
         self.news = NewsStore(self.database)
+        self.articles = Articles(self.database)
+        self.read_marks = ReadMarks(self.database)
+        self.streams = Streams(self.database)
+        self.mute_rules = MuteRules(self.database)
         self.feedback = Feedback(self.database)
         searches = searches_of(path)
         self.search_database = LateDatabase(searches, SEARCH_MIGRATIONS, remedies(searches))
         self.searches = Searches(self.search_database)
         self.stances = Stances(self.search_database)
-        self.stances.take_over(self.database)
         self.moved_searches = MovedSearches(self.database, self.search_database)
         self.moved_searches.finish()
         self.search_index = SearchIndex(self.database)
@@ -89,7 +89,7 @@ class DeviceStores:
         self.pictures = PictureStore(self.database, self.preferences)
 
     def check(self) -> None:
-        """Look through every page of both files, and read what no backend gives again. Raises StoreDamaged."""
+        """Check every page of both files, and read what no server can restore. Raises StoreDamaged."""
         self.database.check()
         self.check_rows()
         searches = self.search_database.known()
@@ -97,12 +97,18 @@ class DeviceStores:
             searches.check()
 
     def check_rows(self) -> None:
-        """Read what no backend gives again: the release, choices, what was spent. Raises StoreDamaged."""
+        """Read what no server can restore: the release, choices, what was spent.
+
+        Raises StoreDamaged.
+        """
         if what := unreadable_row(self.database.rows):
             raise StoreDamaged(self.database.path, f"a part of it is damaged ({what})", self.database.remedy())
 
     def erase(self, keep: Mapping[str, Any] | None = None) -> None:
-        """Delete all that either view knows of its reader; see `Database.erase`. keep: preferences that stand after."""
+        """Delete everything that either view knows about its reader; see `Database.erase`.
+
+        keep: preferences that are stored again afterwards.
+        """
 
         def keep_preferences() -> None:
             for name, value in (keep or {}).items():
@@ -112,11 +118,11 @@ class DeviceStores:
         self.database.erase(keep_preferences)
 
     def fold(self) -> None:
-        """Something was deleted: no byte of it stays in what the stores have written ahead; see `Database.fold`."""
+        """Remove deleted bytes from the stores' write-ahead logs; see `Database.fold`."""
         self.database.fold()
         self.search_database.fold()
 
     def close(self) -> None:
-        """Let go of both files."""
+        """Close both files."""
         self.search_database.close()
         self.database.close()

@@ -1,4 +1,7 @@
-"""One background step of keeping up: release, default list, pool, popularity; what is old goes. Pictures come after."""
+"""One background sync step: release, default list, pool, popularity, then pruning.
+
+Pictures are fetched separately afterwards.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +11,35 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import Lock
 
-from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
+from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, DeviceError
 from device_app.feed.bodies import Bodies
 from device_app.feed.serving import Serving
 from device_app.settings import PerformanceSettings
 from device_app.stores import DeviceStores
-from device_app.sync.default_list import DefaultListSync
+from device_app.sync.default_list import DefaultListSync, PopularitySync
 from device_app.sync.encoder_takeover import EncoderTakeover
-from device_app.sync.pictures import PictureSync
+from device_app.sync.picture_sync import PictureSync
 from device_app.sync.pool_codes import PoolSync
-from device_app.sync.popularity import PopularitySync
-from device_app.uplink.answers import read_vectors
-from device_app.wire.recall import RecallAnswer
+from device_app.uplink.backend_client import read_vectors
+from protocol.recall import RecallAnswer
 
 log = logging.getLogger(__name__)
 
 PRUNE_EVERY = timedelta(hours=6)
 IMPRESSIONS_KEPT = timedelta(days=60)
+READ_MARKS_KEPT = timedelta(days=400)
+"""How long a story that left this device still counts as read, should it come back."""
 INDEXED_A_STEP = 1_000
-"""Most news made searchable in one step; a search does the rest itself."""
+"""Maximum number of articles indexed in one step; a search indexes the rest itself."""
 POOL_INDEXED_A_STEP = 10_000
-"""The same of the pool's cards: a second of a core, in steps between which pages are answered."""
+"""Maximum number of pool cards indexed in one step, about a second of one core.
+
+Pages are answered between steps.
+"""
 
 
 class Syncing:
-    """Nothing it asks for depends on what the reader does."""
+    """Keeps a device up to date. None of its requests depends on what the reader does."""
 
     def __init__(
         self,
@@ -63,36 +70,59 @@ class Syncing:
         self.online: bool | None = None
         self.last_at: datetime | None = None
         self.silent_since_sec: float | None = None
-        """When the first of the steps failed that were not answered since, on the system's own clock."""
+        """Monotonic time of the first step that got no answer since the last answer, or None."""
+        self._failed: DeviceError | None = None
 
     def step(self) -> bool:
-        """One look at everything; True if another release is in use now.
+        """Run one sync step; return True if the release changed.
 
-        Raises BackendUnreachable, BackendRefused, AnswerMalformed, ReleaseRefused; what was there before stays.
+        Raises BackendUnreachable, BackendRefused, AnswerMalformed or ReleaseRefused; earlier data stays.
         """
         with self._lock:
-            try:
-                swapped = self._takeover.step()
-                self._take_default_list(self._default_list.refresh())
-                self._pool.refresh()
-                self._popularity.refresh()
-            except BackendUnreachable:
-                self.online = False
-                self.silent_since_sec = self.silent_since_sec or time.monotonic()
-                raise
-            self.reached()
-            self.online, self.silent_since_sec = True, None
-            self.last_at = self._clock()
-            self._prune(self.last_at)
-            self._stores.search_index.catch_up(INDEXED_A_STEP)
-            self._stores.pool_index.catch_up(POOL_INDEXED_A_STEP)
-            return swapped
+            return self._step()
+
+    def first(self) -> bool:
+        """Run the first step of this run, or wait for it; return False if it was done.
+
+        Raises what `step` raises. A failed step is not retried here but in the background, at its own pace, so that no
+        request shows that a reader opened a page in vain. After an erase there is no list, so a step is made.
+        """
+        with self._lock:
+            if self._failed is not None:
+                raise self._failed
+            if self.last_at is not None and self._serving.feed_context.default_list.known():
+                return False
+            self._step()
+            return True
+
+    def _step(self) -> bool:
+        try:
+            swapped = self._takeover.step()
+            self._take_default_list(self._default_list.refresh())
+            self._pool.refresh()
+            self._popularity.refresh()
+        except BackendUnreachable as unreachable:
+            self.online = False
+            self.silent_since_sec = self.silent_since_sec or time.monotonic()
+            self._serving.unreachable(unreachable)
+            self._failed = unreachable
+            raise
+        except DeviceError as refused:
+            self._failed = refused
+            raise
+        self.reached()
+        self.online, self.silent_since_sec = True, None
+        self.last_at, self._failed = self._clock(), None
+        self._prune(self.last_at)
+        self._stores.search_index.catch_up(INDEXED_A_STEP)
+        self._stores.pool_index.catch_up(POOL_INDEXED_A_STEP)
+        return swapped
 
     def take_pictures(self) -> None:
-        """The publishers' pictures, after a step that went well.
+        """Fetch the publishers' pictures after a successful step.
 
-        Apart from it: whatever a server gives as pictures, or if it gives none, keeps nothing else back and is no
-        trouble of the pages, which have drawn ones. It is logged; those of before stay, and the next look goes on.
+        This is separate, so that bad or missing pictures delay nothing else. Failures are only logged, since pages have
+        drawn pictures too: earlier pictures stay, and the next step continues.
         """
         with self._pictures_lock:
             try:
@@ -100,14 +130,18 @@ class Syncing:
             except (AnswerMalformed, BackendRefused, BackendUnreachable) as trouble:
                 log.info("pictures: %s", trouble)
 
+    def unreachable(self, trouble: BackendUnreachable) -> None:
+        """Note that the watched connection to the server was lost."""
+        self._serving.unreachable(trouble)
+
     def reached(self) -> None:
-        """The backend that was out of reach is there again; the next step finds out whether it answers."""
+        """Note that the server can be reached again; the next step finds out whether it answers."""
         self._serving.reached()
         if self.online is False:
             self.online = True
 
     def _take_default_list(self, answer: RecallAnswer | None) -> None:
-        """Queue the texts of the whole list when it is new, and once a start when some are missing."""
+        """Queue the texts of the whole list if it is new; once per run also if some are missing."""
         models = self._serving.models()
         if answer is not None:
             self._bodies.want(answer, read_vectors(answer, models.dimensions), common=True)
@@ -133,3 +167,4 @@ class Syncing:
         self._stores.news.prune(now - timedelta(days=self._settings.news_days), keep)
         self._stores.search_index.tidy()
         self._stores.impressions.prune(now - IMPRESSIONS_KEPT)
+        self._stores.read_marks.prune(now - READ_MARKS_KEPT)

@@ -1,6 +1,6 @@
-"""The figure of how costs grow, docs/images/growth.svg: drawn of the record of `ownfeed bench growth`.
+"""Draws docs/images/growth.svg, which shows how costs grow, from the record of `ownfeed bench growth`.
 
-A panel for what is counted, news, devices or a cohort; both axes are logarithmic, so a line's slope is its exponent.
+One panel each for articles, devices and cohorts. Both axes are logarithmic, so a line's slope is its exponent.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Points = Sequence[tuple[float, float]]
 
 
 def shown(record: Record) -> str:
-    """The figure in a document of docs/results, with its exponents for who can't see it."""
+    """Return the figure's markdown, with the exponents as alternative text."""
     told = (f"{what} by {of} {exponent}" for of, what, *_, exponent, _ in record.table(FOUND).rows)
     return f"![Costs by size, both axes logarithmic; exponents: {', '.join(told)}](../images/{PATH.name})"
 
 
 def draw(record: Record) -> str:
-    """The figure as SVG. Raises KeyError for a record without the tables."""
+    """Return the figure as SVG. Raises KeyError for a record without the tables."""
     exponents = {(of, what): exponent for of, what, *_, exponent, _ in record.table(FOUND).rows}
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for of, what, size, cost in record.table(MEASURED).rows:
@@ -81,7 +81,7 @@ def _panel(of: str, courses: dict[str, list[tuple[float, float]]]) -> Iterator[s
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:
-    """The powers of ten around them."""
+    """Return the powers of ten around the values."""
     low = math.floor(math.log10(min(values)))
     return low, max(low + 1, math.ceil(math.log10(max(values))))
 

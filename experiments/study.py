@@ -1,11 +1,13 @@
-"""A study: runs that are compared. Every study is conducted alike: resumed from its file, counted, told, tabled."""
+"""Runs studies, which compare runs: with progress, resumable from a file of finished runs, and ending in tables."""
 
 from __future__ import annotations
 
+import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -14,64 +16,99 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from experiments.checkpoint import RunCheckpoint
-from experiments.table import Table
+from experiments.records import Table
+
+
+@dataclass(frozen=True)
+class RunCheckpoint:
+    """The file of one study's runs. settings: those that every run in it shares, as JSON values."""
+
+    path: Path
+    settings: Mapping[str, Any]
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return the stored runs; none if there is no such file.
+
+        Raises ValueError if its settings differ, because results of two studies don't belong in one file, or if it is
+        not a file of results.
+        """
+        if not self.path.is_file():
+            return []
+        try:
+            kept = json.loads(self.path.read_text(encoding="utf-8"))
+            theirs, runs = kept.get("settings"), list(kept["runs"])
+        except (ValueError, AttributeError, KeyError, TypeError) as broken:
+            raise ValueError(f"{self.path} holds no results: {broken}") from None
+        if theirs != dict(self.settings):
+            raise ValueError(
+                f"{self.path} holds a study with settings {theirs}, not {dict(self.settings)}; choose another file"
+            )
+        return runs
+
+    def write(self, runs: Sequence[Mapping[str, Any]]) -> None:
+        """Write the runs as JSON, atomically."""
+        kept = {"settings": dict(self.settings), "runs": [dict(run) for run in runs]}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = self.path.with_suffix(".part")
+        scratch.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+        os.replace(scratch, self.path)
+
 
 Job = TypeVar("Job", bound=Hashable)
 Run = TypeVar("Run")
 
 
 class Study(ABC, Generic[Job, Run]):
-    """One comparison: its jobs, how one of them is run, and the tables that come of all.
+    """One comparison: its jobs, how to run a job, and the tables of all runs.
 
-    A job is a value that can be sent to another process, and so is the study. What `run` makes depends on the job and
-    on `settings` alone, so that a run in a file stands for a repetition.
+    Jobs and the study can be sent to another process. The result of `run` depends only on the job and on `settings`, so
+    a stored run need not be repeated.
     """
 
     @property
     @abstractmethod
     def jobs(self) -> Sequence[Job]:
-        """What is to be run, in order."""
+        """Return the jobs, in order."""
 
     @abstractmethod
     def run(self, job: Job) -> Run:
-        """Run one."""
+        """Run one job."""
 
     @abstractmethod
     def line(self, job: Job, run: Run) -> str:
-        """What came out of one run, for who waits."""
+        """Return a run's result as a line of progress."""
 
     @abstractmethod
     def tables(self, runs: Mapping[Job, Run]) -> list[Table]:
-        """The tables of these runs, and of what needs none."""
+        """Return the tables of these runs, and tables that need no run."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """All that runs depend on besides the job, as JSON has it."""
+        """Return everything that runs depend on besides the job, as JSON values."""
         return {}
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of what the runs draw."""
+        """Return the seeds of the runs."""
         return ()
 
     def prepare(self) -> None:
-        """Raise DataMissing or MalformedRow, where the data is not as it must be, before the first run."""
+        """Check the data before the first run. Raises DataMissing or MalformedRow."""
 
     def rows(self, job: Job, run: Run) -> list[dict[str, Any]]:
-        """A run as rows of the file. Raises ValueError where a study has no file."""
-        raise ValueError(f"out: runs of {type(self).__name__} can't be kept")
+        """Return a run as rows of the file. Raises ValueError if the study has no file."""
+        raise ValueError(f"out: runs of {type(self).__name__} can't be written to a file; omit --out")
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, Run]:
-        """The runs of rows that `rows` made."""
+        """Return the runs of rows written by `rows`."""
         return {}
 
 
 def conduct(study: Study[Job, Run], *, console: Console, out: Path | None = None, processes: int = 1) -> list[Table]:
-    """Run what is not in `out` yet, each run written there at once, and return the tables.
+    """Run the jobs that `out` lacks, store each run there at once, and return the tables.
 
-    Runs in the file that aren't among the jobs stand in the tables, too. Results don't depend on the number of
-    processes. Raises ValueError for a file of other settings, and what `prepare` and `run` raise.
+    Stored runs of other jobs appear in the tables, too. Results do not depend on the number of processes. Raises
+    ValueError for a file with other settings, and what `prepare` and `run` raise.
     """
     kept = RunCheckpoint(out, study.settings) if out is not None else None
     runs = study.runs(kept.read()) if kept is not None else {}
@@ -91,14 +128,14 @@ def conduct(study: Study[Job, Run], *, console: Console, out: Path | None = None
 
 
 def _sorted(study: Study[Job, Run], runs: Mapping[Job, Run]) -> dict[Job, Run]:
-    """In the order of the jobs, whichever ended first; others before them."""
+    """Return the runs in the order of the jobs, after runs of other jobs."""
     return {job: run for job, run in runs.items() if job not in study.jobs} | {
         job: runs[job] for job in study.jobs if job in runs
     }
 
 
 def _each(study: Study[Job, Run], jobs: Sequence[Job], processes: int) -> Iterator[tuple[Job, Run]]:
-    """Each job with its run, as it ends; several processes take a job each."""
+    """Yield jobs with their runs as they end; several processes take one job each."""
     if processes == 1:
         torch.set_num_threads(1)
         yield from ((job, study.run(job)) for job in jobs)
@@ -115,7 +152,7 @@ def _each(study: Study[Job, Run], jobs: Sequence[Job], processes: int) -> Iterat
 
 
 _study_here: Study[Any, Any] | None = None
-"""This worker's study, set once by `_start` in a process that does nothing else; what it loads it keeps."""
+"""This worker process's study, set once by `_start`."""
 
 
 def _start(study: Study[Any, Any]) -> None:

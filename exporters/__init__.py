@@ -1,3 +1,3 @@
-"""Graphs in ONNX, and the check that they compute what torch does."""
+"""Exports models to ONNX and checks that the graphs compute what torch computes."""
 
-import device_app  # noqa: F401 - first: it switches the telemetry of ONNX Runtime off
+import protocol  # noqa: F401 - first: it switches off the telemetry of ONNX Runtime

@@ -1,4 +1,4 @@
-"""`python -m exporters`: which models export to what, and how well."""
+"""`python -m exporters`: exports every model and reports its graphs' sizes and differences from torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def main(
     every: Annotated[bool, typer.Option("--all", help="Export every model, check it and print the table.")] = False,
     names: Annotated[bool, typer.Option("--list", help="Print models and graphs; export nothing.")] = False,
 ) -> None:
-    """Export models to ONNX with gradients, and compare each graph with torch. Exits with 1 if one differs."""
+    """Export models to ONNX with gradients and compare each graph with torch.
+
+    Exits with 1 if one differs.
+    """
     known = architectures()
     if unknown := [each for each in models or [] if each not in known]:
         raise typer.BadParameter(f"no model {', '.join(unknown)}; there are {', '.join(known)}")
@@ -84,7 +87,7 @@ def _tell(table: Table, exported: ExportedModel, parameters: int) -> None:
 
 
 def _progress() -> Progress:
-    """A bar on the terminal's error stream; nothing where there is no terminal."""
+    """A progress bar on the terminal's error stream; nothing without a terminal."""
     columns = (TextColumn("{task.description:21}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

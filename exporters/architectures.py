@@ -1,6 +1,7 @@
-"""Every architecture that exports, by name: the rankers of releases (`models.rankers`), and what is listed here.
+"""Every architecture that exports, by name.
 
-Word tables have VOCABULARY rows here; a release's own vocabulary only changes that axis of the inputs `p.*.weight`.
+These are the rankers of releases (`models.rankers`) and those listed here. Word tables have VOCABULARY rows here; a
+release's vocabulary only changes that axis of the inputs `p.*.weight`.
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ from exporters.graphs import (
 from exporters.signature import GraphSpec
 from models.builders import dssm, news, rankers, recall, user
 from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, Tower
-from models.end_to_end import EndToEnd
-from models.layers.word_embedding import WordEmbedding
+from models.layers.words import WordEmbedding
 from models.news.naml_lstur import NamlNews, TopicNews, WordVectorLstur, WordVectorNaml
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder, WordVectorNews
@@ -46,10 +46,11 @@ from models.recall.ebnr_huita_youtubenet import Ebnr, Huita, YoutubeNet
 from models.recall.octopus import Octopus
 from models.recall.reported_basis import ReportedBasis
 from models.recall.sasrec import SasRec
+from models.scoring import EndToEnd
 from models.shapes import NEWS_DIM
 from models.user.candidate_attention import CandidateAttention
 from models.user.fednewsrec import FedNewsRecUser
-from models.user.nrms_naml_lstur import LsturConUser, NrmsUser
+from models.user.papers import LsturConUser, NrmsUser
 
 Kind = Literal["ranker", "recall", "news", "end to end", "towers"]
 VOCABULARY = 1_000
@@ -73,18 +74,21 @@ class Architecture:
     branch: type[nn.Module] | None = None
 
     def fits(self, model: nn.Module) -> bool:
-        """Whether `model` is of this architecture's classes."""
+        """Return whether `model` has this architecture's classes."""
         return type(model) is self.model and (self.branch is None or type(model.branch) is self.branch)
 
 
 class GivenStates(nn.Module):
-    """Stands where a language model is, for an encoder that starts from token states."""
+    """Replaces the language model in an encoder that starts from token states."""
 
     config = SimpleNamespace(hidden_size=STATE_DIM)
 
 
 def plm_head(dim: int) -> PlmNewsEncoder:
-    """Pooling and head of a PLM encoder; the language model itself is exporters/news_encoder.py's."""
+    """Return the pooling and head of a PLM encoder.
+
+    The module exporters/news_encoder.py exports the language model.
+    """
     return PlmNewsEncoder(GivenStates(), dim)
 
 
@@ -138,8 +142,11 @@ def fednewsrec_news() -> TitleEncoder:
 
 
 def end_to_end(news_encoder: nn.Module, user_model: nn.Module) -> EndToEnd:
-    """Both together, with small word vectors: from N(0, 1), as a start without GloVe draws them, losses and gradients
-    are above 1, where an absolute tolerance says nothing about float32 (docs/decisions/034)."""
+    """Return news encoder and user model together, with small word vectors.
+
+    With word vectors from N(0, 1), the start without GloVe, losses and gradients exceed 1, and an absolute tolerance
+    says nothing about float32 (docs/decisions/030).
+    """
     with torch.no_grad():
         for each in news_encoder.modules():
             if isinstance(each, WordEmbedding):
@@ -151,7 +158,7 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
     "candidate_attention": Architecture("ranker", CandidateAttention, rankers.candidate_attention, ranker_graphs),
     "nrms_400": Architecture("ranker", NrmsUser, user.nrms_400, ranker_graphs),
     "lstur_con": Architecture("ranker", LsturConUser, lambda: user.lstur_user("con"), ranker_graphs, recurrent=True),
-    # A release's graphs of this name are of the size below; tables of graphs give it the paper's.
+    # A release's graphs of this name have the size below; tables of graphs show the paper's size.
     "fednewsrec": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user_400, ranker_graphs, recurrent=True),
     "fednewsrec_256": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user, ranker_graphs, recurrent=True),
     "basis": Architecture("recall", BasisRecall, recall.uni_fedrec_recall, basis_graphs),
@@ -222,7 +229,7 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
 
 
 def architectures() -> dict[str, Architecture]:
-    """Every architecture by name, the rankers of releases first."""
+    """Return every architecture by name, the rankers of releases first."""
     rankers_of_releases = {
         each.architecture: Architecture(
             "ranker", each.model_class(), partial(each.build, NEWS_DIM), ranker_graphs, recurrent=each.recurrent
@@ -233,7 +240,10 @@ def architectures() -> dict[str, Architecture]:
 
 
 def name_of(model: nn.Module, kind: Kind) -> str:
-    """The first architecture of this kind that fits the model's class. Raises ValueError if there is none."""
+    """Return the first architecture of this kind that fits the model's class.
+
+    Raises ValueError if there is none.
+    """
     for name, each in architectures().items():
         if each.kind == kind and each.fits(model):
             return name

@@ -1,8 +1,8 @@
-"""Exported graphs kept in a folder, by what they were made of: another start, or another folder, makes none twice.
+"""A cache folder of exported graphs, keyed by what they depend on, so that each graph is exported only once.
 
-An entry's name is the SHA-256 of all that its graphs depend on: the model's classes, settings and shapes, the graphs
-asked for, the source of what exports, and the versions of the libraries. So nothing is ever out of date; what no
-source makes any more just lies there. Weights are inputs of graphs, so they are no part of it.
+An entry's name is the SHA-256 of everything its graphs depend on: the model's classes, settings and shapes, the
+requested graphs, the source of the exporter, and library versions. An entry therefore never goes stale; entries that no
+current source produces stay unused. Weights are inputs of graphs and not part of the name.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from exporters.signature import GraphSpec
 
-SOURCES = ("exporters", "models", "device_app.wire.graphs")
-"""Packages whose source decides what a graph is."""
+SOURCES = (("exporters", "**/*.py"), ("models", "**/*.py"), ("protocol", "graph_check.py"))
+"""Packages, and the files in them that determine a graph."""
 LIBRARIES = ("torch", "onnx", "onnxruntime", "transformers")
 NAME_CHARS = 32
 PLAIN = (bool, int, float, str, bytes, type(None))
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class KeptGraphs:
-    """Graphs by purpose, and what was measured of them, as JSON holds it."""
+    """Graphs by purpose, and their measurements as JSON values."""
 
     graphs: Mapping[str, bytes]
     facts: Mapping[str, Any]
@@ -46,16 +46,16 @@ class KeptGraphs:
 class GraphCache:
     """One folder of entries: `<name>.json` with sizes and digests, and `<name>.<purpose>.onnx` for each graph.
 
-    Several processes may use one folder. Files are written aside and renamed, the list of an entry last.
+    Several processes may use one folder. Files are written under temporary names and renamed, the entry's JSON last.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def kept(self, name: str, make: Callable[[], KeptGraphs]) -> KeptGraphs:
-        """The entry of that name, made and written down if there is none, or if a byte of it is not what was written.
+        """Return the entry of that name; make and store it if it is missing or differs from what was written.
 
-        A damaged one, and a folder that can't be written, are told in one line of the log. Raises what `make` raises.
+        Logs one line for a damaged entry or a folder that can't be written. Raises what `make` raises.
         """
         found = self._read(name)
         if found is None:
@@ -67,12 +67,12 @@ class GraphCache:
         return found
 
     def forget(self, name: str) -> None:
-        """Remove an entry, whose graphs turned out to be wrong."""
+        """Remove an entry whose graphs proved wrong."""
         for path in self.folder.glob(f"{name}.*"):
             path.unlink()
 
     def path(self, name: str, purpose: str) -> Path:
-        """Where a graph of an entry lies."""
+        """Return the path of an entry's graph."""
         return self.folder / f"{name}.{purpose}.onnx"
 
     def _read(self, name: str) -> KeptGraphs | None:
@@ -86,8 +86,8 @@ class GraphCache:
             if missing.filename == str(self.folder / f"{name}.json"):
                 return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            pass  # told below like any other damage
-        _log.warning("exported graphs in %s are damaged and are made anew: %s", self.folder, name)
+            pass  # reported below like any other damage
+        _log.warning("exported graphs in %s are damaged and are exported again: %s", self.folder, name)
         return None
 
     def _write(self, name: str, made: KeptGraphs) -> None:
@@ -104,14 +104,14 @@ class GraphCache:
 
 
 def entry_name(*parts: object) -> str:
-    """The name of an entry that depends on these parts, told by their repr, besides source and libraries."""
+    """Return the name of an entry that depends on the repr of these parts, besides source and libraries."""
     return _digest("\n".join(map(repr, (source_digest(), *parts))).encode())[:NAME_CHARS]
 
 
 def graphs_of(model: nn.Module, specs: Iterable[GraphSpec]) -> list[object]:
-    """All of a model on which its graphs depend, its parameters' values apart, and the graphs asked for.
+    """Return what a model's graphs depend on, except parameter values, together with the requested graphs.
 
-    Raises TypeError for a module with a setting of which it can't be told whether another one's is the same.
+    Raises TypeError for a module with a setting that can't be compared with another module's.
     """
     told: list[object] = [
         (name, _class(module), _settings(f"{_class(module)}.{name}", vars(module)))
@@ -127,11 +127,11 @@ def graphs_of(model: nn.Module, specs: Iterable[GraphSpec]) -> list[object]:
 
 @cache
 def source_digest() -> str:
-    """SHA-256 over the source of what makes graphs, and over the libraries' versions."""
+    """SHA-256 over the source of the exporter and over library versions."""
     whole = hashlib.sha256()
-    for package in SOURCES:
+    for package, pattern in SOURCES:
         root = Path(str(files(package)))
-        for path in sorted(root.rglob("*.py")):
+        for path in sorted(root.glob(pattern)):
             whole.update(f"{package}/{path.relative_to(root).as_posix()}\n".encode())
             whole.update(hashlib.sha256(path.read_bytes()).digest())
     for library in LIBRARIES:
@@ -140,7 +140,7 @@ def source_digest() -> str:
 
 
 def _settings(where: str, held: Mapping[str, Any]) -> list[tuple[str, object]]:
-    """What a module holds besides what torch keeps of every module."""
+    """Return the attributes of a module that torch does not keep for every module."""
     return [
         (name, _told(f"{where}.{name}", value))
         for name, value in sorted(held.items())
@@ -159,7 +159,7 @@ def _told(where: str, value: Any) -> object:
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, FunctionType):
         held = [_told(where, each.cell_contents) for each in value.__closure__ or ()]
-        at = value.__code__.co_firstlineno  # its code is told by the source, of which it may not be the only lambda
+        at = value.__code__.co_firstlineno  # identified by its source, which may contain several lambdas
         return (value.__module__, value.__qualname__, at, held, _told(where, value.__defaults__))
     raise TypeError(f"{where} is a {type(value).__name__}: graphs of it can't be kept")
 
@@ -177,7 +177,7 @@ def _digest(content: bytes) -> str:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """The whole file in the place of what was there, on the disk when this returns."""
+    """Write the whole file in place of the previous one; it is on the disk when this returns."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         with draft.open("wb") as file:

@@ -1,8 +1,8 @@
-"""Which graphs each kind of model has: purposes, inputs, outputs.
+"""Defines the graphs of each kind of model: purposes, inputs, outputs.
 
-C_max = 5, K = 4 and the lengths of texts are fixed in the graphs; "batch" is any number of readers or samples, "news"
-any number of candidates, or of distinct news, "clicks" any number of clicks up to 50, so that a device need not compute
-padding. Only where a GRU's training is unrolled over the clicks are there 50 always.
+C_max = 5, K = 4 and the lengths of texts are fixed in the graphs. Free axes: "batch" is any number of readers or
+samples, "news" any number of candidates or distinct articles, "clicks" any number of clicks up to 50, so that a device
+need not compute padding. Only graphs that unroll a GRU's training always take 50 clicks.
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ from typing import cast
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from device_app.wire.recall import CLICKS_AXIS
 from exporters.signature import GraphInput, GraphSpec, MethodOrName, call
 from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
-from models.end_to_end import EndToEnd
-from models.layers.text_cnn import TextCnn
-from models.layers.word_embedding import WordEmbedding
+from models.layers.words import TextCnn, WordEmbedding
 from models.news.naml_lstur import NamlNews, TopicNews, WordVectorLstur, WordVectorNaml
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder, WordVectorNews
@@ -28,10 +25,12 @@ from models.recall.basis import BasisRecall
 from models.recall.ebnr_huita_youtubenet import Ebnr
 from models.recall.octopus import Octopus
 from models.recall.reported_basis import ReportedBasis
+from models.scoring import EndToEnd
 from models.shapes import ABSTRACT_WORDS, CHANNELS_LIMIT, CLICKS, NEGATIVES, TITLE_WORDS
 from models.user.candidate_attention import CandidateAttention, CosineRanker
 from models.user.feature_ranker import FeatureRanker
-from models.user.nrms_naml_lstur import LsturUser
+from models.user.papers import LsturUser
+from protocol.recall import CLICKS_AXIS
 
 
 def table_loss(
@@ -47,10 +46,10 @@ def table_loss(
 
 
 def vectors_product(model: nn.Module, *inputs: Tensor) -> Tensor:
-    """sum_i <e_i, G_i> of a news model's vectors [n, D] for what it reads, and slopes G [n, D], the last input -> [].
+    """sum_i <e_i, G_i> -> [], for a news model's vectors e [n, D] and G [n, D], the last input.
 
-    As `models.news.upper.PooledHead.product`: its gradient for the model is that of the loss whose gradients for the
-    vectors the slopes are (Efficient-FedRec, eq. 6), and its gradient for G is the vectors.
+    Like `models.news.upper.PooledHead.product`: if G is the gradient of a loss for the vectors, its gradient for the
+    model is the loss's (Efficient-FedRec, eq. 6), and its gradient for G is the vectors.
     """
     *read, slopes = inputs
     return (cast(Tensor, model(*read)) * slopes).sum()
@@ -60,7 +59,7 @@ CANDIDATE_ROWS = GraphInput("candidate_rows", ("batch", 1 + NEGATIVES), indexes=
 
 
 def recall_graphs(dim: int) -> list[GraphSpec]:
-    """Uni-FedRec's three graphs, split where the device clusters and where privacy clips and adds noise."""
+    """Uni-FedRec's three graphs, split where the device clusters and where it clips and adds noise."""
     membership = GraphInput("membership", ("batch", CHANNELS_LIMIT, CLICKS_AXIS))
     quotas = GraphInput("quotas", ("batch", CHANNELS_LIMIT))
     contexts = GraphInput("contexts", ("batch", CLICKS_AXIS, dim))
@@ -73,12 +72,12 @@ def recall_graphs(dim: int) -> list[GraphSpec]:
 
 
 def basis_graphs(model: nn.Module) -> list[GraphSpec]:
-    """recall_graphs at the model's D."""
+    """`recall_graphs` at the model's D."""
     return recall_graphs(cast(BasisRecall, model).basis_keys.shape[1])
 
 
 def reported_basis_graphs(model: nn.Module) -> list[GraphSpec]:
-    """Training of the basis that reports name, on clicks and what the server says of its lists."""
+    """The training graph of the basis that reports refer to, on clicks and the server's data about its lists."""
     whole = cast(ReportedBasis, model)
     (size, axes), dim = whole.steps.shape, whole.dim
     inputs = (
@@ -95,8 +94,11 @@ def reported_basis_graphs(model: nn.Module) -> list[GraphSpec]:
 
 
 def ranker_graphs(model: nn.Module) -> list[GraphSpec]:
-    """Scores of any number of candidates; the user vector where there is one; loss and gradients on one positive and K
-    negatives a row, with given vectors and with a table of distinct ones. A cosine is not trained."""
+    """Graphs of a ranker: scores, the user vector if it has one, and training.
+
+    Scores are of any number of candidates. Training gives loss and gradients on one positive and K negatives a row,
+    with given vectors and with a table of distinct ones. The cosine ranker is not trained.
+    """
     if isinstance(model, CosineRanker):
         return [_score(model.dim)]
     if isinstance(model, FeatureRanker):
@@ -110,7 +112,7 @@ def ranker_graphs(model: nn.Module) -> list[GraphSpec]:
 
 
 def one_vector_graphs(model: nn.Module) -> list[GraphSpec]:
-    """The reader's vector, which is what recall asks the pool with, and training."""
+    """The reader's vector, with which recall queries the pool, and training."""
     dim = cast(OneVectorModel, model).dim
     inputs = (*_clicks(dim, _trained_history(model)), _sample(dim))
     return [
@@ -120,7 +122,7 @@ def one_vector_graphs(model: nn.Module) -> list[GraphSpec]:
 
 
 def octopus_graphs(model: nn.Module) -> list[GraphSpec]:
-    """Channel vectors (zero where a channel is not active), scores, and training."""
+    """Channel vectors (zero for an inactive channel), scores, and training."""
     dim = cast(Octopus, model).dim
     inputs = (*_clicks(dim), _sample(dim))
     return [
@@ -136,7 +138,7 @@ def news_graphs(model: nn.Module) -> list[GraphSpec]:
 
 
 def plm_head_graphs(model: nn.Module) -> list[GraphSpec]:
-    """News vectors from token states of a language model: the part of a PLM encoder that training changes."""
+    """News vectors from a language model's token states: the trained part of a PLM encoder."""
     width = cast(PlmNewsEncoder, model).head.in_features
     states = GraphInput("states", ("news", TITLE_WORDS, width))
     mask = GraphInput("piece_mask", ("news", TITLE_WORDS))
@@ -144,25 +146,28 @@ def plm_head_graphs(model: nn.Module) -> list[GraphSpec]:
 
 
 def pooled_head_graphs(model: nn.Module) -> list[GraphSpec]:
-    """The head's gradient from those of its news vectors, and, as the gradient for these, the vectors themselves."""
+    """The head's gradient from those of its news vectors.
+
+    The vectors come as the gradient for these.
+    """
     head = cast(PooledHead, model).head
     inputs = (GraphInput("pooled", ("news", head.in_features)), GraphInput("slopes", ("news", head.out_features)))
     return [GraphSpec("gradient", "product", inputs, "loss", with_gradients=True, wrt=("slopes",))]
 
 
 def word_model_graphs(model: nn.Module) -> list[GraphSpec]:
-    """The gradient from those of news vectors, as `pooled_head_graphs`, of a few news at a time."""
+    """The news model's gradient from those of its vectors, as `pooled_head_graphs`, a few articles at a time."""
     inputs = (*_word_inputs(model, "batch", TITLE_WORDS, ABSTRACT_WORDS), GraphInput("slopes", ("batch", _size(model))))
     return [GraphSpec("gradient", vectors_product, inputs, "loss", with_gradients=True, wrt=("slopes",))]
 
 
 def word_model_vectors(model: nn.Module) -> GraphSpec:
-    """News vectors from word vectors, of texts padded to the longest: the server's own, for its pool."""
+    """News vectors from word vectors, of texts padded to the longest: the server uses it for its pool."""
     return GraphSpec("news", "forward", _word_inputs(model, "news", "length", "abstract_length"), "vectors")
 
 
 def _word_inputs(model: nn.Module, news: str, words: int | str, abstract_words: int | str) -> tuple[GraphInput, ...]:
-    """What a news model on word vectors reads, of titles and abstracts of so many words."""
+    """The inputs of a news model on word vectors, for titles and abstracts of this many words."""
 
     def text(name: str, length: int | str) -> tuple[GraphInput, GraphInput]:
         return GraphInput(f"{name}_vectors", (news, length, word_dim)), GraphInput(f"{name}_mask", (news, length))
@@ -189,7 +194,7 @@ def _size(model: nn.Module) -> int:
 
 
 def end_to_end_graphs(model: nn.Module) -> list[GraphSpec]:
-    """Training of news encoder and user model together, on distinct news."""
+    """Training of news encoder and user model together, on distinct articles."""
     whole = cast(EndToEnd, model)
     inputs = (*_news_inputs(whole.news), *_click_rows(_trained_history(whole.user)), CANDIDATE_ROWS)
     return [GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True)]
@@ -202,7 +207,7 @@ def tower_graphs(model: nn.Module) -> list[GraphSpec]:
 
 
 def user_tower_graphs(model: nn.Module) -> list[GraphSpec]:
-    """Vectors of users from their features: what a device of SEMI keeps to itself."""
+    """Vectors of users from their features: a SEMI device keeps this tower private."""
     features = GraphInput("users", ("batch", cast(Tower, model).feature_count))
     return [GraphSpec("vector", "forward", (features,), "vectors")]
 
@@ -220,7 +225,7 @@ def view_graphs(model: nn.Module) -> list[GraphSpec]:
 
 
 def multi_view_graphs(model: nn.Module) -> list[GraphSpec]:
-    """All views together; each trains by itself (view_graphs)."""
+    """All views together; each trains alone (view_graphs)."""
     whole = cast(MultiViewDssm, model)
     users = [
         GraphInput(f"users.{name}", ("batch", cast(Tower, tower).feature_count))
@@ -233,7 +238,7 @@ def multi_view_graphs(model: nn.Module) -> list[GraphSpec]:
 def _trained(
     dim: int, history: int | str, features: int = 0, *, exact: bool = False, exact_table: bool = False
 ) -> list[GraphSpec]:
-    """Scores and the two gradient graphs; an exact one computes in float64."""
+    """Scores and the two gradient graphs; `exact` computes in float64."""
     known = (GraphInput("features", ("batch", "news", features)),) if features else ()
     sample = (GraphInput("features", ("batch", 1 + NEGATIVES, features)),) if features else ()
     table = GraphInput("table", ("news", dim))
@@ -306,8 +311,10 @@ def _from_states(model: nn.Module, states: Tensor, piece_mask: Tensor) -> Tensor
 
 
 def in_float64(method: MethodOrName) -> MethodOrName:
-    """A loss computed in float64 from float32 and back, where gamma or rows that repeat make gradients above 2, which
-    float32 can't hold to 2e-6."""
+    """Compute a loss in float64 with float32 inputs and results.
+
+    Needed where gamma or repeated rows make gradients above 2, which float32 can't hold to 2e-6.
+    """
 
     def compute(model: nn.Module, *inputs: Tensor) -> Tensor:
         exact = {name: each.double() for name, each in model.named_parameters()}

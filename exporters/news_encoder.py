@@ -1,6 +1,6 @@
-"""The news encoder as an ONNX graph: BERT's weights inside, pooling and head as inputs.
+"""Exports the news encoder: BERT's weights are inside the graph, pooling and head are inputs.
 
-BERT is the same in every release and too large to feed; what training changes later stays an input `p.<name>`.
+BERT is the same in every release and too large to pass at each run; what training changes is an input `p.<name>`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PIECES_MAX = 512
 
 
 class _FedHead(nn.Module):
-    """The encoder with its small parameters given as arguments; gives the token states besides."""
+    """The encoder with its small parameters given as arguments; also returns the token states."""
 
     def __init__(self, encoder: nn.Module, names: list[str]) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class _WithStates(nn.Module):
 
 
 def head_parameters(encoder: nn.Module) -> dict[str, Tensor]:
-    """The parameters that are graph inputs: all but BERT's."""
+    """Return the parameters that are graph inputs: all except BERT's."""
     return {
         name: value.detach().clone() for name, value in encoder.named_parameters() if not name.startswith(BERT_PREFIX)
     }
@@ -83,14 +83,15 @@ def export_news_encoder(encoder: nn.Module) -> onnx.ModelProto:
 
 
 TEXTS = {"word": ("pieces", "piece_mask"), "abstract": ("abstract_pieces", "abstract_piece_mask")}
-"""By the beginning of a text's inputs in a graph on word vectors: its inputs in one that has the table, too."""
+"""By prefix of a text's inputs in a graph on word vectors: its inputs in a graph with the table."""
 
 
 def with_table(graph: bytes, table: NDArray[np.float16]) -> bytes:
-    """(p.<name>..., pieces int64 [b, L], piece_mask int64 [b, L]) -> vectors [b, D], as `export_news_encoder`, of a
-    graph (p.<name>..., word_vectors [b, L, E], word_mask [b, L]) -> vectors and word vectors [V, E], which stand still.
+    """Add a frozen word table [V, E] to a graph that takes word vectors, so that it takes word pieces instead.
 
-    An abstract's inputs are exchanged likewise (TEXTS), and others stay.
+    Given a graph (p.<name>..., word_vectors [b, L, E], word_mask [b, L]) -> vectors, it returns a graph (p.<name>...,
+    pieces int64 [b, L], piece_mask int64 [b, L]) -> vectors [b, D], as `export_news_encoder`. An abstract's inputs are
+    replaced in the same way (TEXTS); other inputs stay.
     """
     model = onnx.load_from_string(graph)
     declared = {each.name for each in model.graph.input}
@@ -116,7 +117,10 @@ def with_table(graph: bytes, table: NDArray[np.float16]) -> bytes:
 
 
 def strip(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Drop what does not compute, and parameter inputs that no node reads. Works in place; returns `model`."""
+    """Drop nodes without effect and parameter inputs that no node reads.
+
+    Works in place; returns `model`.
+    """
     graph = model.graph
     model.doc_string = ""
     graph.doc_string = ""
@@ -143,8 +147,11 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def without_known_noise() -> Iterator[None]:
-    """Leave out: torchvision's operators are missing (no graph of ours has one), and a deprecated class that torch
-    itself copies while it decomposes a program."""
+    """Filter out two known warnings while exporting.
+
+    They concern torchvision's missing operators (no graph of ours has one) and a deprecated class that torch itself
+    copies while it decomposes a program.
+    """
     logger = logging.getLogger(_REGISTRATION)
     logger.addFilter(_is_news)
     try:

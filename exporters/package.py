@@ -1,4 +1,4 @@
-"""A model as a release carries it: graphs by purpose, weights by name, checked against torch."""
+"""Packages a model for a release: graphs by purpose and weights by name, checked against torch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from device_app.wire.graphs.check import check_graph
-from device_app.wire.releases import ModelRole
 from exporters.architectures import Kind, architectures, name_of
+from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.graph_cache import GraphCache, KeptGraphs, entry_name, graphs_of
-from exporters.graph_writer import bytes_of
 from exporters.graphs import (
     pooled_head_graphs,
     recall_graphs,
@@ -23,13 +21,15 @@ from exporters.graphs import (
     word_model_graphs,
     word_model_vectors,
 )
-from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.parity import check_parity
 from exporters.signature import GraphSpec, parameters
+from exporters.translate import bytes_of
 from models.builders.news import fednewsrec_words, lstur_words, naml_words
 from models.news.upper import PooledHead
 from models.recall.reported_basis import ReportedBasis
 from models.shapes import TITLE_WORDS
+from protocol.graph_check import check_graph
+from protocol.releases import ModelRole
 
 __all__ = [
     "ExportedModel",
@@ -46,12 +46,12 @@ __all__ = [
 
 
 WORD_MODELS = {"fednewsrec_words": fednewsrec_words, "naml_words": naml_words, "lstur_words": lstur_words}
-"""News models on word vectors that stand still, by architecture, of E and D."""
+"""News models on given word vectors, by architecture; functions of E and D."""
 
 
 @dataclass(frozen=True)
 class GraphReport:
-    """Size of one exported graph, and its differences from torch, as in `exporters.parity.Parity`."""
+    """The size of one exported graph, and its differences from torch, as in `exporters.parity.Parity`."""
 
     purpose: str
     size_bytes: int
@@ -73,7 +73,10 @@ class ExportedModel:
 
     @property
     def role(self) -> ModelRole:
-        """Its role in a release. Raises ValueError for a part that is no model of a release by itself."""
+        """Return the model's role in a release.
+
+        Raises ValueError for a part that a release can't carry alone.
+        """
         for role in get_args(ModelRole):
             if role == self.kind:
                 return cast(ModelRole, role)
@@ -81,15 +84,15 @@ class ExportedModel:
 
 
 def export_recall(model: nn.Module, cache: GraphCache | None = None) -> ExportedModel:
-    """The graphs of the recall architecture that this model is; of Uni-FedRec `context`, `decompose` and `gradient`.
+    """Export the graphs of this recall model; Uni-FedRec has `context`, `decompose` and `gradient`.
 
-    cache: where graphs of such a model may lie already, compared with torch when they were made. Raises ParityError.
+    cache: may hold graphs of such a model that were compared with torch when they were made. Raises ParityError.
     """
     return _export_as("recall", model, cache)
 
 
 def export_ranker(model: nn.Module, cache: GraphCache | None = None) -> ExportedModel:
-    """The graphs of the ranker that this model is: `score`, and `gradient` where it is trained.
+    """Export the graphs of this ranker: `score`, and `gradient` if it is trained.
 
     cache: as in `export_recall`. Raises ParityError.
     """
@@ -97,9 +100,10 @@ def export_ranker(model: nn.Module, cache: GraphCache | None = None) -> Exported
 
 
 def export_head_gradient(width: int, dimensions: int) -> bytes:
-    """The graph by which devices train a news encoder's head of S = `width` and D = `dimensions`, as rounds carry it.
+    """Export the graph with which devices train a news encoder's head, as rounds carry it.
 
-    Raises ParityError, or GraphRefused if devices would not open it.
+    The head maps S = `width` to D = `dimensions`. Raises ParityError, or GraphRefused if devices would refuse the
+    graph.
     """
     head = PooledHead.sized(width, dimensions)
     graph = export_model("pooled_head", "news", head, pooled_head_graphs(head)).graphs["gradient"]
@@ -110,13 +114,13 @@ def export_head_gradient(width: int, dimensions: int) -> bytes:
 def export_word_model(
     word_dim: int, dimensions: int, cache: GraphCache | None = None, *, architecture: str = "fednewsrec_words"
 ) -> ExportedModel:
-    """A news model on word vectors of E = `word_dim`, for news vectors of D = `dimensions`.
+    """Export a news model on word vectors of E = `word_dim`, for news vectors of D = `dimensions`.
 
-    Its graphs are `gradient`, by which devices train it as rounds carry it, and `news`, by which the server makes the
+    Its graphs are `gradient`, with which devices train it in rounds, and `news`, with which the server computes the
     pool's vectors.
 
     architecture: one of WORD_MODELS. cache: as in `export_recall`. Raises ParityError, or GraphRefused if devices would
-    not open the first.
+    refuse `gradient`.
     """
     model = WORD_MODELS[architecture](word_dim, dimensions)
 
@@ -135,8 +139,11 @@ def export_word_model(
 
 
 def export_basis_gradient(size: int, axes: int, dimensions: int, sharpness: float) -> bytes:
-    """The graph by which devices train K = `size` basic interests of D = `dimensions` along m = `axes` directions, for
-    lists of that sharpness, as rounds carry it. Raises ParityError, or GraphRefused if devices would not open it."""
+    """Export the graph with which devices train the basic interests that reports refer to, as rounds carry it.
+
+    K = `size` basic interests of D = `dimensions` move along m = `axes` directions, for lists of this sharpness. Raises
+    ParityError, or GraphRefused if devices would refuse the graph.
+    """
     model = ReportedBasis(size, axes, dimensions, sharpness=sharpness)
     return export_model("reported_basis", "recall", model, reported_basis_graphs(model)).graphs["gradient"]
 
@@ -150,7 +157,7 @@ def _export_as(kind: Kind, model: nn.Module, cache: GraphCache | None) -> Export
 def export_once(
     architecture: str, kind: Kind, model: nn.Module, specs: Sequence[GraphSpec], cache: GraphCache
 ) -> ExportedModel:
-    """As `export_model`, with the graphs of the cache where it has them, and the reports of when they were made."""
+    """`export_model`, reusing the cache's graphs and the reports made with them."""
 
     def make() -> KeptGraphs:
         exported = export_model(architecture, kind, model, specs)
@@ -164,8 +171,8 @@ def export_once(
 def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequence[GraphSpec]) -> ExportedModel:
     """Export every graph of `specs` and check it against torch.
 
-    Raises ParityError, GraphRefused for a graph of a ranker or recall model that devices would not open, or ValueError
-    for weights that are not finite.
+    Raises ParityError; GraphRefused for a graph of a ranker or recall model that devices would refuse; ValueError for
+    weights that are not finite.
     """
     weights = _weights_of(model)
     graphs: dict[str, bytes] = {}

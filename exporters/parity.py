@@ -1,10 +1,10 @@
-"""ONNX Runtime's float32 against torch, graph by graph. No model is packaged that fails.
+"""Compares ONNX Runtime's float32 with torch, graph by graph.
 
-Every graph is run at batches of 1, 3 and 17 readers, among them one without clicks, one with a single click, one with
-a full history in one channel; where the length of a history is open, at lengths of 1, 2, 17 and 50; with the model's
-own weights and with fresh ones. torch computes in float64: its own float32 strays as far as a graph may (2.2e-6 in a
-DSSM gradient). Tolerances are absolute where no output is above 1, and relative to the largest value of loss and
-gradients above: losses near 100 have float32 neighbours 8e-6 apart.
+A model that fails is not packaged. Every graph runs at batches of 1, 3 and 17 readers, among them one without clicks,
+one with a single click, and one with a full history in one channel; where the length of a history is free, at lengths
+of 1, 2, 17 and 50; with the model's own weights and with random ones. torch computes in float64, because its float32
+deviates as much as a graph may (2.2e-6 in a DSSM gradient). Tolerances are absolute where no output exceeds 1, and
+relative to the largest value of loss and gradients otherwise: near 100, neighbouring float32 numbers are 8e-6 apart.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from device_app.wire.recall import CLICKS_AXIS
-from exporters.model_graphs import loss_and_gradients
+from exporters.graph import loss_and_gradients
 from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs
 from exporters.signature import GraphSpec, call, parameters
 from models.shapes import CLICKS, TITLE_WORDS
+from protocol.recall import CLICKS_AXIS
 
 SCORE_TOLERANCE = 1e-5
 GRADIENT_TOLERANCE = 2e-6
@@ -38,7 +38,7 @@ BATCHES: tuple[tuple[tuple[str, ...], int], ...] = (
     ((NONE, FULL), 2),
     ((NONE, ONE, FULL, SOME), 17),
 )
-"""Readers, and how long a full history is. Lengths other than 50 are for graphs that leave it open."""
+"""Readers, and the length of a full history. Lengths other than 50 are for graphs that leave it free."""
 
 
 class ParityError(RuntimeError):
@@ -53,8 +53,10 @@ class ParityError(RuntimeError):
 
 @dataclass(frozen=True)
 class Parity:
-    """What a check saw: the largest difference over all outputs and cases; relative has it as a share of the largest
-    value of loss and gradients where that is above 1."""
+    """The result of a comparison: the largest difference over all outputs and cases.
+
+    `relative` divides it by the largest value of loss and gradients if that exceeds 1.
+    """
 
     largest_difference: float
     relative: float
@@ -66,11 +68,11 @@ def check_parity(
 ) -> Parity:
     """Compare one graph with torch. Raises ParityError, naming output, batch and difference.
 
-    length: words of the longest title, where the graph leaves that open.
+    length: number of words in the longest title, where the graph leaves it free.
     """
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
-    options.enable_mem_pattern = False  # how many rows are real differs from run to run
+    options.enable_mem_pattern = False  # the number of real rows differs between runs
     session = ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     declared = {each.name for each in session.get_inputs()}
     names = [each.name for each in session.get_outputs()]
@@ -117,7 +119,7 @@ def _oracle(
 
 
 def _size(values: NDArray[np.float64]) -> float:
-    """1, or the largest value where that is more: float32 keeps 24 bits of whatever size a number has."""
+    """The largest value, at least 1: float32 has 24 bits of precision at any size."""
     return max(1.0, float(np.abs(values).max(initial=0.0)))
 
 

@@ -1,4 +1,4 @@
-"""Inputs as a device or server would feed them, with the hard cases in: what parity and the Node test run graphs on."""
+"""Draws graph inputs as devices and servers feed them, including the hard cases, for parity and the Node test."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
-from device_app.wire.recall import CLICKS_AXIS
 from exporters.signature import GraphInput, GraphSpec
 from models.shapes import CLICKS, TITLE_WORDS
+from protocol.recall import CLICKS_AXIS
 
 NONE, ONE, FULL, SOME = "no clicks", "one click", "full history", "some clicks"
-NEWS = 7  # candidates, or rows of a table: far fewer than clicks, so that rows are named many times
-LONGER = 3  # words of the longest abstract beyond those of the longest title
+NEWS = 7  # candidates, or rows of a table: far fewer than clicks, so that rows repeat
+LONGER = 3  # additional words of the longest abstract, compared with the longest title
 UNNAMED = 2  # rows of a table that no reader names
 
 
 class _Draw:
-    """One batch of readers; each kind of input is a method, found by the input's name."""
+    """One batch of readers; each kind of input has a method of the input's name."""
 
     def __init__(
         self, spec: GraphSpec, readers: Sequence[str], draw: torch.Generator, clicks: int, length: int
@@ -51,7 +51,7 @@ class _Draw:
         return normalize(torch.randn(self.shape(given), generator=self.draw), dim=-1)
 
     def membership(self, given: GraphInput) -> Tensor:
-        """Every real click in one channel; a full history in one, and an empty channel in every reader."""
+        """Every real click in one channel; one reader has a single full channel, every reader an empty one."""
         channels = self.shape(given)[1]
         labels = torch.randint(channels, self.mask.shape, generator=self.draw)
         for row, kind in enumerate(self.readers):
@@ -71,7 +71,7 @@ class _Draw:
         return torch.randint(given.rows(self.sizes) - UNNAMED, self.shape(given), generator=self.draw)
 
     def words(self, given: GraphInput) -> Tensor:
-        """Texts of any length: the first has no word, the second is full."""
+        """Texts of random lengths: the first is empty, the second is full."""
         news, length = self.shape(given)
         ids = torch.randint(1, given.rows(self.sizes), (news, length), generator=self.draw)
         lengths = torch.randint(1, length, (news,), generator=self.draw)
@@ -79,7 +79,7 @@ class _Draw:
         return ids * (torch.arange(length) < lengths[:, None])
 
     def topics(self, given: GraphInput) -> Tensor:
-        """A row number of a topic for each news; the first news has the unknown one, 0."""
+        """A topic's row number for each article; the first article has the unknown topic, 0."""
         ids = torch.randint(given.rows(self.sizes), self.shape(given), generator=self.draw)
         ids[0] = 0
         return ids
@@ -91,7 +91,7 @@ class _Draw:
         return (torch.arange(length) < lengths[:, None]).float()
 
     def word_mask(self, given: GraphInput) -> Tensor:
-        """Titles of any length by the kinds of readers: without a word, of one, full."""
+        """Titles of random lengths, with an empty one, one of one word, and a full one, as for readers."""
         titles, length = self.shape(given)
         lengths = torch.randint(1, length + 1, (titles,), generator=self.draw)
         fixed = {NONE: 0, ONE: 1, FULL: length}
@@ -103,7 +103,7 @@ class _Draw:
         return torch.rand(self.shape(given), generator=self.draw)
 
     def sparse(self, given: GraphInput) -> Tensor:
-        """Few features of many; the first user or item has none."""
+        """A few features out of many; the first user or item has none."""
         shape = self.shape(given)
         drawn = (torch.rand(shape, generator=self.draw) < min(0.3, 20 / shape[-1])).float()
         drawn.view(-1, shape[-1])[0] = 0
@@ -149,15 +149,18 @@ DRAWN: dict[str, Callable[[_Draw, GraphInput], Tensor]] = {
 def draw_inputs(
     spec: GraphSpec, readers: Sequence[str], draw: torch.Generator, *, clicks: int = CLICKS, length: int = TITLE_WORDS
 ) -> dict[str, Tensor]:
-    """A tensor for every input of the graph: unit news vectors, left padding, clusters of real clicks with gaps.
+    """Return a tensor for every input of the graph: unit news vectors, left padding, clusters with gaps.
 
-    clicks: a full history, where the graph leaves its length open; length: the longest title, likewise.
+    clicks: length of a full history, where the graph leaves it free; length: length of the longest title, likewise.
     """
     batch = _Draw(spec, readers, draw, clicks, length)
     drawn = {}
     for each in spec.inputs:
         name = each.name.split(".")[0]
         if name not in DRAWN:
-            raise ValueError(f"graph {spec.purpose}: exporters/readers.py can't draw the input {each.name}")
+            raise ValueError(
+                f"graph {spec.purpose}: no sample input is defined for {each.name}; "
+                "add it to DRAWN in exporters/readers.py"
+            )
         drawn[each.name] = DRAWN[name](batch, each)
     return drawn

@@ -1,4 +1,4 @@
-"""What goes into a graph: named inputs with fixed and free axes."""
+"""The inputs of a graph: names, with fixed and free axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from exporters.graph_writer import OPSET
+from exporters.translate import OPSET
 
 __all__ = ["OPSET", "GraphInput", "GraphSpec", "MethodOrName", "call", "parameters", "trained"]
 
@@ -18,10 +18,10 @@ MethodOrName = str | Callable[..., Tensor]  # a method's name, or a function of 
 
 @dataclass(frozen=True)
 class GraphInput:
-    """One input. An axis that is a name is free; axes of one name have one size.
+    """One input. A string axis is free; axes with the same name have the same size.
 
-    Numbers are float32; with `indexes` they are int64 rows of something: of a table with that many rows, or of the free
-    axis of that name.
+    Numbers are float32; with `indexes` they are int64 row numbers, of a table with that many rows or of the free axis
+    of that name.
     """
 
     name: str
@@ -29,11 +29,11 @@ class GraphInput:
     indexes: int | str | None = None
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape with the free axes set to `sizes`."""
+        """Return the shape with the free axes set to `sizes`."""
         return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in self.axes)
 
     def rows(self, sizes: Mapping[str, int]) -> int:
-        """How many rows the numbers of an index choose from."""
+        """Return the number of rows that an index chooses from."""
         if self.indexes is None:
             raise ValueError(f"input {self.name} holds float32, no row numbers")
         return sizes[self.indexes] if isinstance(self.indexes, str) else self.indexes
@@ -41,7 +41,7 @@ class GraphInput:
 
 @dataclass(frozen=True)
 class GraphSpec:
-    """One graph of a model: which method, its inputs in call order, the name of its output, gradients or not.
+    """One graph of a model: its method, inputs in call order, the output's name, and whether it has gradients.
 
     `wrt` names inputs whose gradients are outputs `g.<input>` besides those of the trained parameters.
     """
@@ -70,12 +70,14 @@ class GraphSpec:
 
     @property
     def free_axes(self) -> list[str]:
-        """The names of the free axes, each once."""
+        """Return the names of the free axes, each once."""
         return sorted({axis for each in self.inputs for axis in each.axes if isinstance(axis, str)})
 
     def example(self) -> list[Tensor]:
-        """Tensors to trace with. Free axes of two names have two sizes and none is 1: a trace with batch 1 fails at
-        larger batches."""
+        """Return tensors to trace with.
+
+        Free axes with different names have different sizes, and none is 1: a trace at batch 1 fails at larger batches.
+        """
         sizes = {name: 2 + place for place, name in enumerate(self.free_axes)}
         draw = torch.Generator().manual_seed(0)
         return [
@@ -102,14 +104,17 @@ class _Method(nn.Module):
 
 
 def parameters(model: nn.Module) -> dict[str, Tensor]:
-    """Detached copies of the parameters by torch name; a model with buffers is refused, as they would be baked in."""
+    """Return detached copies of the parameters by torch name.
+
+    Raises ValueError for a model with buffers, because the graph would contain them as constants.
+    """
     if buffers := [name for name, _ in model.named_buffers()]:
         raise ValueError(f"buffers can't be graph inputs: {', '.join(buffers)}")
     return {name: each.detach().clone() for name, each in model.named_parameters()}
 
 
 def trained(model: nn.Module) -> list[str]:
-    """Names of the parameters that have gradients; frozen tables have not."""
+    """Return the names of the parameters with gradients; frozen tables have none."""
     return [name for name, each in model.named_parameters() if each.requires_grad]
 
 

@@ -1,6 +1,6 @@
-"""A function of tensors as a graph of plain operators, with named free axes.
+"""Traces a function of tensors to a graph of plain operators with named free axes.
 
-One trace serves values and gradients alike: autograd runs while make_fx watches, so the backward pass is operators too.
+The same trace serves values and gradients: make_fx records while autograd runs, so the backward pass is operators too.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
-# Operators that ONNX has itself; torch would take them apart.
+# Operators that ONNX has itself and torch would decompose.
 KEPT_WHOLE = (torch.ops.aten.split_with_sizes.default, torch.ops.aten.embedding_dense_backward.default)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """graph: operators and their shapes (node.meta["val"]); axes: torch's symbol of a size -> the axis' name."""
+    """graph: operators with their shapes (node.meta["val"]); axes: torch's symbol of a size -> the axis's name."""
 
     graph: fx.Graph
     axes: Mapping[Any, str]
@@ -36,8 +36,8 @@ class Trace:
 def trace(function: Callable[..., Any], tensors: Sequence[Tensor], axes: Sequence[tuple[int | str, ...]]) -> Trace:
     """Trace `function(*tensors)`; `axes` names the free axes of each tensor, whose sizes in `tensors` are examples.
 
-    Axes of one name must have one size, of two names two, and none the size 1. Raises RuntimeError if the function
-    asked for the size of a free axis in a way that would hold for the example only.
+    Axes with one name must have one size, different names different sizes, and no size may be 1. Raises RuntimeError if
+    the function read the size of a free axis in a way that is only right for the example.
     """
     environment = ShapeEnv()
     with quick_tracing():
@@ -57,21 +57,21 @@ def trace(function: Callable[..., Any], tensors: Sequence[Tensor], axes: Sequenc
 
 @cache
 def _decompositions() -> dict[Any, Any]:
-    """How torch takes operators apart; put together once, which takes a tenth of a second.
+    """Return torch's operator decompositions; built once, because it takes a tenth of a second.
 
-    Without it, losses with mean reduction export gradients that are wrong by a factor of the batch size.
+    Without them, losses with mean reduction export gradients that are wrong by a factor of the batch size.
     """
     known: Mapping[Any, Any] = core_aten_decompositions()
     return {op: known[op] for op in known if op not in KEPT_WHOLE}
 
 
 def _fake(mode: FakeTensorMode, place: int, example: Tensor, axes: tuple[int | str, ...]) -> Tensor:
-    # DUCK: free axes of one example size get one symbol, which is what one name means.
+    # DUCK: free axes of one example size get one symbol, as axes of one name should.
     sizes = [DimDynamic.DUCK if isinstance(axis, str) else DimDynamic.STATIC for axis in axes]
     context: Any = StatelessSymbolicContext(dynamic_sizes=sizes)
     return mode.from_tensor(example, source=ConstantSource(f"input{place}"), symbolic_context=context)
 
 
 def quick_tracing() -> AbstractContextManager[None]:
-    """Turn off torch's cache of traced shapes: with free axes its upkeep costs more than it saves."""
+    """Turn off torch's cache of traced shapes, which costs more than it saves with free axes."""
     return cast(AbstractContextManager[None], dynamo_config.patch(fake_tensor_cache_enabled=False))

@@ -1,4 +1,4 @@
-"""FL-MV-DSSM: towers for users and items, one model a view, one item tower for all views (eqs. 3 to 6)."""
+"""FL-MV-DSSM: user and item towers, one model for each view, one item tower for all views (eqs. 3 to 6)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import torch
 from torch import Tensor, nn
 
 from models.one_vector import require_candidates, require_clicks
-from models.scopes import Scope
 from models.scoring import cosines, info_nce, unit
+from models.shapes import Scope
 
 
 class Tower(nn.Module):
-    """l_i = tanh(W_i l_{i-1} + b_i) in every layer: features to a small dense vector.
+    """A dense tower that maps features to a small vector: l_i = tanh(W_i l_{i-1} + b_i) in every layer.
 
-    The paper's eq. 3 has a first layer that is linear and without bias, and does not name the activation; tanh is the
-    original DSSM's. `strict` builds that form. Counting biases everywhere gives 305,968 (item), 4,144 and 4,592 (user)
-    parameters; the strict form has one bias of 64 less in each.
+    The paper's eq. 3 has a linear first layer without bias and does not name the activation; tanh is the original
+    DSSM's. `strict` builds that form. With biases in every layer the towers have 305,968 (item), 4,144 and 4,592 (user)
+    parameters; the strict form lacks the first layer's 64 biases.
 
     Args:
         sizes: features, hidden sizes, output size; at least two.
-        strict: eq. 3 as printed.
+        strict: build eq. 3 as published.
     """
 
     def __init__(self, sizes: Sequence[int], *, strict: bool = False) -> None:
@@ -44,7 +44,7 @@ class Tower(nn.Module):
                 nn.init.xavier_uniform_(each)
 
     def forward(self, features: Tensor) -> Tensor:
-        """features [..., F] -> y [..., 16]. Raises ValueError for another number of features."""
+        """features [..., F] -> y [..., 16]. Raises ValueError for a wrong number of features."""
         if features.shape[-1] != self.feature_count:
             raise ValueError(f"features must have shape [..., {self.feature_count}], got {tuple(features.shape)}")
         y = features
@@ -58,12 +58,12 @@ class Tower(nn.Module):
 class Dssm(nn.Module):
     """One view: R(u, d) = cos(y_u, y_d); P(d | u) = softmax over the candidates of gamma R.
 
-    gamma is not given in the paper; 10 is ours. A user or item whose vector is zero has cosine 0 with everything and
-    moves nothing: a cold user without features does not throw the towers about.
+    The paper does not give gamma; 10 is ours. A user or item whose vector is zero has cosine 0 with everything and no
+    gradient, so a cold user without features does not disturb the towers.
 
     Args:
-        user_tower: features of this view's users to y_u.
-        item_tower: features of items to y_d; one module for all views of a device.
+        user_tower: maps features of this view's users to y_u.
+        item_tower: maps features of items to y_d; one module for all views of a device.
         gamma: sharpness of the softmax, above 0.
     """
 
@@ -89,26 +89,26 @@ class Dssm(nn.Module):
     def loss(self, users: Tensor, items: Tensor) -> Tensor:
         """-log P(d+ | u), mean over the batch: users [b, F], items [b, 1 + N_neg, F_item], clicked item first.
 
-        The paper's eq. 1 lacks the log and compares users; its eqs 5 and 6 and Algorithm 2 are followed.
+        The paper's eq. 1 lacks the log and compares users; this follows its eqs. 5 and 6 and Algorithm 2.
         """
         return info_nce(self.gamma * self(users, items))
 
 
 class SemiDssm(Dssm):
-    """SEMI: the user tower never leaves its device; only the item tower is learnt together."""
+    """SEMI: the user tower never leaves its device; only the item tower is trained jointly."""
 
     SCOPES: ClassVar[Mapping[str, Scope]] = {"user_tower": "private"}
 
 
 class ViewRanker(nn.Module):
-    """One view as a ranker of news: the user's features are the unit mean of the view's own vectors.
+    """One view as a ranker of articles: the user's features are the unit mean of the view's vectors.
 
-    Those of a reading view are its clicks, those of a searching view what its searches mean; both lie in the space of
-    news vectors, as items do, so one graph serves every view. Scores are gamma cos(y_u, y_d), whose softmax over the
-    candidates is P(d | u).
+    The vectors of a reading view are its clicks, those of a searching view are the vectors of its queries. Both lie in
+    the space of news vectors, as items do, so one graph serves every view. Scores are gamma cos(y_u, y_d); their
+    softmax over the candidates is P(d | u).
 
-    User tower and item tower start alike (ours): the score is then near the cosine of mean and candidate, squeezed to
-    fewer dimensions, where two random towers would start with noise.
+    User tower and item tower start with equal weights (our choice). The score then starts near the cosine of mean click
+    and candidate in fewer dimensions; two random towers would start with noise.
 
     Args:
         dim: D of the news vectors.
@@ -130,7 +130,7 @@ class ViewRanker(nn.Module):
     def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
         """clicks [b, H, D], click_mask [b, H], candidates [b, R, D] -> scores [b, R] in [-gamma, gamma].
 
-        Without clicks the user's features are zeros, which every reader without clicks shares.
+        A reader without clicks has zeros as features.
         """
         require_clicks(clicks, click_mask, self.dim)
         require_candidates(candidates, self.dim)
@@ -138,32 +138,32 @@ class ViewRanker(nn.Module):
         return self.gamma * cosines(self.user_tower(user), self.item_tower(unit(candidates)))
 
     def loss(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
-        """-log P(d+ | u) of candidates [b, 1 + K, D], clicked news first, mean over the batch."""
+        """-log P(d+ | u) of candidates [b, 1 + K, D], clicked article first, mean over the batch."""
         return info_nce(self(clicks, click_mask, candidates))
 
 
 class SemiViewRanker(ViewRanker):
-    """SEMI-FL-MV-DSSM: each view keeps a user tower of its own, which starts as the item tower that came."""
+    """SEMI-FL-MV-DSSM: each view keeps its own user tower, which starts as a copy of the received item tower."""
 
     SCOPES: ClassVar[Mapping[str, Scope]] = {"user_tower": "private"}
 
 
 class SharedViewsRanker(ViewRanker):
-    """One view of FL-MV-DSSM, whose user tower is learnt together with that of the same view on other devices.
+    """One view of FL-MV-DSSM; its user tower is trained jointly with the same view's towers on other devices.
 
-    A release carries a user tower for each view, `user_towers.<view>.*`, and the graphs of this model, whose own names
-    are `user_tower.*`; all of them start as the item tower.
+    A release carries a user tower for each view, `user_towers.<view>.*`, and the graphs of this model, which names its
+    parameters `user_tower.*`. All user towers start as the item tower.
     """
 
 
 class MultiViewDssm(nn.Module):
-    """N views of one device: a user tower each, one item tower.
+    """N views of one device: one user tower each and a common item tower.
 
-    A view trains by itself, on `view(name)`, so that no view sees another's features or gradient; gradients of the
-    item tower meet in `local_secure_aggregate`.
+    Each view trains alone, on `view(name)`, so that no view sees another view's features or gradient. The gradients of
+    the item tower are summed in `local_secure_aggregate`.
 
     Args:
-        user_towers: by the view's name.
+        user_towers: user towers by view name.
         item_tower: shared by all views.
         gamma: see Dssm.
     """
@@ -180,7 +180,10 @@ class MultiViewDssm(nn.Module):
         self.gamma = gamma
 
     def view(self, name: str) -> Dssm:
-        """The model of one view; it holds this model's own towers, not copies. Raises ValueError for another name."""
+        """Return the model of one view, which shares this model's towers.
+
+        Raises ValueError for an unknown name.
+        """
         if name not in self.user_towers:
             raise ValueError(f"name must be one of {', '.join(self.user_towers)}, got {name!r}")
         tower = self.user_towers[name]
@@ -188,10 +191,10 @@ class MultiViewDssm(nn.Module):
         return self.VIEW(tower, self.item_tower, self.gamma)
 
     def forward(self, *users_then_items: Tensor) -> Tensor:
-        """Algorithm 2 without noise: the mean of the views' probabilities.
+        """Return the mean of the views' probabilities (Algorithm 2 without noise).
 
-        Takes users of each view [b, F_view] in the order of `user_towers`, then items [b, R, F_item] -> [b, R]. The
-        device must trust the component that runs this: it sees every view.
+        Takes the users of each view [b, F_view] in the order of `user_towers`, then items [b, R, F_item] -> [b, R]. The
+        device must trust the component that runs this, because it sees every view.
         """
         *users, items = users_then_items
         if len(users) != len(self.user_towers):

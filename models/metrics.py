@@ -1,6 +1,6 @@
-"""Ranking and recall metrics. Ranking is per impression, then averaged.
+"""Ranking and recall metrics, computed for each impression and then averaged.
 
-Ties: AUC counts a tied pair as 1/2. MRR and nDCG need one order and keep the input order among equal scores, so give
+Ties: AUC counts a tied pair as 1/2. MRR and nDCG need one order and keep the input order among equal scores, so pass
 candidates in an order that does not depend on their labels.
 """
 
@@ -15,7 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class RankingMetrics:
-    """Means over the impressions that have clicked and skipped news; `skipped` counts the others."""
+    """Means over the impressions with clicked and skipped articles.
+
+    `skipped` counts the other impressions.
+    """
 
     auc: float
     mrr: float
@@ -27,7 +30,7 @@ class RankingMetrics:
 
 @dataclass(frozen=True)
 class TopMetrics:
-    """Means over the impressions that have clicked news; `skipped` counts the others."""
+    """Means over the impressions with clicked articles; `skipped` counts the other impressions."""
 
     precision: float
     recall: float
@@ -37,19 +40,19 @@ class TopMetrics:
 
 
 def auc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Share of (positive, negative) pairs in the right order, ties 1/2."""
+    """Share of (positive, negative) pairs in the right order; ties count 1/2."""
     ranked = _Ranked(np.zeros(np.size(labels), int), labels, scores)
     ranked.require_both_classes()
     return float(ranked.auc()[0])
 
 
 def mrr(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Mean of 1/rank over all positives, not the first one only."""
+    """Mean of 1/rank over all positives (many definitions use only the first)."""
     return by_impression(np.zeros(np.size(labels), int), labels, scores).mrr
 
 
 def ndcg(labels: ArrayLike, scores: ArrayLike, k: int) -> float:
-    """DCG@k with gains 2^y - 1 and discounts log2(rank + 1), over the ideal DCG@k."""
+    """DCG@k with gains 2^y - 1 and discounts log2(rank + 1), divided by the ideal DCG@k."""
     _require_k(k)
     ranked = _Ranked(np.zeros(np.size(labels), int), labels, scores)
     ranked.require_both_classes()
@@ -57,7 +60,7 @@ def ndcg(labels: ArrayLike, scores: ArrayLike, k: int) -> float:
 
 
 def by_impression(impressions: ArrayLike, labels: ArrayLike, scores: ArrayLike) -> RankingMetrics:
-    """Metrics over flat arrays of one length: impression of each candidate, label 0 or 1, score.
+    """Metrics from flat arrays of one length: each candidate's impression, label 0 or 1, and score.
 
     Raises ValueError if no impression has both classes, a label is neither 0 nor 1, or a score is NaN.
     """
@@ -75,10 +78,11 @@ def by_impression(impressions: ArrayLike, labels: ArrayLike, scores: ArrayLike) 
 
 
 def top_k(impressions: ArrayLike, labels: ArrayLike, scores: ArrayLike, k: int = 10) -> TopMetrics:
-    """Precision, recall and nDCG at k over flat arrays as in `by_impression`.
+    """Precision, recall and nDCG at k from flat arrays as in `by_impression`.
 
-    Precision is over k, also where an impression has fewer candidates. Impressions without a positive have no recall
-    and are skipped; those with positives only count. Raises ValueError as `by_impression`, and for k below 1.
+    Precision divides by k, even if an impression has fewer candidates. Impressions without a positive have no recall
+    and are skipped; impressions with positives only do count. Raises ValueError like `by_impression`, and for k below
+    1.
     """
     _require_k(k)
     ranked = _Ranked(impressions, labels, scores)
@@ -101,7 +105,7 @@ def _require_k(k: int) -> None:
 
 
 class _Ranked:
-    """Candidates sorted by impression, then by score from the best, with the input order among equals."""
+    """Candidates sorted by impression, then by falling score; equal scores keep the input order."""
 
     def __init__(self, impressions: ArrayLike, labels: ArrayLike, scores: ArrayLike) -> None:
         group, label, score = np.asarray(impressions), np.asarray(labels), np.asarray(scores, float)
@@ -130,7 +134,7 @@ class _Ranked:
         return np.bincount(self._group, weights=values, minlength=len(self._sizes)).astype(np.float64)
 
     def auc(self) -> NDArray[np.float64]:
-        """Mann-Whitney: from the mean rank of each block of ties, counted from the worst."""
+        """Mann-Whitney AUC, from the mean rank of each block of ties, counted from the lowest score."""
         new_block = np.ones(len(self._score), bool)
         new_block[1:] = (self._score[1:] != self._score[:-1]) | (self._group[1:] != self._group[:-1])
         block = np.cumsum(new_block) - 1

@@ -1,4 +1,7 @@
-"""Readers of one vector, for ranking and for recall: score, loss, shapes, and the start at the cosine."""
+"""Models with one vector per reader, for ranking and recall.
+
+This module has their score, loss, shape checks, and the cosine start.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ from models.scoring import info_nce, inner_products
 
 
 class OneVectorModel(nn.Module, ABC):
-    """A reader is one vector u in the space of the news; score(d) = <u, d>; InfoNCE with K negatives.
+    """A reader is one vector u in the space of the news vectors.
 
-    The news vectors are given; the news model is elsewhere. Without the papers' dropout: a device trains with a graph
-    that computes one function, and what a task leaves out it leaves out of the graph's inputs.
+    The score is score(d) = <u, d>; the loss is InfoNCE with K negatives. News vectors are inputs; another module
+    computes them. The papers' dropout is left out because a device's training graph computes a deterministic function;
+    a task that wants dropout removes inputs of the graph instead.
 
     Args:
         dim: D.
@@ -31,7 +35,10 @@ class OneVectorModel(nn.Module, ABC):
         """clicks [b, H, D], oldest first, click_mask [b, H] -> u [b, D]; no clicks -> zeros."""
 
     def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
-        """candidates [b, R, D] -> scores [b, R]. Raises ValueError for shapes that do not fit."""
+        """clicks, click_mask as in `user_vector`, candidates [b, R, D] -> scores [b, R].
+
+        Raises ValueError for wrong shapes.
+        """
         require_clicks(clicks, click_mask, self.dim)
         require_candidates(candidates, self.dim)
         return inner_products(self.user_vector(clicks, click_mask), candidates)
@@ -45,9 +52,9 @@ class CosineResidual(OneVectorModel):
     """u = mean_j x_j + W branch(x): any one-vector model as a learnt correction of the mean click.
 
     Not in the papers. Their YoutubeNet, EBNR and SASRec have no weights at which the score is a cosine (ReLU, gates and
-    norms stand between), so the paper's form is the branch here, unchanged, and W [D, D] starts at zero. Then
-    score(d) = mean_j <x_j, d>, for unit vectors the mean cosine, and W has a gradient from the first step, the branch
-    from the second.
+    norms stand between), so the paper's form is the unchanged branch here, and W [D, D] starts at zero. The score then
+    starts as mean_j <x_j, d>, the mean cosine for unit vectors. W has a gradient from the first step, the branch from
+    the second.
     """
 
     def __init__(self, branch: OneVectorModel) -> None:
@@ -88,8 +95,8 @@ def require_candidates(candidates: Tensor, dim: int) -> None:
 
 
 class UserModel(OneVectorModel):
-    """A ranker of one user vector, which every one of them can start as the cosine of the frozen news vectors."""
+    """A ranker with one user vector that can start as the cosine of the frozen news vectors."""
 
     @abstractmethod
     def cosine_start(self) -> None:
-        """Set the parameters so that scores are those of the frozen news vectors' cosines, and can be learnt from."""
+        """Set the parameters so that scores equal the frozen news vectors' cosines and have useful gradients."""

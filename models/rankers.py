@@ -1,7 +1,8 @@
-"""The rankers that a release can carry, by their name there. A new one is an entry here; nothing here imports torch.
+"""Registry of the rankers that a release can carry, by name. To add a ranker, add an entry.
 
-Settings, releases and the exporter read this one registry. A class and a preset are therefore named as entry points
-are, `module:name`, and found when a model is made: a server with all its graphs never brings torch.
+Settings, releases and the exporter read this registry. This module never imports torch: it names classes and presets as
+entry points do, `module:name`, and imports them only when it builds a model. A server that has all its graphs therefore
+never loads torch.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ DEFAULT: Final = "ranker.features"
 
 @dataclass(frozen=True)
 class RankerSpec:
-    """A ranker of a release, at its start.
+    """A ranker of a release.
 
     Args:
-        architecture: what the release calls its graphs (`exporters.architectures`).
-        model: `module:class` of the module in torch.
-        preset: `module:function` that takes D, the size of a news vector, and returns one at its start.
+        architecture: name of its graphs in the release (`exporters.architectures`).
+        model: `module:class` of the torch module.
+        preset: `module:function` that takes D, the size of a news vector, and returns a ranker at its start.
         recurrent: training is unrolled over the clicks, so its graphs are larger.
-        always: small, so that every release carries it; the others are the operator's choice.
-        views: of a reader that have a user tower each in the release; none where one tower, or none, is in it.
-        groups: how many groups of readers have a model of it each; 0: none.
-        news_over_words: the architecture of the news model over words that it is trained together with, too, and that
-            is prepared with it; None where there is none.
+        always: small enough that every release carries it; the operator chooses among the others.
+        views: the reader's views with a user tower each in the release; empty for rankers with one tower or none.
+        groups: number of groups of readers, each with its own model; 0 without groups.
+        news_over_words: architecture of the news model over words that can train together with this ranker and is
+            prepared with it; None if there is none.
     """
 
     architecture: str
@@ -43,11 +44,11 @@ class RankerSpec:
     news_over_words: str | None = None
 
     def model_class(self) -> type[nn.Module]:
-        """The class of its models. Brings torch."""
+        """Return the class of its models. Imports torch."""
         return cast("type[nn.Module]", pkgutil.resolve_name(self.model))
 
     def build(self, dim: int) -> nn.Module:
-        """One at its start, for news vectors of that size. Brings torch."""
+        """Return one at its start, for news vectors of that size. Imports torch."""
         return cast("Callable[[int], nn.Module]", pkgutil.resolve_name(self.preset))(dim)
 
 
@@ -64,16 +65,16 @@ RANKERS: dict[str, RankerSpec] = {
         "models.builders.rankers:cosine_ranker",
         always=True,
     ),
-    "ranker.nrms": RankerSpec("nrms", "models.user.nrms_naml_lstur:NrmsUser", "models.builders.rankers:nrms_user"),
+    "ranker.nrms": RankerSpec("nrms", "models.user.papers:NrmsUser", "models.builders.rankers:nrms_user"),
     "ranker.naml": RankerSpec(
         "naml",
-        "models.user.nrms_naml_lstur:NamlUser",
+        "models.user.papers:NamlUser",
         "models.builders.user:naml_user",
         news_over_words="naml_words",
     ),
     "ranker.lstur": RankerSpec(
         "lstur_ini",
-        "models.user.nrms_naml_lstur:LsturIniUser",
+        "models.user.papers:LsturIniUser",
         "models.builders.user:lstur_ini",
         recurrent=True,
         news_over_words="lstur_words",
@@ -103,23 +104,23 @@ RANKERS: dict[str, RankerSpec] = {
         groups=4,
     ),
     "ranker.finding_nrms": RankerSpec(
-        "nrms", "models.user.nrms_naml_lstur:NrmsUser", "models.builders.rankers:nrms_user", groups=4
+        "nrms", "models.user.papers:NrmsUser", "models.builders.rankers:nrms_user", groups=4
     ),
     "ranker.finding_naml": RankerSpec(
-        "naml", "models.user.nrms_naml_lstur:NamlUser", "models.builders.user:naml_user", groups=4
+        "naml", "models.user.papers:NamlUser", "models.builders.user:naml_user", groups=4
     ),
 }
 
 
 def choices() -> tuple[str, ...]:
-    """What an operator can choose: all but the small ones, which every release carries."""
+    """Return the rankers an operator can choose: all except the small ones that every release carries."""
     return tuple(name.removeprefix("ranker.") for name, spec in RANKERS.items() if not spec.always)
 
 
 def release_name(choice: str) -> str:
-    """What a release calls the ranker that an operator chooses by this name.
+    """Return the release's name of the ranker that an operator chooses by this name.
 
-    Raises ValueError, naming those there are, for a name that is none of them.
+    Raises ValueError that lists the choices for an unknown name.
     """
     if choice not in choices():
         raise ValueError(f"no ranker is called {choice!r}; there are {', '.join(choices())}")
@@ -127,6 +128,6 @@ def release_name(choice: str) -> str:
 
 
 def offered(choices: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the rankers in a release whose operator chose these, without repeats: the small ones, and then these."""
+    """Return the names of the rankers in a release, without repeats: the small ones, then the operator's choice."""
     always = (name for name, spec in RANKERS.items() if spec.always)
     return tuple(dict.fromkeys((*always, *map(release_name, choices))))

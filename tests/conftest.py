@@ -1,47 +1,60 @@
-"""What several packages' tests share: databases of both engines, and the research data beside the checkout."""
+"""Fixtures that several packages' tests share.
+
+Databases of both engines, and the research data beside the checkout.
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-# The workers of a run share the cores: threads that spin while they wait take them from the other worker. A test that
-# needs more than one thread says so.
+# The workers of a run share the cores: threads that spin while they wait slow the other worker. A test that needs
+# more than one thread says so.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# No test asks a public server, so the certificates of public authorities are never needed. To read them takes httpx
+# 25 ms for each client; from a folder without any it takes none. The processes that tests start inherit this.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
 
 import psutil
 import pytest
 from sqlalchemy import Engine, text
 
 from backend.db.engine import open_engine, writing
+from tests.doubles.compiled_templates import compile_each_template_once
 from tests.doubles.migrated import migrated
 from tests.doubles.postgres_server import postgres_programs, postgres_server
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-FIRST = frozenset({"test_graphs_in_node.py"})
-"""Files that keep a worker for minutes: what comes first is never what the other worker waits for at the end."""
+compile_each_template_once()
+FIRST = frozenset({"test_cleared_storage.py"})
+"""Files that take minutes start first, so that no worker waits for them at the end."""
 
 
 MEMORY = Path("/dev/shm")
 MEMORY_FREE_BYTES = 8 << 30
-"""Free space and available memory below which a run's temporary folders lie on the disk."""
+"""With less free space and available memory, a run's temporary folders are on the disk."""
 
 
 def pytest_configure() -> None:
-    """Have pytest make its temporary folders in memory, where there is room and nobody named another place.
+    """Let pytest make its temporary folders in memory, if there is room and no other place is configured.
 
-    On the disk every transaction of a device waits for it. What that wait is for, a power cut, is no part of any test:
-    what a killed process has written is there without it.
+    On disk every transaction of a device waits for fsync, which only protects against a power cut. No test depends on
+    that: what a killed process has written survives without it.
     """
     if _room_in_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    gc.disable()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Bytes that are no text are named by their argument: a gzip's tell the second it was made in, and where two
-    workers name one test differently none is run."""
+    """Name binary parameters by their argument.
+
+    Bytes of a gzip contain the second it was made in; if two workers name one test differently, no test runs.
+    """
     return argname if isinstance(val, bytes) and not val.isascii() else None
 
 
@@ -49,9 +62,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in FIRST)
 
 
+def pytest_collection_finish() -> None:
+    """Have the collector of garbage leave alone what was imported: it would look through all of it again and again."""
+    gc.enable()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """The URL of a PostgreSQL of our own, on a socket in a temporary folder; skips where its programs are missing."""
+    """The URL of our own PostgreSQL, on a socket in a temporary folder.
+
+    Skips if its programs are missing.
+    """
     if postgres_programs() is None:
         pytest.skip("PostgreSQL's initdb and pg_ctl are neither on PATH nor in /usr/lib/postgresql/*/bin")
     with postgres_server() as url:
@@ -60,16 +82,25 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of the research data; skips, naming it, where it is missing."""
+    """The folder of the research data; skips, naming it, if it is missing."""
     folder = Path(os.environ.get("OWNFEED_DATA") or REPOSITORY.parent / "shared" / "data")
     if not folder.is_dir():
         pytest.skip(f"the research data is missing: no folder {folder} (set OWNFEED_DATA)")
     return folder
 
 
+@pytest.fixture(scope="session")
+def shared_feeds() -> Path:
+    """The folder of feeds that other readers read wrongly; skips, naming it, if it is missing."""
+    folder = Path(os.environ.get("OWNFEED_FEEDS") or REPOSITORY.parent / "shared" / "feeds")
+    if not folder.is_dir():
+        pytest.skip(f"the sample feeds are missing: no folder {folder} (set OWNFEED_FEEDS)")
+    return folder
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of an empty database, once of each engine."""
+    """The URL of an empty database, once for each engine."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'pool.db'}"
     url = str(request.getfixturevalue("postgres_url"))
@@ -83,14 +114,14 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def engine(database_url: str) -> Iterator[Engine]:
-    """A migrated, empty database, once of each engine."""
+    """A migrated, empty database, once for each engine."""
     engine = migrated(database_url)
     yield engine
     engine.dispose()
 
 
 def _room_in_memory() -> bool:
-    """Whether there is a file system in memory that holds a run's folders, and from which programs may be started."""
+    """Whether an in-memory file system has room for a run's folders and can start programs."""
     if not MEMORY.is_dir():
         return False
     system = os.statvfs(MEMORY)

@@ -1,10 +1,14 @@
 #!/bin/sh
-# Installs what the tests run besides Python packages, where it is missing: Chromium and PostgreSQL, from Debian's packages.
+# Installs what the tests run besides Python packages, where it is missing: Chromium, PostgreSQL, nginx and Caddy, from Debian's
+# packages.
 # What comes from npm, web/build_device.py installs, which `make setup-dev` runs.
 set -eu
 missing=""
 command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || missing="$missing chromium"
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$missing postgresql"
+for proxy in nginx caddy; do
+  command -v "$proxy" >/dev/null 2>&1 || [ -x "/usr/sbin/$proxy" ] || missing="$missing $proxy"
+done
 [ -n "$missing" ] || exit 0
 if ! command -v apt-get >/dev/null 2>&1; then
   echo "Please install:$missing. The tests that need them will be skipped by name." >&2

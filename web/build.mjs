@@ -1,9 +1,9 @@
-// Builds the browser's device into web/static/device: every file named by its content, and manifest.json.
+// Builds the browser's device into web/static/device: files named by their content hash, and manifest.json.
 //
 //   node web/build.mjs [FOLDER]
 //
-// The service worker names every other file with its hash and holds the page's HTML, so its own SHA-256 stands for the
-// whole build. What compresses is kept as gzip only, made by Zopfli: it is served so, and the wheel stays small.
+// The service worker holds the page's HTML and the hashes of all other files, so its own SHA-256 identifies the build.
+// Compressible files are stored only as gzip (made with Zopfli) and served that way, which keeps the wheel small.
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, extname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,6 +20,7 @@ const TYPES = {
   ".js": "text/javascript",
   ".css": "text/css",
   ".wasm": "application/wasm",
+  ".json": "application/json",
   ".sqlite": "application/vnd.sqlite3",
   ".svg": "image/svg+xml",
   ".png": "image/png",
@@ -30,7 +31,7 @@ const TYPES = {
 const STORED_AS_THEY_ARE = new Set([".png"]);
 const ICONS = ["icon.svg", "icon-192.png", "icon-512.png", "icon-maskable-512.png"];
 
-// Larger files are left to zlib: Zopfli takes a second for half a megabyte.
+// Larger files are compressed with zlib: Zopfli takes about a second per half megabyte.
 const ZOPFLI_LIMIT_BYTES = 2_000_000;
 const ZOPFLI = { numiterations: 5 };
 
@@ -64,7 +65,7 @@ async function bundled(entry, options = {}) {
   return made.outputFiles[0].contents;
 }
 
-/** The licences of the packages that are in the bundles, whole. */
+/** Full licence texts of the packages in the bundles. */
 function licences() {
   const packages = new Set([...inputs].map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1]).filter(Boolean));
   return [...packages].sort().map((name) => {
@@ -77,7 +78,7 @@ function licences() {
   }).join("\n----\n\n");
 }
 
-/** The web app manifest of the reader's own app, for a device whose pages are fragments of one address. */
+/** The web app manifest of the reader's app, whose pages are fragments of a single address. */
 function webManifest(icons) {
   const known = JSON.parse(readFileSync(join(WEB, "static", "ownfeed.webmanifest"), "utf8"));
   const here = "/reader/";
@@ -98,7 +99,7 @@ const worker = await keep("worker.js", await bundled("device/worker.ts"));
 const app = await keep("app.js", await bundled("device/app.ts"));
 const style = await keep("pages.css", await bundled("static/css/pages.css"));
 // what bundles have laid beside themselves, named already
-for (const name of readdirSync(OUT).filter((each) => /\.(?:wasm|js|sqlite)$/.test(each))) {
+for (const name of readdirSync(OUT).filter((each) => /\.(?:wasm|js|sqlite|json)$/.test(each))) {
   await keep(name, readFileSync(join(OUT, name)), name);
   rmSync(join(OUT, name));
 }

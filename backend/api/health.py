@@ -1,4 +1,4 @@
-"""GET /v1/health: whether the server serves, and what."""
+"""GET /v1/health: the server's state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Health(BaseModel):
-    """'ready' serves feeds; 'empty' has no release or no news with vectors yet."""
+    """'ready' serves feeds; 'empty' has no release or no articles with vectors yet."""
 
     status: Literal["ready", "empty"]
     release: str | None
@@ -24,7 +24,10 @@ class Health(BaseModel):
 
 
 def router(services: Services) -> APIRouter:
-    """The health route; it reads memory only, so a busy database can't make a living server look dead."""
+    """The health route.
+
+    It reads only memory, so a busy database can't make a running server look dead.
+    """
     routes = APIRouter()
 
     @routes.get("/v1/health", responses=answers())

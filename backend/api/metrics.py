@@ -1,6 +1,8 @@
-"""GET /metrics for Prometheus: requests, stages, rounds, pool, index, pictures, refusals, feeds. Nothing of a reader.
+"""GET /metrics for Prometheus: requests, stages, rounds, pool, index, pictures, refusals, feeds.
 
-It is read with a token of its own (metrics.token in the data folder), so that a monitoring system can open no round.
+No data about readers.
+
+It requires its own token (metrics.token in the data folder), with which a monitoring system can't open rounds.
 """
 
 from __future__ import annotations
@@ -20,8 +22,7 @@ from sqlalchemy import func, select
 from backend.api.admin import is_operator
 from backend.api.openapi import answers
 from backend.db.engine import reading_session
-from backend.db.tables_federation import RoundRow
-from backend.db.tables_pictures import FAILED, LEFT, MADE, REFUSED
+from backend.db.tables import FAILED, LEFT, MADE, REFUSED, RoundRow
 from backend.errors import MetricsTokenNeeded
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ STAGE_SEC = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0
 
 
 class BackendMetrics:
-    """What one process counts from its start, and what it reads when it is asked."""
+    """What one process counts from its start, and what it reads at each scrape."""
 
     def __init__(self, services: Services) -> None:
         self.registry = CollectorRegistry()
@@ -66,7 +67,7 @@ class BackendMetrics:
         self.registry.register(StateCollector(services))
 
     def note_request(self, method: str, route: str | None, status: int, seconds: float) -> None:
-        """One answer; route: its template, so that no address of one reader becomes a label."""
+        """Count one answer; route: its template, so that no single reader's address becomes a label."""
         where = route or NO_ROUTE
         self._requests.labels(method if method in METHODS else "other", where, str(status)).inc()
         self._seconds.labels(where).observe(seconds)
@@ -83,11 +84,11 @@ class StateCollector:
         self._services = services
 
     def describe(self) -> Iterable[Metric]:
-        """None ahead of a scrape: the registry would read the database for their names."""
+        """Return nothing before a scrape: the registry would read the database for their names."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Rounds, pool, index, release, pictures, refusals, feeds."""
+        """Figures of rounds, pool, index, release, pictures, refusals and feeds."""
         parts = self._services
         rounds = GaugeMetricFamily("ownfeed_backend_rounds", "Rounds by state.", labels=("state",))
         with reading_session(parts.engine) as session:
@@ -141,7 +142,7 @@ class StateCollector:
 
 
 def router(services: Services, metrics: BackendMetrics) -> APIRouter:
-    """The route."""
+    """The metrics route."""
 
     def may_read(request: Request) -> None:
         if not is_operator(request.headers.get("authorization", ""), services.metrics_token):
@@ -159,9 +160,9 @@ def router(services: Services, metrics: BackendMetrics) -> APIRouter:
 
 
 def feed_labels(url: str) -> tuple[str, str]:
-    """A feed's host, and a name of its own: the first 8 hex digits of its address's SHA-256.
+    """A feed's host, and a name: the first 8 hex digits of its address's SHA-256.
 
-    The address itself may carry a password or a token, and labels are kept for years by who may see the figures.
+    The address itself may contain a password or a token, and labels are stored for years where others can see them.
     """
     return urlsplit(url).hostname or "", sha256(url.encode()).hexdigest()[:FEED_NAME_CHARS]
 

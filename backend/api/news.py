@@ -1,4 +1,4 @@
-"""GET /v1/news/front and POST /v1/news/bodies: what says nothing, or no more than the returned list, of a reader."""
+"""GET /v1/news/front and POST /v1/news/bodies, which reveal nothing about a reader beyond the returned list."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from backend.api.openapi import WITH_BODY, answers, takes
-from backend.api.reading import JSON, parse, require_media_type
-from backend.recall.answer_cache import compress
-from backend.request_limits import SOURCE, takes_gzip
-from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
-from device_app.wire.recall import CANDIDATES_LIMIT, RecallAnswer
+from backend.api.openapi import JSON, WITH_BODY, answers, parse, require_media_type, takes
+from backend.recall.service import compress
+from backend.server.request_limits import SOURCE, takes_gzip
+from protocol.news import BodiesAnswer, BodiesRequest, NewsBody
+from protocol.recall import CANDIDATES_LIMIT, RecallAnswer
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -23,7 +22,7 @@ DEFAULT_LIMIT = 600
 
 
 def router(services: Services) -> APIRouter:
-    """The default list and the bodies."""
+    """The routes of the default list and of article texts."""
     routes = APIRouter()
 
     compressed = lru_cache(maxsize=8)(compress)

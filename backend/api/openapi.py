@@ -1,18 +1,22 @@
-"""What FastAPI can't know of our routes: bodies that they read themselves, and refusals as problem+json."""
+"""Completes the OpenAPI document of our routes, and parses request bodies as messages of the protocol.
+
+FastAPI doesn't know bodies that the routes read themselves, nor errors as problem+json.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from device_app.wire.ids import Message
-from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
+from backend.errors import UnsupportedMediaType
+from backend.server.problems import refusal_of
+from protocol.ids import PROBLEM_MEDIA_TYPE, Message, Problem
 
 JSON = "application/json"
 REFERENCE = "#/components/schemas/{model}"
@@ -23,24 +27,26 @@ MEANINGS: Mapping[int, str] = {
     401: "The operator's token is needed.",
     403: "No place in the round.",
     404: "No such thing here.",
-    408: "The body came too slowly.",
+    408: "The body arrived too slowly.",
     409: "It doesn't fit what is under way or came before.",
     410: "Too old by now.",
     413: "The body is too large.",
     415: "The body has the wrong content type.",
-    422: "A field breaks its limit.",
+    422: "A field is not valid.",
     429: "This address asks too often.",
     503: "Not now: too much to do, or still being made.",
 }
 EVERYWHERE = (400, 429, 503)
-"""Another version of the protocol, too many requests of one address, or of all at once."""
+"""Errors of every route: another protocol version, too many requests from one address, or from all."""
 WITH_BODY = (408, 413, 415, 422)
 _BINARY = {"type": "string", "format": "binary"}
 
 
 def answers(*refusals: int, also: Mapping[int, type[BaseModel] | str | None] | None = None) -> dict[int | str, Any]:
-    """A route's `responses`: a problem for each refusal's status and what may happen on every route; and `also` what
-    else it answers by status: a message, bytes of a media type, or nothing."""
+    """A route's `responses`: a problem for each error status, including those of every route, and other answers.
+
+    also: other answers by status: a message, bytes of a media type, or nothing.
+    """
     found: dict[int | str, Any] = {}
     for status, content in (also or {}).items():
         found[status] = {"description": MEANINGS.get(status, "The answer.")}
@@ -64,14 +70,8 @@ def takes(kind: type[Message] | str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def describe(kind: type[Message]) -> str:
-    """Where the schema of a message stands that a route answers with beside another one."""
-    _TAKEN[kind.__name__] = kind
-    return REFERENCE.format(model=kind.__name__)
-
-
 def document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI of an app with all messages that its routes name."""
+    """The OpenAPI document of an app with all messages that its routes name."""
     made = get_openapi(title=app.title, version=app.version, routes=app.routes)
     schemas = made.setdefault("components", {}).setdefault("schemas", {})
     kinds: list[type[BaseModel]] = [*_TAKEN.values(), Problem]
@@ -86,8 +86,10 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def _add_examples(made: dict[str, Any]) -> None:
-    """To every parameter, and to every body and answer of JSON: by examples.json, which knows parameters by name,
-    messages by theirs, and answers that are no message by their route."""
+    """Add an example to every parameter, and to every JSON body and answer, from examples.json.
+
+    Parameters are keyed by name, messages by their name, and answers that are no message by their route.
+    """
     told = json.loads(files(__package__).joinpath("examples.json").read_text(encoding="utf-8"))
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
@@ -107,7 +109,7 @@ def _example(told: Mapping[str, Any], route: str, schema: Mapping[str, Any]) -> 
 
 
 def _count_characters(schema: Any) -> None:
-    """Pydantic limits bytes fields in bytes; in JSON they are base64, whose characters the lengths of a schema mean."""
+    """Convert length limits of bytes fields, which pydantic gives in bytes, to characters of their base64 form."""
     if isinstance(schema, dict):
         if schema.get("contentEncoding") == "base64" or schema.get("format") == "base64url":
             if "minLength" in schema:
@@ -122,3 +124,27 @@ def _count_characters(schema: Any) -> None:
 
 
 _TAKEN: dict[str, type[Message]] = {}
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def require_media_type(request: Request, expected: str) -> None:
+    """Raise UnsupportedMediaType unless the body is declared as `expected`.
+
+    Parameters such as charset are ignored.
+    """
+    declared = request.headers.get("content-type", "").split(";", 1)[0].strip().lower()
+    if declared != expected:
+        raise UnsupportedMediaType(expected)
+
+
+def parse(kind: type[M], body: bytes) -> M:
+    """Parse the body as a message.
+
+    Raises MalformedJson, or InvalidRequest that names the field and its limit.
+    """
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as broken:
+        raise refusal_of(broken) from None

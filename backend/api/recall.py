@@ -1,4 +1,4 @@
-"""POST /v1/recall."""
+"""POST /v1/recall: the articles for a report."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from backend.api.openapi import WITH_BODY, answers, takes
-from backend.api.reading import JSON, parse, require_media_type
-from backend.request_limits import SOURCE, takes_gzip
-from device_app.wire.recall import CodeReport, RecallAnswer, RecallRequest
-from device_app.wire.server_timing import Stopwatch, server_timing
+from backend.api.openapi import JSON, WITH_BODY, answers, parse, require_media_type, takes
+from backend.server.request_limits import SOURCE, takes_gzip
+from protocol.recall import CodeReport, RecallAnswer, RecallRequest
+from protocol.server_timing import Stopwatch, server_timing
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
 def router(services: Services) -> APIRouter:
     """The recall route.
 
-    The event loop reads the body, has the request wait its turn, and answers what it has answered before itself. All
-    else goes to a small pool of threads kept for recall: one hop for all five stages. FAISS and NumPy release the
-    interpreter there, so the loop goes on; a slow upload or console page, which run in other pools, can't take recall's
-    threads. An answer to a report by code is kept as it is sent, compressed; others would take as long to compress as
-    to search. Who finds the line full is refused before the body is read (`backend.request_limits`).
+    The event loop reads the body, queues the request, and answers from the cache itself. Everything else runs in a
+    small thread pool for recall only: one hop for all five stages. FAISS and NumPy release the interpreter lock there,
+    so the loop continues; a slow upload or console page, which run in other pools, can't take recall's threads. An
+    answer to a report by code is cached compressed, as it is sent; compressing other answers would take as long as
+    searching. If the queue is full, a request is refused before its body is read (`backend.server.request_limits`).
     """
     routes = APIRouter()
 

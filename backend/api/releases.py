@@ -1,4 +1,7 @@
-"""Releases, their blobs, the pool's vectors and codes by the day, and what is popular: the same for everybody."""
+"""Routes of releases, their blobs, the pool's vectors and codes by day, and popularity.
+
+The same for every device.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,21 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse
 from pydantic import BaseModel, RootModel
 
-from backend.api.openapi import answers
-from backend.api.reading import JSON
+from backend.api.openapi import JSON, answers
 from backend.db.advisory_lock import awaited_lock
 from backend.errors import CatalogueBehind, InvalidRequest, ReleaseRetired
 from backend.recall.encoder_takeover import release_for_devices
-from backend.recall.index_store import INDEX_FOLDER
+from backend.recall.indexes.store import INDEX_FOLDER
 from backend.recall.pool_codes import TRAINING, PoolCodeStore
 from backend.recall.published_popularity import PublishedPopularity
 from backend.recall.vector_shards import VectorShardStore
 from backend.releases.errors import NothingPublished, UnknownBlob
 from backend.releases.rotation import key_history
-from device_app.wire.broadcast import PoolCodes
-from device_app.wire.chain import LENGTHS, ReleaseChain
-from device_app.wire.ids import NewsId, ReleaseId, Sha256, ShardName, ShortRelease, short_release
-from device_app.wire.popularity import Popularity
-from device_app.wire.releases import ReleaseManifest, ShardList, SignedManifest
-from device_app.wire.rotations import KeyHistory
+from protocol.broadcast import PoolCodes
+from protocol.chain import LENGTHS, KeyHistory, ReleaseChain
+from protocol.ids import NewsId, ReleaseId, Sha256, ShardName, ShortRelease, short_release
+from protocol.popularity import Popularity
+from protocol.releases import ReleaseManifest, ShardList, SignedManifest
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -48,7 +49,7 @@ def router(services: Services) -> APIRouter:
         "/v1/releases/current", response_class=Response, responses=answers(404, also={200: SignedManifest, 304: None})
     )
     def current(request: Request) -> Response:
-        """The newest release that the live catalogue has vectors for: a device never swaps to one it can't ask with."""
+        """The newest release that the live catalogue has vectors for, so that a device can always request recall."""
         signed = release_for_devices(services.releases, services.live.current)
         if signed is None:
             raise NothingPublished
@@ -57,7 +58,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/v1/keys", responses=answers(404))
     def keys(response: Response) -> KeyHistory:
-        """The key that signs releases, and the rotations by which a device that trusts an older one comes to it."""
+        """The key that signs releases, and the rotations that lead a device from an older trusted key to it."""
         response.headers["Cache-Control"] = "no-cache"
         return key_history(services.releases)
 
@@ -66,8 +67,11 @@ def router(services: Services) -> APIRouter:
         response: Response,
         last: Annotated[int, Query(description="So many last releases: 16, 256, 4096 or 65536.", examples=[16])] = 16,
     ) -> ReleaseChain:
-        """The last releases by number, hash and date, oldest first, the same for everybody: what a device compares with
-        those that it has used, and whose head its reader can compare with another's."""
+        """The last releases by number, hash and date, oldest first; the same for every device.
+
+        A device compares them with the releases that it has used, and its reader can compare the head with another
+        reader's.
+        """
         if last not in LENGTHS:
             raise InvalidRequest(
                 "So many releases can't be asked for.", field="last", limit=f"one of {', '.join(map(str, LENGTHS))}"
@@ -91,14 +95,14 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/v1/releases/{short}/codes", response_class=Response, responses=_of_a_release(PoolCodes))
     def pool_codes(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:
-        """A PoolCodes; its blobs are immutable, so what a device has of an earlier listing it needn't take again."""
+        """A PoolCodes; its blobs are immutable, so a device needn't download those of an earlier listing again."""
         release = _of_live_encoder(services, short, services.live.current.encoder)
         content, etag = codes.listing(release)
         return tagged(request, content, etag, JSON)
 
     @routes.get("/v1/releases/{short}/popularity", response_class=Response, responses=_of_a_release(Popularity))
     def popularity(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:
-        """A Popularity: what private counts say of the pool's news, the same for everybody."""
+        """A Popularity: the pool's articles by private counts, the same for every device."""
         release = _of_live_encoder(services, short, services.live.current.encoder)
         content, etag = popular.answer(release)
         return tagged(request, content, etag, JSON)
@@ -125,7 +129,8 @@ def router(services: Services) -> APIRouter:
     def shard_ids(
         request: Request, short: Annotated[ShortRelease, Path()], shard: Annotated[ShardName, Path()]
     ) -> Response:
-        """Tagged with the hash of the vectors whose rows these are: unequal tags mean the pool changed in between."""
+        """The ids of a shard's rows, with the hash of their vectors as tag: different tags mean the pool changed in
+        between."""
         _of_live_encoder(services, short, services.live.current.encoder)
         ref, content = store.ids(shard)
         return tagged(request, content, ref.blob.sha256, JSON)
@@ -134,8 +139,10 @@ def router(services: Services) -> APIRouter:
 
 
 def _of_live_encoder(services: Services, short: int, encoder: str) -> ReleaseId:
-    """The newest release of this number modulo 16. Raises UnknownRelease, or CatalogueBehind or ReleaseRetired if the
-    live vectors are another encoder's."""
+    """The newest release with this number modulo 16.
+
+    Raises UnknownRelease, or CatalogueBehind or ReleaseRetired if the live vectors are by another encoder.
+    """
     manifest = services.releases.named(short)
     if manifest.encoder != encoder:
         newest = services.releases.require_current().release
@@ -144,7 +151,7 @@ def _of_live_encoder(services: Services, short: int, encoder: str) -> ReleaseId:
 
 
 class _Ids(RootModel[list[NewsId]]):
-    """Of a shard's rows, in their order."""
+    """Ids of a shard's rows, in row order."""
 
 
 def _of_a_release(content: type[BaseModel] | str) -> dict[int | str, Any]:

@@ -1,22 +1,20 @@
-"""Training rounds as devices see them. Nothing here knows a device beyond one round."""
+"""Routes of training rounds for devices. Nothing here identifies a device beyond one round."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from backend.api.openapi import WITH_BODY, answers, describe, takes
-from backend.api.reading import JSON, parse, require_media_type
+from backend.api.openapi import JSON, WITH_BODY, answers, parse, require_media_type, takes
 from backend.errors import BodyTooLarge, InvalidRequest, ProtocolDiffers
 from backend.federation.errors import CheckInsTooOften
-from backend.federation.rounds.client_addresses import ClientAddresses
-from backend.problems import problem_response
-from backend.uploads import Upload
-from device_app.wire.ids import PROTOCOL_VERSION, Message, Pseudonym, RoundId
-from device_app.wire.offers import SignedOffer
-from device_app.wire.rounds import OPEN_ROUNDS, CheckIn, OpenRounds, RoundStatus, UploadReceipt
+from backend.federation.rounds.selection import ClientAddresses
+from backend.server.problems import problem_response
+from backend.server.uploads import Upload
+from protocol.ids import PROTOCOL_VERSION, Message, Pseudonym, RoundId
+from protocol.rounds import CheckIn, OpenRounds, RoundStatus, SignedOffer, UploadReceipt
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -34,14 +32,12 @@ def router(services: Services) -> APIRouter:
         "/v1/rounds/current",
         response_class=Response,
         response_model=None,
-        responses=open_rounds_answers(),
+        responses=answers(also={200: OpenRounds, 204: None}),
     )
     def current(request: Request) -> Response:
         coordinator.polls.note(source_of(request, coordinator.addresses))
         found = coordinator.open_rounds()
-        if found and OPEN_ROUNDS in request.headers.get("accept", ""):
-            return _message_or_nothing(OpenRounds(rounds=tuple(found)), OPEN_ROUNDS)
-        return _message_or_nothing(found[0] if found else None)
+        return _message_or_nothing(OpenRounds(rounds=tuple(found)) if found else None)
 
     @routes.post(
         "/v1/rounds/check-in",
@@ -83,7 +79,7 @@ def router(services: Services) -> APIRouter:
 
 
 def source_of(request: Request, addresses: ClientAddresses | None) -> str | None:
-    """Where a request comes from, as a keyed hash; None where no address is bounded."""
+    """A keyed hash of the request's network address; None if addresses are not limited."""
     if addresses is None:
         return None
     peer = None if request.client is None else request.client.host
@@ -91,20 +87,20 @@ def source_of(request: Request, addresses: ClientAddresses | None) -> str | None
 
 
 def declared_bytes(request: Request) -> int | None:
-    """How long the body says it is; None for one that comes in chunks."""
+    """The declared length of the body; None for a chunked body."""
     declared = request.headers.get("content-length", "")
     return int(declared) if declared.isdecimal() and declared.isascii() else None
 
 
 def refuse_declared(request: Request, limit_bytes: int) -> None:
-    """Raises BodyTooLarge for a body that says itself that it passes the limit."""
+    """Raise BodyTooLarge if the body's declared length exceeds the limit."""
     declared = declared_bytes(request)
     if declared is not None and declared > limit_bytes:
         raise BodyTooLarge(limit_bytes)
 
 
 def require_length(request: Request, size_bytes: int) -> None:
-    """Raises BodyTooLarge or InvalidRequest for a body that says itself that it isn't of this very size."""
+    """Raise BodyTooLarge or InvalidRequest if the body's declared length differs from this size."""
     refuse_declared(request, size_bytes)
     if declared_bytes(request) not in (None, size_bytes):
         limit = f"exactly {size_bytes} bytes"
@@ -112,7 +108,7 @@ def require_length(request: Request, size_bytes: int) -> None:
 
 
 async def read_body(request: Request, limit_bytes: int) -> bytes:
-    """The body, given up as soon as it passes the limit. Raises BodyTooLarge."""
+    """Read the body, stopping once it exceeds the limit. Raises BodyTooLarge."""
     refuse_declared(request, limit_bytes)
     parts = bytearray()
     async for part in request.stream():
@@ -123,7 +119,7 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
 
 
 def _check_in(services: Services, message: CheckIn, source: str | None) -> SignedOffer | None:
-    """Signed here and not on the event loop: which key signs is asked of the database."""
+    """Sign in this thread and not on the event loop: the signing key is looked up in the database."""
     offer = services.coordinator.check_in(message, source)
     return None if offer is None else services.releases.sign_offer(offer)
 
@@ -132,16 +128,9 @@ def _accept(coordinator: Coordinator, round_id: RoundId, pseudonym: Pseudonym, u
     return coordinator.plain.accept(round_id, pseudonym, upload.path.read_bytes())
 
 
-def open_rounds_answers() -> dict[int | str, Any]:
-    """Of GET /v1/rounds/current: one round, or all of them where that media type is accepted."""
-    found = answers(also={200: RoundStatus, 204: None})
-    found[200]["content"] = {OPEN_ROUNDS: {"schema": {"$ref": describe(OpenRounds)}}}
-    return found
-
-
-def _message_or_nothing(message: Message | None, media_type: str = JSON) -> Response:
-    """The message as JSON, or an empty 204; neither is kept by any cache."""
-    headers = {"Cache-Control": "no-store", "Vary": "Accept"}
+def _message_or_nothing(message: Message | None) -> Response:
+    """The message as JSON, or an empty 204; neither may be cached."""
+    headers = {"Cache-Control": "no-store"}
     if message is None:
         return Response(status_code=204, headers=headers)
-    return Response(message.model_dump_json(), media_type=media_type, headers=headers)
+    return Response(message.model_dump_json(), media_type=JSON, headers=headers)

@@ -1,4 +1,4 @@
-"""The stages of a round that is a secure sum, as devices see them: a message in, and later the stage's answer."""
+"""Routes of the stages of a secure sum: a device sends a message, and later polls for the stage's answer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from backend.api.openapi import WITH_BODY, answers, takes
-from backend.api.reading import JSON, parse, require_media_type
+from backend.api.openapi import JSON, WITH_BODY, answers, parse, require_media_type, takes
 from backend.api.rounds import declared_bytes, read_body, require_length
 from backend.federation.rounds.secure import MESSAGES, SMALL_BYTES
-from device_app.wire.ids import Message, Pseudonym, RoundId
-from device_app.wire.rounds import SumStage, UploadReceipt
-from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors
+from protocol.ids import Message, Pseudonym, RoundId
+from protocol.rounds import SumStage, UploadReceipt
+from protocol.secagg import Agreements, Roster, Sharers, Shares, Survivors
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -31,12 +30,12 @@ READ_AT_ONCE_BYTES: Mapping[SumStage, int] = {
     "keys": SMALL_BYTES, "shares": 4 * SMALL_BYTES, "complaints": SMALL_BYTES, "agree": SMALL_BYTES,
     "unmask": 4 * SMALL_BYTES,
 }  # fmt: skip
-"""Of a body that says how short it is, which is read whoever sends it; before a longer one is read, it's asked whether
-this member may send it."""
+"""A body that declares a length up to this is read whoever sends it. Before a longer one is read, the server checks
+that this member may send it."""
 
 
 def router(services: Services) -> APIRouter:
-    """Routes of the stages."""
+    """The routes of the stages."""
     routes = APIRouter()
     sums, uploads = services.coordinator.sums, services.uploads
 
@@ -54,7 +53,7 @@ def router(services: Services) -> APIRouter:
         ) -> UploadReceipt:
             require_media_type(request, JSON)
             limit_bytes = READ_AT_ONCE_BYTES[stage]
-            # The message asks the same again, so to ask for a short one first would only take longer.
+            # The message is checked again anyway, so a separate check for a short one would only take longer.
             if (declared_bytes(request) or limit_bytes + 1) > limit_bytes:
                 limit_bytes = await uploads.run(sums.limit_bytes, round_id, stage, pseudonym)
             body = await read_body(request, limit_bytes)

@@ -1,1 +1,1 @@
-"""The browser's device as this backend serves it: what `web/build_device.py` made, and how it is answered."""
+"""Serves the browser's device, which `web/build_device.py` builds."""

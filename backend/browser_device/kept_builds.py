@@ -1,10 +1,12 @@
-"""Files of the builds that were served last, in the storage: also of those that this server was not installed with.
+"""Stores the files of the last served builds for all servers.
 
-A page asks for its files while servers of two versions stand side by side, and may reach the other one; a browser that
-goes on with an earlier build may have dropped one of its files, and asks for that again.
+These include builds that this server was not installed with.
 
-Readers' browsers run what is in these files. So whoever may write to the storage is not believed: a file is served by
-a name that has its own hash, or not at all.
+While servers of two versions run side by side, a page may request its files from the other one; a browser that
+continues with an earlier build may have dropped one of its files and request it again.
+
+Readers' browsers execute these files, so write access to the storage is not trusted: a file is served only under a name
+that contains its own hash.
 """
 
 from __future__ import annotations
@@ -26,11 +28,11 @@ from backend.storage.object_store import ObjectStore
 
 FOLDER = "reader-builds"
 BUILDS_KEPT = 8
-"""A build differs from the one before by some 300 KB of its 5 MB."""
+"""A build differs from the previous one by some 300 KB of its 5 MB."""
 HASH_CHARS = 16
-"""Of a file's SHA-256, in its name."""
+"""Characters of a file's SHA-256 in its name."""
 LOOK_AGAIN_SEC = 10.0
-"""Anybody may ask for a name that there is no file of: the storage is looked through so often."""
+"""Shortest interval between two searches of the storage, since anyone may request a name without a file."""
 _BUILDS, _FILES = "builds", "files"
 
 _log = logging.getLogger(__name__)
@@ -38,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ServedFile:
-    """A file of a build, and where it lies on this machine."""
+    """A file of a build, and its path on this machine."""
 
     path: Path
     file: BuiltFile
@@ -46,7 +48,8 @@ class ServedFile:
 
 
 class KeptBuilds:
-    """Safe in threads. Objects never change: a file's name has its hash, a build's is its hash."""
+    """The stored builds. Safe in threads. Objects never change: a file's name has its hash, a build's name is its
+    hash."""
 
     def __init__(self, objects: ObjectStore) -> None:
         self._builds, self._files = objects.under(FOLDER).under(_BUILDS), objects.under(FOLDER).under(_FILES)
@@ -55,9 +58,9 @@ class KeptBuilds:
         self._checked: set[str] = set()
 
     def keep(self, folder: Path, built: BrowserBuild, served: Sequence[str]) -> None:
-        """Put a build there, and remove all but the last of those that were served; one process at a time.
+        """Store a build, and remove all but the last of the served ones; one process at a time.
 
-        served: builds by their hash, oldest first. Raises as `ObjectStore`.
+        served: builds by their hash, oldest first. Raises the errors of `ObjectStore`.
         """
         here = {each.key for each in self._builds.list()}
         if f"{built.build}.json" not in here:
@@ -77,8 +80,11 @@ class KeptBuilds:
                     self._files.delete(key)
 
     def find(self, name: str) -> ServedFile | None:
-        """A file of any of these builds, by its name below /reader/files/; None, and an error in the log, for one that
-        isn't what its name says. Raises as `ObjectStore`."""
+        """A file of any of these builds, by its name below /reader/files/.
+
+        Returns None, and logs an error, for a file that doesn't match the hash in its name. Raises the errors of
+        `ObjectStore`.
+        """
         with self._lock:
             if name not in self._by_name and time.monotonic() - self._looked_at >= LOOK_AGAIN_SEC:
                 self._by_name = {each: build for build in self._known() for each in build.files}

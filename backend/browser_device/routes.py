@@ -1,7 +1,9 @@
-"""The browser's device below /reader/: one page at every address, files by hash, and which build is offered.
+"""Routes of the browser's device below /reader/.
 
-No answer sets a cookie or depends on who asks. The addresses of the device's pages are fragments of /reader/, which
-browsers send to nobody; one that somebody typed as a path is left out of the log (`backend.request_limits`).
+They serve one page at every address, files by hash, and the current build.
+
+No answer sets a cookie or depends on who requests it. The addresses of the device's pages are fragments of /reader/,
+which browsers don't send; one that somebody typed as a path is left out of the log (`backend.server.request_limits`).
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ from backend.browser_device.built import BrowserBuild, path_of, plain, read_buil
 from backend.browser_device.kept_builds import ServedFile
 from backend.browser_device.signed_builds import BuildHistory
 from backend.errors import NotFound
-from backend.request_limits import READER, takes_gzip
-from device_app.prose import Prose
+from backend.server.request_limits import READER, takes_gzip
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("backend.browser_device", "words.toml")
+WORDS = TextCatalogue("backend.browser_device", "words.toml")
 IMMUTABLE = "public, max-age=31536000, immutable"
+OWN_ORIGIN_ALONE = "connect-src 'self'"
 BARE_HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -30,11 +33,12 @@ BARE_HEADERS = {
 }
 
 
-def router(folder: Path, history: BuildHistory | None = None) -> APIRouter:
-    """Every route below /reader/, over what was built into `folder` when this was called.
+def router(folder: Path, history: BuildHistory | None = None, *, api: str | None = None) -> APIRouter:
+    """Every route below /reader/, for what was built into `folder` when this was called.
 
-    history: of the builds that were served; without it there is no list of them, and no file of another build. Without
-    a build all answer 503 with a page that says what is missing.
+    history: the builds that were served; without it there is no list of them, and no file of another build. Without a
+    build all routes answer 503 with a page that says what is missing. api: the origin to which the page sends all
+    requests except those for its own files; None: the page's own.
     """
     routes = APIRouter(include_in_schema=False)
     built = read_build(folder)
@@ -51,14 +55,15 @@ def router(folder: Path, history: BuildHistory | None = None) -> APIRouter:
 
         return routes
 
-    page = _with_script(built)
-    # 80 ms of processor for the largest: no browser asks so, but anybody may
+    own_headers = built.headers if api is None else _asking(built.headers, api)
+    page = _with_script(built, api)
+    # 80 ms of processor for the largest: no browser requests it uncompressed, but anyone may.
     as_seen = lru_cache(maxsize=len(built.files))(plain)
 
     def find(name: str) -> ServedFile:
-        """A file of this build, or one of the last that were served here or by another server."""
+        """A file of this build, or of one of the last that were served here or by another server."""
         own = built.files.get(name)
-        # A newer version may have been installed over this one, which goes on for a while.
+        # A newer version may have been installed over this one while it still runs.
         if own is not None and (path := path_of(folder, name, own)).is_file():
             return ServedFile(path, own, built)
         found = None if history is None else history.files.find(name)
@@ -69,19 +74,19 @@ def router(folder: Path, history: BuildHistory | None = None) -> APIRouter:
     @routes.get(READER + "build.json")
     def offered() -> Response:
         told = {"build": built.build, "script": built.script}
-        return JSONResponse(told, headers=built.headers | {"cache-control": "no-store"})
+        return JSONResponse(told, headers=own_headers | {"cache-control": "no-store"})
 
     if history is not None:
 
         @routes.get(READER + "builds.json")
         def builds() -> Response:
-            return JSONResponse(dict(history.signed()), headers=built.headers | {"cache-control": "no-store"})
+            return JSONResponse(dict(history.signed()), headers=own_headers | {"cache-control": "no-store"})
 
     @routes.get(READER + "files/{name}")
     def file(request: Request, name: str) -> Response:
         found = find(name)
-        # Of this build, also for a file of another: what the storage says of headers is not believed.
-        headers, kind = built.headers | {"cache-control": IMMUTABLE}, found.file.type
+        # Headers of this build, also for a file of another: headers in the storage are not trusted.
+        headers, kind = own_headers | {"cache-control": IMMUTABLE}, found.file.type
         if name == found.build.script:
             headers["service-worker-allowed"] = READER
         if not found.file.gzip:
@@ -94,19 +99,28 @@ def router(folder: Path, history: BuildHistory | None = None) -> APIRouter:
 
     @routes.get(READER + "{path:path}")
     def anywhere(request: Request, path: str) -> Response:
-        # A path that names a page is answered as any other, and the page's script makes a fragment of it. A redirect to
-        # /reader/ would lose what a link was kept for and keep nothing back: the request has told the path by then.
-        # Where a build is installed its service worker gives this same page, so that one script serves both.
+        # A path that names a page gets the same page as any other, and the page's script turns the path into a
+        # fragment. A redirect to /reader/ would lose what a link points to and protect nothing: the request has
+        # revealed the path already. If a build is installed, its service worker returns this same page, so that one
+        # script handles both.
         if path and "text/html" not in request.headers.get("accept", ""):
             raise NotFound
-        return HTMLResponse(page, headers=built.headers | {"cache-control": "no-cache"})
+        return HTMLResponse(page, headers=own_headers | {"cache-control": "no-cache"})
 
     return routes
 
 
-def _with_script(built: BrowserBuild) -> str:
-    """The page as it comes from the server: besides what is kept of it, it names the service worker to install."""
+def _asking(headers: dict[str, str], api: str) -> dict[str, str]:
+    """A page's headers that let it send requests to one more origin, as in `web/device/service_worker.ts`."""
+    policy = headers["content-security-policy"]
+    return headers | {"content-security-policy": policy.replace(OWN_ORIGIN_ALONE, f"{OWN_ORIGIN_ALONE} {api}")}
+
+
+def _with_script(built: BrowserBuild, api: str | None) -> str:
+    """The page as the server sends it: the stored page plus the name of the service worker to install."""
     named = f'  <meta name="service-worker" content="{escape(built.script)}">\n'
+    if api is not None:
+        named += f'  <meta name="api" content="{escape(api)}">\n'
     return built.shell.replace("</head>", f"{named}</head>", 1)
 
 

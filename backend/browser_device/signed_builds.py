@@ -1,7 +1,7 @@
-"""Every build of the browser's device that this backend has served, signed with the release key, to be compared.
+"""Publishes a list of all browser builds this server has served, signed with the release key, for comparison.
 
-A list of its own beside the releases: what is signed of a release keeps its bytes. It says what the operator vouches
-for: whoever has a build that isn't on the list can show both.
+The list is separate from the releases, whose signed bytes stay unchanged. By it the operator vouches for builds:
+whoever has a build that isn't on the list can show both as evidence.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ from backend.storage.object_store import ObjectStore, StorageUnavailable
 _log = logging.getLogger(__name__)
 
 DOMAIN = b"ownfeed builds of the browser's device v1\n"
-"""Before the list's bytes under the signature, so that no other signature of the key is taken for this one."""
+"""Prefix of the signed bytes, so that no other signature of the key can pass for this one."""
 FILE = "browser-builds.json"
 NOTING = "browser-builds"
-"""The lock of the process that writes it."""
+"""Name of the lock of the process that writes the list."""
 
 
 class SignedBuilds(TypedDict):
-    """builds: JSON text, a list of {build: SHA-256 in hex, since: when it was served first}, oldest first. signature:
-    Ed25519 over DOMAIN and that text in UTF-8, and public_key, both in base64."""
+    """The signed list.
+
+    builds: JSON text, a list of {build: SHA-256 in hex, since: when it was first served}, oldest first. signature:
+    Ed25519 over DOMAIN and that text in UTF-8; signature and public_key are in base64.
+    """
 
     builds: str
     signature: str
@@ -41,15 +44,20 @@ class SignedBuilds(TypedDict):
 
 
 class BuildHistory:
-    """The list in the storage, and files of the last of them. Safe in threads, and in all processes of this database,
-    of different builds too."""
+    """The list in the storage, and the files of its last builds.
+
+    Safe in threads, and in all processes of this database, also with different builds.
+    """
 
     def __init__(self, engine: Engine, objects: ObjectStore, releases: ReleaseStore) -> None:
         self._engine, self._objects, self._releases = engine, objects, releases
         self.files = KeptBuilds(objects)
 
     def note(self, build: str) -> None:
-        """That this build is served from now on; nothing if it is the last of the list. Raises as `ObjectStore`."""
+        """Record that this build is served from now on; does nothing if it is the last of the list.
+
+        Raises the errors of `ObjectStore`.
+        """
         with awaited_lock(self._engine, NOTING):
             known = self._known()
             if known and known[-1]["build"] == build:
@@ -58,7 +66,7 @@ class BuildHistory:
             self._objects.put(FILE, json.dumps(known).encode())
 
     def keep(self, folder: Path, built: BrowserBuild) -> None:
-        """Have a build's files here for servers of other versions; where the storage can't take them it is logged."""
+        """Store a build's files for servers of other versions; an error of the storage is only logged."""
         with awaited_lock(self._engine, NOTING):
             try:
                 self.files.keep(folder, built, [each["build"] for each in self._known()])
@@ -66,7 +74,10 @@ class BuildHistory:
                 _log.warning("the files of the browser's device could not be kept for other versions' servers: %s", why)
 
     def signed(self) -> SignedBuilds:
-        """The list under the key of the newest release. Raises NothingPublished, SigningKeyRefused."""
+        """The list, signed with the key of the newest release.
+
+        Raises NothingPublished, SigningKeyRefused.
+        """
         self._releases.require_current()
         key = self._releases.signing_key()
         text = json.dumps(self._known(), separators=(",", ":"))

@@ -1,4 +1,7 @@
-"""What an operator should look at first: found afresh for every overview, each with what still works and what to do."""
+"""Alerts for the operator: the problem, what still works and what to do.
+
+They are computed for each view of the overview.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
-from device_app.prose import Prose
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("backend.console", "words.toml")
+WORDS = TextCatalogue("backend.console", "words.toml")
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -20,7 +23,7 @@ RECALL_P95_BAR_MS = 10.0
 
 @dataclass(frozen=True)
 class Alert:
-    """One line of the overview; page is where to act on it."""
+    """One alert of the overview; page is where the operator can act on it."""
 
     weight: Literal["bad", "due"]
     words: str
@@ -28,7 +31,7 @@ class Alert:
 
 
 def alerts(services: Services, now: datetime | None = None) -> list[Alert]:
-    """All that is wrong now, the worst first."""
+    """All current problems, the worst first."""
     found = [*_releases(services), *_pool(services, now or datetime.now(UTC)), *_rounds(services), *_latency(services)]
     return sorted(found, key=lambda alert: alert.weight == "due")
 

@@ -1,4 +1,4 @@
-"""Who may see the console: the operator, by the token in the data folder, shown once and then kept as a cookie."""
+"""Authenticates the operator in the console: by the token in the data folder once, and then by a cookie."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _PORT = re.compile(r":(\d{1,5})\Z")
 
 
 def pass_of(token: str) -> str:
-    """What the cookie holds: made from the token and useless for the API, should it ever leak."""
+    """The cookie's value: derived from the token and useless for the API if it leaks."""
     return hmac.new(token.encode(), b"ownfeed console cookie 1", hashlib.sha256).hexdigest()
 
 
 def cookie_name(host: str) -> str:
-    """The cookie's name at an address as a Host header has it: browsers send one host's cookies to all its ports, and
-    two backends on one machine must not replace each other's.
+    """The cookie's name for a Host header: it includes the port, since browsers send cookies to all ports of a host.
 
-    The browser's port, not the settings': behind a proxy several processes are one console.
+    So two servers on one machine don't replace each other's cookie. The port is the browser's, not the settings':
+    behind a proxy several processes are one console.
     """
     port = _PORT.search(host)
     return f"{COOKIE}_{port[1]}" if port else COOKIE
 
 
 def is_token(shown: str, token: str) -> bool:
-    """Whether this is the token, in the same time for any wrong one."""
+    """Whether this is the token; takes constant time."""
     return hmac.compare_digest(shown.strip().encode(), token.encode())
 
 
 def holds_pass(request: Request, token: str) -> bool:
-    """Whether the browser was signed in before, with the present token."""
+    """Whether the browser has signed in with the current token."""
     kept = request.cookies.get(cookie_name(request.headers.get("host", "")), "")
     return hmac.compare_digest(kept.encode(), pass_of(token).encode())
 
@@ -45,7 +45,7 @@ def holds_pass(request: Request, token: str) -> bool:
 def is_own_form(request: Request) -> bool:
     """Whether a form was posted from the console's own pages: by Sec-Fetch-Site, or by Origin in older browsers.
 
-    Under our no-referrer policy browsers send the Origin of a form as 'null', which alone proves nothing.
+    Under our no-referrer policy browsers send a form's Origin as 'null', which alone proves nothing.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     ours = origin is not None and _netloc(origin) == request.headers.get("host", "").lower()
@@ -60,7 +60,7 @@ def _netloc(origin: str) -> str | None:
 
 
 def let_in(request: Request, token: str, to: str) -> RedirectResponse:
-    """Set the cookie and go on to `to`, an address without the token."""
+    """Set the cookie and redirect to `to`, an address without the token."""
     answer = RedirectResponse(to, status_code=303)
     answer.set_cookie(
         cookie_name(request.headers.get("host", "")),

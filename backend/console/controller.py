@@ -1,4 +1,4 @@
-"""The console's controller: shows a page or carries out a form for the operator who has signed in, and nobody else."""
+"""The console's controller: shows pages and executes forms, only for the operator who has signed in."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from backend.console.auth import holds_pass, is_own_form, is_token, let_in
 from backend.console.renderer import HEADERS, TemplateRenderer
 from backend.errors import OwnfeedError
-from device_app.prose import Prose
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("backend.console", "words.toml")
+WORDS = TextCatalogue("backend.console", "words.toml")
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -23,16 +23,16 @@ Values = dict[str, Any]
 
 
 class ConsoleController:
-    """One console over the services of one backend."""
+    """One console over the services of one server."""
 
     def __init__(self, services: Services, renderer: TemplateRenderer) -> None:
         self.services = services
         self.renderer = renderer
 
     def show(self, request: Request, template: str, view: Callable[[], Values], **values: Any) -> Response:
-        """A page with what `view` finds; the sign-in page without a pass.
+        """A page with the values of `view`; the sign-in page without a valid cookie.
 
-        A token in the address (?token=) is taken out of it at once, so that no history or log keeps it in use.
+        A token in the address (?token=) is removed from it by a redirect, so that it stays in no history or log.
         """
         token = self.services.admin_token
         shown = request.query_params.get("token")
@@ -51,8 +51,8 @@ class ConsoleController:
             )
         return self.renderer.page(request, template, **found, **values)
 
-    def tell(self, request: Request, view: Callable[[], Values]) -> Response:
-        """The same for a script: JSON, or 401."""
+    def answer(self, request: Request, view: Callable[[], Values]) -> Response:
+        """The values of `view` as JSON for a script, or 401."""
         if not holds_pass(request, self.services.admin_token):
             return JSONResponse({"problem": "signed out"}, status_code=401, headers=HEADERS)
         return JSONResponse(view(), headers=HEADERS)
@@ -60,7 +60,7 @@ class ConsoleController:
     def do(
         self,
         request: Request,
-        deed: Callable[[], object],
+        action: Callable[[], object],
         back: str,
         said: str | Callable[[Any], str],
         *,
@@ -68,18 +68,18 @@ class ConsoleController:
         labels: Mapping[str, str] | None = None,
         again: Callable[[str, int], Response] | None = None,
     ) -> Response:
-        """Do what a form asks, then go back, to the element `place` where one is named. said: what the page then says,
-        where it hangs on what came of the deed a function of that.
+        """Execute a form's action, then redirect to `back`, at the element `place` if one is named.
 
-        What the services refuse is told in the words of the form, whose labels stand for the fields: by `again`, which
-        shows the form with what was filled in, given a sentence and a status; or by a page of its own.
+        said: the message that the page then shows, or a function of the action's result. An error of the services is
+        shown with the form's labels instead of field names: by `again`, which gets the message and a status and shows
+        the form with its values, or by a separate page.
         """
         if not is_own_form(request):
             return self.refused(request)
         if not holds_pass(request, self.services.admin_token):
             return self.renderer.page(request, "sign_in", status_code=401)
         try:
-            done = deed()
+            done = action()
         except OwnfeedError as refused:
             words = refusal_words(refused, labels or {})
             if again is not None:
@@ -91,7 +91,7 @@ class ConsoleController:
         return RedirectResponse(f"{back}?said={said}" + (f"#{place}" if place else ""), status_code=303)
 
     def refused(self, request: Request) -> Response:
-        """The answer to a form that was posted from elsewhere."""
+        """The answer to a form that was posted from another site."""
         words = WORDS("foreign_form")
         return self.renderer.page(
             request, "refused", status_code=403, title=WORDS("foreign_form_title"), words=words, back="/console"
@@ -99,7 +99,7 @@ class ConsoleController:
 
 
 def refusal_words(refused: OwnfeedError, labels: Mapping[str, str]) -> str:
-    """The refusal's sentence and limit, with the page's label for the name of its field."""
+    """The error's sentence and limit, with the page's label in place of its field's name."""
     words, field = refused.detail, refused.field or ""
     about = f"“{labels[field]}”" if field in labels else field
     if field and words.startswith(f"{field} "):

@@ -1,4 +1,4 @@
-"""Private counts: what was opened, with the noise in it, and what it makes of the news."""
+"""The page of private counts: the opened counts, their noise, and their effect on articles."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from backend.recall.catalogue import Catalogue
 
 SHOWN = 40
 INTERVAL = 1.96
-"""Standard deviations: the noise stays within so many in 95 of 100 counts."""
+"""In standard deviations: the noise stays within this in 95 of 100 counts."""
 MISTAKEN = 0.05
-"""How often, of all stories together, noise alone may lift one among those with a rank."""
+"""Probability that noise alone lifts any article into those with a rank."""
 
 
 @dataclass(frozen=True)
 class CountedNews:
-    """One piece of news: decayed displays and clicks as they were opened, and how far noise may have moved each.
+    """One article: decayed displays and clicks as opened, and the 95 % range of the noise of each.
 
-    clicks_told: more clicks than this are told from noise.
+    clicks_told: a larger number of clicks can be distinguished from noise.
     """
 
     title: str
@@ -40,7 +40,8 @@ class CountedNews:
 
     @property
     def is_told_from_noise(self) -> bool:
-        """Whether noise alone opens any story as often in fewer than 5 of 100 counts; else its place means nothing."""
+        """Whether noise alone lifts any article this far in fewer than 5 of 100 counts; else its place means
+        nothing."""
         return self.clicks > self.clicks_told
 
 
@@ -65,12 +66,12 @@ def router(controller: ConsoleController) -> APIRouter:
 
 
 def counted_news(catalogue: Catalogue, counts: CountRepository, now: datetime) -> list[CountedNews]:
-    """All news that was counted, what counts lift most first; none before the first count."""
+    """All counted articles, those most lifted by counts first; none before the first count."""
     if not len(catalogue) or not catalogue.counted:
         return []
     counted, asked = counts.counted(catalogue.keys, now)
     rows = np.flatnonzero(asked)
-    # Bonferroni: among hundreds of stories, noise lifts some beyond what would be rare for one.
+    # Bonferroni correction: among hundreds of articles, noise lifts some further than is likely for a single one.
     least = NormalDist().inv_cdf(1 - MISTAKEN / max(1, len(rows)))
     found = []
     for row in rows[np.argsort(-catalogue.lifts[rows], kind="stable")].tolist():
@@ -91,7 +92,8 @@ def counted_news(catalogue: Catalogue, counts: CountRepository, now: datetime) -
 
 
 def _told(counted: list[CountedNews]) -> Values:
-    """What can be told from noise, ranked; what can't, by title, since its figures put it nowhere."""
+    """The articles that can be distinguished from noise, ranked; and the others by title, since their order means
+    nothing."""
     ranked = [row for row in counted if row.is_told_from_noise]
     unranked = sorted((row for row in counted if not row.is_told_from_noise), key=lambda row: row.title)
     return {"ranked": ranked[:SHOWN], "unranked": unranked[:SHOWN], "unranked_count": len(unranked)}

@@ -1,4 +1,4 @@
-"""What devices may declare about their readers under the current release, and what it costs, counted honestly."""
+"""What devices may reveal about their readers under the current release, and its cost in epsilon."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING
 
 from backend.federation.protections.registry import resolve
 from backend.federation.strategies.strategy import TrainsBesides
-from backend.federation.systems import SYSTEMS
-from device_app.wire.concentrated import epsilon_of
-from device_app.wire.releases import RecallProtocol
+from backend.federation.systems import PRESETS, STEPS, SYSTEMS
+from backend.federation.systems.system import SystemSpec
+from protocol.concentrated import epsilon_of
+from protocol.releases import RecallProtocol
 
 if TYPE_CHECKING:
     from backend.composition import Services
 
 SURVIVORS = (10, 30, 60, 200)
-"""Cohorts for which the cost of a noisy sum is told."""
+"""Cohort sizes for which the cost of a noisy sum is shown."""
 COORDINATES = 1_000_000
-"""More than any update has, so that what is told is an upper bound."""
+"""More than any update has, so that the shown cost is an upper bound."""
 
 
 @dataclass(frozen=True)
 class ReportCost:
-    """Pure epsilon of Uni-FedRec's report, by the Laplace mechanism: 2 delta / lambda a score, times B, times C_max."""
+    """Pure epsilon of Uni-FedRec's report, by the Laplace mechanism: 2 delta / lambda per score, times B, times
+    C_max."""
 
     score: float
     channel: float
@@ -44,19 +46,29 @@ class UploadCost:
 
 @dataclass(frozen=True)
 class DeclaredSumCost:
-    """What an opened sum of a system costs a device in it, by how many survived; no epsilons where it is exact."""
+    """Cost of an opened sum of a system to a device in it, by number of survivors.
+
+    No epsilon if it is exact.
+    """
 
     system: str
     epsilons: tuple[float, ...]
     delta: float
 
 
+def declared_systems() -> list[SystemSpec]:
+    """Every system under each of its protections, every preset and every step: the aggregation doesn't affect the
+    cost."""
+    composed = [system.compose(protection) for system in SYSTEMS.values() for protection in system.forms]
+    return [*composed, *PRESETS.values(), *STEPS.values()]
+
+
 def report_cost(recall: RecallProtocol) -> ReportCost:
-    """The cost of a fresh report; without noise it has no bound.
+    """The cost of a fresh report; without noise it is unbounded.
 
     Formal guarantees: each score is clipped to [-delta, delta], so changing all clicks moves it by at most 2 delta, and
-    gets Laplace(lambda) noise of its own: 2 delta / lambda pure epsilon, adding up over all scores of a session. The
-    number of channels and the clicks in each carry no noise and are not covered.
+    gets independent Laplace(lambda) noise: 2 delta / lambda pure epsilon, adding up over all scores of a session. The
+    number of channels and the clicks in each have no noise and are not covered.
     """
     score = 2 * recall.score_clip / recall.score_noise if recall.score_noise > 0 else math.inf
     return ReportCost(score, score * recall.basis_size, score * recall.basis_size * recall.channels_limit)
@@ -66,7 +78,7 @@ def upload_costs(services: Services) -> list[UploadCost]:
     """The cost of an upload for every system with local noise that the current release can train."""
     manifest = services.releases.current_manifest()
     costs = []
-    for spec in SYSTEMS.values():
+    for spec in declared_systems():
         if manifest is None or spec.model not in manifest.models or resolve(spec.protection).summed:
             continue
         strategy = spec.strategy
@@ -81,14 +93,14 @@ def upload_costs(services: Services) -> list[UploadCost]:
 
 
 def sum_costs() -> list[DeclaredSumCost]:
-    """The cost of every system whose updates leave under masks.
+    """The cost of every system whose updates are masked.
 
-    Formal guarantees: each survivor's share of discrete Gaussian noise stands in the opened sum; zero-concentrated
-    differential privacy of the whole vector, told as an epsilon at delta (`SecureSum.epsilon`). How many coordinates
-    the vector has moves it by less than the digits shown. An exact sum has no epsilon.
+    Formal guarantees: each survivor's share of discrete Gaussian noise is in the opened sum; zero-concentrated
+    differential privacy of the whole vector, converted to an epsilon at delta (`SecureSum.epsilon`). The number of
+    coordinates of the vector changes it by less than the digits shown. An exact sum has no epsilon.
     """
     costs = []
-    for spec in SYSTEMS.values():
+    for spec in declared_systems():
         protection = resolve(spec.protection)
         if protection.delta is not None:
             rhos = [protection.account(COORDINATES, survivors).rho for survivors in SURVIVORS]

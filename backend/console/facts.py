@@ -1,12 +1,19 @@
-"""What was measured of a release or a round, as lines of a list: no brackets, no long hashes, with units."""
+"""Formats measurements of a release or round as lines of a list.
+
+Also labels requests and stages in plain language.
+
+Lines have units, and neither brackets nor long hashes.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from device_app.figures import milliseconds, size
+from protocol.formatting import milliseconds, size
+from protocol.text_catalogue import TextCatalogue
 
 HASH = re.compile(r"[0-9a-f]{32,}")
 HASH_SHOWN = 12
@@ -14,7 +21,7 @@ NUMBERS_SHOWN = 12
 
 
 def fact_lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, value) of each fact, those of inner mappings under both names."""
+    """(name, value) of each fact; facts of nested mappings have both names."""
     return list(_lines((), facts))
 
 
@@ -47,3 +54,28 @@ def _written(value: Any, unit: str) -> str:
                 return f"{value:,.4g} s"
         return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
     return HASH.sub(lambda found: f"{found[0][:HASH_SHOWN]}…", str(value))
+
+
+WORDS = TextCatalogue("backend.console", "words.toml")
+
+
+@dataclass(frozen=True)
+class RequestLabels:
+    """A short name for tables, and one sentence that says what happens."""
+
+    name: str
+    sentence: str
+
+
+_REQUESTS = {kind: RequestLabels(*pair) for kind, pair in WORDS.pairs("requests").items()}
+_STAGES = {stage: RequestLabels(*pair) for stage, pair in WORDS.pairs("stages").items()}
+
+
+def of_request(kind: str) -> RequestLabels:
+    """The labels of a kind of request; an unknown kind keeps its name."""
+    return _REQUESTS.get(kind) or RequestLabels(kind.replace("_", " ").capitalize(), "")
+
+
+def of_stage(stage: str) -> RequestLabels:
+    """The labels of a stage; an unknown stage keeps its name."""
+    return _STAGES.get(stage) or RequestLabels(stage.replace("_", " ").capitalize(), "")

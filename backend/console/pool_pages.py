@@ -1,7 +1,8 @@
-"""The pool: sources, followed feeds, runs, sections, duplicates, and taking news down."""
+"""The pool page: sources, followed feeds, runs, sections, duplicates, and taking articles down."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -10,13 +11,15 @@ from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
 from backend.errors import OwnfeedError
+from backend.news.discovery import FoundFeed, SeveralFeeds
 from backend.news.errors import UnknownNews
-from backend.news.followed_feeds import URL_CHARS
+from backend.news.feed_addresses import URL_CHARS
+from backend.news.followed_feeds import TITLE_CHARS
 from backend.news.ingest_runs import IngestSummary
-from backend.sections.taxonomy import chosen_section
-from device_app.prose import Prose
+from backend.news.sections.taxonomy import chosen_section
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("backend.console", "words.toml")
+WORDS = TextCatalogue("backend.console", "words.toml")
 
 FOUND_SHOWN = 50
 REASONS_SHOWN = 20
@@ -26,7 +29,7 @@ Url = Annotated[str, Form(min_length=1, max_length=URL_CHARS)]
 
 
 class RemovalUnconfirmed(OwnfeedError):
-    """A feed is removed only by the page that asks first."""
+    """A feed is removed only by the page that asks for confirmation."""
 
     code, status, title = "removal-unconfirmed", 422, "The removal was not confirmed"
 
@@ -35,16 +38,21 @@ class RemovalUnconfirmed(OwnfeedError):
 
 
 def router(controller: ConsoleController) -> APIRouter:
-    """Routes of the pool page."""
+    """The routes of the pool page."""
     services = controller.services
     routes = APIRouter()
 
     def said(done: str) -> str:
-        """Another sentence where nothing refreshes feeds by itself."""
+        """The message after an action, with another sentence if feeds aren't refreshed automatically."""
         return done if services.feeds.is_on else f"{done}-only"
 
-    def view(q: str = "", url: str = "", section: str = "", allowed: bool = False) -> Values:
-        """q: what is looked for; url, section, allowed: what stands in the form of feeds."""
+    def view(
+        q: str = "", url: str = "", section: str = "", allowed: bool = False, choices: Sequence[FoundFeed] = ()
+    ) -> Values:
+        """Values of the page. q: the search text; url, section, allowed: the values of the feed form.
+
+        choices: the feeds that what was entered there leads to.
+        """
         query = q.strip().lower()
         rows = services.pool.live(datetime.now(UTC)) if query else []
         found = [row for row in rows if query in row.title.lower() or query == row.id.lower()]
@@ -58,6 +66,8 @@ def router(controller: ConsoleController) -> APIRouter:
             "runs": runs[:RUNS_SHOWN],
             "newest": newest,
             "feeds": services.feeds.followed.all(),
+            "removed": services.feeds.followed.removed(),
+            "choices": choices,
             "feeds_refreshed": services.feeds.is_on,
             "query": q.strip(),
             "found": found[:FOUND_SHOWN],
@@ -83,7 +93,7 @@ def router(controller: ConsoleController) -> APIRouter:
             return {
                 "question": WORDS("take_down_question"),
                 "words": WORDS("take_down", title=row.title, publisher=row.publisher),
-                "deed": WORDS("take_down_deed"),
+                "action": WORDS("take_down_action"),
                 "fields": {"news_id": news_id},
                 "back": "/console/pool",
             }
@@ -92,11 +102,11 @@ def router(controller: ConsoleController) -> APIRouter:
 
     @routes.post("/pool/take-down")
     def take_down(request: Request, news_id: Annotated[str, Form(min_length=1, max_length=80)]) -> Response:
-        def deed() -> None:
+        def action() -> None:
             services.pool.take_down(news_id)
             services.pictures.wake()
 
-        return controller.do(request, deed, "/console/pool", "taken-down")
+        return controller.do(request, action, "/console/pool", "taken-down")
 
     @routes.post("/pool/feeds")
     def add_feed(
@@ -104,15 +114,20 @@ def router(controller: ConsoleController) -> APIRouter:
         url: Annotated[str, Form()] = "",
         section: Annotated[str, Form()] = "",
         pictures: Annotated[str, Form()] = "",
-    ) -> Response:  # whatever was typed: what is refused comes back in the form, in its words
-        def deed() -> None:
+    ) -> Response:  # Any input is accepted here: an invalid one is shown again in the form with its error.
+        choices: list[FoundFeed] = []
+
+        def action() -> None:
             own = chosen_section(section) if section.strip() else None
-            services.feeds.followed.add(url.strip(), datetime.now(UTC), own, pictures == "on")
+            choices.extend(services.feeds.find(url.strip()))
+            if len(choices) > 1:
+                raise SeveralFeeds(url.strip(), choices)
+            services.feeds.followed.add(choices.pop().url, datetime.now(UTC), own, pictures == "on")
             services.feeds.wake()
 
         return controller.do(
             request,
-            deed,
+            action,
             "/console/pool",
             said("feed-added"),
             labels=LABELS,
@@ -121,17 +136,60 @@ def router(controller: ConsoleController) -> APIRouter:
                 "pool",
                 status_code=status,
                 here="/console/pool",
-                **view(url=url, section=section, allowed=pictures == "on") | {"problem": problem},
+                **view(url=url, section=section, allowed=pictures == "on", choices=choices) | {"problem": problem},
             ),
         )
 
+    @routes.post("/pool/feeds/change")
+    def change_feed(
+        request: Request,
+        url: Url,
+        title: Annotated[str, Form(max_length=TITLE_CHARS)] = "",
+        folder: Annotated[str, Form(max_length=URL_CHARS)] = "",
+        section: Annotated[str, Form(max_length=80)] = "",
+        proxy: Annotated[str, Form(max_length=URL_CHARS)] = "",
+        unverified: Annotated[str, Form(max_length=3)] = "",
+    ) -> Response:
+        def action() -> None:
+            now, feeds, feed = datetime.now(UTC), services.feeds.followed, services.feeds.followed.one(url)
+            own = chosen_section(section) if section.strip() else None
+            if proxy.strip() != (feed.proxy or ""):
+                feeds.read_through(url, proxy.strip() or None, now)
+            if (unverified == "on") != feed.unverified:
+                feeds.check_certificate(url, unverified != "on", now)
+            if own != feed.section:
+                feeds.sort_into(url, own, now)
+            if title.strip() != feed.title:
+                feeds.rename(url, title)
+            if (names := tuple(name.strip() for name in folder.splitlines() if name.strip())) != feed.folder:
+                feeds.move_to(url, names)
+            services.feeds.wake()
+
+        return controller.do(request, action, "/console/pool", "feed-changed", labels=LABELS)
+
+    @routes.post("/pool/feeds/refresh")
+    def refresh_feeds(request: Request, url: Annotated[str, Form(max_length=URL_CHARS)] = "") -> Response:
+        def action() -> None:
+            services.feeds.followed.ask_now(datetime.now(UTC), url or None)
+            services.feeds.wake()
+
+        return controller.do(request, action, "/console/pool", said("feed-asked"))
+
+    @routes.post("/pool/feeds/restore")
+    def restore_feed(request: Request, url: Url) -> Response:
+        def action() -> None:
+            services.feeds.followed.restore(url, datetime.now(UTC))
+            services.feeds.wake()
+
+        return controller.do(request, action, "/console/pool", said("feed-restored"))
+
     @routes.post("/pool/feeds/pictures")
     def allow_pictures(request: Request, url: Url, allowed: Annotated[str, Form(pattern="^(on|off)$")]) -> Response:
-        def deed() -> None:
+        def action() -> None:
             services.feeds.followed.allow_pictures(url, allowed == "on")
             services.pictures.wake()
 
-        return controller.do(request, deed, "/console/pool", "pictures-on" if allowed == "on" else "pictures-off")
+        return controller.do(request, action, "/console/pool", "pictures-on" if allowed == "on" else "pictures-off")
 
     @routes.post("/pool/feeds/pause")
     def pause_feed(request: Request, url: Url) -> Response:
@@ -139,11 +197,11 @@ def router(controller: ConsoleController) -> APIRouter:
 
     @routes.post("/pool/feeds/resume")
     def resume_feed(request: Request, url: Url) -> Response:
-        def deed() -> None:
+        def action() -> None:
             services.feeds.followed.resume(url, datetime.now(UTC))
             services.feeds.wake()
 
-        return controller.do(request, deed, "/console/pool", said("feed-resumed"))
+        return controller.do(request, action, "/console/pool", said("feed-resumed"))
 
     @routes.get("/pool/feeds/remove")
     def ask_to_remove_feed(
@@ -153,7 +211,7 @@ def router(controller: ConsoleController) -> APIRouter:
             return {
                 "question": WORDS("remove_question"),
                 "words": WORDS("remove", url=url),
-                "deed": WORDS("remove_deed"),
+                "action": WORDS("remove_action"),
                 "fields": {"url": url, "confirmed": "yes"},
                 "back": "/console/pool",
             }
@@ -162,11 +220,11 @@ def router(controller: ConsoleController) -> APIRouter:
 
     @routes.post("/pool/feeds/remove")
     def remove_feed(request: Request, url: Url, confirmed: Annotated[str, Form(max_length=3)] = "") -> Response:
-        def deed() -> None:
+        def action() -> None:
             if confirmed != "yes":
                 raise RemovalUnconfirmed
-            services.feeds.followed.remove(url)
+            services.feeds.followed.remove(url, datetime.now(UTC))
 
-        return controller.do(request, deed, "/console/pool", "feed-removed")
+        return controller.do(request, action, "/console/pool", "feed-removed")
 
     return routes

@@ -1,5 +1,7 @@
-"""What an operator can start a round for: every system by its purpose, with its protection, what it costs a reader,
-and, where the current release can't run it, why; and how far the backfill of what is missing is."""
+"""The rounds an operator can start: every system by purpose, with its protection and its cost to a reader.
+
+If the current release can't run a system, it has a reason. Also shows the progress of the backfill of missing parts.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +14,27 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from backend.backfill import BackfillStage, BackfillTask
-from backend.console.declared import SURVIVORS, sum_costs, upload_costs
+from backend.console.declared import SURVIVORS, declared_systems, sum_costs, upload_costs
 from backend.errors import OwnfeedError
 from backend.federation.protections.registry import resolve
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED, SYSTEMS, full_name
+from backend.federation.systems.composition import AGGREGATIONS, PROTECTIONS
 from backend.releases.between_rounds import is_optional_ranker
-from device_app.figures import number
-from device_app.prose import Prose
+from backend.setup.backfill import BackfillStage, BackfillTask
+from protocol.formatting import number
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("backend.console", "words.toml")
+WORDS = TextCatalogue("backend.console", "words.toml")
 
 if TYPE_CHECKING:
     from backend.composition import Services
 
 FEWEST, MANY = SURVIVORS[0], SURVIVORS[2]
-"""Smallest cohorts for which the cost of a noisy sum is told."""
+"""Smallest cohorts for which the cost of a noisy sum is shown."""
 
 
 class WrittenChoice(BaseModel):
-    """A system in purposes.toml. variant: shown behind the others."""
+    """A system or preset in purposes.toml. variant: shown after the others."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -53,7 +56,7 @@ class WrittenPurpose(BaseModel):
 
 
 class WrittenPurposes(BaseModel):
-    """All of purposes.toml; papers by their keys in it."""
+    """The parsed purposes.toml. papers: citation by the key that choices use."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -62,11 +65,22 @@ class WrittenPurposes(BaseModel):
 
 
 @dataclass(frozen=True)
-class RoundChoice:
-    """A system as the page offers it, in sentences.
+class FormChoice:
+    """One protection of a system as the page offers it: what devices do, its cost, and its aggregations."""
 
-    refused: why no round of it can be opened now, or None. prepare: the ranker that a release needs first, where it can
-    be prepared.
+    name: str
+    protection: str
+    cost: str
+    aggregations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RoundChoice:
+    """A system or preset as the page offers it, in sentences.
+
+    protection, cost: of the default form. forms: all of them, the default first; none for a preset, which is one
+    configuration. impossible: other combinations, each with its reason. refused: why no round of it can be opened now,
+    or None. prepare: the ranker that a release needs first, if it can be prepared.
     """
 
     system: str
@@ -76,13 +90,15 @@ class RoundChoice:
     variant: bool
     protection: str
     cost: str
+    forms: tuple[FormChoice, ...] = ()
+    impossible: tuple[str, ...] = ()
     refused: str | None = None
     prepare: str | None = None
 
 
 @dataclass(frozen=True)
 class RoundPurpose:
-    """Choices that serve one purpose."""
+    """Choices for one purpose."""
 
     title: str
     line: str
@@ -91,7 +107,7 @@ class RoundPurpose:
 
 @dataclass(frozen=True)
 class BackfillLine:
-    """One task of the backfill in words. done of total, where it has steps that are counted."""
+    """One task of the backfill as text. done of total, if its steps are counted."""
 
     task: str
     title: str
@@ -103,20 +119,23 @@ class BackfillLine:
 
 @dataclass(frozen=True)
 class BackfillShown:
-    """All tasks since the start. state: changes with whatever the page says besides how far a task is; 'published' or
-    'failed' when nothing is left to do, and empty where nothing ever was."""
+    """All tasks since the start.
+
+    state: changes with everything that the page shows except a task's progress; 'published' or 'failed' when nothing is
+    left to do, and empty if there never was a task.
+    """
 
     lines: tuple[BackfillLine, ...]
     words: str
     state: str
 
     def figures(self) -> dict[str, str]:
-        """How far the tasks are that count their steps, by task."""
+        """The progress of the tasks that count their steps, by task."""
         return {line.task: WORDS("prepared_of", done=line.done, total=line.total) for line in self.lines if line.total}
 
 
 def backfill_shown(tasks: Sequence[BackfillTask]) -> BackfillShown:
-    """What the backfill has done and has still to do."""
+    """What the backfill has done and still has to do."""
     titles, stages = WORDS.table("backfill_tasks"), WORDS.table("backfill_stages")
     lines = tuple(
         BackfillLine(
@@ -143,50 +162,79 @@ def backfill_shown(tasks: Sequence[BackfillTask]) -> BackfillShown:
 
 @cache
 def written() -> WrittenPurposes:
-    """purposes.toml."""
+    """Read purposes.toml."""
     return WrittenPurposes.model_validate(
         tomllib.loads(files(__package__).joinpath("purposes.toml").read_text("utf-8"))
     )
 
 
 def purposes(services: Services) -> list[RoundPurpose]:
-    """All of them, as the current release can run them."""
-    told, costs = written(), cost_words(services)
+    """All purposes, with what the current release can run."""
+    texts, costs = written(), cost_words(services)
     return [
         RoundPurpose(
             each.title,
             each.line,
-            tuple(_choice(services, one, one.paper and told.papers[one.paper], costs) for one in each.choices),
+            tuple(_choice(services, one, one.paper and texts.papers[one.paper], costs) for one in each.choices),
         )
-        for each in told.purposes
+        for each in texts.purposes
     ]
 
 
-def _choice(services: Services, told: WrittenChoice, paper: str | None, costs: dict[str, str]) -> RoundChoice:
-    spec = SYSTEMS[told.system]
+def _choice(services: Services, written: WrittenChoice, paper: str | None, costs: dict[str, str]) -> RoundChoice:
+    spec = COMPOSED[full_name(written.system)]
     refused = prepare = None
     try:
-        services.coordinator.check_release(told.system)
+        services.coordinator.check_release(spec.name)
     except OwnfeedError as why:
         if spec.model is not None and is_optional_ranker(spec.model):
             refused, prepare = WORDS("no_model", model=spec.model), spec.model
         else:
             refused = why.detail
     return RoundChoice(
-        system=told.system,
-        title=told.title,
-        line=told.line,
+        system=written.system,
+        title=written.title,
+        line=written.line,
         paper=paper,
-        variant=told.variant,
+        variant=written.variant,
         protection=resolve(spec.protection).describe(number),
-        cost=costs[told.system],
+        cost=costs[spec.name],
+        forms=_forms(written.system, costs),
+        impossible=impossible(written.system),
         refused=refused,
         prepare=prepare,
     )
 
 
+def _forms(name: str, costs: dict[str, str]) -> tuple[FormChoice, ...]:
+    system = SYSTEMS.get(name)
+    if system is None:
+        return ()
+    return tuple(
+        FormChoice(
+            protection,
+            resolve(form.protection).describe(number),
+            costs[system.compose(protection).name],
+            system.aggregations(protection),
+        )
+        for protection, form in system.forms.items()
+    )
+
+
+def impossible(name: str) -> tuple[str, ...]:
+    """The combinations that a system doesn't support, each reason once; none for a preset."""
+    system = SYSTEMS.get(name)
+    reasons: dict[str, list[str]] = {}
+    for protection in PROTECTIONS if system else ():
+        assert system is not None
+        for each in (None, *AGGREGATIONS) if protection in system.forms else (None,):
+            if reason := system.refusal(protection, each):
+                reasons.setdefault(reason, []).append(protection if each is None else f"{protection} with {each}")
+    return tuple(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
+
+
 def cost_words(services: Services) -> dict[str, str]:
-    """What one round of each system costs a reader whose device takes part, in a few words."""
+    """The cost of one round of each system to a reader whose device takes part, in a few words."""
     uploads = {cost.system: cost for cost in upload_costs(services)}
     words = {}
     for sums in sum_costs():
@@ -195,7 +243,8 @@ def cost_words(services: Services) -> dict[str, str]:
             words[sums.system] = WORDS("costs_by_size", few=few, fewest=FEWEST, much=many, many=MANY, delta=sums.delta)
         else:
             words[sums.system] = WORDS("costs_unbounded")
-    for name, spec in SYSTEMS.items():
+    for spec in declared_systems():
+        name = spec.name
         upload, local = uploads.get(name), resolve(spec.protection).account(1, None).local
         if upload is not None:
             each = number(upload.coordinate)

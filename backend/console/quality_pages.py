@@ -1,5 +1,9 @@
-"""What training has done to quality: the gate's scores of releases, what a demo's simulated readers tell of them, and
-the curves that the bench last measured."""
+"""The quality page: the effect of training on quality, and how readers move between FINDING's groups.
+
+It shows the gate's scores of releases, the measurements of a demo's simulated readers, and the curves that the
+benchmark last measured. The moves are drawn as in the paper: a band from each group to each, as wide as the number of
+devices that moved. The server knows them from sums; it knows no device's group.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,118 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
-from backend.federation.gate_scores import Score
+from backend.federation.strategies.clustering import GroupMoves
+from backend.federation.strategies.release_gate import Score
 from backend.measurements.curves import CurveDrawing, drawing, measured, of_curve
 from backend.measurements.published import published
-from device_app.fleet_figures import FleetFigures, TasteCurve, read_fleet_figures
-from device_app.prose import Prose
+from protocol.fleet_figures import FleetFigures, TasteCurve, read_fleet_figures
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("backend.console", "words.toml")
+SHOWN = 4
+"""Number of clusterings on the page, the last ones."""
+WIDTH, HEIGHT, LEFT, BAR = 344.0, 220.0, 44.0, 9.0
+GAP = 8.0
+"""Gap between two groups of a column."""
+
+
+@dataclass(frozen=True)
+class GroupBar:
+    """A group in one of the two columns: the start and height of its bar, and its label."""
+
+    x: float
+    y: float
+    height: float
+    label_x: float
+    label: str
+
+
+@dataclass(frozen=True)
+class MovesBand:
+    """The devices that moved from one group to another, numbered from 1, as the path of an SVG."""
+
+    path: str
+    devices: int
+    old: int
+    new: int
+
+    @property
+    def stays(self) -> bool:
+        """Whether it leads from a group to itself."""
+        return self.old == self.new
+
+
+@dataclass(frozen=True)
+class MovesDrawing:
+    """One clustering: its groups before and after, numbered from 1, and the bands between them."""
+
+    found: GroupMoves
+    devices: int
+    stayed: int
+    bars: tuple[GroupBar, ...]
+    bands: tuple[MovesBand, ...]
+    width: float = WIDTH
+    height: float = HEIGHT
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Devices of each group afterwards."""
+        return tuple(sum(row[group] for row in self.found.moves) for group in range(len(self.found.moves)))
+
+
+def drawn(found: GroupMoves) -> MovesDrawing:
+    """Draw the moves: columns as tall as the number of devices, with gaps between groups, which keep their order.
+
+    In each bar the bands are in the order of the groups at their other ends. Raises ValueError for moves that are not
+    square.
+    """
+    size = len(found.moves)
+    if not size or any(len(row) != size for row in found.moves):
+        raise ValueError(f"moves: as many to groups as from groups, got {[len(row) for row in found.moves]} of {size}")
+    devices = sum(map(sum, found.moves))
+    scale = (HEIGHT - GAP * (size - 1)) / max(1, devices)
+    before = [sum(row) for row in found.moves]
+    after = [sum(row[group] for row in found.moves) for group in range(size)]
+    tops = [_tops(each, scale) for each in (before, after)]
+    right = WIDTH - LEFT - BAR
+    bars = [GroupBar(LEFT, tops[0][at], count * scale, LEFT - 6, _named(at, count)) for at, count in enumerate(before)]
+    bars += [
+        GroupBar(right, tops[1][at], count * scale, right + BAR + 6, _named(at, count))
+        for at, count in enumerate(after)
+    ]
+    bands, left_ends, right_ends = [], list(tops[0]), list(tops[1])
+    for old, row in enumerate(found.moves):
+        for new, count in enumerate(row):
+            if count:
+                path = _band(LEFT + BAR, left_ends[old], right, right_ends[new], count * scale)
+                bands.append(MovesBand(path, count, old + 1, new + 1))
+            left_ends[old] += count * scale
+            right_ends[new] += count * scale
+    stayed = sum(row[group] for group, row in enumerate(found.moves))
+    return MovesDrawing(found, devices, stayed, tuple(bars), tuple(bands))
+
+
+def state_of(found: Sequence[GroupMoves]) -> str:
+    """A value that the page's script compares: it changes once readers are grouped again."""
+    return found[-1].round if found else "never"
+
+
+def _named(group: int, count: int) -> str:
+    return f"{group + 1}: {count:,}"
+
+
+def _tops(counts: Sequence[int], scale: float) -> list[float]:
+    return [sum(counts[:at]) * scale + at * GAP for at in range(len(counts))]
+
+
+def _band(left: float, top: float, right: float, end: float, height: float) -> str:
+    middle = (left + right) / 2
+    there = f"M{left:.1f} {top:.1f}C{middle:.1f} {top:.1f} {middle:.1f} {end:.1f} {right:.1f} {end:.1f}"
+    low, low_end = top + height, end + height
+    back = f"V{low_end:.1f}C{middle:.1f} {low_end:.1f} {middle:.1f} {low:.1f} {left:.1f} {low:.1f}Z"
+    return there + back
+
+
+WORDS = TextCatalogue("backend.console", "words.toml")
 
 INTERVAL = 1.96
 TASTES = WORDS.pairs("tastes")
@@ -24,7 +133,7 @@ TASTES = WORDS.pairs("tastes")
 
 @dataclass(frozen=True)
 class TasteView:
-    """A measure of the simulated readers' tastes as the page shows it; line says what it is."""
+    """A measure of the simulated readers' interests as the page shows it; line describes it."""
 
     curve: TasteCurve
     drawing: CurveDrawing
@@ -32,7 +141,7 @@ class TasteView:
 
 
 def of_tastes(found: FleetFigures | None) -> list[TasteView]:
-    """Every measure that a demo's fleet told, first release first; none without a fleet."""
+    """Every measure that a demo's fleet reported, first release first; none without a fleet."""
     views = []
     for curve in found.curves if found else ():
         name, line = TASTES.get(curve.measure, (curve.measure, ""))
@@ -43,7 +152,7 @@ def of_tastes(found: FleetFigures | None) -> list[TasteView]:
 
 
 def of_scores(found: Sequence[Score]) -> CurveDrawing | None:
-    """What the gate has found, oldest first; None before its first verdict."""
+    """A drawing of the gate's scores, oldest first; None before its first verdict."""
     if not found:
         return None
     drawn = drawing(
@@ -60,17 +169,17 @@ def router(controller: ConsoleController) -> APIRouter:
     """The quality page."""
     routes, services = APIRouter(), controller.services
 
-    def told_by_fleet() -> FleetFigures | None:
+    def fleet_figures() -> FleetFigures | None:
         return read_fleet_figures(services.settings.fleet_figures)
 
     @routes.get("/quality/live")
     def live(request: Request) -> Response:
-        return controller.tell(request, lambda: {"state": _state(told_by_fleet())})
+        return controller.answer(request, lambda: {"state": _state(fleet_figures())})
 
     @routes.get("/quality")
     def quality(request: Request) -> Response:
         def view() -> Values:
-            found, told, fleet = measured(), services.coordinator.scores(), told_by_fleet()
+            found, scores, fleet = measured(), services.coordinator.scores(), fleet_figures()
             return {
                 "with_fleet": services.settings.fleet_figures is not None,
                 "fleet": fleet,
@@ -78,8 +187,8 @@ def router(controller: ConsoleController) -> APIRouter:
                 "tastes": of_tastes(fleet),
                 "measured": found,
                 "drawings": [of_curve(each) for each in found.curves] if found else [],
-                "scores": told[::-1],
-                "scored": of_scores(told),
+                "scores": scores[::-1],
+                "scored": of_scores(scores),
                 "published": published("bench-quality"),
             }
 
@@ -89,6 +198,6 @@ def router(controller: ConsoleController) -> APIRouter:
 
 
 def _state(fleet: FleetFigures | None) -> str:
-    """What the page's script compares: another one once the fleet has told more."""
+    """A value that the page's script compares: it changes once the fleet has reported more."""
     points = sum(len(curve.points) for curve in fleet.curves) if fleet else 0
     return f"{points} points" if points else "waiting"

@@ -1,4 +1,4 @@
-"""What recall finds at what price: the current release's codebooks, and the frontier that the bench last measured."""
+"""The recall page: recall and its cost, for the current release's codebooks and the last measured frontier."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ from backend.measurements.frontier import PUBLISHED, drawing, measured, measured
 from backend.measurements.pool_frontier import PUBLISHED as BY_POOL
 from backend.measurements.pool_frontier import drawn_pools
 from backend.measurements.published import published
-from device_app.recall_frontier import USUAL_BYTES, USUAL_EPSILON, ListChoice, packaged_frontier
-from device_app.wire.releases import Codebook, ReleaseManifest
+from protocol.recall_frontier import USUAL_BYTES, USUAL_EPSILON, ListChoice, packaged_frontier
+from protocol.releases import Codebook, ReleaseManifest
 
 
 def _told(book: Codebook) -> dict[str, float]:
-    """A codebook's figures; the truth is what randomised response over its K codes leaves of a report."""
+    """A codebook's figures.
+
+    The truth is the probability with which randomised response over K codes sends the true code.
+    """
     truth = 1 / (1 + (book.size - 1) * math.exp(-book.epsilon))
     return {"size": book.size, "epsilon": book.epsilon, "truth": truth, "size_bytes": book.prototypes.size_bytes}
 
 
 def _chosen(manifest: ReleaseManifest) -> ListChoice | None:
-    """What devices in mode `auto` choose under this release, with the usual limits; None where it tells no size."""
+    """What devices in mode `auto` choose under this release with the default limits.
+
+    None if it states no size.
+    """
     if manifest.news is None:
         return None
     return packaged_frontier().choose(

@@ -1,4 +1,4 @@
-"""Pages of releases: the list with what was measured of each, the ranker in use, and rolling the newest back."""
+"""The releases page: the list with measurements, the ranker in use, and rolling back the newest release."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from backend.console.controller import ConsoleController, Values
 from backend.federation.systems import reads_release
 from backend.releases.between_rounds import use_ranker
 from backend.releases.publish import roll_back
-from device_app.prose import Prose
-from device_app.wire.ids import ReleaseId
+from protocol.ids import ReleaseId
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("backend.console", "words.toml")
+WORDS = TextCatalogue("backend.console", "words.toml")
 RANKER_LIMIT = 80
-"""Characters of a ranker's name."""
+"""Maximum length of a ranker's name."""
 
 
 def router(controller: ConsoleController) -> APIRouter:
-    """Routes of the releases page."""
+    """The routes of the releases page."""
     releases = controller.services.releases
     routes = APIRouter()
 
@@ -38,7 +38,7 @@ def router(controller: ConsoleController) -> APIRouter:
             return {
                 "question": WORDS("ranker_question", ranker=ranker),
                 "words": WORDS("ranker", ranker=ranker, release=current.release, before=before),
-                "deed": WORDS("ranker_deed", ranker=ranker),
+                "action": WORDS("ranker_action", ranker=ranker),
                 "fields": {"ranker": ranker},
                 "back": "/console/releases",
             }
@@ -58,7 +58,7 @@ def router(controller: ConsoleController) -> APIRouter:
             return {
                 "question": WORDS("roll_back_question", release=old.release),
                 "words": WORDS("roll_back", release=old.release, current=current.release),
-                "deed": WORDS("roll_back_deed", release=old.release),
+                "action": WORDS("roll_back_action", release=old.release),
                 "back": "/console/releases",
             }
 

@@ -1,4 +1,4 @@
-"""Sets the console's pages from web/templates/console and hands out their style sheets and scripts."""
+"""Renders the console's pages from web/templates/console and serves their style sheets and scripts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from backend.console import labels
+from backend.console import facts as labels
 from backend.console.facts import fact_lines
-from device_app.figures import ago, milliseconds, number, size
-from device_app.prose import Prose, read_templates
+from protocol.formatting import ago, milliseconds, number, size
+from protocol.text_catalogue import TextCatalogue, read_templates
 
-WORDS = Prose("backend.console", "words.toml")
+WORDS = TextCatalogue("backend.console", "words.toml")
 
 HEADERS = {
     "cache-control": "no-store",
@@ -35,10 +35,11 @@ class TemplateRenderer:
     """Templates and static files, read from the package `web`."""
 
     def __init__(self) -> None:
+        root = _web("static")
         self.static = {
-            path.relative_to(_web("static")).as_posix(): path.read_bytes()
-            for path in sorted(_web("static").rglob("*"))
-            if path.suffix in MEDIA_TYPES and path.parent != _web("static") / "device"
+            path.relative_to(root).as_posix(): path.read_bytes()
+            for path in sorted(root.rglob("*"))
+            if path.suffix in MEDIA_TYPES and path.parent != root / "device"
         }
         self.version = hashlib.sha256(b"\0".join(self.static.values())).hexdigest()[:12]
         self.templates = Environment(

@@ -1,35 +1,223 @@
-"""Rounds: start one by its purpose, prepare a model for it, watch its stages, look at those before."""
+"""The rounds page: start, watch and review rounds, and prepare models for them.
+
+Texts describe stages, opened sums, the schedule and failures. A form that is refused keeps its values, and errors use
+the page's labels.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
-from backend.console.group_moves import SHOWN, drawn, state_of
 from backend.console.purposes import backfill_shown, purposes
-from backend.console.round_form import LABELS, RoundForm
-from backend.console.round_words import became_words, ended_words, live_figures, refused_words, scheduled, steps
+from backend.console.quality_pages import SHOWN, drawn, state_of
+from backend.federation.errors import RoundImpossible
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT
+from backend.federation.rounds.opening import COHORT_DEFAULT, COHORT_LIMIT, SECONDS_LIMIT, minimum_of
 from backend.federation.rounds.queue import CANCELLED, NUMBER_LIMIT
-from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT
-from backend.federation.rounds.states import UNDER_WAY
-from device_app.fleet_figures import FleetFigures, read_fleet_figures
-from device_app.prose import Prose
-from device_app.wire.ids import RoundId
-from device_app.wire.rounds import QueuedRound, RoundStatus
+from backend.federation.rounds.records import UNDER_WAY, CheckIns
+from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
+from backend.federation.strategies.strategy import RoundRequest
+from backend.federation.systems import full_name
+from backend.federation.systems.composition import AGGREGATIONS, PROTECTIONS
+from protocol.fleet_figures import FleetFigures, RoundOfFleet, read_fleet_figures
+from protocol.formatting import number, plural, size
+from protocol.ids import RoundId
+from protocol.rounds import QueuedRound, RoundStatus
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("backend.console", "words.toml")
+WORDS = TextCatalogue("backend.console", "words.toml")
+
+
+def refused_words(coordinator: Coordinator, status: RoundStatus, refused: int) -> str:
+    """A text on refused check-ins, from addresses with the maximum of places or with none in a retry.
+
+    Empty for none.
+    """
+    if not refused or coordinator.addresses is None:
+        return ""
+    rules = coordinator.addresses.rules
+    hint = "" if rules.proxies else WORDS("refused_proxies")
+    lied = WORDS("refused_lied", round=status.follows) if status.follows else ""
+    return WORDS("refused", refused=refused, places=rules.places, lied=lied, hint=hint)
+
+
+def ended_words(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
+    """Texts on an ended round, as far as a server can know: who got no place, and why it failed at which stage.
+
+    Empty for a round in progress.
+    """
+    if status.state not in ("applied", "failed"):
+        return ()
+    found_words, turned_away = [], WORDS.table("turned_away")
+    if found.looked is not None:
+        found_words.append(WORDS("looked", requests=plural(found.looked, "request")))
+    away = [WORDS("away_one", count=count, why=turned_away[why]) for why, count in found.turned_away.items()]
+    if found.address:
+        away.append(WORDS("away_address", count=found.address))
+    if away:
+        found_words.append(WORDS("away", reasons=", ".join(away)))
+    if status.state == "applied":
+        return tuple(found_words)
+    devices, updates = plural(status.joined, "device"), plural(status.uploaded, "update")
+    found_words.append(WORDS("came", devices=devices, updates=updates, needed=status.cohort_minimum))
+    if status.joined < status.cohort_minimum:
+        found_words.append(WORDS("unknown"))
+    elif status.uploaded < status.cohort_minimum:
+        found_words.append(WORDS("fell_silent"))
+    return tuple(found_words)
+
+
+def became_words(found: RoundOfFleet | None) -> str:
+    """A text on a demo's simulated devices in a round, by outcome; empty without a fleet's report."""
+    if found is None:
+        return ""
+    words = WORDS.table("became")
+    order = [each for each in words if each in found.became] + sorted(found.became.keys() - words.keys())
+    reasons = [WORDS("became_one", count=found.became[each], why=words.get(each, each)) for each in order]
+    return WORDS("became_all", devices=plural(found.devices, "simulated device"), reasons=", ".join(reasons))
+
+
+def live_figures(status: RoundStatus) -> dict[str, str]:
+    """The figures that change during a round, as the page formats them."""
+    return {
+        "joined": f"{status.joined:,}",
+        "uploaded": f"{status.uploaded:,}",
+        "received": size(status.received_bytes),
+    }
+
+
+def steps(status: RoundStatus) -> list[tuple[str, str, str]]:
+    """The stages of a round: (label, text, 'done' | 'now' | 'failed' | '')."""
+    if status.stages == "sum":
+        return sum_steps(status)
+    published = WORDS("no_release_yet") if status.finished_at is None else WORDS("without_release")
+    labels = (
+        (WORDS("offered_stage"), WORDS("joined", joined=status.joined, wanted=status.cohort)),
+        (WORDS("received_stage"), WORDS("received", uploaded=status.uploaded, needed=status.cohort_minimum)),
+        (WORDS("averaged_stage"), status.published or published),
+    )
+    states = {
+        "open": ("now", "", ""),
+        "updates": ("done", "now", ""),
+        "applied": ("done", "done", "done"),
+        "failed": ("done" if status.joined else "failed", "failed" if status.joined else "", ""),
+    }[status.state]
+    return [(label, words, state) for (label, words), state in zip(labels, states, strict=True)]
+
+
+def sum_steps(status: RoundStatus) -> list[tuple[str, str, str]]:
+    """The stages of a secure sum."""
+    labels = (
+        (WORDS("keys_stage"), WORDS("joined", joined=status.joined, wanted=status.cohort)),
+        (WORDS("shares_stage"), WORDS("shares")),
+        (WORDS("masked_stage"), WORDS("received", uploaded=status.uploaded, needed=status.cohort_minimum)),
+        (WORDS("opened_stage"), opened_words(status)),
+    )
+    if status.state == "failed":
+        # Vectors are the last stage that shows how far it came.
+        place = 3 if status.uploaded >= status.cohort_minimum else 2 if status.uploaded else 0
+        states = ["done"] * place + ["failed"] + [""] * (3 - place)
+    else:
+        order = {"open": 0, "keys": 0, "shares": 1, "masked": 2, "agree": 3, "unmask": 3}
+        place = order.get(status.state, 4)
+        states = ["done" if at < place else "now" if at == place else "" for at in range(4)]
+    return [(label, words, state) for (label, words), state in zip(labels, states, strict=True)]
+
+
+def opened_words(status: RoundStatus) -> str:
+    """A text on what an opened sum was and cost."""
+    if status.survivors is None:
+        return WORDS("not_opened_yet" if status.finished_at is None else "not_opened")
+    cost = (
+        WORDS("no_noise")
+        if status.epsilon is None or status.delta is None
+        else WORDS("noise", epsilon=status.epsilon, delta=status.delta)
+    )
+    if status.published is None:
+        return WORDS("opened", devices=status.survivors, cost=cost)
+    return WORDS("opened_published", release=status.published, devices=status.survivors, cost=cost)
+
+
+def scheduled(schedule: Schedule) -> str:
+    """A text on when the schedule opens rounds."""
+    every = None if schedule.every_minutes is None else WORDS("every", minutes=number(schedule.every_minutes))
+    waiting = None if schedule.waiting is None else WORDS("waiting", devices=schedule.waiting)
+    return WORDS("waiting_and_every", waiting=waiting, every=every) if every and waiting else str(every or waiting)
+
+
+CHOSEN = "small_ranker"
+"""The form's default choice."""
+SECONDS_DEFAULT = 60
+LABELS = WORDS.table("round_labels")
+FormText = Annotated[str, Form()]
+"""Any input is accepted here: an invalid one is shown again in the form with its error."""
+
+
+@dataclass(frozen=True)
+class RoundForm:
+    """An operator's input, as text."""
+
+    system: FormText = CHOSEN
+    protection: FormText = ""
+    aggregation: FormText = ""
+    cohort: FormText = str(COHORT_DEFAULT)
+    cohort_minimum: FormText = str(minimum_of(COHORT_DEFAULT, None))
+    seconds: FormText = str(SECONDS_DEFAULT)
+    every_minutes: FormText = ""
+    waiting: FormText = ""
+
+    def request(self) -> RoundRequest:
+        """The requested round; an empty axis takes its default.
+
+        Raises UnknownSystem, or RoundImpossible for an invalid number or combination.
+        """
+        return RoundRequest(
+            full_name(self.system.strip(), self.protection.strip() or None, self.aggregation.strip() or None),
+            _whole("cohort", self.cohort),
+            _whole("cohort_minimum", self.cohort_minimum),
+            _number("seconds", self.seconds),
+        )
+
+    def schedule(self) -> Schedule:
+        """The requested schedule.
+
+        Raises the same errors, and RoundImpossible for a value beyond its limits.
+        """
+        return Schedule(
+            self.request(),
+            _number("every_minutes", self.every_minutes) if self.every_minutes.strip() else None,
+            _whole("waiting", self.waiting) if self.waiting.strip() else None,
+        )
+
+
+def _number(field: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as odd:
+        raise RoundImpossible(f"{field} is no number.", field=field, limit="a number") from odd
+
+
+def _whole(field: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as odd:
+        raise RoundImpossible(f"{field} is no whole number.", field=field, limit="a whole number") from odd
+
 
 ROUNDS = "/console/rounds"
 AskedForm = Annotated[RoundForm, Depends()]
 
 
 def router(controller: ConsoleController) -> APIRouter:
-    """Routes of the rounds page; `/rounds/live`, `/rounds/groups` and `/rounds/preparing` are what its script reads."""
+    """The routes of the rounds page.
+
+    Its script reads `/rounds/live`, `/rounds/groups` and `/rounds/preparing`.
+    """
     services = controller.services
     coordinator, backfill = services.coordinator, services.backfill
     routes = APIRouter()
@@ -46,6 +234,8 @@ def router(controller: ConsoleController) -> APIRouter:
             "moves_state": state_of(moves),
             "purposes": purposes(services),
             "labels": LABELS,
+            "protections": PROTECTIONS,
+            "aggregations": tuple(AGGREGATIONS),
             "started": started or RoundForm(),
             "planned": planned or RoundForm(),
             "cohort_limit": COHORT_LIMIT,
@@ -82,7 +272,7 @@ def router(controller: ConsoleController) -> APIRouter:
 
     @routes.get("/rounds/live")
     def live(request: Request, named: Annotated[RoundId | None, Query(alias="round")] = None) -> Response:
-        def told() -> Values:
+        def values() -> Values:
             current = coordinator.current() or next(iter(coordinator.history(1)), None)
             if named is not None:
                 current = coordinator.status(named)
@@ -90,19 +280,19 @@ def router(controller: ConsoleController) -> APIRouter:
                 return {"round": None, "state": None, "figures": {}}
             return {"round": current.round, "state": current.state, "figures": live_figures(current)}
 
-        return controller.tell(request, told)
+        return controller.answer(request, values)
 
     @routes.get("/rounds/groups")
     def groups(request: Request) -> Response:
-        return controller.tell(request, lambda: {"state": state_of(coordinator.group_moves(SHOWN)), "figures": {}})
+        return controller.answer(request, lambda: {"state": state_of(coordinator.group_moves(SHOWN)), "figures": {}})
 
     @routes.get("/rounds/preparing")
     def preparing(request: Request) -> Response:
-        def told() -> Values:
+        def values() -> Values:
             shown = backfill_shown(backfill.status())
             return {"state": shown.state, "figures": shown.figures()}
 
-        return controller.tell(request, told)
+        return controller.answer(request, values)
 
     @routes.post("/rounds")
     def start(request: Request, asked: AskedForm) -> Response:
@@ -158,7 +348,7 @@ def router(controller: ConsoleController) -> APIRouter:
             return {
                 "question": WORDS("take_out_question", system=queued.system),
                 "words": WORDS("take_out"),
-                "deed": WORDS("take_out_deed"),
+                "action": WORDS("take_out_action"),
                 "back": ROUNDS,
             }
 
@@ -175,7 +365,7 @@ def router(controller: ConsoleController) -> APIRouter:
             return {
                 "question": WORDS("cancel_question", round=status.round),
                 "words": WORDS("cancel", joined=status.joined, uploaded=status.uploaded),
-                "deed": WORDS("cancel_deed", round=status.round),
+                "action": WORDS("cancel_action", round=status.round),
                 "back": ROUNDS,
             }
 
@@ -193,7 +383,7 @@ def _became(fleet: FleetFigures | None, status: RoundStatus) -> str:
 
 
 def _shown(coordinator: Coordinator, status: RoundStatus, fleet: FleetFigures | None) -> Values:
-    """A round and what is told of it: why check-ins got no place, why it failed, and what a demo's devices did."""
+    """A round's values: its status, why check-ins got no place, why it failed, and what a demo's devices did."""
     found = coordinator.check_ins(status.round)
     return {
         "status": status,

@@ -15,9 +15,9 @@ from backend.console.controller import ConsoleController
 from backend.console.declared import SURVIVORS, report_cost, sum_costs, upload_costs
 from backend.console.purposes import backfill_shown
 from backend.console.renderer import TemplateRenderer
-from device_app.prose import Prose
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("backend.console", "words.toml")
+WORDS = TextCatalogue("backend.console", "words.toml")
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -92,7 +92,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/{path:path}")
     def nowhere(request: Request, path: str) -> Response:
-        # What takes forms alone is no wrong address.
+        # An address that only accepts forms is not unknown.
         if any(each.matches(request.scope)[0] is Match.PARTIAL for each in routes.routes):
             raise HTTPException(405, headers={"Allow": "POST"})
         words = WORDS("nowhere")

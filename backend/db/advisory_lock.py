@@ -1,4 +1,7 @@
-"""Work that only one of several processes may do at a time; it comes free when its process ends, however it ends."""
+"""Locks for work that only one of several processes may do at a time.
+
+A lock is released when its process ends.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,12 @@ _KEY = "hashtextextended(:work, 0)"
 
 @contextmanager
 def advisory_lock(engine: Engine, work: str) -> Iterator[bool]:
-    """Whether the work is this thread's while the block runs; False at once if it's another's, here or elsewhere.
+    """Yield whether this thread holds the lock during the block.
 
-    PostgreSQL keeps an advisory lock with the connection; beside an SQLite file lies a locked one. Raises
-    DatabaseUnreachable. Whoever has the lock of a PostgreSQL that is restarted has lost it, and isn't told.
+    False at once if another thread or process has it.
+
+    PostgreSQL keeps an advisory lock with the connection; for SQLite it is a locked file beside the database. Raises
+    DatabaseUnreachable. If PostgreSQL restarts, the holder loses the lock without notice.
     """
     if engine.dialect.name == "postgresql":
         with connected(engine).execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -32,7 +37,7 @@ def advisory_lock(engine: Engine, work: str) -> Iterator[bool]:
                 yield mine
             finally:
                 if mine:
-                    with suppress(DBAPIError):  # the lock has gone with its connection then
+                    with suppress(DBAPIError):  # the lock was released with its connection
                         connection.execute(text(f"SELECT pg_advisory_unlock({_KEY})"), {"work": work})
         return
     lock = FileLock(f"{engine.url.database}.{work}.lock", timeout=0)
@@ -49,7 +54,7 @@ def advisory_lock(engine: Engine, work: str) -> Iterator[bool]:
 
 @contextmanager
 def awaited_lock(engine: Engine, work: str) -> Iterator[None]:
-    """The same, waited for as long as it is another's: for threads that serve nobody meanwhile."""
+    """Hold the same lock during the block after waiting for it: for threads that serve no request meanwhile."""
     while True:
         with advisory_lock(engine, work) as mine:
             if mine:
@@ -59,6 +64,6 @@ def awaited_lock(engine: Engine, work: str) -> Iterator[None]:
 
 
 def wait_for_lock(session: Session, work: str) -> None:
-    """Wait until no other transaction that has queued for this work is open. SQLite's writers do so anyway."""
+    """Wait until no other open transaction has taken this lock. SQLite's writers queue anyway."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text(f"SELECT pg_advisory_xact_lock({_KEY})"), {"work": work})

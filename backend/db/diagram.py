@@ -1,4 +1,7 @@
-"""Draws the tables from their metadata. `python -m backend.db.diagram` writes them into tables.md."""
+"""Draws the tables from their metadata.
+
+`python -m backend.db.diagram` writes them into tables.md.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ from pathlib import Path
 
 from sqlalchemy import Column, MetaData, Table
 
-from backend.db.base import all_tables
+from backend.db.tables import all_tables
 
 DOCUMENT = Path(__file__).with_name("tables.md")
 DRAWING = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
 
 
 def diagram(metadata: MetaData) -> str:
-    """A Mermaid entity-relationship diagram of all tables, in the order of their names."""
+    """A Mermaid entity-relationship diagram of all tables, ordered by name."""
     tables = sorted(metadata.tables.values(), key=lambda table: table.name)
     lines = ["```mermaid", "erDiagram"]
     for table in tables:
@@ -24,7 +27,7 @@ def diagram(metadata: MetaData) -> str:
 
 
 def redrawn(document: str, metadata: MetaData) -> str:
-    """`document` with its drawing brought up to date. Raises ValueError where it has none."""
+    """`document` with its diagram updated. Raises ValueError if it has none."""
     text, found = DRAWING.subn(lambda _: diagram(metadata), document)
     if found != 1:
         raise ValueError(f"the document must have one mermaid block, has {found}")

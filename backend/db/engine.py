@@ -1,11 +1,17 @@
-"""Opens the database (SQLite in WAL mode by default, PostgreSQL by URL) and brings it to the newest revision.
+"""Opens the database and migrates it to the newest revision.
+
+SQLite in WAL mode is the default; PostgreSQL is chosen by URL.
+
+Before an SQLite file is opened, its head and length are checked, which detects another file or a truncated one without
+reading it completely.
 
 DatabaseError
 ├── DatabaseUnsupported    the URL names an engine other than SQLite or PostgreSQL
 ├── DatabaseBusy           all connections that this process may open are in use
-├── DatabaseUnreachable    it can't be opened, nothing answers at its address, or it went away in the middle
+├── DatabaseUnreachable    it can't be opened, does not answer, or went away during a transaction
 ├── DatabaseDamaged        the file of an SQLite database is not what was written
-└── DatabaseTooNew         a newer Ownfeed has migrated it, and this one doesn't run on what it made
+├── DatabaseTooNew         a newer Ownfeed has migrated it
+└── DatabaseTooOld         an Ownfeed before 0.2.0 created it
 """
 
 from __future__ import annotations
@@ -32,31 +38,65 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
-from backend.db.base import ValueUnreadable
-from backend.db.driver import ask_sqlite
-from backend.db.schema_readers import note_readers, reads_newer
+from backend.db.statements import ask_sqlite
+from backend.db.tables import ValueUnreadable
 from backend.errors import DiskFull, OwnfeedError, Unavailable
+
+MAGIC, HEAD_BYTES = b"SQLite format 3\x00", 100
+
+
+def check_sqlite_file(url: str, *, used: bool) -> None:
+    """Raise DatabaseDamaged for another file, a truncated one, or an empty one that should have content.
+
+    used: whether anything else shows that the database had content; without it, an empty file is accepted, since a
+    killed first start leaves one. SQLite itself checks the log beside the file and the content of the pages.
+    """
+    parsed = make_url(url)
+    path = Path(parsed.database or "")
+    if parsed.get_backend_name() != "sqlite" or not path.is_file():
+        return
+    if is_open_here(path):
+        return  # closing the file would release these connections' locks; a server checks before it opens any
+    log = path.with_name(f"{path.name}-wal")
+    # Checked before the file: another process that copies pages from there meanwhile writes the head first.
+    if log.is_file() and log.stat().st_size:
+        return  # newer pages of the file may be there
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    size = path.stat().st_size
+    if not size:
+        if used:
+            raise DatabaseDamaged(url, "it is empty, and releases were published from it")
+        return
+    if len(head) < HEAD_BYTES or not head.startswith(MAGIC):
+        raise DatabaseDamaged(url, "it is no SQLite database")
+    # File format, section 1.3: the size of a page, and the number of pages.
+    page_bytes = int.from_bytes(head[16:18], "big")
+    pages, is_told = int.from_bytes(head[28:32], "big"), head[24:28] == head[92:96]
+    expected = pages * (65_536 if page_bytes == 1 else page_bytes)
+    if is_told and size < expected:
+        raise DatabaseDamaged(url, f"it is cut off after {size:,} of {expected:,} bytes")
 
 
 class DatabaseError(OwnfeedError):
-    """Base of the errors of the database; the message is one plain sentence."""
+    """Base class of the errors of the database; the message is one plain sentence."""
 
     code, status, title = "database-refused", 500, "The database can't be used"
 
 
 class DatabaseUnsupported(DatabaseError):
-    """The URL is no database URL, or names another engine."""
+    """The URL is not a database URL, or names another engine."""
 
-    code, status, title = "database-unsupported", 500, "The database is of another kind"
+    code, status, title = "database-unsupported", 500, "This kind of database is not supported"
 
     def __init__(self, url: str) -> None:
         super().__init__(f"database_url {url!r} is neither sqlite:///path nor postgresql://user@host/name.")
 
 
 class DatabaseUnreachable(DatabaseError, Unavailable):
-    """The database did not open, or went away in the middle of a transaction, of which nothing is kept.
+    """The database did not open, or went away during a transaction, which was rolled back.
 
-    Where it went away in the middle of a commit, all of the transaction may be kept.
+    If it went away during a commit, the whole transaction may have been kept.
     """
 
     code, status, title = "database-unreachable", 503, "The database does not answer"
@@ -66,17 +106,16 @@ class DatabaseUnreachable(DatabaseError, Unavailable):
 
 
 class DatabaseBusy(DatabaseError, Unavailable):
-    """All connections of the pool were in use for CONNECTION_WAIT_SEC; nothing was begun."""
+    """All connections of the pool were in use for CONNECTION_WAIT_SEC; nothing was started."""
 
     code, status, title = "database-busy", 503, "The database has too much to do"
 
     def __init__(self) -> None:
-        super().__init__("All connections to the database are in use, and none came free in time.")
+        super().__init__("All connections to the database are in use, and none became free in time.")
 
 
 class DatabaseDamaged(DatabaseError, Unavailable):
-    """The file of an SQLite database is no such file any more, or parts of it aren't. Nothing goes on until a backup is
-    put back, and then everything does."""
+    """The SQLite file, or a part of it, is damaged; everything fails until a backup is restored."""
 
     code, status, title = "database-damaged", 503, "The database is damaged"
 
@@ -85,14 +124,26 @@ class DatabaseDamaged(DatabaseError, Unavailable):
 
 
 class DatabaseTooNew(DatabaseError):
-    """The database's revision is unknown to this version."""
+    """The database's revision is unknown to this version, and newer than those it knows."""
 
-    code, status, title = "database-too-new", 500, "A newer Ownfeed has used the database"
+    code, status, title = "database-too-new", 500, "The database was used by a newer version of Ownfeed"
 
     def __init__(self, url: str, revision: str, newest: str) -> None:
         super().__init__(
             f"The database {url} is at revision {revision!r} of a newer Ownfeed; this one knows revisions up to "
-            f"{newest!r} and doesn't run on it. Nothing was changed: start the newer one, or put a backup back."
+            f"{newest!r}. Nothing was changed: start the newer one, or put a backup back."
+        )
+
+
+class DatabaseTooOld(DatabaseError):
+    """A version before 0.2.0 created the database; no migration leads to this version."""
+
+    code, status, title = "database-too-old", 500, "An Ownfeed before 0.2.0 has made the database"
+
+    def __init__(self, url: str, revision: str) -> None:
+        super().__init__(
+            f"The database {url} is of an Ownfeed before 0.2.0 (revision {revision!r}), which this one can't read. "
+            "Nothing was changed: start that version again, or name an empty data_dir and database_url."
         )
 
 
@@ -100,87 +151,94 @@ DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 AWAY = (
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
 )  # fmt: skip
-"""Of SQLite's errors: another writer has kept the file too long, or its disk is full, fails or is read-only."""
+"""SQLite's errors for an unavailable database: another writer holds the file too long, or its disk is full, fails or is
+read-only."""
 UNDECODED = "Could not decode to UTF-8"
-"""What Python's driver says of a text that is none."""
+"""Message of Python's driver for a text that is not UTF-8."""
 DISK_FULL, STOPPING = "53100", ("57P", "08")
-"""Of PostgreSQL's states: no room; the server is going down or isn't up yet, or the connection is lost."""
+"""PostgreSQL's states: disk full; and server stopping or starting, or connection lost."""
 BUSY_TIMEOUT_MS = 30_000
 ASK_AGAIN_SEC = 0.01
 CACHE_KIB = 1_024
-"""Of pages, for each SQLite connection: what is read beyond it the system has in its own cache, once for all."""
+"""Page cache of each SQLite connection: the system caches what is read beyond it, once for all connections."""
 CONNECTIONS, CONNECTIONS_KEPT = 15, 5
-"""Open at a time where nobody says otherwise, and how many of them stay open unused."""
+"""Default limit of open connections, and how many stay open while unused."""
 CONNECTION_WAIT_SEC = 10.0
-"""A thread waits so long for one of the others to give a connection back: less than a device waits for an answer."""
+"""How long a thread waits for a free connection: less than a device waits for an answer."""
 MIGRATION_LOCK = 0x6F776E66
 """Key of the PostgreSQL advisory lock: two processes that start together migrate one after the other."""
 
+NUMBERED = re.compile(r"\d{4}_")
+"""How revision names have begun since 0.2.0; before, they had no number."""
+
 _OPEN: dict[Path, WeakSet[ConnectionPoolEntry]] = {}
-"""Places for connections in the pools of this process, by SQLite file."""
+"""Connections in this process's pools, by SQLite file."""
 
 
 def open_engine(url: str, connections: int = CONNECTIONS, wait_sec: float = CONNECTION_WAIT_SEC) -> Engine:
-    """The engine of a `sqlite:///path` or `postgresql://...` URL (psycopg 3); nothing is connected yet.
+    """Create the engine of a `sqlite:///path` or `postgresql://...` URL (psycopg 3).
 
-    connections: open at a time, of all threads. A thread that has waited wait_sec for one gets DatabaseBusy from
+    Nothing is connected yet.
+
+    connections: limit for all threads together. A thread that has waited wait_sec for one gets DatabaseBusy from
     `reading` and `writing`. Raises DatabaseUnsupported on any other URL.
     """
     kept = min(CONNECTIONS_KEPT, connections)
     pool: dict[str, Any] = {"pool_size": kept, "max_overflow": connections - kept, "pool_timeout": wait_sec}
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError) as error:  # the second: of a port that is no number
+    except (ArgumentError, ValueError) as error:  # ValueError: the port is not a number
         raise DatabaseUnsupported(_password_hidden(url)) from error
     backend = parsed.get_backend_name()
     if backend == "postgresql":
         return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, **pool)
-    if backend != "sqlite" or not parsed.database:  # without a file SQLite would keep everything in memory, and lose it
+    if backend != "sqlite" or not parsed.database:  # without a file SQLite would keep everything in memory only
         raise DatabaseUnsupported(parsed.render_as_string(hide_password=True))
     pool["json_deserializer"] = _read_json
-    # The connection that was used last has in its cache what the next wants; by turns each would fill one of its own.
+    # LIFO: the connection used last has in its cache what the next request wants; in rotation, each would fill its own.
     engine = create_engine(parsed.set(drivername="sqlite"), poolclass=QueuePool, pool_use_lifo=True, **pool)
     open_here = _OPEN.setdefault(Path(parsed.database).resolve(), WeakSet())
-    event.listen(engine, "connect", lambda _, entry: open_here.add(entry))  # before the next, which takes locks
+    # registered before the next listener, which takes locks
+    event.listen(engine, "connect", lambda _, entry: open_here.add(entry))
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
 def is_open_here(path: Path) -> bool:
-    """Whether this process has connections to an SQLite file, by `open_engine`.
+    """Whether this process has connections to an SQLite file, opened by `open_engine`.
 
-    POSIX ends all locks of a process on a file when any descriptor of it is closed. Who opened such a file besides and
-    closed it would have another process take itself for the last that has it, and delete the log under this one.
+    POSIX releases all locks of a process on a file when any descriptor of it is closed. If such a file were also opened
+    and closed directly, another process could take itself for the last user and delete the log that this one uses.
     """
     return any(entry.dbapi_connection is not None for entry in _OPEN.get(path.resolve(), ()))
 
 
 def _password_hidden(url: str) -> str:
-    """A URL that can't be read, without what may be a password: from the first : after the scheme to the last @."""
+    """A malformed URL without what may be a password: the part from the first : after the scheme to the last @."""
     return re.sub(r"(://[^:@/]*):.*@", r"\1:***@", url)
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection in one read transaction: everything read in it is of one moment."""
+    """A connection in one read transaction: everything read in it is a consistent snapshot."""
     with _connected(engine, writes=False) as connection:
         yield connection
 
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """A connection in one write transaction: committed at the end, rolled back whole on any exception.
+    """A connection in one write transaction: committed at the end, rolled back completely on any exception.
 
-    On SQLite the write lock is taken at the start (BEGIN IMMEDIATE): a read transaction that turned into a write
-    one would fail instead of waiting its turn.
+    On SQLite the write lock is taken at the start (BEGIN IMMEDIATE): a read transaction that became a write transaction
+    would fail instead of waiting.
     """
     with _connected(engine, writes=True) as connection:
         yield connection
 
 
 def empty_cache(connection: Connection) -> None:
-    """Free what the connection has cached of the database, after a transaction that has read much once."""
+    """Free the connection's page cache after a transaction that has read much once."""
     if connection.dialect.name == "sqlite":
         ask_sqlite(connection, "PRAGMA shrink_memory")
 
@@ -195,10 +253,10 @@ def scripts() -> Path:
 
 
 def migrate(engine_or_url: Engine | str) -> str:
-    """Runs every missing migration in one transaction, all or none, and returns the revision reached.
+    """Run all missing migrations in one transaction, all or none, and return the revision reached.
 
-    A database of a newer version, on which this one still runs (`schema_readers`), is left as it is. Raises
-    DatabaseUnreachable, or DatabaseTooNew for one on which it doesn't; neither changes anything.
+    Raises DatabaseUnreachable, or DatabaseTooNew or DatabaseTooOld for a database of another series of versions; none
+    of them changes anything.
     """
     if isinstance(engine_or_url, Engine):
         return _migrate(engine_or_url)
@@ -221,7 +279,7 @@ def _connected(engine: Engine, *, writes: bool) -> Iterator[Connection]:
 
 
 def connected(engine: Engine) -> Connection:
-    """A connection of the pool's. Raises DatabaseUnreachable or DatabaseBusy."""
+    """Take a connection from the pool. Raises DatabaseUnreachable or DatabaseBusy."""
     try:
         return engine.connect()
     except PoolTimeout as error:
@@ -233,8 +291,10 @@ def connected(engine: Engine) -> Connection:
 
 @contextmanager
 def told_of_absence(engine: Engine) -> Iterator[None]:
-    """Raises DatabaseDamaged, DatabaseUnreachable or DiskFull for what says that the database is damaged, is away or
-    stops, or has no room."""
+    """Convert driver errors to DatabaseDamaged, DatabaseUnreachable or DiskFull.
+
+    They are raised if the database is damaged, is unavailable or stopping, or has no room.
+    """
     try:
         yield
     except ValueUnreadable as broken:
@@ -252,7 +312,7 @@ def told_of_absence(engine: Engine) -> Iterator[None]:
 
 
 def _sqlite_code(error: DBAPIError) -> int:
-    """The first byte of SQLite's error code; 0 of other engines."""
+    """The first byte of SQLite's error code; 0 for other engines."""
     return int(getattr(error.orig, "sqlite_errorcode", 0)) & 0xFF
 
 
@@ -261,8 +321,10 @@ def _words(error: DBAPIError) -> str:
 
 
 def in_words(error: sqlite3.Error) -> str:
-    """What SQLite says, and what it leaves out: also where there is no room for the file by which its processes share
-    their log it says no more than "disk I/O error". The name of the call that failed tells one such cause from another.
+    """SQLite's message, and the cause that it leaves out.
+
+    If there is no room for the file by which its processes share their log, SQLite also says only "disk I/O error". The
+    name of the failed call distinguishes the causes.
     """
     if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_IOERR:
         return str(error).strip()
@@ -277,7 +339,7 @@ def _read_json(text: str) -> Any:
 
 
 def _isolation(engine: Engine, *, writes: bool) -> dict[str, Any]:
-    # A snapshot for readers, as SQLite's WAL gives; writers read what the last writer committed.
+    # A snapshot for readers, as in SQLite's WAL mode; writers read what the last writer committed.
     if engine.dialect.name == "postgresql" and not writes:
         return {"isolation_level": "REPEATABLE READ"}
     return {}
@@ -286,7 +348,7 @@ def _isolation(engine: Engine, *, writes: bool) -> dict[str, Any]:
 def _prepare_sqlite(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
     raw = connection
     assert isinstance(raw, sqlite3.Connection)
-    # Off: the driver would begin transactions itself, and only before writes.
+    # Autocommit: the driver would begin transactions itself, and only before writes.
     raw.isolation_level = None
     for pragma in (
         f"busy_timeout = {BUSY_TIMEOUT_MS}",
@@ -299,7 +361,7 @@ def _prepare_sqlite(connection: DBAPIConnection, _entry: ConnectionPoolEntry) ->
 
 
 def _set(raw: sqlite3.Connection, pragma: str) -> None:
-    """Set a pragma. SQLite doesn't wait while another connection changes a new file to WAL, so it is asked again.
+    """Set a pragma, with retries, since SQLite doesn't wait while another connection switches a new file to WAL.
 
     Raises sqlite3.OperationalError after BUSY_TIMEOUT_MS.
     """
@@ -331,13 +393,11 @@ def _migrate(engine: Engine) -> str:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         found = _revision(connection)
         if found is not None and found not in known:
-            newest = directory.get_current_head() or ""
-            if reads_newer(connection, newest):
-                return found
-            raise DatabaseTooNew(str(engine.url), found, newest)
+            if NUMBERED.match(found):
+                raise DatabaseTooNew(str(engine.url), found, directory.get_current_head() or "")
+            raise DatabaseTooOld(str(engine.url), found)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-        note_readers(connection, directory)
         reached = _revision(connection)
     assert reached is not None
     return reached
@@ -349,14 +409,14 @@ def _revision(connection: Connection) -> str | None:
 
 @contextmanager
 def reading_session(engine: Engine) -> Iterator[Session]:
-    """A session whose reads are all of one moment."""
+    """A session whose reads are one consistent snapshot."""
     with reading(engine) as connection, Session(connection) as session:
         yield session
 
 
 @contextmanager
 def writing_session(engine: Engine) -> Iterator[Session]:
-    """A session that is the only writer on SQLite: committed whole at the end, or rolled back whole."""
+    """A session that is the only writer on SQLite: committed completely at the end, or rolled back completely."""
     with writing(engine) as connection, Session(connection) as session:
         yield session
         session.flush()

@@ -1,7 +1,7 @@
-"""Who computes batches of titles: this process, or the nodes of a Ray cluster (`ray_executor`).
+"""Computes batches of titles in this process or on the nodes of a Ray cluster (`ray_executor`).
 
-Batches are cut before anybody computes them, each is computed with a number of threads that is set on purpose, and what
-comes of them is given back in their order. So vectors and sums are the same to the bit on however many nodes.
+Batches are cut before they are computed, each is computed with an explicit number of threads, and results are returned
+in the order of batches. So vectors and sums are bit-identical for any number of nodes.
 """
 
 from __future__ import annotations
@@ -29,32 +29,35 @@ _log = logging.getLogger(__name__)
 
 
 class ClusterUnavailable(Unavailable):
-    """No Ray cluster answers at the address of the setting `embed_cluster`, or it stopped to."""
+    """No Ray cluster answers at the address of the setting `embed_cluster`, or it stopped answering."""
 
-    code, status, title = "embed-cluster-unavailable", 503, "The cluster that reads the news doesn't answer"
+    code, status, title = "embed-cluster-unavailable", 503, "The cluster that computes article vectors does not answer"
 
     def __init__(self, address: str, why: str) -> None:
         super().__init__(f"Setting embed_cluster: the Ray cluster at {address} can't be used: {why}")
 
 
 class BatchTask(Protocol[Batch_contra, Result_co]):
-    """A computation that is opened once and then made of many batches. Picklable, once it is portable."""
+    """A computation that is opened once and then run on many batches.
+
+    Picklable once it is portable.
+    """
 
     @property
     def key(self) -> str:
-        """By content: tasks of one key give the same results."""
+        """A content key: tasks with the same key give the same results."""
         ...
 
     def portable(self) -> Self:
-        """One that needs no file of this machine but what is installed."""
+        """A copy that needs no files of this machine except installed ones."""
         ...
 
     def open(self, threads: int) -> Callable[[Batch_contra], Result_co]:
-        """What computes a batch, with so many threads."""
+        """Return the function that computes a batch, with this many threads."""
         ...
 
     def check(self, batch: Batch_contra, result: object) -> None:
-        """Whether what a node gave has the form of this batch's result. Raises ResultRefused."""
+        """Check that a node's result has the form of this batch's result. Raises ResultRefused."""
         ...
 
 
@@ -62,16 +65,16 @@ class BatchExecutor(Protocol):
     """Computes batches."""
 
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """What comes of each batch, in their order. Raises ClusterUnavailable."""
+        """Yield the result of each batch, in order. Raises ClusterUnavailable."""
         ...
 
 
 class ResultRefused(ValueError):
-    """A result has another form than its task gives, or numbers that are none."""
+    """A result differs in form from what its task returns, or has numbers that are not finite."""
 
 
 def check_array(name: str, found: object, dtype: DTypeLike, shape: Sequence[int | None]) -> None:
-    """shape: None for a length that isn't known. Raises ResultRefused."""
+    """Check an array's type and shape; shape: None for an unknown length. Raises ResultRefused."""
     wanted = np.dtype(dtype)
     if not isinstance(found, np.ndarray):
         raise ResultRefused(f"{name}: an array was expected, not {type(found).__name__}")
@@ -87,9 +90,10 @@ def check_array(name: str, found: object, dtype: DTypeLike, shape: Sequence[int 
 
 
 def check_states(found: object, lengths: Sequence[int], width: int | None) -> None:
-    """Token states [L_i, S] of each title. lengths: L_i. width: S; None where it isn't known, but it is one for all.
+    """Check token states [L_i, S] of each title.
 
-    Raises ResultRefused."""
+    lengths: L_i. width: S; None if unknown, but it must be the same for all. Raises ResultRefused.
+    """
     if not isinstance(found, list) or len(found) != len(lengths):
         raise ResultRefused(f"states: a list of {len(lengths)} was expected")
     for row, (states, length) in enumerate(zip(found, lengths, strict=True)):
@@ -98,27 +102,27 @@ def check_states(found: object, lengths: Sequence[int], width: int | None) -> No
 
 
 class LocalExecutor:
-    """This process, batch by batch."""
+    """Computes batches in this process, one by one."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._opened: tuple[str, Callable[[Any], Any]] | None = None
 
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """What comes of each batch, in their order."""
+        """Yield the result of each batch, in order."""
         if self._opened is None or self._opened[0] != task.key:
             self._opened = task.key, task.open(self._threads)
         return map(self._opened[1], batches)
 
 
 class FallbackExecutor:
-    """A cluster, and from the batch on that it doesn't answer this process, as the operator has said."""
+    """Uses a cluster, and this process from the first batch on that the cluster doesn't answer."""
 
     def __init__(self, cluster: BatchExecutor, here: BatchExecutor) -> None:
         self._cluster, self._here = cluster, here
 
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """What comes of each batch, in their order."""
+        """Yield the result of each batch, in order."""
         given: deque[Batch] = deque()
         rest = iter(batches)
 
@@ -137,10 +141,10 @@ class FallbackExecutor:
 
 
 class ExecutorSettings(BaseModel):
-    """What the settings say of it.
+    """The settings of the executor.
 
-    cluster: host and port of a Ray cluster; None for this process. without: what becomes of batches while it doesn't
-    answer: they wait, or are computed here.
+    cluster: host and port of a Ray cluster; None for this process. without: what happens while it doesn't answer:
+    batches wait, or are computed here.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -150,11 +154,11 @@ class ExecutorSettings(BaseModel):
 
     @classmethod
     def of(cls, settings: BackendSettings) -> ExecutorSettings:
-        """As the settings have it."""
+        """From the server's settings."""
         return cls(cluster=settings.embed_cluster, without=settings.embed_without_cluster)
 
     def check(self) -> None:
-        """Raises BackendSettingsRefused where a cluster is named and Ray isn't installed."""
+        """Raise BackendSettingsRefused if a cluster is named and Ray isn't installed."""
         if self.cluster is not None and find_spec("ray") is None:
             raise BackendSettingsRefused(
                 f"Setting embed_cluster: {self.cluster}, but Ray isn't installed; pip install -c constraints.txt "
@@ -163,16 +167,19 @@ class ExecutorSettings(BaseModel):
             )
 
     def open(self, threads: int) -> BatchExecutor:
-        """The executor. threads: of this process, where no cluster is named; a task of a cluster has one, and so has
-        this process in its place. Raises BackendSettingsRefused."""
+        """Open the executor. Raises BackendSettingsRefused.
+
+        threads: number in this process, if no cluster is named; a cluster's task has one thread, and so has this
+        process in its place.
+        """
         self.check()
         if self.cluster is None:
             return LocalExecutor(threads)
-        from backend.embedding.ray_executor import NODE_THREADS, RayExecutor  # nobody who names none needs it
+        from backend.embedding.ray_executor import NODE_THREADS, RayExecutor  # imported only if a cluster is named
 
         cluster = RayExecutor(self.cluster)
         return cluster if self.without == "wait" else FallbackExecutor(cluster, LocalExecutor(NODE_THREADS))
 
 
 HERE = ExecutorSettings()
-"""Every batch in this process."""
+"""Compute every batch in this process."""

@@ -1,4 +1,4 @@
-"""What some news encoders read of a piece of news besides its title: abstract, section and topic (NAML, LSTUR)."""
+"""Encoder inputs besides the title: an article's abstract, section and topic (NAML, LSTUR)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from device_app.wire.categories import CategoryVocabulary
-from device_app.wire.words_of_titles import ABSTRACT_WORDS_LIMIT, PADDING
+from protocol.releases import CategoryVocabulary
+from protocol.words_of_titles import ABSTRACT_WORDS_LIMIT, PADDING
 
 
 class NewsText(Protocol):
-    """What a news encoder may read of a piece of news, as the pool has it. abstract: '' where its source gave none."""
+    """What a news encoder may read of an article, as stored in the pool.
+
+    abstract: '' if its source gave none.
+    """
 
     @property
     def title(self) -> str: ...
@@ -33,7 +36,7 @@ class NewsText(Protocol):
 
 @dataclass(frozen=True)
 class TitleAlone:
-    """A text of which nothing else is known."""
+    """A text of which only the title is known."""
 
     title: str
     abstract: str = ""
@@ -42,11 +45,11 @@ class TitleAlone:
 
 
 class BesidesTitles:
-    """Reads it as a graph's inputs.
+    """Converts articles to a graph's inputs.
 
     Args:
-        tokenizer: the file of the one that titles have, too; None for an encoder that reads no abstracts.
-        categories: None for one that reads no ids.
+        tokenizer: the tokenizer's file, shared with titles; None for an encoder that reads no abstracts.
+        categories: None for an encoder that reads no ids.
     """
 
     def __init__(self, tokenizer: Path | None, categories: CategoryVocabulary | None) -> None:
@@ -57,8 +60,11 @@ class BesidesTitles:
             self._tokenizer.enable_truncation(ABSTRACT_WORDS_LIMIT)
 
     def inputs(self, news: Sequence[NewsText]) -> dict[str, NDArray[np.int64]]:
-        """By name of the encoder's graph: `abstract_pieces` and `abstract_piece_mask` [n, L], L the longest's but 1 at
-        least, `category` and `subcategory` [n]; what it doesn't read is left out."""
+        """Inputs by their name in the encoder's graph; those that it doesn't read are left out.
+
+        `abstract_pieces` and `abstract_piece_mask` [n, L], L the longest abstract's length but at least 1; `category`
+        and `subcategory` [n].
+        """
         read: dict[str, NDArray[np.int64]] = {}
         if (abstracts := self.abstracts(news)) is not None:
             longest = max(1, int((abstracts != PADDING).sum(axis=1).max(initial=0)))
@@ -70,7 +76,7 @@ class BesidesTitles:
         return read
 
     def abstracts(self, news: Sequence[NewsText]) -> NDArray[np.int32] | None:
-        """Rows of the words' table [n, ABSTRACT_WORDS_LIMIT], PADDING after an abstract's end."""
+        """Rows of the word table [n, ABSTRACT_WORDS_LIMIT], PADDING after an abstract's end."""
         if self._tokenizer is None:
             return None
         found = np.full((len(news), ABSTRACT_WORDS_LIMIT), PADDING, dtype=np.int32)
@@ -79,7 +85,7 @@ class BesidesTitles:
         return found
 
     def category_ids(self, news: Sequence[NewsText]) -> NDArray[np.int32] | None:
-        """Ids of section and topic [n, 2], 0 for what the release doesn't know."""
+        """Ids of section and topic [n, 2], 0 for those unknown to the release."""
         if self._categories is None:
             return None
         both = self._categories.encode([(each.section, each.topic) for each in news])

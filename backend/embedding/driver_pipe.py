@@ -1,9 +1,9 @@
-"""Messages between the server and the process that gives a cluster its tasks.
+"""Messages between the server and the process that submits tasks to a Ray cluster.
 
-What goes to it is pickled: by pickle itself, since `Connection.send` pickles by rules that libraries add for processes
-of one parent, and torch has a tensor's memory shared rather than sent. What it answers is not, for who unpickles runs
-what comes: an answer is the length of a header (8 bytes, little-endian), the header in JSON, and the content's arrays
-one behind the other. In the header an array is {"array": [dtype, shape]}, and other kinds are {"list": ...} and so on.
+Messages to the process are pickled with pickle itself, since `Connection.send` adds libraries' rules for processes of
+one parent, by which torch shares a tensor's memory instead of sending it. Answers are not pickled, since unpickling can
+execute code: an answer is the length of a header (8 bytes, little-endian), the header in JSON, and the content's arrays
+one after another. In the header an array is {"array": [dtype, shape]}, other types are {"list": ...} and so on.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ DTYPES = ("float16", "float32", "float64", "int32", "int64")
 
 
 class AnswerUnreadable(ValueError):
-    """An answer is not in this form."""
+    """An answer does not have this form."""
 
 
 def send(connection: Connection, message: object) -> None:
-    """Raises OSError."""
+    """Send a message. Raises OSError."""
     connection.send_bytes(pickle.dumps(message, protocol=5))
 
 
 def messages(connection: Connection, idle_sec: float) -> Iterator[Any]:
-    """What comes, until nothing has for `idle_sec` at the start or after a ("rest",).
+    """Yield messages until none has arrived for `idle_sec` at the start or after a ("rest",).
 
     Between a task and its rest the other end may take its time. Raises EOFError, OSError once it has ended.
     """
@@ -44,13 +44,15 @@ def messages(connection: Connection, idle_sec: float) -> Iterator[Any]:
 
 
 def receive(connection: Connection) -> Any:
-    """Raises EOFError, OSError."""
+    """Receive a message. Raises EOFError, OSError."""
     return pickle.loads(connection.recv_bytes())
 
 
 def send_answer(connection: Connection, kind: str, content: object) -> None:
-    """content: arrays, numbers, strings and None, in lists, tuples and dicts by strings. Raises AnswerUnreadable for
-    other content, before anything is sent; OSError."""
+    """Send an answer of arrays, numbers, strings and None, in lists, tuples and dicts with string keys.
+
+    Raises AnswerUnreadable for other content, before anything is sent; OSError.
+    """
     arrays: list[NDArray[Any]] = []
     header = json.dumps([kind, _described(content, arrays)]).encode()
     parts = [len(header).to_bytes(LENGTH_BYTES, "little"), header, *(each.tobytes() for each in arrays)]
@@ -58,7 +60,7 @@ def send_answer(connection: Connection, kind: str, content: object) -> None:
 
 
 def receive_answer(connection: Connection) -> tuple[str, Any]:
-    """Its kind and its content. Raises AnswerUnreadable, EOFError, OSError."""
+    """Receive an answer's kind and content. Raises AnswerUnreadable, EOFError, OSError."""
     message = connection.recv_bytes()
     start = LENGTH_BYTES + int.from_bytes(message[:LENGTH_BYTES], "little")
     try:
@@ -73,7 +75,7 @@ def receive_answer(connection: Connection) -> tuple[str, Any]:
 
 
 def _described(content: object, arrays: list[NDArray[Any]]) -> object:
-    """What the header says of it; its arrays are added to `arrays`."""
+    """The header's description of the content; its arrays are appended to `arrays`."""
     if content is None or isinstance(content, str | int | float):
         return content
     if isinstance(content, np.ndarray) and content.dtype.name in DTYPES:
@@ -87,13 +89,13 @@ def _described(content: object, arrays: list[NDArray[Any]]) -> object:
 
 
 class _Arrays:
-    """Content of a message, whose arrays are taken in order from `place` on."""
+    """A message's content, whose arrays are read in order from `place` on."""
 
     def __init__(self, message: bytes, place: int) -> None:
         self._message, self.place = message, place
 
     def content(self, described: Any) -> Any:
-        """Raises AnswerUnreadable."""
+        """Rebuild the described content. Raises AnswerUnreadable."""
         if described is None or isinstance(described, str | int | float):
             return described
         match described:

@@ -1,6 +1,6 @@
-"""Titles to news vectors with ONNX Runtime: the news encoder as it serves, without torch.
+"""Embeds titles as news vectors with ONNX Runtime: the serving news encoder, without torch.
 
-Titles of like length share a batch, so that little of it is padding.
+Titles of similar length share a batch, so that little of it is padding.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from tokenizers import Tokenizer
 
 from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.embedding.besides_titles import BesidesTitles, NewsText, TitleAlone
-from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, EncoderDamaged, check_file, read_description
+from backend.embedding.encoder_files import GRAPH, TOKENIZER, EncoderDamaged, check_file, read_description
 from backend.embedding.encoder_task import EncoderTask
 from backend.embedding.state_store import DESCRIPTION_FILE, STATES_FOLDER, TRAINED_FOLDER, StateStore
 from backend.errors import BackendSettingsRefused, OwnfeedError
 from backend.settings import BackendSettings
-from device_app.wire.categories import CategoryVocabulary
-from device_app.wire.tensors import TensorError, TensorSpec, unpack
+from protocol.releases import CategoryVocabulary
+from protocol.tensors import TensorError, TensorSpec, unpack
 
 PIECES_LIMIT = 48
-"""Word pieces kept of a title. The papers keep 30; 48 leaves all but 1 in 10,000 real titles whole."""
+"""Maximum number of word pieces of a title. The papers keep 30; 48 keep all but 1 in 10,000 real titles whole."""
 
 
 @dataclass(frozen=True)
 class TitleBatch:
-    """rows [b] says which titles; pieces and mask are int64 [b, L], mask 0 over padding."""
+    """rows [b]: the titles' indices; pieces and mask are int64 [b, L], mask 0 over padding."""
 
     rows: NDArray[np.int64]
     pieces: NDArray[np.int64]
@@ -39,7 +39,7 @@ class TitleBatch:
 
 
 def length_buckets(tokenizer: Tokenizer, titles: Sequence[str], batch_size: int) -> Iterator[TitleBatch]:
-    """Yield batches that together hold every title once, shortest first."""
+    """Yield batches that together contain every title once, shortest first."""
     encoded = tokenizer.encode_batch(list(titles))
     lengths = np.array([len(title.ids) for title in encoded], dtype=np.int64)
     order = np.argsort(lengths, kind="stable")
@@ -53,17 +53,20 @@ def length_buckets(tokenizer: Tokenizer, titles: Sequence[str], batch_size: int)
 
 
 ProgressCallback = Callable[[int, int], None]
-"""Called with (titles done, titles in all)."""
+"""Called with (finished titles, total titles)."""
 
 GRAPH_FILE, HEAD_FILE, TOKENIZER_FILE = "encoder.onnx", "head.safetensors", "tokenizer.json"
 HEAD_GRADIENT_FILE = "head-gradient.onnx"
-"""Beside the first encoder, for all that share its BERT and width: the graph by which devices train the head."""
+"""The graph with which devices train the head, beside the first encoder, for all encoders with its BERT and width."""
 HEAD_LIMIT_BYTES = 16 * 1024 * 1024
 BATCH_SIZE = 64
 
 
 class Embedder(Protocol):
-    """What the pool needs of a news encoder. `digest` names it: vectors of two digests never mix."""
+    """What the pool needs of a news encoder.
+
+    `digest` identifies it: vectors of two digests never mix.
+    """
 
     digest: str
     dimensions: int
@@ -73,7 +76,7 @@ class Embedder(Protocol):
         ...
 
     def encode_news(self, news: Sequence[NewsText], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
-        """As `encode`, by all that the encoder reads of the news."""
+        """See `encode`, with all fields of the articles that the encoder reads."""
         ...
 
 
@@ -87,7 +90,7 @@ class EncoderMissing(OwnfeedError):
 
 
 def load_embedder(settings: BackendSettings, digest: str | None = None) -> OnnxEmbedder:
-    """The encoder of that digest if rounds have trained one, else the one that was prepared first.
+    """Load the trained encoder with that digest if there is one, else the first encoder.
 
     Raises EncoderMissing before `make_initial_encoder` has run.
     """
@@ -104,14 +107,20 @@ def load_embedder(settings: BackendSettings, digest: str | None = None) -> OnnxE
 
 
 def trained_folder(encoder_dir: Path, digest: str) -> Path:
-    """Where an encoder that came out of a round lies. Raises ValueError for what could name another folder."""
+    """Folder of an encoder trained by a round.
+
+    Raises ValueError for a digest that could name another folder.
+    """
     if not digest.replace("-", "").isalnum():
         raise ValueError(f"digest: letters, digits and dashes, got {digest!r}")
     return encoder_dir / TRAINED_FOLDER / digest
 
 
 def encoder_folder(encoder_dir: Path, digest: str) -> Path:
-    """Where the encoder of that digest lies, the first one or one that a round trained. Raises FileNotFoundError."""
+    """Folder of the encoder with that digest, the first one or a trained one.
+
+    Raises FileNotFoundError.
+    """
     for folder in (encoder_dir, trained_folder(encoder_dir, digest)):
         described = folder / DESCRIPTION_FILE
         if described.is_file() and read_description(folder)["digest"] == digest:
@@ -120,24 +129,24 @@ def encoder_folder(encoder_dir: Path, digest: str) -> Path:
 
 
 def reads_words(encoder_dir: Path, digest: str) -> bool:
-    """Whether the encoder of that digest reads words and has no BERT below it. Raises FileNotFoundError."""
+    """Whether the encoder with that digest reads words, without a BERT. Raises FileNotFoundError."""
     return "words" in read_description(encoder_folder(encoder_dir, digest))
 
 
 def first_encoder(encoder_dir: Path) -> str:
-    """The digest of the encoder that was prepared first. Raises FileNotFoundError."""
+    """The digest of the first encoder. Raises FileNotFoundError."""
     digest: str = read_description(encoder_dir)["digest"]
     return digest
 
 
 def first_dimensions(encoder_dir: Path) -> int:
-    """D of the encoder that was prepared first, which all that rounds train of it have. Raises FileNotFoundError."""
+    """D of the first encoder, and of all that rounds train from it. Raises FileNotFoundError."""
     dimensions: int = read_description(encoder_dir)["dimensions"]
     return dimensions
 
 
 def check_dimensions(settings: BackendSettings) -> None:
-    """Raises BackendSettingsRefused where the folder's encoder gives news another D than the settings say."""
+    """Raise BackendSettingsRefused if the folder's encoder has another D than the settings."""
     try:
         made = first_dimensions(settings.encoder_dir)
     except FileNotFoundError:
@@ -152,12 +161,12 @@ def check_dimensions(settings: BackendSettings) -> None:
 
 
 def state_store(encoder_dir: Path, layers: int = 0) -> StateStore:
-    """Token states below the top `layers` layers of BERT."""
+    """The store of token states below the top `layers` layers of BERT."""
     return StateStore(encoder_dir / STATES_FOLDER / f"below-{layers}")
 
 
 def encoder_digest(bert_sha256: str, packed: bytes) -> str:
-    """The name of the encoder with these trained parameters on that BERT: vectors of two digests never mix."""
+    """The digest of the encoder with these trained parameters on that BERT: vectors of two digests never mix."""
     digest = hashlib.sha256()
     for part in (bert_sha256.encode(), hashlib.sha256(packed).digest(), PIECES_LIMIT.to_bytes(4, "big")):
         digest.update(part)
@@ -165,15 +174,15 @@ def encoder_digest(bert_sha256: str, packed: bytes) -> str:
 
 
 def categories_of(folder: Path, about: Mapping[str, Any]) -> CategoryVocabulary | None:
-    """The categories whose ids an encoder reads, by its description; None for one that reads none."""
+    """The categories whose ids an encoder reads, by its description; None if it reads none."""
     return CategoryVocabulary.unpack((folder / about["categories"]).read_bytes()) if "categories" in about else None
 
 
 class OnnxEmbedder:
     """BERT, attention pooling and the head as one ONNX graph (Efficient-FedRec, section 3.2).
 
-    Pooling and head are inputs of the graph, so that training them later changes weights and not graphs. Token states
-    that BERT gives on the way are kept in the store of states, if there is one: a trained head then needs no BERT.
+    Pooling and head are inputs of the graph, so that training them changes weights and not graphs. Token states that
+    BERT computes on the way are kept in the state store, if there is one: a trained head then needs no BERT.
     """
 
     def __init__(
@@ -188,7 +197,7 @@ class OnnxEmbedder:
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(about.get("pieces_limit", PIECES_LIMIT))
-        # Trained layers give other states than the ones that are kept.
+        # Trained layers give other states than the stored ones.
         self._store = None if about.get("layers", 0) else store
         specs = {name: TensorSpec("float32", tuple(shape)) for name, shape in about["parameters"].items()}
         packed = (folder / HEAD_FILE).read_bytes()
@@ -197,7 +206,7 @@ class OnnxEmbedder:
         except TensorError as broken:
             raise EncoderDamaged(folder / HEAD_FILE, str(broken)) from broken
         below = about.get("words", about.get("bert_sha256", ""))
-        if HASHES in about and not about.get("layers", 0) and encoder_digest(below, packed) != self.digest:
+        if not about.get("layers", 0) and encoder_digest(below, packed) != self.digest:
             raise EncoderDamaged(folder / HEAD_FILE, f"its weights are not those of {self.digest}")
         graph = folder / about.get("graph", GRAPH_FILE)
         sha256 = check_file(graph, about, GRAPH)
@@ -208,18 +217,21 @@ class OnnxEmbedder:
         )
 
     def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
-        """float32 [n, dimensions], rows of unit length; of an encoder that reads more, by titles alone.
+        """float32 [n, dimensions], rows of unit length.
 
-        Raises ClusterUnavailable where the settings name a cluster."""
+        An encoder that reads more fields gets titles alone.
+
+        Raises ClusterUnavailable if the settings name a cluster.
+        """
         return self.encode_news([TitleAlone(title) for title in titles], progress=progress)
 
     def encode_news(self, news: Sequence[NewsText], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
-        """As `encode`, by all that the encoder reads of the news."""
+        """See `encode`, with all fields of the articles that the encoder reads."""
         titles = [each.title for each in news]
         vectors = np.zeros((len(titles), self.dimensions), dtype=np.float32)
         done = 0
         kept: dict[str, NDArray[np.float16]] = {}
-        # The longest first: else one node would be at it alone, after all the others.
+        # The longest first: else one node would compute it alone, after all others have finished.
         batches = list(length_buckets(self._tokenizer, titles, BATCH_SIZE))[::-1]
         found = self._executor.map(self._task, (self._inputs(batch, news) for batch in batches))
         for batch, (part, states) in zip(batches, found, strict=True):

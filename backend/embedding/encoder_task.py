@@ -1,4 +1,4 @@
-"""A news encoder's graph as a task of batches: what its inputs are made of is the embedder's."""
+"""A news encoder's graph as a task of batches; the embedder prepares its inputs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.embedding.batch_executor import ResultRefused, check_array, check_states
-from device_app.wire.tensors import pack
+from protocol.tensors import pack
 
 EncoderInputs = Mapping[str, NDArray[np.int64]]
-"""By name of the graph's: `pieces` and `piece_mask` [b, L], and what it reads besides titles."""
+"""By name in the graph: `pieces` and `piece_mask` [b, L], and what it reads besides titles."""
 EncoderOutputs = tuple[NDArray[np.float32], list[NDArray[np.float16]] | None]
-"""Vectors [b, D]; the token states [L_i, S] of each title, where they are wanted and the graph has them."""
+"""Vectors [b, D]; and the token states [L_i, S] of each title, if they are wanted and the graph has them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +26,8 @@ class EncoderTask:
 
     Args:
         graph: its file, or its bytes.
-        sha256: of these.
-        parameters: by name.
+        sha256: of these bytes.
+        parameters: tensors by name.
         dimensions: D.
         states: whether token states are wanted.
     """
@@ -40,22 +40,22 @@ class EncoderTask:
 
     @property
     def key(self) -> str:
-        """By content."""
+        """A content key."""
         return f"encoder {self.sha256} {hashlib.sha256(pack(self.parameters)).hexdigest()} {self.states}"
 
     def portable(self) -> EncoderTask:
-        """With the graph's bytes."""
+        """A copy with the graph's bytes instead of its file."""
         if not isinstance(self.graph, Path):
             return self
         return replace(self, graph=np.fromfile(self.graph, dtype=np.uint8))
 
     def open(self, threads: int) -> Callable[[EncoderInputs], EncoderOutputs]:
-        """A session. Raises what ONNX Runtime does for a graph that it can't read."""
-        import onnxruntime  # a server knows the names of these files without it
+        """Open a session. Raises ONNX Runtime's errors for a graph that it can't read."""
+        import onnxruntime  # a server uses this module's names without it
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        # Spinning threads would take the cores from the requests that are served meanwhile.
+        # Spinning threads would take the cores from requests that are served at the same time.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         graph: Any = str(self.graph) if isinstance(self.graph, Path) else self.graph.tobytes()
         session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
@@ -72,7 +72,7 @@ class EncoderTask:
         return run
 
     def check(self, batch: EncoderInputs, result: object) -> None:
-        """Raises ResultRefused."""
+        """Check the result's form. Raises ResultRefused."""
         if not isinstance(result, tuple) or len(result) != 2:
             raise ResultRefused("vectors and states were expected")
         vectors, states = result

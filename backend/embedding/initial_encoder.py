@@ -1,9 +1,11 @@
-"""The first start of a news encoder: BERT as it is, uniform pooling, a PCA head from the pool's own headlines.
+"""Makes the first news encoder of a data folder.
 
-With uniform attention the pooled vector is the mean of the token states, which all-MiniLM-L6-v2 was trained to make
-good. The PCA head keeps the directions in which the pool's headlines differ most, as many as news vectors have numbers,
-or all that BERT has; a fixed rotation then spreads them evenly over the attention heads of the models. So cosines are
-sensible before any training. Brings torch and transformers; needed once for a data folder.
+It has pretrained BERT, uniform pooling, and a PCA head from the pool's own headlines.
+
+With uniform attention the pooled vector is the mean of the token states, for which all-MiniLM-L6-v2 was trained. The
+PCA head keeps the directions in which the pool's headlines vary most, as many as news vectors have dimensions, or all
+that BERT has; a fixed rotation then spreads them evenly over the models' attention heads. So cosines are meaningful
+before any training. Imports torch and transformers; needed once per data folder.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import BertWeights, find_weights
 from backend.errors import OwnfeedError
 from backend.settings import BackendSettings
-from backend.storage.durable_files import put_folder, write_durably
-from device_app.wire.tensors import pack
+from backend.storage.durable_files import put_folder
 from exporters.graph_cache import GraphCache, KeptGraphs, entry_name
 from exporters.news_encoder import export_news_encoder, head_parameters
 from exporters.package import export_head_gradient
 from models.news.plm import PlmNewsEncoder
+from protocol.tensors import pack
 
 FIT_TITLES = 1_000
 CHECKED_TITLES = 64
@@ -65,10 +67,10 @@ class EncoderDiffers(OwnfeedError):
 
 
 def make_initial_encoder(settings: BackendSettings, titles: Callable[[], Sequence[str]]) -> None:
-    """Make the encoder of this data folder: check BERT's weights, export, fit the head on `titles`, compare, keep.
+    """Make this data folder's encoder: check BERT's weights, export, fit the head on `titles`, compare, save.
 
-    titles: is called once all that needs none is done. The folder appears whole or not at all. Raises WeightsRefused or
-    EncoderDiffers, and what `titles` raises.
+    titles: called once everything that needs no titles is done. The folder appears whole or not at all. Raises
+    WeightsRefused or EncoderDiffers, and what `titles` raises.
     """
     torch.set_num_threads(settings.embed_threads)
     weights = find_weights(settings.bert, settings.bert_sha256)
@@ -83,7 +85,7 @@ def make_initial_encoder(settings: BackendSettings, titles: Callable[[], Sequenc
     try:
         _write(scratch, encoder, weights, settings.bert, graphs)
         _compare(OnnxEmbedder(scratch, threads=settings.embed_threads), encoder, tokenizer, sample[:CHECKED_TITLES])
-        shutil.rmtree(target, ignore_errors=True)  # what lay there had no description: a killed first run's
+        shutil.rmtree(target, ignore_errors=True)  # a folder without a description was left by an interrupted first run
         put_folder(scratch, target)
     except EncoderDiffers:
         cache.forget(entry)
@@ -93,24 +95,20 @@ def make_initial_encoder(settings: BackendSettings, titles: Callable[[], Sequenc
 
 
 def _entry(encoder: PlmNewsEncoder, weights: BertWeights) -> str:
-    """The name of its graphs in the cache: BERT is in one of them, whatever its pooling and head hold."""
+    """The name of the encoder's graphs in the cache: BERT is part of one, with any pooling and head."""
     return entry_name("news encoder", weights.sha256, encoder.head.out_features, encoder.unit_length, PIECES_LIMIT)
 
 
 def _graphs(encoder: PlmNewsEncoder) -> KeptGraphs:
-    """BERT with its weights, pooling and head as inputs, and the graph by which devices train such a head."""
+    """The graph of BERT with its weights, pooling and head as inputs, and the graph with which devices train the
+    head."""
     dimensions, width = encoder.head.weight.shape
     graph = export_news_encoder(encoder).SerializeToString(deterministic=True)
     return KeptGraphs({ENCODER: graph, HEAD_GRADIENT: export_head_gradient(width, dimensions)}, {})
 
 
-def write_head_gradient(folder: Path, width: int, dimensions: int) -> None:
-    """Write the graph by which devices train a head of this size, compared with torch. Raises ParityError."""
-    write_durably(folder / HEAD_GRADIENT_FILE, export_head_gradient(width, dimensions))
-
-
 def load_bert(weights: BertWeights) -> torch.nn.Module:
-    """The checked BERT without its pooler; attention written out, as the exporter needs it."""
+    """Load the checked BERT without its pooler, with attention written out, as the exporter needs it."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -126,7 +124,7 @@ def load_bert(weights: BertWeights) -> torch.nn.Module:
 
 
 def load_tokenizer(weights: BertWeights) -> Tokenizer:
-    """The model's own tokenizer, cut at PIECES_LIMIT word pieces."""
+    """Load the model's own tokenizer, which truncates at PIECES_LIMIT word pieces."""
     tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(PIECES_LIMIT)
@@ -134,7 +132,7 @@ def load_tokenizer(weights: BertWeights) -> Tokenizer:
 
 
 def _spread(titles: Sequence[str], most: int) -> list[str]:
-    """At most `most` titles, evenly from the whole pool."""
+    """At most `most` titles, evenly spaced over the whole pool."""
     step = max(1, len(titles) // most)
     return list(titles[::step][:most])
 

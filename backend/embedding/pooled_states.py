@@ -1,7 +1,9 @@
-"""Pooled states of titles, what the head of the news encoder sees of them, kept so that rounds need no BERT, no torch.
+"""Stores pooled states of titles, the input of the news encoder's head.
 
-They are made of the token states that the embedder leaves on disk, by the encoder's own pooling; they stay the same
-while heads come and go.
+With them rounds need neither BERT nor torch.
+
+They are computed from the token states that the embedder stores on disk, by the encoder's own pooling; they stay the
+same when the head changes.
 """
 
 from __future__ import annotations
@@ -24,25 +26,25 @@ from backend.embedding.embedder import (
 )
 from backend.embedding.encoder_files import read_description
 from backend.embedding.state_store import STATES_FOLDER, StateBatch, StateStore
-from device_app.wire.tensors import pack
+from protocol.tensors import pack
 
 BATCH = 256
 POOLING, HEAD = "pooling.", "head."
 
 
 class LayersTrained(ValueError):
-    """Rounds have trained layers of this encoder's BERT, so that the kept token states aren't its own."""
+    """Rounds have trained layers of this encoder's BERT, so the stored token states aren't its own."""
 
 
 class PooledStates:
-    """Of one encoder: its head, and the pooled states below it.
+    """The head of one encoder, and the pooled states below it.
 
     Args:
-        encoder_dir: where encoders lie.
-        digest: of this one.
-        threads, executor: for titles that have to go through BERT once more.
+        encoder_dir: folder of the encoders.
+        digest: hash of this encoder.
+        threads, executor: used for titles that have to go through BERT again.
 
-    Raises FileNotFoundError where there is no such encoder, or no graph of its head's gradient; LayersTrained.
+    Raises FileNotFoundError if there is no such encoder, or no graph of its head's gradient; LayersTrained.
     """
 
     def __init__(self, encoder_dir: Path, digest: str, *, threads: int = 1, executor: ExecutorSettings = HERE) -> None:
@@ -64,7 +66,7 @@ class PooledStates:
         return int(self.head["head.weight"].shape[1])
 
     def of(self, titles: Sequence[str]) -> NDArray[np.float16]:
-        """[n, S], a row a title, in order."""
+        """Pooled states [n, S], one row per title, in order."""
         self._make(self._kept.missing(titles))
         found = np.zeros((len(titles), self.width), dtype=np.float16)
         for batch in self._kept.batches(titles, BATCH):
@@ -83,7 +85,7 @@ class PooledStates:
         self._kept.put(missing, list(made[:, None]))
 
     def _pooled(self, batch: StateBatch) -> NDArray[np.float32]:
-        """Additive attention over word pieces, as `models.layers.attention.AdditiveAttention` has it."""
+        """Additive attention over word pieces, like `models.layers.attention.AdditiveAttention`."""
         hidden = np.tanh(batch.states @ self._pooling["hidden.weight"].T + self._pooling["hidden.bias"])
         scores = (hidden @ self._pooling["query.weight"].T)[:, :, 0]
         scores = np.where(batch.mask > 0, scores, -np.inf)

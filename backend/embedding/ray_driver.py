@@ -1,7 +1,8 @@
-"""The process that gives a Ray cluster its tasks: `python -m backend.embedding.ray_driver FD HOST:PORT`.
+"""The process that submits tasks to a Ray cluster: `python -m backend.embedding.ray_driver FD HOST:PORT`.
 
-FD is one end of a pipe. Into it come a task, its batches, that no more come, another task; out of it what comes of each
-batch, in order. It ends when the other end is closed, or no task comes for a while.
+FD is one end of a pipe. Its input is a task, the task's batches, and a message that no more follow, then the next task;
+its output is each batch's result, in order. The process ends when the other end is closed, or no task arrives for a
+while.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ PROBE_SEC = 5.0
 
 
 def main(connection: Connection, address: str) -> None:
-    """Give tasks until nobody wants any."""
+    """Submit tasks until the pipe is closed."""
     try:
         cpus = _join(address)
-    except Exception as refused:  # Ray's are of many kinds, and all mean the same
+    except Exception as refused:  # Ray raises many kinds of errors, which all mean the same
         send_answer(connection, REFUSED, line(refused))
         return
     send_answer(connection, "ready", 2 * cpus + 2)
@@ -45,7 +46,7 @@ def main(connection: Connection, address: str) -> None:
                 elif message[0] == "batch":
                     under_way.put(remote.remote(key, [held], expected, message[1]))
         except (EOFError, OSError):
-            pass  # nobody is left to hear of what is under way, and Ray ends it
+            pass  # nobody waits for the tasks in progress, and Ray ends them
         except Exception as broken:
             print(line(broken), file=sys.stderr, flush=True)  # noqa: T201  the last line that it says
         finally:
@@ -65,10 +66,10 @@ def main(connection: Connection, address: str) -> None:
 
 
 def _join(address: str) -> int:
-    """How many CPUs the cluster has. Raises what Ray does, OSError or ValueError."""
+    """Join the cluster; return its number of CPUs. Raises Ray's errors, OSError or ValueError."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), PROBE_SEC):
-        pass  # Ray itself would try for a minute, and then say less
+        pass  # Ray itself would retry for a minute, with a less precise message
     ray.init(address=address, log_to_driver=False, logging_level="error")
     cpus = int(ray.cluster_resources().get("CPU", 0))
     if cpus < 1:
@@ -77,6 +78,6 @@ def _join(address: str) -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it closes the pipe
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it closes the pipe
     main(Connection(int(sys.argv[1])), sys.argv[2])
-    os._exit(0)  # Ray's own end takes seconds, and all is said
+    os._exit(0)  # Ray's own shutdown takes seconds, and all results are sent

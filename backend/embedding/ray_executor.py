@@ -1,6 +1,6 @@
-"""Batches as tasks of a Ray cluster, through a process of its own (`ray_driver`).
+"""Computes batches as tasks of a Ray cluster, through a separate process (`ray_driver`).
 
-Ray ends a process that has lost its cluster. So it is never the server's, which goes on without.
+Ray ends a process that has lost its cluster. So that process is never the server, which continues without a cluster.
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ from backend.embedding.driver_pipe import AnswerUnreadable, receive_answer, send
 from backend.errors import OwnfeedError
 
 NODE_THREADS = 1
-"""Of a task, which has one CPU of its node."""
+"""Threads of a task, which has one CPU of its node."""
 READY_WITHIN_SEC, RESULT_WITHIN_SEC = 60.0, 300.0
-"""How long a cluster may take to be joined, and for a batch: a node that died is one whose tasks are done again."""
+"""Time limits for joining a cluster, and for a batch, including a retry after a node has died."""
 AWAY_SEC = 30.0
-"""So long nobody asks a cluster again that didn't answer: each try takes seconds of a processor."""
+"""How long a cluster that didn't answer isn't tried again: each try takes seconds of processor time."""
 END_WITHIN_SEC = 10.0
 KEPT_VARIABLES = {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV"}
 KEPT_BEGINNINGS = ("PYTHON", "RAY_")
-"""Of names of variables. Those of settings, and what opens the storage or the database, are none of the cluster's."""
+"""Prefixes of environment variables that are passed on. The cluster gets no settings and no credentials of the storage
+or the database."""
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 
 
 class ClusterTaskFailed(OwnfeedError):
-    """A batch could not be computed, and would not be on another node, or a node gave what can't be its result."""
+    """A batch can't be computed on any node, or a node returned an invalid result."""
 
-    code, status, title = "embed-task-failed", 500, "A batch of news could not be computed"
+    code, status, title = "embed-task-failed", 500, "A batch of article vectors could not be computed"
 
 
 class RayExecutor:
-    """The nodes of a cluster.
+    """Computes batches on the nodes of a cluster.
 
     Args:
-        address: host and port of its head. A node has to run on this machine, if one without CPUs.
+        address: host and port of its head. A node must run on this machine; it may be one without CPUs.
     """
 
     def __init__(self, address: str) -> None:
@@ -58,7 +59,7 @@ class RayExecutor:
         self._away: tuple[str, float] | None = None
 
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """What comes of each batch, in their order. Raises ClusterUnavailable, ClusterTaskFailed."""
+        """Yield the result of each batch, in order. Raises ClusterUnavailable, ClusterTaskFailed."""
         given: list[Batch] = []  # before the first result
         answered, rest = False, iter(batches)
 
@@ -80,13 +81,13 @@ class RayExecutor:
                     whole = True
                     return
                 except _Ended as ended:
-                    if answered or not again:  # else it may have ended, idle, while it was asked
+                    if answered or not again:  # else it may have ended as idle when the request arrived
                         why = f"the process that gives it tasks has ended ({driver.last_said()})"
                         raise self._unavailable(why) from ended
                 except _Refused as refused:
                     raise self._unavailable(str(refused)) from refused
                 finally:
-                    if not whole:  # what it has under way would be taken for another task's
+                    if not whole:  # its pending results would be taken for another task's
                         driver.end()
                         self._driver = None
 
@@ -122,15 +123,15 @@ class RayExecutor:
 
 
 class _Refused(Exception):
-    """What the process says of the cluster."""
+    """The process reports an error of the cluster."""
 
 
 class _Ended(Exception):
-    """The process has ended by itself."""
+    """The process has ended on its own."""
 
 
 def environment_of(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those of the server's variables that the process gets, and its own, which spare this machine threads of Ray's."""
+    """The environment of the process: selected variables of the server, and its own, which limit Ray's threads here."""
     kept = {
         name: value for name, value in variables.items() if name in KEPT_VARIABLES or name.startswith(KEPT_BEGINNINGS)
     }
@@ -138,7 +139,7 @@ def environment_of(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Driver:
-    """The process, and what is said to it."""
+    """The process and the pipe to it."""
 
     def __init__(self, address: str) -> None:
         self._connection, its = Pipe()
@@ -159,7 +160,7 @@ class _Driver:
         self._window = 0
 
     def alive(self) -> bool:
-        """Whether it waits for batches: it ends by itself when none come."""
+        """Whether it waits for batches: it ends on its own when none arrive."""
         return self._process.poll() is None and not self._connection.poll()
 
     def join(self) -> None:
@@ -167,9 +168,12 @@ class _Driver:
         self._window = int(str(self._answer(READY_WITHIN_SEC)))
 
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """Results in order; so many batches are under way as keep all nodes busy, however many there are.
+        """Yield results in order.
 
-        Raises _Ended, _Refused, ClusterTaskFailed."""
+        Enough batches are in progress to keep all nodes busy, however many there are.
+
+        Raises _Ended, _Refused, ClusterTaskFailed.
+        """
         if task.key != self._key:
             self._send(("task", task.key, task.portable()))
             self._key = task.key
@@ -181,16 +185,16 @@ class _Driver:
                 yield self._result(task, under_way.popleft())
         while under_way:
             yield self._result(task, under_way.popleft())
-        with suppress(_Ended):  # all has come, and the next task finds it out
+        with suppress(_Ended):  # all results have arrived, and the next task finds out
             self._send(("rest",))
 
     def last_said(self) -> str:
-        """The last line that it said before it ended by itself; '' for none."""
+        """The last line of its output before it ended on its own; '' for none."""
         self._said.seek(0)
         return (self._said.read().decode(errors="replace").strip().splitlines() or [""])[-1][:300]
 
     def end(self) -> None:
-        """End it."""
+        """End the process."""
         self._connection.close()
         self._process.kill()
         self._process.wait(END_WITHIN_SEC)

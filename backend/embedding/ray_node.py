@@ -1,4 +1,7 @@
-"""What a node of a Ray cluster runs. It is imported there by its name: a node has what the backend's machine has."""
+"""Code that runs on a node of a Ray cluster.
+
+It is imported there by name: a node has the same software as the server.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +21,26 @@ NODE_ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 SAME_VERSIONS = ("ownfeed", "numpy", "onnxruntime", "torch", "transformers")
-"""Of what a result to the bit hangs on; Ray itself wants its own and Python's to be the same."""
+"""Packages on which a bit-identical result depends; Ray itself requires the same versions of Ray and Python."""
 SAME_SOURCES = ("backend/embedding", "backend/federation/split", "models")
-"""What tasks are made of: a version has many states."""
+"""Sources of the tasks, compared by hash: one version can have many working states."""
 KERNEL_INSTRUCTIONS = ("sse", "ssse", "avx", "fma", "f16c", "amx", "asimd", "neon", "sve", "bf16", "i8mm", "fphp")
-"""Begin the names, as Linux has them, of instructions by which numerical libraries choose among their kernels."""
+"""Prefixes, as Linux names them, of instructions by which numerical libraries choose their kernels."""
 CPU_INFO = Path("/proc/cpuinfo")
 
 RESULT, FAILED, REFUSED = "result", "failed", "refused"
-"""What comes of a batch: its result; its own failure, which it would have on any node; or that of the node."""
+"""Outcomes of a batch: its result; a failure that would occur on any node; or a failure of this node."""
 
 _opened: tuple[str, Callable[[Any], Any]] | None = None
-"""On a node: what computes batches of the task that came last."""
+"""On a node: the last task's key and the function that computes its batches."""
 
 
 class NodeDiffers(RuntimeError):
-    """A node has something else than the backend of what a result to the bit hangs on."""
+    """A node differs from the server in something on which a bit-identical result depends."""
 
 
 def same() -> dict[str, str]:
-    """What is here of what has to be the same on all nodes, by what it's called."""
+    """The values on this machine that must be equal on all nodes, by name."""
     found = {name: _version(name) for name in SAME_VERSIONS}
     return (
         found | {"source": sources(Path(__file__).parents[2]), "machine": platform.machine()} | processor(_cpu_info())
@@ -45,7 +48,10 @@ def same() -> dict[str, str]:
 
 
 def processor(info: str) -> dict[str, str]:
-    """Whose processor it is, by which libraries choose too, and its instructions. info: Linux's description of it."""
+    """The processor's vendor, on which libraries' choices depend too, and its instructions.
+
+    info: Linux's description.
+    """
     first = info.split("\n\n", 1)[0]
     said = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
     instructions = said.get("flags", said.get("Features", "")).split()
@@ -56,7 +62,10 @@ def processor(info: str) -> dict[str, str]:
 
 
 def check_same(expected: Mapping[str, str]) -> None:
-    """expected: what `same` gives on the backend's machine. Raises NodeDiffers."""
+    """Compare this node with `expected`, the result of `same` on the server's machine.
+
+    Raises NodeDiffers.
+    """
     here = same()
     for name, backend in expected.items():
         if here.get(name) != backend:
@@ -69,9 +78,11 @@ def check_same(expected: Mapping[str, str]) -> None:
 
 
 def compute(key: str, held: list[Any], expected: dict[str, str], batch: Any) -> tuple[str, Any]:
-    """On a node: what comes of one batch, RESULT and it, or FAILED or REFUSED and why.
+    """On a node: compute one batch.
 
-    held: the reference to the task, in a list so that Ray brings it only when it is asked.
+    Return RESULT and the result, or FAILED or REFUSED and the reason.
+
+    held: the reference to the task, in a list so that Ray transfers it only on request.
     """
     global _opened
     if _opened is None or _opened[0] != key:
@@ -81,7 +92,7 @@ def compute(key: str, held: list[Any], expected: dict[str, str], batch: Any) -> 
 
             task: BatchTask[Any, Any] = ray.get(held[0])
             _opened = key, task.open(NODE_THREADS)
-        except Exception as unfit:  # a missing model, module or memory: all of them this node's
+        except Exception as unfit:  # a missing model, module or memory: all are this node's failures
             return REFUSED, line(unfit)
     try:
         return RESULT, _opened[1](batch)
@@ -90,7 +101,7 @@ def compute(key: str, held: list[Any], expected: dict[str, str], batch: Any) -> 
 
 
 def line(error: BaseException) -> str:
-    """The first line of what is said."""
+    """The first line of the error message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
@@ -114,4 +125,4 @@ def _cpu_info() -> str:
     try:
         return CPU_INFO.read_text(encoding="utf-8")
     except OSError:
-        return ""  # no Linux: by the platform's name alone
+        return ""  # not Linux: compared by the platform's name alone

@@ -1,7 +1,7 @@
-"""Token states of titles on disk, so that vectors under a new head need no pass through BERT (docs/decisions/011).
+"""Stores titles' token states on disk, so that vectors under a new head need no pass through BERT.
 
-float16, real word pieces only: about 14 KB a title with all-MiniLM-L6-v2. Rounding moves a title's vector by less than
-a thousandth of its length. A piece is two files that are written once; the JSON one makes it complete.
+float16, without padding: about 14 KB per title with all-MiniLM-L6-v2 (docs/decisions/013). Rounding moves a title's
+vector by less than a thousandth of its length. A piece is two files that are written once; the JSON file completes it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 TRAINED_FOLDER, STATES_FOLDER = "trained", "states"
-"""In the encoder's folder: encoders that came out of rounds, and token states by depth."""
+"""Folders in the encoder's folder: encoders trained by rounds, and token states by depth."""
 DESCRIPTION_FILE = "encoder.json"
-"""What an encoder's folder says of it; here, since who only moves folders should load no tokenizer."""
+"""The description in an encoder's folder; defined here, so that moving folders doesn't load a tokenizer."""
 KEY_BYTES = 16
 
 
 def title_key(title: str) -> str:
-    """By which the states of a title are found."""
+    """The key under which a title's states are stored."""
     return hashlib.sha256(title.encode()).hexdigest()[: 2 * KEY_BYTES]
 
 
 @dataclass(frozen=True)
 class StateBatch:
-    """rows [b] of the titles asked for; states float32 [b, L, S] and mask float32 [b, L], 0 over padding."""
+    """rows [b]: the requested titles' indices; states float32 [b, L, S] and mask float32 [b, L], 0 over padding."""
 
     rows: NDArray[np.int64]
     states: NDArray[np.float32]
@@ -41,17 +41,17 @@ class StateBatch:
 
 
 class StateStore:
-    """States of one depth of one BERT. Safe for several processes: a piece once written is never changed.
+    """States of one depth of one BERT. Safe for several processes: a piece never changes once written.
 
     Args:
-        folder: its own.
+        folder: its own folder.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def put(self, titles: Sequence[str], states: Sequence[NDArray[np.floating[Any]]]) -> None:
-        """Keep the states [L_i, S] of these titles as one piece."""
+        """Store the states [L_i, S] of these titles as one piece."""
         if len(titles) != len(states):
             raise ValueError(f"states: {len(titles)} titles, got {len(states)}")
         if not titles:
@@ -68,12 +68,15 @@ class StateStore:
         os.replace(half, piece.with_suffix(".json"))
 
     def missing(self, titles: Sequence[str]) -> list[str]:
-        """Those that have no states here, each once, in order."""
+        """The titles without stored states, each once, in order."""
         held = self._places()
         return [title for title in dict.fromkeys(titles) if title_key(title) not in held]
 
     def batches(self, titles: Sequence[str], size: int) -> Iterator[StateBatch]:
-        """All titles once, shortest first, so that little is padding. Raises KeyError for one without states."""
+        """Yield all titles once, shortest first, so that little is padding.
+
+        Raises KeyError for a title without states.
+        """
         held = self._places()
         places = [held[title_key(title)] for title in titles]
         lengths = np.array([end - start for _, start, end in places], dtype=np.int64)
@@ -96,10 +99,12 @@ class StateStore:
             yield StateBatch(rows, states, mask)
 
     def prune(self, titles: Sequence[str], *, older_than_sec: float = 0.0) -> int:
-        """Remove pieces of which less than half is wanted any more, and what a killed writer left; returns how many.
+        """Remove pieces less than half of which is still wanted, and files of killed writers.
 
-        The wanted states among them are lost, and are made again when they are asked for. Only what is older than
-        `older_than_sec` goes, so that nothing is taken from under a writer.
+        Return how many.
+
+        Wanted states among them are lost, and computed again on request. Only files older than `older_than_sec` are
+        removed, so that no writer loses its files.
         """
         keep = {title_key(title) for title in titles}
         removed = 0

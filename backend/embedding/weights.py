@@ -1,7 +1,7 @@
-"""Which BERT the news encoder stands on, and the check that its weights are the ones we think they are.
+"""Finds the news encoder's BERT and verifies its weights.
 
-Every weight file is compared by SHA-256 with a pinned digest before anything loads it. Digests we know stand in
-PINNED; for any other model the operator sets `bert_sha256`. Only safetensors is read: a pickle can run code.
+Every weight file is compared by SHA-256 with a pinned digest before it is loaded. Known digests are in PINNED; for any
+other model the operator sets `bert_sha256`. Only safetensors is read, since a pickle can run code.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ PINNED = {
 
 
 class WeightsRefused(BackendSettingsRefused):
-    """The model's files are missing or are not the ones that were pinned."""
+    """The model's files are missing or don't match the pinned digest."""
 
     code, status, title = "bert-weights-refused", 500, "The BERT weights can't be used"
 
 
 @dataclass(frozen=True)
 class BertWeights:
-    """A checked model folder: config.json, tokenizer.json and model.safetensors of this SHA-256."""
+    """A checked model folder: config.json, tokenizer.json and model.safetensors with this SHA-256."""
 
     folder: Path
     sha256: str
@@ -42,8 +42,8 @@ class BertWeights:
 def find_weights(bert: str, sha256: str | None = None) -> BertWeights:
     """Locate the model that `bert` names and check its weights.
 
-    bert is 'packaged', a folder, or 'hub:owner/name@revision' with a full commit id (fetched, or taken from the hub's
-    cache). Raises WeightsRefused with one line that says what is wrong and which setting mends it.
+    bert is 'packaged', a folder, or 'hub:owner/name@revision' with a full commit id (downloaded, or read from the hub's
+    cache). Raises WeightsRefused with one line that says what is wrong and which setting fixes it.
     """
     expected = sha256 or PINNED.get(bert)
     if expected is None:
@@ -69,13 +69,13 @@ def find_weights(bert: str, sha256: str | None = None) -> BertWeights:
 
 
 def check_layers(layers: int, bert: str) -> None:
-    """Raises WeightsRefused where the model that `bert` names has fewer layers than are to train, or tells none."""
+    """Raise WeightsRefused if the model has fewer layers than are to train, or doesn't state their number."""
     config = _folder(bert) / "config.json"
     try:
         most = int(json.loads(config.read_text(encoding="utf-8"))["num_hidden_layers"])
     except (OSError, ValueError, KeyError, TypeError) as broken:
         raise WeightsRefused(
-            f"{config} doesn't tell its layers (num_hidden_layers); {type(broken).__name__}.", field="bert"
+            f"{config} doesn't state its number of layers (num_hidden_layers); {type(broken).__name__}.", field="bert"
         ) from broken
     if layers > most:
         raise WeightsRefused(
@@ -104,7 +104,7 @@ def _from_hub(name: str) -> Path:
         raise WeightsRefused(
             f"{name!r} names no full revision; a hub model is pinned as hub:owner/name@<40 hex digits>.", field="bert"
         )
-    from huggingface_hub import snapshot_download  # only where a hub model is asked for
+    from huggingface_hub import snapshot_download  # only if a hub model is named
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:

@@ -1,4 +1,7 @@
-"""The mean of a round's updates and its bound: a running sum, one update in memory at a time, whatever the cohort."""
+"""Sum the updates of a round and bound the length of their mean.
+
+The sum is kept running, so only one update is in memory at a time, however large the cohort is.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,27 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.wire.layout import WeightedSum
+from protocol.ring import WeightedSum
 
 PREFIX = "g."
-"""Of gradients in an update: `g.<parameter>`."""
+"""Prefix of the tensors of a gradient update: the gradient of a parameter is named `g.<parameter>`."""
 
 Shapes = Mapping[str, tuple[int, ...]]
 
 
 def gradient_shapes(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, tuple[int, ...]]:
-    """Of an update that is a gradient for each of these parameters."""
+    """Return the tensor shapes of an update with one gradient for each of these parameters."""
     return {PREFIX + name: value.shape for name, value in weights.items()}
 
 
 class Aggregate:
-    """The float64 sum of updates, by the names their tensors have there.
+    """The float64 sum of a round's updates, by tensor name.
 
-    count: the devices in it, or what their weights sum up to (n_u) where a secure sum weighs them. radius: of the L2
-    ball that every honest update lies in, and so their mean; None where nothing is known of it. noise_growth: variance
-    of the noise in `sums` beside that of so many devices' plain sum, at most. room: variance of the noise on one number
-    of `sums` that `within_reach` allows a mean beyond the radius; 0 where a single liar could use it up.
+    count: the number of devices in the sum, or the total weight (sum of n_u) if a secure sum weights the devices.
+    radius: radius of the L2 ball that contains every honest update and therefore their mean; None if it is unknown.
+    noise_growth: upper bound on the variance of the noise in `sums`, relative to a plain sum over as many devices.
+    room: variance of the noise on one number of `sums` for which `within_reach` lets a mean exceed the radius; 0 if a
+    single malicious client could exploit that allowance.
     """
 
     noise_growth: float = 1.0
@@ -39,23 +43,30 @@ class Aggregate:
 
     @classmethod
     def of_opened(cls, opened: WeightedSum, radius: float | None = None) -> Aggregate:
-        """What a secure sum opened to, whose numbers it takes over: its count is N, the weights of all devices."""
+        """Return the aggregate of an opened secure sum.
+
+        Its count is N, the total weight of all devices. It takes ownership of the opened tensors and does not copy
+        them.
+        """
         total = cls({}, radius)
         total._sums, total.count = dict(opened.tensors), opened.samples
         return total
 
     def add(self, update: Mapping[str, NDArray[np.float32]]) -> None:
-        """Add one update, checked already."""
+        """Add one update, which must already have been validated."""
         for name, total in self._sums.items():
             total += update[name]
         self.count += 1
 
     def sums(self) -> dict[str, NDArray[np.float64]]:
-        """The sums themselves, weighed by n_u where devices are weighed; to be read, not changed."""
+        """Return read-only views of the sums, weighted by n_u if the devices are weighted."""
         return {name: _read_only(total) for name, total in self._sums.items()}
 
     def mean(self) -> dict[str, NDArray[np.float64]]:
-        """The sum over the count, brought back within reach. Raises ValueError if nothing was added."""
+        """Return the sum divided by the count, limited by `within_reach`.
+
+        Raises ValueError if it is empty.
+        """
         if self.count == 0:
             raise ValueError("count: the mean of no updates is not defined")
         return self.within_reach({name: total / self.count for name, total in self._sums.items()})
@@ -63,10 +74,12 @@ class Aggregate:
     def within_reach(
         self, mean: Mapping[str, NDArray[np.float64]], divisor: float | None = None, blocks: int = 1
     ) -> dict[str, NDArray[np.float64]]:
-        """A mean brought back to the length that honest updates and the noise that is allowed for give it.
+        """Return a mean scaled down to the largest plausible length.
 
-        divisor: what sums were divided by for it, the count where it is None; blocks: how many numbers of `sums` were
-        added up for each of its own. As it is where no radius is known.
+        That is the length that honest updates and the allowed noise can give it.
+
+        divisor: what the sums were divided by; None: the count. blocks: how many numbers of `sums` were added up for
+        each number of the mean. The mean is returned unchanged if no radius is known.
         """
         if self.radius is None:
             return dict(mean)
@@ -76,18 +89,21 @@ class Aggregate:
 
 
 def reach(radius: float, variance: float, coordinates: int) -> float:
-    """sqrt(radius^2 + d variance): the root of the mean squared length, at most, of a vector of d numbers within the
-    ball of that radius and noise of that variance on each (docs/decisions/049)."""
+    """Return sqrt(radius^2 + d variance), a bound on the RMS length of a noisy vector.
+
+    The vector has d numbers: a point in the ball of that radius plus noise of that variance on each number
+    (docs/decisions/009).
+    """
     return math.sqrt(radius**2 + coordinates * variance)
 
 
 def length(tensors: Mapping[str, NDArray[np.float64]]) -> float:
-    """The L2 norm of all of them together."""
+    """Return the L2 norm of all tensors together."""
     return math.sqrt(sum(float(np.vdot(each, each)) for each in tensors.values()))
 
 
 def within_ball(tensors: Mapping[str, NDArray[np.float64]], radius: float) -> dict[str, NDArray[np.float64]]:
-    """The nearest point of the L2 ball: the tensors as they are, or scaled down to its radius."""
+    """Return the tensors, scaled down to the radius of the L2 ball if they are outside it."""
     norm = length(tensors)
     if norm <= radius:
         return dict(tensors)

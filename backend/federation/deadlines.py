@@ -1,9 +1,9 @@
-"""When the time of a round, or of a stage of a sum, is over by a clock that may be set forward and back.
+"""Decide whether the deadline of a round or stage has passed, even if a clock was reset.
 
-Deadlines are rows that several processes read, and so times of day. A clock that was set back would have a round wait
-for as long again; whoever sees a deadline further ahead than it was ever put, by more than machines' clocks may be
-apart, takes it for passed. That is a clock set to more than CLOCKS_APART before the round, or the stage, began. One set
-back by less has it last longer by as much: by at most CLOCKS_APART and what had gone by of it.
+Several processes read the deadlines from the database, so they are times of day. If a clock is set back, a round would
+otherwise wait that much longer. A deadline therefore also counts as passed if it is further ahead than the whole
+duration plus CLOCKS_APART: then the clock was more than CLOCKS_APART ahead when the round or stage began. If a clock is
+set back by less, the round lasts longer by at most CLOCKS_APART plus the time that had already passed.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 CLOCKS_APART = timedelta(minutes=5)
-"""How far the clocks of machines that share a database may be apart."""
+"""The largest allowed difference between the clocks of machines that share a database."""
 
 
 def is_over(now: datetime, ends: datetime, lasts: timedelta) -> bool:
-    """lasts: what it was given when it began."""
+    """Return whether the deadline `ends` has passed.
+
+    `lasts` is the full duration it was set for.
+    """
     return not now < ends <= now + lasts + CLOCKS_APART

@@ -1,20 +1,20 @@
-"""What a round refuses and why.
+"""Errors of training rounds.
 
 OwnfeedError
 ├── UnknownRound          404
 ├── UnknownSystem         422  no system of that name
-├── RoundUnderWay         409  a round that changes the same has not ended
-├── RoundQueueFull        409  as many rounds wait as may
+├── RoundUnderWay         409  a round that changes the same state has not ended
+├── RoundQueueFull        409  the maximum number of rounds is waiting
 ├── UnknownQueuedRound    404
-├── NoLongerWaiting       409  the round was opened, or taken out of the queue
+├── NoLongerWaiting       409  the queued round was opened, or taken out of the queue
 ├── RoundsPaused          409  the operator has paused rounds
-├── UnknownPseudonym      403  not chosen for this round
+├── UnknownPseudonym      403  the pseudonym has no place in this round
 ├── RoundClosed           409  the round has ended; the message is late
-├── UpdateConflict        409  other bytes came before under the same pseudonym
-├── UpdateRefused         422  the tensors are not what the manifest declares
-├── CheckInsTooOften      429  one address asks for places too often
-├── RoundImpossible       422  the round can't be opened as asked
-└── IllegalTransition     409  a round can't go from this state to that
+├── UpdateConflict        409  a different update was already received under the same pseudonym
+├── UpdateRefused         422  the tensors differ from those that the manifest declares
+├── CheckInsTooOften      429  one address checks in too often
+├── RoundImpossible       422  the round can't be opened with these settings
+└── IllegalTransition     409  a round can't change from its present state to the requested one
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from backend.errors import OwnfeedError
 
 
 class UnknownRound(OwnfeedError):
-    """No round of that id."""
+    """No round has this id."""
 
     code, status, title = "unknown-round", 404, "No such round"
 
     def __init__(self) -> None:
-        super().__init__("There is no round of that id.", field="round")
+        super().__init__("There is no round with that id.", field="round")
 
 
 class UnknownSystem(OwnfeedError):
-    """No system of that name."""
+    """No system has this name."""
 
     code, status, title = "unknown-system", 422, "No such system"
 
 
 class RoundUnderWay(OwnfeedError):
-    """A round that changes the same has not ended, or waits its turn."""
+    """A round that changes the same state is under way or waiting in the queue."""
 
     code, status, title = "round-under-way", 409, "Another round is under way"
 
@@ -47,7 +47,7 @@ class RoundUnderWay(OwnfeedError):
 
 
 class RoundQueueFull(OwnfeedError):
-    """As many rounds wait as may."""
+    """The queue already holds the maximum number of waiting rounds."""
 
     code, status, title = "round-queue-full", 409, "Too many rounds are waiting"
 
@@ -58,22 +58,22 @@ class RoundQueueFull(OwnfeedError):
 
 
 class UnknownQueuedRound(OwnfeedError):
-    """No round was queued under that number, or long ago."""
+    """No round was ever queued under this number, or its entry has been removed."""
 
     code, status, title = "unknown-queued-round", 404, "No such round in the queue"
 
     def __init__(self) -> None:
-        super().__init__("No round of that number waits or has waited.", field="number")
+        super().__init__("There is no queued round with that number.", field="number")
 
 
 class NoLongerWaiting(OwnfeedError):
-    """A queued round has opened, or was taken out of the queue."""
+    """The queued round has been opened, or was taken out of the queue."""
 
-    code, status, title = "no-longer-waiting", 409, "The round waits no longer"
+    code, status, title = "no-longer-waiting", 409, "The round is no longer waiting"
 
 
 class CheckInsTooOften(OwnfeedError):
-    """One address has asked for places too often."""
+    """One network address has checked in too often."""
 
     code, status, title = "check-ins-too-often", 429, "Too many check-ins from this address"
 
@@ -96,7 +96,7 @@ class RoundsPaused(OwnfeedError):
 
 
 class UnknownPseudonym(OwnfeedError):
-    """The pseudonym was not chosen for this round."""
+    """The pseudonym has no place in this round."""
 
     code, status, title = "unknown-pseudonym", 403, "The round does not know this pseudonym"
 
@@ -111,27 +111,27 @@ class RoundClosed(OwnfeedError):
 
 
 class UpdateConflict(OwnfeedError):
-    """Other bytes came before under the same pseudonym."""
+    """A different update was already received under the same pseudonym."""
 
-    code, status, title = "update-conflict", 409, "Another update came under this pseudonym"
+    code, status, title = "update-conflict", 409, "A different update was already received"
 
     def __init__(self) -> None:
-        super().__init__("An update of other bytes was accepted under this pseudonym before.", field="pseudonym")
+        super().__init__("A different update was already accepted under this pseudonym.", field="pseudonym")
 
 
 class UpdateRefused(OwnfeedError):
-    """The tensors are not what the manifest declares."""
+    """The tensors differ from those that the manifest declares."""
 
     code, status, title = "update-refused", 422, "The update is not what the round declares"
 
 
 class RoundImpossible(OwnfeedError):
-    """The round can't be opened as asked."""
+    """The round can't be opened with these settings."""
 
     code, status, title = "round-impossible", 422, "The round can't be opened like this"
 
 
 class IllegalTransition(OwnfeedError):
-    """A round can't go from this state to that."""
+    """A round can't change from its present state to the requested one."""
 
     code, status, title = "illegal-transition", 409, "The round can't change in this way"

@@ -1,10 +1,10 @@
-"""What the server does with an averaged gradient, and what it remembers of it from round to round.
+"""Server optimizers: how a mean gradient changes the weights, and what is kept of it.
 
-FedAdam is eq. 5 of Efficient-FedRec (EMNLP 2021), for its user model, and Adam eq. 7, for its news model; what differs
-from the paper stands with each class.
+FedAdam is eq. 5 of Efficient-FedRec (EMNLP 2021), which uses it for the user model; Adam is eq. 7, for the news model.
+Each class lists its deviations from the paper.
 
-An optimizer is a frozen value; its memory is another value, stored with the round that made it, so that a server that
-is restarted goes on exactly. `Carried` joins the two where rounds follow each other.
+An optimizer is an immutable value. Its state (`Memory`) is a separate value that is stored with the round that produced
+it, so a restarted server continues exactly where it stopped. `Carried` combines the two for consecutive rounds.
 """
 
 from __future__ import annotations
@@ -18,61 +18,72 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 Weights = Mapping[str, NDArray[np.floating[Any]]]
-"""By parameter name; float32 live, float64 where identities are tested. A step keeps each parameter's own dtype."""
+"""Weights by parameter name: float32 in production, float64 in tests of identities. A step keeps each parameter's
+dtype.
+"""
 SteppedWeights = dict[str, NDArray[Any]]
 Gradient = Mapping[str, NDArray[np.float64]]
 
 
 class Optimizer(Protocol):
-    """Turns weights and a mean gradient, by parameter name, into new weights."""
+    """Turns weights and a mean gradient, both by parameter name, into new weights."""
 
     def step(self, weights: Weights, gradient: Gradient) -> SteppedWeights:
-        """New weights; `weights` stay untouched."""
+        """Return new weights; `weights` are not modified."""
         ...
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What an optimizer remembers: how many steps it has made, and float64 tensors by name ('m.<parameter>')."""
+    """The state of an optimizer: its steps, and float64 tensors by name ('m.<parameter>')."""
 
     steps: int = 0
     tensors: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """As safetensors, exact."""
+        """Return the state as safetensors, without loss."""
         return save({"steps": np.array(self.steps), **{name: np.array(one) for name, one in self.tensors.items()}})
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Memory:
-        """What `to_bytes` wrote. Raises KeyError or safetensors' own error for anything else."""
+        """Return the state that `to_bytes` wrote.
+
+        Raises KeyError or a safetensors error for other bytes.
+        """
         tensors = load(content)
         return cls(int(tensors.pop("steps")), tensors)
 
 
 class MemoryOptimizer(Protocol):
-    """An optimizer as a pure function of its memory."""
+    """An optimizer as a pure function that takes and returns its state."""
 
     def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
-        """New weights and the new memory; weights without a gradient stay. A fresh `Memory()` begins."""
+        """Return the new weights and the new state; weights without a gradient stay unchanged.
+
+        Start with an empty `Memory()`.
+        """
         ...
 
 
 @dataclass
 class Carried:
-    """An `Optimizer` for one round after the other: a `MemoryOptimizer` with the memory it has by now."""
+    """An `Optimizer` for consecutive rounds: a `MemoryOptimizer` with its current state."""
 
     optimizer: MemoryOptimizer
     memory: Memory = field(default_factory=Memory)
 
     def step(self, weights: Weights, gradient: Gradient) -> SteppedWeights:
-        """One step; `memory` moves on."""
+        """Make one step and update `memory`."""
         stepped, self.memory = self.optimizer.advance(weights, gradient, self.memory)
         return stepped
 
 
 @dataclass(frozen=True)
 class Sgd:
-    """w <- w - omega G, Uni-FedRec, section 3.5. With omega = 1 and G the mean of w - w_u it is FedAvg over weights."""
+    """w <- w - omega G (Uni-FedRec, section 3.5).
+
+    With omega = 1 and G the mean of w - w_u this is FedAvg over weights.
+    """
 
     learning_rate: float
 
@@ -80,23 +91,24 @@ class Sgd:
         _check_positive("learning_rate", self.learning_rate)
 
     def step(self, weights: Weights, gradient: Gradient) -> SteppedWeights:
-        """One step in float64, rounded once at the end."""
+        """Make one step in float64 and round once at the end."""
         return {
             name: np.asarray(value.astype(np.float64) - self.learning_rate * gradient[name], dtype=value.dtype)
             for name, value in weights.items()
         }
 
     def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
-        """One step; nothing is remembered but the count."""
+        """Make one step; the state holds only the number of steps."""
         moving = {name: value for name, value in weights.items() if name in gradient}
         return dict(weights) | self.step(moving, gradient), Memory(memory.steps + 1)
 
 
 @dataclass(frozen=True)
 class Adam:
-    """torch.optim.Adam: moments corrected for their start at zero (Kingma and Ba 2015). Efficient-FedRec's code.
+    """Adam with bias correction (Kingma and Ba 2015), as in torch.optim.Adam.
 
-    m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, w <- w - eta (m / (1 - b1^k)) / (sqrt(v / (1 - b2^k)) + tau)
+    Efficient-FedRec's code uses it. m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, w <- w - eta (m / (1 - b1^k)) /
+    (sqrt(v / (1 - b2^k)) + tau)
     """
 
     learning_rate: float
@@ -108,7 +120,7 @@ class Adam:
         _check_adam(self.learning_rate, self.beta1, self.beta2, self.tau)
 
     def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
-        """One step in float64, rounded once at the end."""
+        """Make one step in float64 and round once at the end."""
         after = _moments(gradient, memory, self.beta1, self.beta2)
         mean, square = 1 - self.beta1**after.steps, 1 - self.beta2**after.steps
         return _descend(weights, gradient, after, self.learning_rate / mean, square, self.tau), after
@@ -116,12 +128,14 @@ class Adam:
 
 @dataclass(frozen=True)
 class FedAdam:
-    """Reddi et al. 2021, algorithm 2: no correction, and tau as the degree of adaptivity.
+    """FedAdam without bias correction; tau is the degree of adaptivity.
 
-    m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, w <- w - eta m / (sqrt v + tau)
+    Source: Reddi et al. 2021, algorithm 2.
 
-    Deviation from Efficient-FedRec: v takes the gradient squared, where the paper prints the momentum squared,
-    and the step descends, where the paper prints a plus (Efficient-FedRec, eqs. 5 and 7).
+        m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, w <- w - eta m / (sqrt v + tau)
+
+    Deviation from Efficient-FedRec (eqs. 5 and 7): v uses the squared gradient, where the paper has the squared
+    momentum, and the step descends, where the paper has a plus sign.
     """
 
     learning_rate: float
@@ -133,7 +147,7 @@ class FedAdam:
         _check_adam(self.learning_rate, self.beta1, self.beta2, self.tau)
 
     def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
-        """One step in float64, rounded once at the end."""
+        """Make one step in float64 and round once at the end."""
         after = _moments(gradient, memory, self.beta1, self.beta2)
         return _descend(weights, gradient, after, self.learning_rate, 1.0, self.tau), after
 

@@ -1,4 +1,4 @@
-"""What benches measure for the console to show: the formats of their files, and the drawings made of them.
+"""Formats of the benchmark results that the console shows, and the drawings made from them.
 
-It stands between the two: the console and the laboratory both import it, and neither imports the other.
+The console and the experiments both import this package, and neither imports the other.
 """

@@ -15,13 +15,13 @@ WIDTH, HEIGHT = 440.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 14.0, 34.0
 LABELS_MOST = 10
 INTERVALS = 6
-"""Most steps between the lines of a drawing."""
+"""Maximum number of intervals between the grid lines of a drawing."""
 DIGITS_MOST = 6
-"""After the point; smaller steps are written with an exponent."""
+"""Maximum number of decimals; smaller steps are written with an exponent."""
 
 
 class Point(BaseModel):
-    """A release after so many rounds: its value, and how much of it is gain over the first, with its 95 % interval."""
+    """A release after a number of rounds: its value, and its gain over the first with a 95 % interval."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,7 +34,7 @@ class Point(BaseModel):
 
 
 class Curve(BaseModel):
-    """One measure, release by release, the first release first."""
+    """One measure for each release, the first release first."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,7 +43,7 @@ class Curve(BaseModel):
 
 
 class MeasuredCurves(BaseModel):
-    """What `ownfeed bench quality` writes."""
+    """The results file of `ownfeed bench quality`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -66,9 +66,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class CurveDrawing:
-    """Gains with their intervals. level is where no gain is; ticks are (x, label) and (y, label).
+    """Gains with their intervals.
 
-    joined: the gains are all over one release, so that a line from one to the next means something.
+    level is the height of zero gain; ticks are (x, label) and (y, label).
+
+    joined: the gains are all over the same release, so that a line from one to the next is meaningful.
     """
 
     width: float
@@ -85,12 +87,12 @@ class CurveDrawing:
 
 
 def quality_file() -> Path:
-    """Where `ownfeed bench quality` leaves its figures for the console."""
+    """Path where `ownfeed bench quality` stores its figures for the console."""
     return platformdirs.user_cache_path("ownfeed") / "bench" / "quality.json"
 
 
 def measured() -> MeasuredCurves | None:
-    """What the bench last measured on this machine; None if it never ran, or wrote another format."""
+    """The last results on this machine; None if the bench never ran, or wrote another format."""
     try:
         return MeasuredCurves.model_validate_json(quality_file().read_bytes())
     except (FileNotFoundError, ValidationError):
@@ -98,7 +100,7 @@ def measured() -> MeasuredCurves | None:
 
 
 def drawing(name: str, rows: Sequence[tuple[str, float, float, float]]) -> CurveDrawing:
-    """rows are (label, gain, low, high), evenly spaced; at least one."""
+    """Draw rows of (label, gain, low, high), evenly spaced; at least one."""
     low, high = min(0.0, *(row[2] for row in rows)), max(0.0, *(row[3] for row in rows))
     low, high = (low, high) if high > low else (low - 0.001, high + 0.001)
 
@@ -124,9 +126,9 @@ def drawing(name: str, rows: Sequence[tuple[str, float, float, float]]) -> Curve
 
 
 def ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Even values from `low` <= 0 to `high` >= 0, at least three where there is room for them, and what stands at each.
+    """Evenly spaced values from `low` <= 0 to `high` >= 0 with labels, at least three if there is room for them.
 
-    They are multiples of 1, 2 or 5 times a power of ten, in as many digits as tell them apart; zero is one of them.
+    They are multiples of 1, 2 or 5 times a power of ten, with as many digits as distinguish them, and include zero.
     """
     power = floor(log10((high - low) / INTERVALS))
     step, power = next(
@@ -139,5 +141,5 @@ def ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 
 def of_curve(curve: Curve) -> CurveDrawing:
-    """A measured curve, by rounds."""
+    """Draw a measured curve by rounds."""
     return drawing(curve.name, [(str(each.rounds), each.gain, each.low, each.high) for each in curve.points])

@@ -16,15 +16,15 @@ from backend.measurements.published import PublishedRecord
 
 WIDTH, HEIGHT, MARGIN = 760.0, 340.0, 28.0
 NAMES_WIDTH = 184.0
-"""At the right, where the names stand under one another, each tied to its line."""
+"""Width at the right for the names, which are stacked and each connected to its line."""
 NAME_HEIGHT = 14.0
 GRID_POINTS = 2
 EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 300.0)
 DEPTH = 3
-"""Of R@50/100/200/400: what is drawn is R@400."""
+"""Index into R@50/100/200/400: R@400 is drawn."""
 
 FORMAT = ConfigDict(ser_json_inf_nan="strings")
-"""JSON has no infinity: it is the text "Infinity" in the file."""
+"""JSON has no infinity, so the file has the text "Infinity"."""
 
 
 @measured_dataclass(frozen=True)
@@ -38,7 +38,10 @@ class PairedGain:
 
 @measured_dataclass(frozen=True)
 class Chosen:
-    """What validation chose: the epoch, and s of each kind of list; `code 16` is the codebook of 16's."""
+    """What validation chose: the epoch, and s of each kind of list.
+
+    `code 16` is the codebook of 16's.
+    """
 
     epoch: int
     sharpness: dict[str, float]
@@ -49,10 +52,10 @@ class FrontierRow:
     """One way of reporting at one epsilon on the test readers.
 
     found is R@50/100/200/400 in percent; gain its paired difference to popularity in points. page is R@20 after local
-    ranking, and changed the share of those 20 that the popular list would not have brought, both in percent. cosine is
-    `changed` where the device ranks by content alone instead of by content and popularity. drawn: it has a place in
-    the drawing: in a line by epsilon, or as a level where epsilon is 0 or infinite. attack is R@100/400 of the history
-    by the strongest attack tried, None where none was.
+    ranking, and changed the share of those 20 that the list by popularity would not have contained, both in percent.
+    cosine is `changed` if the device ranks by content alone instead of by content and popularity. drawn: it is in the
+    drawing: on a line by epsilon, or as a level if epsilon is 0 or infinite. attack is R@100/400 of the history by the
+    strongest attack tried, None if none was.
     """
 
     mode: str
@@ -67,13 +70,14 @@ class FrontierRow:
 
     @property
     def level(self) -> bool:
-        """Nothing is told, or everything: no epsilon to draw it at."""
+        """Whether nothing or everything is revealed, so that there is no epsilon to draw it at."""
         return self.epsilon == 0 or math.isinf(self.epsilon)
 
 
 @measured_dataclass(frozen=True, config=FORMAT)
 class Frontier:
-    """rows in the order of the table; wide is R@600 of the constant list; readers tested; channels a reader."""
+    """rows in the order of the table; wide is R@600 of the constant list; number of test readers; channels per
+    reader."""
 
     rows: tuple[FrontierRow, ...]
     chosen: Chosen
@@ -83,7 +87,7 @@ class Frontier:
     code_bytes: dict[int, int]
 
     def row(self, mode: str, epsilon: float) -> FrontierRow:
-        """Raises KeyError."""
+        """The row of a mode at an epsilon. Raises KeyError."""
         for row in self.rows:
             if (row.mode, row.epsilon) == (mode, epsilon):
                 return row
@@ -93,15 +97,15 @@ class Frontier:
 FRONTIER = TypeAdapter(Frontier)
 
 PUBLISHED = "bench-recall"
-"""The record of the figures that this version was published with, by its name; made of a `Frontier`."""
+"""Name of the record of the figures published with this version, made from a `Frontier`."""
 PUBLISHED_COLUMNS = ("report", "epsilon", "@400 against popularity")
 DRAWN_FROM = 3
-"""A line with fewer epsilons says nothing of their effect."""
+"""A line with fewer epsilons doesn't show their effect."""
 
 
 @dataclass(frozen=True)
 class DrawnGain:
-    """What the drawing is made of: one way of reporting at one epsilon, and its gain in R@400 in points."""
+    """Data of the drawing: one way of reporting at one epsilon, and its gain in R@400 in points."""
 
     mode: str
     epsilon: float
@@ -109,14 +113,14 @@ class DrawnGain:
 
     @property
     def level(self) -> bool:
-        """As of a `FrontierRow`."""
+        """See `FrontierRow`."""
         return self.epsilon == 0 or math.isinf(self.epsilon)
 
 
 def published_gains(record: PublishedRecord) -> list[DrawnGain]:
-    """Of a published record: what has no epsilon, and every mode of at least DRAWN_FROM epsilons, as they were written.
+    """Rows of a published record to draw: those without an epsilon, and modes with at least DRAWN_FROM epsilons.
 
-    Raises ValueError for a record without such a table.
+    Values are as recorded. Raises ValueError for a record without such a table.
     """
     table = next((each for each in record.tables if set(PUBLISHED_COLUMNS) <= set(each.columns)), None)
     if table is None:
@@ -136,7 +140,7 @@ def published_gains(record: PublishedRecord) -> list[DrawnGain]:
 
 @dataclass(frozen=True)
 class Line:
-    """One mode in the drawing: points in its coordinates, and the height at which its name stands."""
+    """One mode in the drawing: points in its coordinates, and the height of its name."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -145,7 +149,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Level:
-    """A mode without an epsilon: a line across the drawing, and the height at which its name stands."""
+    """A mode without an epsilon: a horizontal line, and the height of its name."""
 
     name: str
     y: float
@@ -154,7 +158,10 @@ class Level:
 
 @dataclass(frozen=True)
 class FrontierDrawing:
-    """Gain in R@400 over popularity against epsilon. ticks are (x, epsilon), gain_ticks (y, points)."""
+    """Gain in R@400 over popularity against epsilon.
+
+    ticks are (x, epsilon), gain_ticks (y, points).
+    """
 
     width: float
     height: float
@@ -167,12 +174,12 @@ class FrontierDrawing:
 
 
 def frontier_file() -> Path:
-    """Where `ownfeed bench recall` leaves its figures for the console."""
+    """Path where `ownfeed bench recall` stores its figures for the console."""
     return platformdirs.user_cache_path("ownfeed") / "bench" / "recall-frontier.json"
 
 
 def measured() -> Frontier | None:
-    """What the bench last measured on this machine; None if it never ran, or wrote another format."""
+    """The last results on this machine; None if the bench never ran, or wrote another format."""
     try:
         return FRONTIER.validate_json(frontier_file().read_bytes())
     except (FileNotFoundError, ValidationError):
@@ -180,18 +187,18 @@ def measured() -> Frontier | None:
 
 
 def keep(frontier: Frontier) -> None:
-    """Leave it for the console."""
+    """Store the results for the console."""
     frontier_file().parent.mkdir(parents=True, exist_ok=True)
     frontier_file().write_bytes(FRONTIER.dump_json(frontier, indent=1))
 
 
 def measured_gains(rows: Sequence[FrontierRow]) -> list[DrawnGain]:
-    """Of the rows that are to be drawn."""
+    """The gains of the rows to be drawn."""
     return [DrawnGain(row.mode, row.epsilon, row.gain[DEPTH].mean) for row in rows if row.drawn]
 
 
 def drawing(rows: Sequence[DrawnGain]) -> FrontierDrawing:
-    """Lines of what has an epsilon, levels of what has none."""
+    """Draw lines for modes with an epsilon, and levels for those without."""
     gains = [row.gain for row in rows]
     low, high, right = min(0.0, *gains), max(1.0, *gains), WIDTH - NAMES_WIDTH
 
@@ -226,14 +233,14 @@ def drawing(rows: Sequence[DrawnGain]) -> FrontierDrawing:
 
 
 def _even(low: float, high: float) -> tuple[int, int]:
-    """From where to before where multiples of GRID_POINTS lie within."""
+    """The range of multiples of GRID_POINTS between `low` and `high`, end exclusive."""
     return math.ceil(low / GRID_POINTS) * GRID_POINTS, math.floor(high) + 1
 
 
 def apart(heights: Sequence[float], least: float) -> list[float]:
-    """Heights for names: in the same order, at least so far from each other, and near where they belong.
+    """Heights for names: in the same order, at least `least` apart, and near their targets.
 
-    Names that would touch become a block around the mean of where they belong.
+    Names that would overlap become a block around the mean of their targets.
     """
     order = sorted(range(len(heights)), key=lambda at: heights[at])
     blocks: list[tuple[float, list[int]]] = []  # the middle of each, and whose names are in it

@@ -1,4 +1,7 @@
-"""The frontier over bytes and pool size, as `ownfeed bench pools` recorded it: a drawing for each pool."""
+"""The frontier of recall over bytes and pool size, with a drawing per pool.
+
+The figures are those that `ownfeed bench pools` recorded.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ from backend.measurements.published import PublishedRecord, PublishedTable
 PUBLISHED = "bench-pools"
 FOUND_COLUMNS, WEIGHT_COLUMNS = ("pool", "report", "epsilon", "R@400 %"), ("pool", "report", "400 places")
 COPY = "broadcast"
-"""The way whose weight is that of the whole pool: a level, since it doesn't grow with the list."""
+"""The method that sends the whole pool; drawn as a level, since its size doesn't grow with the list."""
 COPY_PLACE = "R@400 %"
 SHARE_TICKS, WEIGHT_TICK_KB = 10, 200
 
 
 @dataclass(frozen=True)
 class DrawnWay:
-    """One way of finding news in one pool: (bytes, percent found), by length."""
+    """One method of finding articles in one pool: (bytes, percent found), by length."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -36,7 +39,7 @@ class DrawnWay:
 
 @dataclass(frozen=True)
 class DrawnPool:
-    """A pool of so many news and its drawing: percent found by kilobytes of an answer."""
+    """The drawing of a pool of this size: percent found by kilobytes of an answer."""
 
     news: int
     drawing: FrontierDrawing
@@ -63,7 +66,7 @@ def drawn_pools(record: PublishedRecord) -> list[DrawnPool]:
 
 
 def drawing(ways: Sequence[DrawnWay], levels: dict[str, float]) -> FrontierDrawing:
-    """Percent found against bytes of an answer, both from their least tick."""
+    """Draw percent found against bytes of an answer, both from their lowest tick."""
     right = WIDTH - NAMES_WIDTH
     most = max(size for way in ways for size, _ in way.points)
     shares = [share for way in ways for _, share in way.points] + list(levels.values())
@@ -92,7 +95,7 @@ def drawing(ways: Sequence[DrawnWay], levels: dict[str, float]) -> FrontierDrawi
 
 
 def _within(heights: Sequence[float]) -> list[float]:
-    """The same names, none above the drawing's edge, and still apart."""
+    """Move the names' heights below the drawing's edge and keep them apart."""
     placed, least = list(heights), NAME_HEIGHT
     for at in sorted(range(len(placed)), key=lambda at: placed[at]):
         placed[at] = max(placed[at], least)

@@ -1,4 +1,4 @@
-"""Figures that this version was published with: the records in `experiments/results`, which its wheel carries, too."""
+"""Figures published with this version: the records in `experiments/results`, which the wheel contains, too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 
 def _written(cell: object) -> object:
-    """A number of a record as it is told."""
+    """Convert a number of a record to its displayed form."""
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return cell
     return f"{cell:,}" if isinstance(cell, int) else f"{cell:.4g}"
@@ -20,7 +20,7 @@ Cell = Annotated[str | None, BeforeValidator(_written)]
 
 
 class PublishedTable(BaseModel):
-    """One table of a record, its cells as they are told; None for nothing."""
+    """One table of a record, with cells as displayed; None for an empty cell."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,7 +31,7 @@ class PublishedTable(BaseModel):
 
 
 class PublishedRecord(BaseModel):
-    """What a command measured, where and when; version: None where it was not noted then."""
+    """What a command measured, where and when; version: None if it was not recorded then."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,7 +43,7 @@ class PublishedRecord(BaseModel):
 
 
 def published(name: str) -> PublishedRecord | None:
-    """The record of that name, such as 'bench-recall'; None where this installation carries none."""
+    """The record of that name, such as 'bench-recall'; None if this installation has none."""
     try:
         text = files("experiments").joinpath(f"results/{name}.json").read_text(encoding="utf-8")
     except (FileNotFoundError, ModuleNotFoundError):

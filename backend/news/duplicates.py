@@ -1,10 +1,15 @@
-"""Links each near-duplicate to the news that said the same first.
+"""Links each near-duplicate to the article of another source that reported the same first.
 
-The rule, over all news of the pool in the order in which their texts arrived (by its own date a copy could claim to be
-the older): a piece of news is a duplicate of the oldest *original* that it is similar to; if there is none, it is an
-original itself. Similar means at least one MinHash bucket in common and an exact Jaccard index of 0.7 or more. So the
-links depend on the news and their order alone, not on batches, and chains of slowly drifting headlines don't grow
-together.
+Articles of one feed are never duplicates of each other: a feed that repeats its words (security advisories, sports
+results) still reports something new each time. Two feeds that list the same page under the same title are duplicates
+however short their texts are.
+
+The rule covers all articles of the pool in the order in which their texts arrived (by its own date a copy could claim
+to be older): an article is a duplicate of the oldest *original* that it is similar to; if there is none, it is an
+original itself. Similar means the same page under the same title, or at least one MinHash bucket in common and an exact
+Jaccard index of 0.7 or more. So the links depend only on the articles and their order, not on batches, and chains of
+slowly drifting headlines don't merge. Which of a group leads is decided where it is shown: devices get the original
+with the others (`NewsCard.also`).
 """
 
 from __future__ import annotations
@@ -12,33 +17,39 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import NamedTuple
+from urllib.parse import urlsplit
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from backend.db.chunks import among
+from backend.db.statements import among
 from backend.db.tables import BucketRow, DuplicateRow, NewsRow
+from backend.news.feed_sources import is_feed
 
 DUPLICATE_THRESHOLD = 0.7
-"""Two news whose shingles have at least this Jaccard index are near-duplicates."""
+"""Two articles whose shingles have at least this Jaccard index are near-duplicates."""
 SHINGLE_WORDS = 2
 LEAST_WORDS = 4
-"""Shorter texts ("Photos of the day") are never called duplicates: equal words prove nothing there."""
+"""Shorter texts ("Photos of the day") never count as duplicates: equal words prove nothing there."""
 BANDS, BAND_ROWS = 10, 4
 """Pairs at 0.7 share one of ten bands of four with probability 0.94, at 0.8 with 0.995, at 0.2 with 0.016."""
 MINHASH_SEED = 1
 
-# Chinese and Japanese write no spaces: each of their signs counts as a word.
+# Chinese and Japanese write no spaces, so each of their characters counts as a word.
 _IDEOGRAPH = "\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_IDEOGRAPH}]|[^\W_{_IDEOGRAPH}]+")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def shingles(title: str, abstract: str) -> frozenset[str]:
-    """The pairs of neighbouring words of title and abstract, in lower case; empty for fewer than four words."""
+    """The pairs of adjacent words of title and abstract, in lower case.
+
+    Empty for fewer than four words.
+    """
     words = _WORD.findall(f"{title} {abstract}".casefold())
     if len(words) < LEAST_WORDS:
         return frozenset()
@@ -46,23 +57,25 @@ def shingles(title: str, abstract: str) -> frozenset[str]:
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """|left ∩ right| / |left ∪ right|; 0 where either is empty."""
+    """left ∩ right| / |left ∪ right|; 0 if either is empty."""
     shared = len(left & right)
     return shared / (len(left) + len(right) - shared) if shared else 0.0
 
 
 def bucket_keys(texts: Sequence[frozenset[str]]) -> NDArray[np.int64]:
-    """The bucket of each band of each text, int64 [n, BANDS]; the same texts give the same keys in every run.
+    """The bucket of each band of each text, int64 [n, BANDS].
 
-    Texts with an empty set share keys too: callers leave them out.
+    The same texts give the same keys in every run.
+
+    Texts with an empty set share keys too, so callers leave them out.
     """
     if not texts:
         return np.empty((0, BANDS), np.int64)
-    from datasketch import MinHash  # brings half of scipy: loaded when news are taken in, not when they are served
+    from datasketch import MinHash  # imports half of scipy: needed when articles are ingested, not when they are served
 
     hashed = MinHash.generator(
         ([shingle.encode() for shingle in text] for text in texts),
-        hashfunc=crc32,  # four times as quick as the default SHA-1; the scheme mixes it again
+        hashfunc=crc32,  # four times as fast as the default SHA-1; the scheme mixes it again
         num_perm=BANDS * BAND_ROWS,
         seed=MINHASH_SEED,
         scheme="affine32",
@@ -77,10 +90,27 @@ def bucket_keys(texts: Sequence[frozenset[str]]) -> NDArray[np.int64]:
 
 
 class Text(NamedTuple):
-    """What is compared of a piece of news."""
+    """What of an article is compared: its text, its link, and the source that delivered it."""
 
     title: str
     abstract: str
+    url: str = ""
+    source: str = ""
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Title and abstract."""
+        return self.title, self.abstract
+
+    @property
+    def page(self) -> str:
+        """The page that it leads to with its title; empty for a link to a whole site, which many articles share."""
+        try:
+            parts = urlsplit(self.url)
+        except ValueError:
+            return ""
+        leads = parts.path not in ("", "/") or parts.query or parts.fragment
+        return f"{self.url.partition('://')[2]}\n{' '.join(self.title.casefold().split())}" if leads else ""
 
 
 class Link(NamedTuple):
@@ -90,10 +120,24 @@ class Link(NamedTuple):
     similarity: float
 
 
-def unlink(connection: Connection, gone: Mapping[int, Text]) -> set[int]:
-    """Takes news out of the links before their rows go or change; `gone` holds the texts they were linked by.
+class Unlinked(NamedTuple):
+    """orphans: articles that lost their original. originals: articles that lost a duplicate."""
 
-    Returns those that lost their original: `link` must see them in the same transaction.
+    orphans: set[int]
+    originals: set[int]
+
+
+class Linked(NamedTuple):
+    """The decisions by number: a link, or None for an original. touched: these, and all that gained or lost one."""
+
+    links: dict[int, Link | None]
+    touched: set[int]
+
+
+def unlink(connection: Connection, gone: Mapping[int, Text]) -> Unlinked:
+    """Remove articles from the links before their rows are deleted or changed.
+
+    `gone` holds the texts they were linked by. `link` must process the orphans in the same transaction.
     """
     pairs = [{"b": key, "n": number} for number, keys in _keys(gone).items() for key in keys]
     if pairs:
@@ -101,15 +145,14 @@ def unlink(connection: Connection, gone: Mapping[int, Text]) -> set[int]:
         connection.execute(one, pairs)
     orphaned = among(connection, DuplicateRow.original, gone)
     orphans = set(connection.scalars(select(DuplicateRow.news).where(orphaned)))
-    connection.execute(delete(DuplicateRow).where(among(connection, DuplicateRow.news, gone) | orphaned))
-    return orphans - gone.keys()
+    mine = among(connection, DuplicateRow.news, gone)
+    originals = set(connection.scalars(select(DuplicateRow.original).where(mine)))
+    connection.execute(delete(DuplicateRow).where(mine | orphaned))
+    return Unlinked(orphans - gone.keys(), originals - gone.keys())
 
 
-def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[int] = ()) -> dict[int, Link | None]:
-    """Links new or changed news, whose rows are already written, and all that depends on them.
-
-    Returns what was decided of them, by number: a link, or None for an original.
-    """
+def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[int] = ()) -> Linked:
+    """Link new or changed articles, whose rows are already written, and all articles that depend on them."""
     keys_of = _keys(fresh)
     rows = [{"bucket": key, "news": number} for number, keys in keys_of.items() for key in keys]
     if rows:
@@ -118,20 +161,27 @@ def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[in
 
 
 def says_the_same(left: Text, right: Text) -> bool:
-    """Whether the two are near-duplicates, in whatever bucket."""
-    return jaccard(shingles(*left), shingles(*right)) >= DUPLICATE_THRESHOLD
+    """Whether the two are near-duplicates, in any bucket."""
+    return jaccard(shingles(*left.words), shingles(*right.words)) >= DUPLICATE_THRESHOLD
 
 
 def _keys(texts: Mapping[int, Text]) -> dict[int, list[int]]:
-    """The buckets of each text; none for a text too short to be compared."""
-    sets = {number: shingles(*text) for number, text in texts.items()}
+    """The buckets of each text: of its words unless it is too short, and of its page."""
+    sets = {number: shingles(*text.words) for number, text in texts.items()}
     compared = [words for words in sets.values() if words]
     keys = iter(bucket_keys(compared).tolist())
-    return {number: next(keys) if words else [] for number, words in sets.items()}
+    by_words = {number: next(keys) if words else [] for number, words in sets.items()}
+    return {number: [*by_words[number], *_page_keys(text)] for number, text in texts.items()}
+
+
+def _page_keys(text: Text) -> list[int]:
+    if not (text.page and is_feed(text.source)):
+        return []
+    return [int.from_bytes(blake2b(text.page.encode(), digest_size=8).digest(), signed=True)]
 
 
 class _Neighbourhood:
-    """The part of the pool around some news, read as far as it is needed."""
+    """The part of the pool around some articles, read as far as needed."""
 
     def __init__(self, connection: Connection, keys: Mapping[int, list[int]]) -> None:
         self._connection = connection
@@ -142,15 +192,19 @@ class _Neighbourhood:
         self._shingles: dict[int, frozenset[str]] = {}
         self._bucket: dict[int, list[int]] = {}
 
-    def settle(self, unsettled: set[int]) -> dict[int, Link | None]:
-        """Applies the rule to `unsettled` and to all that follows from it, oldest first; writes and returns it.
+    def settle(self, unsettled: set[int]) -> Linked:
+        """Apply the rule to `unsettled` and to all that depends on it, oldest first.
 
-        An item's link depends on older ones only, and only younger ones are added on the way: each is decided once.
+        Write and return the decisions.
+
+        An article's link depends only on older articles, and only younger ones are added on the way, so each is decided
+        once.
         """
         self._read(unsettled)
         waiting = [self._age[number] for number in unsettled]
         heapq.heapify(waiting)
         decided: dict[int, Link | None] = {}
+        touched: set[int] = set()
         queued = set(unsettled)
 
         def enqueue(numbers: Iterable[int]) -> None:
@@ -164,34 +218,34 @@ class _Neighbourhood:
             if number not in unsettled:
                 self._read({number})
             was_original = number not in unsettled and self._original[number] is None
-            decided[number] = self._decide(number)
-            found = decided[number]
+            found = decided[number] = self._decide(number)
+            touched.update(one for one in (number, self._original[number], found and found.original) if one is not None)
             self._original[number] = found.original if found else None
             if found is None and not was_original:
                 enqueue(self._claimed_by(number))
             elif found is not None and was_original:
                 enqueue(self._linked_to(number))
         self._write(decided)
-        return decided
+        return Linked(decided, touched)
 
     def _decide(self, number: int) -> Link | None:
         age = self._age[number]
         originals = (n for n in self._near(number) if self._original[n] is None and self._age[n] < age)
         for candidate in sorted(originals, key=self._age.__getitem__):
-            similarity = jaccard(self._words(number), self._words(candidate))
+            similarity = self._similarity(number, candidate)
             if similarity >= DUPLICATE_THRESHOLD:
                 return Link(candidate, similarity)
         return None
 
     def _claimed_by(self, number: int) -> list[int]:
-        """Younger similar news that would rather be linked to the new original `number`."""
+        """Younger similar articles that should be linked to the new original `number`."""
         age = self._age[number]
         return [
             near
             for near in self._near(number)
             if self._age[near] > age
             and ((rival := self._original[near]) is None or self._age_of(rival) > age)
-            and jaccard(self._words(number), self._words(near)) >= DUPLICATE_THRESHOLD
+            and self._similarity(number, near) >= DUPLICATE_THRESHOLD
         ]
 
     def _linked_to(self, number: int) -> list[int]:
@@ -200,14 +254,22 @@ class _Neighbourhood:
         return linked
 
     def _near(self, number: int) -> set[int]:
+        """Articles that share a bucket, without those of the same feed."""
         near = {other for key in self._keys[number] for other in self._bucket[key]}
         near.discard(number)
-        return near
+        source = self._text[number].source
+        return {other for other in near if self._text[other].source != source} if is_feed(source) else near
+
+    def _similarity(self, number: int, other: int) -> float:
+        page = self._text[number].page
+        if page and page == self._text[other].page:
+            return 1.0
+        return jaccard(self._words(number), self._words(other))
 
     def _words(self, number: int) -> frozenset[str]:
         words = self._shingles.get(number)
         if words is None:
-            words = self._shingles[number] = shingles(*self._text[number])
+            words = self._shingles[number] = shingles(*self._text[number].words)
         return words
 
     def _age_of(self, number: int) -> tuple[int, int]:
@@ -215,7 +277,7 @@ class _Neighbourhood:
         return self._age[number]
 
     def _read(self, numbers: set[int]) -> None:
-        """Reads these news, their buckets, and all news in those."""
+        """Read these articles, their buckets, and all articles in those."""
         self._read_rows(numbers)
         self._keys |= _keys({number: self._text[number] for number in numbers if number not in self._keys})
         unread = {key for number in numbers for key in self._keys[number]} - self._bucket.keys()
@@ -226,12 +288,12 @@ class _Neighbourhood:
         self._read_rows({number for key in unread for number in self._bucket[key]})
 
     def _read_rows(self, numbers: Iterable[int]) -> None:
-        columns = select(NewsRow.number, NewsRow.title, NewsRow.abstract, NewsRow.arrival, DuplicateRow.original)
-        joined = columns.outerjoin(DuplicateRow, DuplicateRow.news == NewsRow.number)
+        columns = (NewsRow.number, NewsRow.title, NewsRow.abstract, NewsRow.url, NewsRow.source, NewsRow.arrival)
+        joined = select(*columns, DuplicateRow.original).outerjoin(DuplicateRow, DuplicateRow.news == NewsRow.number)
         wanted = among(self._connection, NewsRow.number, {number for number in numbers if number not in self._age})
-        for number, title, abstract, arrival, original in self._connection.execute(joined.where(wanted)):
+        for number, title, abstract, url, source, arrival, original in self._connection.execute(joined.where(wanted)):
             self._age[number] = (arrival, number)
-            self._text[number] = Text(title, abstract)
+            self._text[number] = Text(title, abstract, url, source)
             self._original[number] = original
 
     def _write(self, decided: Mapping[int, Link | None]) -> None:

@@ -1,14 +1,14 @@
-"""What can go wrong with the news and their sources.
+"""Errors of articles and their sources.
 
 NewsError
-├── UnknownNews          the pool has no news of that id
-├── OptionRefused        an option of a source makes no sense
+├── UnknownNews          the pool has no article of that id
+├── OptionRefused        an option of a source is not valid
 ├── FeedNotFollowed      no feed of that address is followed
-└── SourceError          a source as a whole can't be read; nothing of it was taken
-    ├── SourceUnreachable    no such file, no answer, too many redirects, another scheme than http or https
-    ├── SourceTooLarge       it passes the size limit
-    ├── FeedRefused          an address that can't be followed, or one that is followed already
-    └── SourceMalformed      it is not what it should be: HTML for a feed, entities, another encoding
+└── SourceError          a source as a whole can't be read; nothing of it was ingested
+    ├── SourceUnreachable    no such file, no answer, too many redirects, or a scheme other than http and https
+    ├── SourceTooLarge       the source exceeds the size limit
+    ├── FeedRefused          an address that can't be followed, or that is followed already
+    └── SourceMalformed      the content has the wrong format: HTML for a feed, another encoding
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from backend.errors import OwnfeedError
 
 
 class NewsError(OwnfeedError):
-    """Base of the errors of the news; the message is one plain sentence."""
+    """Base class of the errors of articles; the message is one plain sentence."""
 
     code, status, title = "news-error", 500, "Something is wrong with the news"
 
 
 class UnknownNews(NewsError):
-    """The pool has no news of this id."""
+    """The pool has no article of this id."""
 
-    code, status, title = "unknown-news", 404, "There is no such news"
+    code, status, title = "unknown-news", 404, "No such article"
 
     def __init__(self, news_id: str) -> None:
-        super().__init__(f"No news {news_id!r} in the pool.")
+        super().__init__(f"There is no article {news_id!r} in the pool.")
         self.news_id = news_id
 
 
 class OptionRefused(NewsError):
-    """An option of a source makes no sense; names it."""
+    """An option of a source is not valid; the message names it."""
 
-    code, status, title = "source-option", 422, "An option of a news source makes no sense"
+    code, status, title = "source-option", 422, "An option of a news source is not valid"
 
     def __init__(self, option: str, why: str) -> None:
         super().__init__(f"Option {option}: {why}.", field=option)
@@ -47,7 +47,7 @@ class FeedNotFollowed(NewsError):
     code, status, title = "feed-not-followed", 404, "This feed is not followed"
 
     def __init__(self) -> None:
-        super().__init__("No feed of that address is followed.", field="url")
+        super().__init__("No feed with that address is followed.", field="url")
 
 
 class SourceError(NewsError):
@@ -57,27 +57,37 @@ class SourceError(NewsError):
 
 
 class FeedRefused(SourceError):
-    """An address can't be followed; the message says why. limit: what it may be, where that is a range."""
+    """An address can't be followed; the message says why.
+
+    limit: the allowed range, if there is one.
+    """
 
     code, status, title = "feed-refused", 422, "This feed can't be followed"
 
     def __init__(self, why: str, limit: str | None = None) -> None:
-        super().__init__(f"The feed's address can't be taken: {why}.", field="url", limit=limit)
+        super().__init__(f"The feed's address can't be used: {why}.", field="url", limit=limit)
+        self.why = why
 
 
 class SourceUnreachable(SourceError):
-    """The source did not answer, or is not there."""
+    """The source did not answer, or does not exist."""
 
     code, status, title = "source-unreachable", 502, "A news source does not answer"
 
-    def __init__(self, location: str, why: str, retry_after_sec: float = 0.0) -> None:
+    def __init__(
+        self, location: str, why: str, retry_after_sec: float = 0.0, *, status: int = 0, asked: str = ""
+    ) -> None:
         super().__init__(f"{location} can't be read: {why}.")
         self.wait_sec = retry_after_sec
-        """How long its server asks to be left alone; 0 where it didn't say."""
+        """Seconds until the server allows another request; 0 if it didn't say."""
+        self.http_status = status
+        """The status of its answer; 0 without an answer."""
+        self.asked = asked
+        """The address that answered, after redirects; '' without an answer."""
 
 
 class SourceTooLarge(SourceError):
-    """The source passes the size limit; reading stopped there."""
+    """The source exceeds the size limit; reading stopped there."""
 
     code, status, title = "source-too-large", 502, "A news source is too large"
 
@@ -86,9 +96,9 @@ class SourceTooLarge(SourceError):
 
 
 class SourceMalformed(SourceError):
-    """The source is not what it should be."""
+    """The source does not have the expected format."""
 
-    code, status, title = "source-malformed", 502, "A news source is not what it should be"
+    code, status, title = "source-malformed", 502, "A news source is malformed"
 
     def __init__(self, location: str, why: str) -> None:
         super().__init__(f"{location} {why}.")

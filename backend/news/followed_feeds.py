@@ -1,42 +1,45 @@
-"""Follows RSS and Atom feeds: remembers what their servers said last, and takes what is new into the pool."""
+"""The followed feeds: what their reader has set, what their servers said last, and when each is due."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import Any
 
-import httpx
-from sqlalchemy import Connection, Engine, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, case, delete, func, insert, or_, select, update
 
 from backend.db.engine import reading, writing
-from backend.db.tables import FeedRow
-from backend.news.batch import SOURCE_CHARS
+from backend.db.tables import FeedRow, NewsRow
 from backend.news.errors import FeedNotFollowed, FeedRefused
-from backend.news.ingest import Progress, ingest
-from backend.news.pool import NewsPool
-from backend.news.report import IngestReport
-from backend.news.sources.download import NotModified, Validators, fetch
-from backend.news.sources.rss import read_feed
-from backend.plain_text import shortened
-from backend.public_addresses import PORTS_READ, IpNetwork, is_web_port
+from backend.news.feed_addresses import checked_url, host_of, key_of
+from backend.news.feed_sources import FILE_PREFIX
+from backend.news.feed_state import FeedAnswer, loaded
+from backend.news.plain_text import one_line, shortened
+from backend.news.pool_changes import raise_version
+from backend.news.pool_state import lock_version
+from backend.news.public_addresses import checked_proxy
+from backend.news.sources.download import Validators
 
 FEEDS_LIMIT = 1_000
-URL_CHARS = 2_000
 ERROR_CHARS = 500
-SHOWN_CHARS = 80
-"""Of a part of an address, in the refusal that names it."""
+TITLE_CHARS = 500
+NAME_CHARS = 120
+FOLDER_CHARS = 200
+FOLDERS_DEEP = 250
 CLOCKS_APART = timedelta(minutes=1)
-"""By which the clocks of two processes may differ, so that neither thinks that the other's was ahead."""
+"""Tolerated difference between the clocks of two processes, so that neither treats the other's as being ahead."""
 WAIT_LIMIT = timedelta(days=1)  # the longest wait after errors, and for a server's Retry-After or max-age
+REMOVED_KEPT = timedelta(days=30)
+"""How long a removed feed can be restored with all that was set."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedFeed:
-    """A feed as the console lists it; see `FeedRow`."""
+    """A feed as pages and commands list it; see `FeedRow`."""
 
+    key: str
     url: str
     added_at: datetime
     fetched_at: datetime | None
@@ -46,48 +49,101 @@ class FollowedFeed:
     paused: bool
     section: str | None = None
     pictures: bool = False
+    full_text: bool = False
+    full_text_error: str | None = None
+    title: str = ""
+    name: str = ""
+    site: str = ""
+    folder: tuple[str, ...] = ()
+    unverified: bool = False
+    proxy: str | None = None
+    removed_at: datetime | None = None
+    pace_sec: float | None = None
+    moved_to: str | None = None
+    ended: bool = False
+    entries: int | None = None
+    taken: int = 0
+    refused: int = 0
+    refusals: Sequence[dict[str, Any]] = ()
 
+    @property
+    def answer(self) -> FeedAnswer | None:
+        """What its last document gave; None before the first."""
+        return loaded(self.entries, self.taken, self.refused, self.refusals)
 
-class Refreshed(NamedTuple):
-    """What one look at a feed brought: None if its server says nothing has changed, and how long it calls it fresh."""
-
-    report: IngestReport | None
-    fresh_sec: float = 0.0
+    @property
+    def shown(self) -> str:
+        """Its name for a person: the reader's own, else the feed's, else its address."""
+        return self.title or self.name or self.url
 
 
 class FollowedFeeds:
-    """The feeds that are followed, each with its validators for conditional GETs and the time it is due."""
+    """The followed feeds in one database.
+
+    A feed is named by its address, or by its key, which stays when the address changes. What names none raises
+    FeedNotFollowed; a removed one is named only by `restore`.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def last(self, url: str) -> Validators:
-        """What the feed's server said when it was last taken whole; empty for a feed never seen."""
+    def last(self, feed: str) -> Validators:
+        """The validators of the last complete read; empty for a feed never read."""
         with reading(self._engine) as connection:
-            row = connection.execute(
-                select(FeedRow.etag, FeedRow.last_modified).where(FeedRow.url == url)
-            ).one_or_none()
+            row = connection.execute(select(FeedRow.etag, FeedRow.last_modified).where(_named(feed))).one_or_none()
         return Validators() if row is None else Validators(row.etag, row.last_modified)
 
     def all(self) -> list[FollowedFeed]:
-        """Every feed, in the order of their addresses."""
-        columns = [getattr(FeedRow, name) for name in FollowedFeed.__slots__]
-        with reading(self._engine) as connection:
-            return [FollowedFeed(**row._mapping) for row in connection.execute(select(*columns).order_by(FeedRow.url))]
+        """Every feed, ordered by address."""
+        return self._feeds(FeedRow.removed_at.is_(None))
+
+    def removed(self) -> list[FollowedFeed]:
+        """The feeds that can be restored, the last removed first."""
+        found = self._feeds(FeedRow.removed_at.is_not(None))
+        return sorted(found, key=lambda one: one.removed_at or one.added_at, reverse=True)
+
+    def one(self, feed: str) -> FollowedFeed:
+        """The feed of this address or key. Raises FeedNotFollowed."""
+        found = self.find(feed)
+        if found is None:
+            raise FeedNotFollowed
+        return found
+
+    def find(self, feed: str) -> FollowedFeed | None:
+        """The feed of this address or key; None if it isn't followed."""
+        return next(iter(self._feeds(_named(feed))), None)
+
+    def folders(self) -> list[tuple[str, ...]]:
+        """Every folder that has a feed, and those around it, in alphabetical order."""
+        paths = {one.folder for one in self.all()}
+        return sorted({path[:depth] for path in paths for depth in range(1, len(path) + 1)})
+
+    def shows_pictures(self) -> bool:
+        """Whether a reader's new feeds begin with their pictures: yes, unless those of all others are switched off."""
+        feeds = self.all()
+        return not feeds or any(feed.pictures for feed in feeds)
 
     def due(self, now: datetime) -> list[FollowedFeed]:
-        """The feeds to refresh at `now`, the longest due first; none that is paused."""
-        return sorted((one for one in self.all() if one.due_at <= now and not one.paused), key=lambda one: one.due_at)
+        """The feeds to refresh at `now`, the longest due first; paused and ended feeds are left out."""
+        found = self._feeds(FeedRow.removed_at.is_(None) & _is_read() & (FeedRow.due_at <= now))
+        return sorted(found, key=lambda one: one.due_at)
+
+    def next_due_at(self) -> datetime | None:
+        """When the next feed is due; None if none is."""
+        with reading(self._engine) as connection:
+            query = select(func.min(FeedRow.due_at)).where(FeedRow.removed_at.is_(None), _is_read())
+            return connection.execute(query).scalar_one()
 
     def put_right(self, now: datetime, furthest: timedelta) -> int:
-        """Make feeds due that a clock ahead of `now` has put off, and return how many those were.
+        """Make feeds due that a clock ahead of `now` has postponed; return how many.
 
-        Its traces are an answer that came later than now, and a feed that is due later than `furthest`, the longest
-        wait there is. One that failed under such a clock may stay put off by as much as that.
+        A feed counts as postponed if its last answer is later than now, or if it is due later than `furthest`, the
+        longest possible wait. A feed that failed under such a clock may stay postponed by as much as that.
         """
         later = FeedRow.fetched_at > now + CLOCKS_APART
         put_off = later | (FeedRow.due_at > now + furthest + CLOCKS_APART)
-        # The answer came now at the latest. As it is, a feed that fails from here on would be due at every look.
+        # Set the answer's time to now at the latest. Unchanged, a feed that fails from here on would be due at every
+        # check.
         values = {"due_at": now, "fetched_at": case((later, now), else_=FeedRow.fetched_at)}
         with reading(self._engine) as connection:
             if not connection.execute(select(func.count()).where(put_off)).scalar_one():
@@ -95,149 +151,309 @@ class FollowedFeeds:
         with writing(self._engine) as connection:
             return connection.execute(update(FeedRow).where(put_off).values(values)).rowcount
 
-    def add(self, url: str, now: datetime, section: str | None = None, pictures: bool = False) -> None:
-        """Follow a feed from now on; due at once. section: of all its news. Raises FeedRefused."""
+    def add(
+        self,
+        url: str,
+        now: datetime,
+        section: str | None = None,
+        pictures: bool = False,
+        *,
+        title: str = "",
+        folder: Sequence[str] = (),
+        site: str = "",
+    ) -> None:
+        """Follow a feed from now on; it is due at once. One that was removed comes back as it was.
+
+        section: for all its articles. title: the reader's own. Raises FeedRefused.
+        """
+        values: dict[str, Any] = {"section": section, "pictures": pictures or None, "site": _site(site)}
+        values |= {"title": _title(title), "folder": list(_path(folder))}
         with writing(self._engine) as connection:
-            if not self._added(connection, checked_url(url), now, section, pictures):
+            if not self._added(connection, checked_url(url), now, {name: one for name, one in values.items() if one}):
                 raise FeedRefused("it is followed already")
 
-    def allow_pictures(self, url: str, allowed: bool) -> None:
-        """Let its publisher's pictures be fetched and shown, or no longer. Raises FeedNotFollowed."""
-        self._change(url, {"pictures": allowed})
+    def rename(self, feed: str, title: str) -> None:
+        """Give it the reader's own title, '' for the feed's own; its articles carry the new name at once.
 
-    def sort_into(self, url: str, section: str | None, now: datetime) -> None:
-        """Give its news this section, or each its vector's, by reading it again at once. Raises FeedNotFollowed."""
-        self._change(url, {"section": section, "due_at": now, "etag": None, "last_modified": None})
-
-    def pause(self, url: str) -> None:
-        """Refresh it no more until `resume`. Raises FeedNotFollowed."""
-        self._change(url, {"paused": True})
-
-    def resume(self, url: str, now: datetime) -> None:
-        """Go on, at once, as if it had never failed. Raises FeedNotFollowed."""
-        self._change(url, {"paused": False, "due_at": now, "failures": 0, "error": None})
-
-    def remove(self, url: str) -> None:
-        """Follow it no more; its news stay. Raises FeedNotFollowed."""
+        Raises FeedNotFollowed.
+        """
         with writing(self._engine) as connection:
-            if not connection.execute(delete(FeedRow).where(FeedRow.url == url)).rowcount:
+            lock_version(connection)
+            row = connection.execute(select(FeedRow).where(_named(feed))).one_or_none()
+            if row is None:
                 raise FeedNotFollowed
+            own = _title(title)
+            # Without a title of the reader's, the feed's own comes back with its next answer.
+            again: dict[str, Any] = {} if own else {"etag": None, "last_modified": None, "due_at": row.added_at}
+            name = _unlike(own, _places(row.url), _other_names(connection, row.key)) if own else row.name
+            connection.execute(update(FeedRow).where(FeedRow.key == row.key).values(title=own, name=name, **again))
+            _publish_as(connection, row.key, name)
+
+    def named(self, key: str, url: str, title: str) -> str:
+        """The name by which a feed's articles are published: its reader's title or its own, unlike any other feed's.
+
+        It stays as long as that title does, even if the feed that had the same one is gone.
+        """
+        with writing(self._engine) as connection:
+            lock_version(connection)  # of two feeds that are read at once, the second sees the first one's name
+            row = connection.execute(select(FeedRow.title, FeedRow.name).where(FeedRow.key == key)).one_or_none()
+            own, others = (row.title if row else "") or title or host_of(url), _other_names(connection, key)
+            if row and row.name.casefold() not in others and _is_of(row.name, own):
+                return str(row.name)
+            name = _unlike(own, _places(url), others)
+            connection.execute(update(FeedRow).where(FeedRow.key == key).values(name=name))
+        return name
+
+    def name_of_file(self, source: str, path: str, title: str) -> str:
+        """The name by which the articles of a feed in a file are published: as `named`, though it isn't followed."""
+        file = Path(path)
+        own = title or file.stem
+        others_files = NewsRow.source.startswith(FILE_PREFIX, autoescape=True) & (NewsRow.source != source)
+        with reading(self._engine) as connection:
+            published = connection.scalars(select(NewsRow.publisher).where(others_files).distinct())
+            others = _other_names(connection, source) | {name.casefold() for name in published}
+            mine = connection.scalar(select(NewsRow.publisher).where(NewsRow.source == source).limit(1)) or ""
+        if mine.casefold() not in others and _is_of(mine, own):
+            return mine
+        return _unlike(own, (file.name, f"{file.parent.name}/{file.name}"), others)
+
+    def move_to(self, feed: str, folder: Sequence[str]) -> None:
+        """Put it into a folder, names from the outermost in; () for none. Raises FeedNotFollowed."""
+        self._change(feed, {"folder": list(_path(folder))})
+
+    def rename_folder(self, folder: Sequence[str], to: Sequence[str]) -> int:
+        """Move all feeds of a folder and of those in it to another; return how many."""
+        old, new = _path(folder), _path(to)
+        inside = [one for one in self.all() if old and one.folder[: len(old)] == old]
+        with writing(self._engine) as connection:
+            for one in inside:
+                path = [*new, *one.folder[len(old) :]]
+                connection.execute(update(FeedRow).where(FeedRow.key == one.key).values(folder=path))
+        return len(inside)
+
+    def allow_pictures(self, feed: str, allowed: bool) -> None:
+        """Allow or forbid that its publisher's pictures are fetched and shown. Raises FeedNotFollowed."""
+        self._change(feed, {"pictures": allowed})
+
+    def want_full_text(self, feed: str, wanted: bool) -> None:
+        """Fetch the pages of its new stories for their whole texts, or stop. Raises FeedNotFollowed."""
+        self._change(feed, {"full_text": wanted, "full_text_error": None})
+
+    def note_full_text(self, key: str, faults: Sequence[str]) -> None:
+        """Record why stories kept their teasers at this reading; does nothing for a removed feed."""
+        more = f" ({len(faults)} stories kept their teasers)" if len(faults) > 1 else ""
+        words = f"{faults[0][: ERROR_CHARS - len(more)]}{more}" if faults else None
+        with writing(self._engine) as connection:
+            connection.execute(update(FeedRow).where(FeedRow.key == key).values(full_text_error=words))
+
+    def sort_into(self, feed: str, section: str | None, now: datetime) -> None:
+        """Put its articles into this section, or each by its vector; reads the feed again at once.
+
+        Raises FeedNotFollowed.
+        """
+        self._change(feed, {"section": section, "due_at": now, "etag": None, "last_modified": None})
+
+    def check_certificate(self, feed: str, checked: bool, now: datetime) -> None:
+        """Check its server's certificate, as always, or read it unverified. Raises FeedNotFollowed.
+
+        Whoever is between this machine and an unverified server can read and replace what it sends.
+        """
+        self._change(feed, {"unverified": not checked, "due_at": now})
+
+    def read_through(self, feed: str, proxy: str | None, now: datetime) -> None:
+        """Read it through an HTTP proxy, None: directly. Raises FeedNotFollowed, FeedRefused.
+
+        The proxy resolves the feed's host names, so it decides which addresses can be reached.
+        """
+        self._change(feed, {"proxy": None if proxy is None else checked_proxy(proxy), "due_at": now})
+
+    def pause(self, feed: str) -> None:
+        """Stop refreshing it until `resume`. Raises FeedNotFollowed."""
+        self._change(feed, {"paused": True})
+
+    def resume(self, feed: str, now: datetime) -> None:
+        """Continue at once, as if it had never failed or ended. Raises FeedNotFollowed."""
+        self._change(feed, {"paused": False, "ended": False, "due_at": now, "failures": 0, "error": None})
+
+    def ask_now(self, now: datetime, feed: str | None = None) -> None:
+        """Make it due at once, or all feeds that are read. Raises FeedNotFollowed.
+
+        Pauses that a host has asked for still hold.
+        """
+        if feed is not None:
+            self._change(feed, {"due_at": now})
+            return
+        with writing(self._engine) as connection:
+            connection.execute(update(FeedRow).where(FeedRow.due_at > now, _is_read()).values(due_at=now))
+
+    def remove(self, feed: str, now: datetime) -> None:
+        """Stop following it; its articles stay, and for 30 days `restore` undoes it. Raises FeedNotFollowed."""
+        self._change(feed, {"removed_at": now})
+
+    def restore(self, feed: str, now: datetime) -> None:
+        """Follow a removed feed again, with all that was set and its last answer.
+
+        Raises FeedNotFollowed, FeedRefused.
+        """
+        with writing(self._engine) as connection:
+            gone = FeedRow.removed_at.is_not(None) & or_(FeedRow.url == feed, FeedRow.key == feed)
+            if connection.execute(select(FeedRow.key).where(gone)).one_or_none() is None:
+                raise FeedNotFollowed
+            _make_room(connection)
+            connection.execute(update(FeedRow).where(gone).values(removed_at=None, due_at=now))
+
+    def forget_removed(self, now: datetime) -> int:
+        """Delete the feeds that were removed more than 30 days ago; return how many."""
+        old = FeedRow.removed_at < now - REMOVED_KEPT
+        with reading(self._engine) as connection:
+            if not connection.execute(select(func.count()).where(old)).scalar_one():
+                return 0
+        with writing(self._engine) as connection:
+            return connection.execute(delete(FeedRow).where(old)).rowcount
 
     def keep(self, url: str, validators: Validators, at: datetime, due_at: datetime) -> None:
-        """Follow a feed whose news of this moment are all in the pool."""
+        """Follow a feed whose current articles are all in the pool."""
         with writing(self._engine) as connection:
-            self._added(connection, checked_url(url), at)
+            self._added(connection, checked_url(url), at, {})
         self.answered(url, at=at, due_at=due_at, validators=validators)
 
-    def answered(self, url: str, *, at: datetime, due_at: datetime, validators: Validators | None = None) -> None:
-        """Note an answer, with validators where all its news are in the pool; nothing for a feed removed meanwhile."""
-        values: dict[str, Any] = {"fetched_at": at, "due_at": due_at, "failures": 0, "error": None}
+    def answered(
+        self,
+        feed: str,
+        *,
+        at: datetime,
+        due_at: datetime,
+        validators: Validators | None = None,
+        pace: timedelta | None = None,
+        moved_to: str = "",
+        says: dict[str, str] | None = None,
+    ) -> bool:
+        """Record an answer, with validators if all its articles are in the pool; return whether its address changed.
+
+        pace: how often it publishes. moved_to: where permanent redirects lead; the second answer in a row that says so
+        changes the address, unless another feed has that one. says: its `name` and `site`. Does nothing for a removed
+        feed.
+        """
+        values: dict[str, Any] = {"fetched_at": at, "due_at": due_at, "failures": 0, "error": None, "ended": False}
+        values |= {"moved_to": moved_to or None, **(says or {})}
         if validators is not None:
             values |= validators._asdict()
+        if pace is not None:
+            values["pace_sec"] = pace.total_seconds()
         with writing(self._engine) as connection:
-            connection.execute(update(FeedRow).where(FeedRow.url == url).values(values))
+            row = connection.execute(select(FeedRow.key, FeedRow.url, FeedRow.moved_to).where(_named(feed))).first()
+            if row is None:
+                return False
+            moves = bool(moved_to) and row.moved_to == moved_to and _is_free(connection, moved_to, row.key)
+            if moves:
+                values |= {"url": moved_to, "moved_to": None}
+            connection.execute(update(FeedRow).where(FeedRow.key == row.key).values(values))
+        return moves
 
-    def failed(self, url: str, error: str, *, failures: int, due_at: datetime) -> None:
-        """Note a failure, the `failures`-th in a row; nothing for a feed removed meanwhile."""
-        values = {"error": error[:ERROR_CHARS], "failures": failures, "due_at": due_at}
-        with writing(self._engine) as connection:
-            connection.execute(update(FeedRow).where(FeedRow.url == url).values(values))
+    def failed(self, feed: str, error: str, *, failures: int, due_at: datetime, ended: bool = False) -> None:
+        """Record a failure, the `failures`-th in a row; does nothing for a removed feed.
 
-    def _change(self, url: str, values: dict[str, Any]) -> None:
+        ended: its server says that it is gone for ever, so it isn't asked again.
+        """
+        values = {"error": error[:ERROR_CHARS], "failures": failures, "due_at": due_at, "ended": ended}
         with writing(self._engine) as connection:
-            if not connection.execute(update(FeedRow).where(FeedRow.url == url).values(values)).rowcount:
+            connection.execute(update(FeedRow).where(_named(feed)).values(values))
+
+    def _feeds(self, which: ColumnElement[bool]) -> list[FollowedFeed]:
+        columns = [getattr(FeedRow, name) for name in FollowedFeed.__slots__]
+        with reading(self._engine) as connection:
+            rows = connection.execute(select(*columns).where(which).order_by(FeedRow.url)).all()
+        return [FollowedFeed(**{**row._mapping, "folder": tuple(row.folder)}) for row in rows]
+
+    def _change(self, feed: str, values: dict[str, Any]) -> None:
+        with writing(self._engine) as connection:
+            if not connection.execute(update(FeedRow).where(_named(feed)).values(values)).rowcount:
                 raise FeedNotFollowed
 
-    def _added(
-        self, connection: Connection, url: str, now: datetime, section: str | None = None, pictures: bool = False
-    ) -> bool:
-        """Whether the feed is new."""
-        if connection.execute(select(FeedRow.url).where(FeedRow.url == url)).one_or_none() is not None:
+    def _added(self, connection: Connection, url: str, now: datetime, values: dict[str, Any]) -> bool:
+        """Insert or restore the feed with these values; return whether it is new."""
+        known = connection.execute(
+            select(FeedRow.key, FeedRow.removed_at).where(or_(FeedRow.url == url, FeedRow.key == key_of(url)))
+        ).first()
+        if known is not None and known.removed_at is None:
             return False
-        if connection.execute(select(func.count()).select_from(FeedRow)).scalar_one() >= FEEDS_LIMIT:
-            raise FeedRefused(f"at most {FEEDS_LIMIT:,} feeds are followed")
-        values = {"url": url, "added_at": now, "due_at": now, "section": section, "pictures": pictures}
-        connection.execute(insert(FeedRow), values)
+        _make_room(connection)
+        if known is not None:
+            back = {"removed_at": None, "due_at": now, **values}
+            connection.execute(update(FeedRow).where(FeedRow.key == known.key).values(back))
+            return True
+        connection.execute(insert(FeedRow), {"key": key_of(url), "url": url, "added_at": now, "due_at": now, **values})
         return True
 
 
-def checked_url(url: str) -> str:
-    """An address that may be followed; where its name leads is checked at every fetch. Raises FeedRefused."""
-    if len(url) > URL_CHARS:
-        raise FeedRefused(f"it has more than {URL_CHARS:,} characters")
-    if not url.isprintable() or " " in url:
-        raise FeedRefused("it has blanks or control characters")
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # brackets around what is no address of IPv6
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise FeedRefused("only whole addresses with http:// or https:// are followed")
-    port = parts.netloc.rpartition("@")[2].rpartition("]")[2].partition(":")[2]
-    if port and not (port.isascii() and port.isdigit() and is_web_port(int(port))):
-        raise FeedRefused(f"its port is {shortened(port, SHOWN_CHARS)!r}; feeds are read from {PORTS_READ}", PORTS_READ)
-    try:
-        httpx.URL(url).host.encode()  # decodes the name, as the download will
-    except (httpx.InvalidURL, ValueError) as broken:
-        host = shortened(parts.hostname, SHOWN_CHARS)
-        raise FeedRefused(f"{host!r} can't be the name or address of a server") from broken
-    return url
+def _named(feed: str) -> ColumnElement[bool]:
+    return FeedRow.removed_at.is_(None) & or_(FeedRow.url == feed, FeedRow.key == feed)
 
 
-def follow(
-    pool: NewsPool,
-    feeds: FollowedFeeds,
-    location: str,
-    *,
-    now: datetime,
-    due_at: datetime | None = None,
-    progress: Progress | None = None,
-    allowed: Sequence[IpNetwork] = (),
-    transport: httpx.BaseTransport | None = None,
-) -> IngestReport | None:
-    """Takes a feed (URL or file) into the pool; None if its server says that nothing has changed.
-
-    A URL that could be read is followed from then on, and due at `due_at` (`now` by default), or later, for as long as
-    its server calls it fresh. Validators are kept only once every batch is committed: a failed run is repeated in full.
-    allowed, transport: as in `fetch`.
-    Raises SourceError.
-    """
-    if "://" in location:
-        checked_url(location)
-    kept: list[Validators] = []
-    refreshed = refresh(
-        pool, location, feeds.last(location), kept.append, now=now, progress=progress, allowed=allowed,
-        transport=transport, section=next((one.section for one in feeds.all() if one.url == location), None),
-    )  # fmt: skip
-    due_at = max(due_at or now, now + min(timedelta(seconds=refreshed.fresh_sec), WAIT_LIMIT))
-    if kept and "://" in location:
-        feeds.keep(location, kept[0], now, due_at)
-    elif "://" in location:
-        feeds.answered(location, at=now, due_at=due_at)
-    return refreshed.report
+def _is_read() -> ColumnElement[bool]:
+    return FeedRow.paused.is_(False) & FeedRow.ended.is_(False)
 
 
-def refresh(
-    pool: NewsPool,
-    location: str,
-    known: Validators,
-    keep: Callable[[Validators], None],
-    *,
-    now: datetime,
-    section: str | None = None,
-    progress: Progress | None = None,
-    allowed: Sequence[IpNetwork] = (),
-    transport: httpx.BaseTransport | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Refreshed:
-    """One conditional GET, and what is new into the pool; `keep` hears the validators once all of it is committed.
+def _make_room(connection: Connection) -> None:
+    followed = select(func.count()).select_from(FeedRow).where(FeedRow.removed_at.is_(None))
+    if connection.execute(followed).scalar_one() >= FEEDS_LIMIT:
+        raise FeedRefused(f"at most {FEEDS_LIMIT:,} feeds can be followed")
 
-    Raises SourceError.
-    """
-    document = fetch(location, known, allowed=allowed, transport=transport, cancelled=cancelled)
-    if isinstance(document, NotModified):
-        return Refreshed(None, document.fresh_sec)
-    rows = read_feed(document, now=now, section=section)
-    report = ingest(pool, rows, source=location[:SOURCE_CHARS], progress=progress, oldest=pool.horizon(now))
-    keep(document.validators)
-    return Refreshed(report, document.fresh_sec)
+
+def _is_free(connection: Connection, url: str, key: str) -> bool:
+    """Whether no other feed, not even a removed one, has this address or was first followed there."""
+    taken = or_(FeedRow.url == url, FeedRow.key == key_of(url)) & (FeedRow.key != key)
+    return connection.execute(select(FeedRow.key).where(taken)).first() is None
+
+
+def _other_names(connection: Connection, key: str) -> set[str]:
+    return {name.casefold() for name in connection.scalars(select(FeedRow.name).where(FeedRow.key != key))}
+
+
+def _places(url: str) -> tuple[str, str]:
+    """What tells an address from others: its host, and all of it."""
+    return host_of(url), url.partition("://")[2].rstrip("/")
+
+
+def _unlike(title: str, places: tuple[str, ...], taken: Iterable[str]) -> str:
+    """The title, with one of these (its host, its address) or a number behind it if other feeds have that name."""
+    used = set(taken)
+    title = one_line(title)
+    behind = ["", *(f" ({place})" for place in places)]
+    behind += [f" ({number})" for number in range(2, FEEDS_LIMIT + 2)]
+    for each in behind:
+        name = shortened(title, max(NAME_CHARS - len(each), 20)) + each
+        if len(name) <= NAME_CHARS and name.casefold() not in used:
+            return name
+    raise AssertionError("more names than feeds")
+
+
+def _is_of(name: str, title: str) -> bool:
+    """Whether a name was made of this title."""
+    title = shortened(one_line(title), NAME_CHARS)
+    return bool(name) and (name == title or name.startswith(f"{title} ("))
+
+
+def _publish_as(connection: Connection, key: str, name: str) -> None:
+    """Give the articles of a feed this publisher."""
+    mine = (NewsRow.source == key) & (NewsRow.publisher != name) & NewsRow.taken_down_at.is_(None)
+    numbers = connection.scalars(select(NewsRow.number).where(mine)).all()
+    if numbers:
+        connection.execute(update(NewsRow).where(mine).values(publisher=name))
+        raise_version(connection, numbers)
+
+
+def _title(title: str) -> str:
+    return shortened(one_line(title), TITLE_CHARS)
+
+
+def _site(site: str) -> str:
+    return site if site.lower().startswith(("http://", "https://")) and len(site) <= 2_000 else ""
+
+
+def _path(folder: Sequence[str]) -> tuple[str, ...]:
+    """A folder's names without empty ones. Raises FeedRefused for one that is nested too deep."""
+    names = tuple(shortened(one_line(name), FOLDER_CHARS) for name in folder if name.strip())
+    if len(names) > FOLDERS_DEEP:
+        raise FeedRefused(f"its folder is nested {len(names)} deep, at most {FOLDERS_DEEP} are allowed")
+    return names

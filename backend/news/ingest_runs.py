@@ -1,19 +1,20 @@
-"""The finished runs of sources, as the console lists them."""
+"""The finished ingest runs, as the console lists them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, update
 
-from backend.db.tables import IngestRow
-from backend.news.report import KEPT_REJECTIONS, IngestReport, Rejection
+from backend.db.tables import FeedRow, IngestRow
+from backend.news.feed_state import FeedAnswer, stored
+from backend.news.item import KEPT_REJECTIONS, IngestReport, Rejection
 
 
 @dataclass(frozen=True, slots=True)
 class IngestSummary:
-    """One run of a source, as the console lists it; rejections are the first of `rejected` malformed rows, by line."""
+    """One run of a source, for the console; rejections are the first of `rejected` malformed rows, by line."""
 
     source: str
     finished_at: datetime
@@ -31,7 +32,7 @@ class IngestSummary:
 def note_run(
     connection: Connection, source: str, report: IngestReport, failure: str | None, *, finished_at: datetime
 ) -> None:
-    """Note a finished run, with the first of its rejections."""
+    """Record a finished run with its first rejections, and of a followed feed what its document gave."""
     row = {
         "source": source,
         "finished_at": finished_at,
@@ -46,6 +47,13 @@ def note_run(
         "rejections": [one.to_json() for one in report.rejected[:KEPT_REJECTIONS]],
     }
     connection.execute(insert(IngestRow), row)
+    if failure is None:
+        note_answer(connection, source, report)
+
+
+def note_answer(connection: Connection, source: str, report: IngestReport) -> None:
+    """Record what a followed feed's document gave; does nothing for other sources."""
+    connection.execute(update(FeedRow).where(FeedRow.key == source).values(stored(FeedAnswer.of(report))))
 
 
 def last_runs(connection: Connection, limit: int) -> list[IngestSummary]:

@@ -1,4 +1,4 @@
-"""The news pool: what the server has to offer, and a version that tells when it has changed."""
+"""The article pool: what the server has to offer, and a version that grows with every change."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine, delete, func, null, select, update
 
-from backend.db.chunks import among, chunks
 from backend.db.engine import reading, writing
-from backend.db.tables import BodyRow, NewsRow, VectorRow
+from backend.db.statements import among, chunks
+from backend.db.tables import BodyRow, NewsRow, TextPictureRow, VectorRow
 from backend.news.batch import DeliveryBatch
 from backend.news.duplicates import Text, link, unlink
 from backend.news.errors import UnknownNews
-from backend.news.ingest_runs import IngestSummary, last_runs, note_run
-from backend.news.item import NewsItem
+from backend.news.ingest_runs import IngestSummary, last_runs, note_answer, note_run
+from backend.news.item import IngestReport, NewsItem
+from backend.news.newest import among_newest, has_expired
+from backend.news.plain_text import longest_whole
 from backend.news.pool_changes import changed_since, raise_version
-from backend.news.pool_reading import ROWS_PER_FETCH, PoolReading, PoolRow, read_pool
+from backend.news.pool_reading import COLUMNS, ROWS_PER_FETCH, PoolReading, PoolRow, read_pool
 from backend.news.pool_state import PoolCounts, lock_version, pool_counts, read_version
-from backend.news.report import IngestReport
+from backend.news.sources.full_text import FullText
 from backend.news.vectors import read_vectors, write_vectors
-from backend.plain_text import cut_text, longest_whole
+from protocol.bodies import BODY_CHARS, cut_body
 
 NEWS_LIFETIME = timedelta(days=30)
+KEEP_NEWEST = 20
 EXPIRED_PER_TRANSACTION = 1_000
 BODIES_LIMIT_CHARS = 8_000_000
-"""Of the texts of one list: 1,000 of 8,000 characters, at most 48 MB as JSON. Devices take no more than 64."""
+"""Limit for the texts of one list: 1,000 of 8,000 characters, at most 48 MB as JSON. Devices accept no more than 64."""
 
 
 def _utc_now() -> datetime:
@@ -40,36 +43,52 @@ def _utc_now() -> datetime:
 class NewsPool:
     """The pool in one database. Every change is one transaction that also raises the version.
 
-    lifetime: how long after its publication a piece of news is live.
+    lifetime: how long after its publication an article is live. keep_newest: how many of each feed's newest articles
+    are live whatever their age.
     """
 
     def __init__(
-        self, engine: Engine, *, lifetime: timedelta = NEWS_LIFETIME, clock: Callable[[], datetime] = _utc_now
+        self,
+        engine: Engine,
+        *,
+        lifetime: timedelta = NEWS_LIFETIME,
+        keep_newest: int = KEEP_NEWEST,
+        clock: Callable[[], datetime] = _utc_now,
     ) -> None:
         if lifetime <= timedelta(0):
             raise ValueError(f"lifetime must be positive, got {lifetime}")
         self._engine = engine
         self._clock = clock
-        self.lifetime = lifetime
+        self.lifetime, self.keep_newest = lifetime, keep_newest
 
     def horizon(self, now: datetime) -> datetime:
-        """News published at or before this moment have expired at `now`."""
+        """Articles published at or before this moment have expired at `now`, except a feed's newest."""
         return now - self.lifetime
 
-    def add(self, items: Iterable[NewsItem], *, source: str) -> IngestReport:
-        """Adds or updates news in one transaction and links near-duplicates; the later of two equal ids wins.
+    def add(self, items: Iterable[NewsItem], *, source: str, read_before: bool = False) -> IngestReport:
+        """Add or update articles in one transaction and link near-duplicates.
 
-        Re-adding the same content changes nothing, not even the version; a time of publication that alone differs
-        is no change. A changed title drops its vectors. What was taken down stays down and counts as withheld, as does
-        what another feed has brought (`DeliveryBatch`).
+        The later of two equal ids wins.
+
+        Adding the same content again changes nothing, not even the version; a different publication time alone is no
+        change. What has no date keeps the time of its arrival; read_before: as in `DeliveryBatch`. A changed title
+        deletes its vectors. Articles taken down stay down and count as withheld, as do articles
+        that another feed has delivered (`DeliveryBatch`).
         """
         started = time.perf_counter()
         delivered = list(items)
         with writing(self._engine) as connection:
             turn = lock_version(connection)
-            batch = DeliveryBatch(connection, source=source, now=self._clock(), next_number=turn.next_number)
+            batch = DeliveryBatch(
+                connection,
+                source=source,
+                now=self._clock(),
+                next_number=turn.next_number,
+                read_before=read_before,
+                keep_newest=self.keep_newest,
+            )
             batch.store(delivered)
-            if batch.added or batch.updated:
+            if batch.changed:
                 raise_version(connection, batch.changed, next_number=batch.next_number)
         return IngestReport(
             added=batch.added,
@@ -80,40 +99,77 @@ class NewsPool:
             seconds=time.perf_counter() - started,
         )
 
+    def has_any_of(self, source: str) -> bool:
+        """Whether the pool has an article of this source."""
+        with reading(self._engine) as connection:
+            return connection.scalar(select(NewsRow.number).where(NewsRow.source == source).limit(1)) is not None
+
+    def among_newest(self, source: str, items: Sequence[NewsItem]) -> set[str]:
+        """The ids of a feed's newest articles, which are kept, of those in the pool and `items` together."""
+        with reading(self._engine) as connection:
+            return among_newest(connection, source, items, self.keep_newest)
+
+    def titles(self, ids: Iterable[str]) -> dict[str, str]:
+        """The titles of those ids that the pool has; '' for one that was taken down."""
+        with reading(self._engine) as connection:
+            queries = (
+                select(NewsRow.id, NewsRow.title).where(among(connection, NewsRow.id, some)) for some in chunks(ids)
+            )
+            return {news_id: title for query in queries for news_id, title in connection.execute(query)}
+
     def live(self, now: datetime) -> list[PoolRow]:
-        """All news neither expired at `now` nor taken down, in the order of arrival."""
+        """All articles neither expired at `now` nor taken down, in the order of arrival."""
         with self.reading("", now) as reading:
             return [row for block in reading.blocks for row in block.rows]
 
     @contextmanager
     def reading(self, encoder: str, now: datetime, since: int | None = None) -> Iterator[PoolReading]:
-        """The live news of one moment with their vectors by this encoder, or what changed of them after version
-        `since`, while the block runs."""
+        """While the block runs, a consistent reading of the live articles with their vectors by this encoder.
+
+        since: a version, to read only what changed after it.
+        """
         with reading(self._engine) as connection:
             yield read_pool(connection, encoder, self.horizon(now), since)
 
     def bodies(self, ids: Iterable[str], limit_chars: int = BODIES_LIMIT_CHARS) -> dict[str, str]:
-        """The bodies of those ids that the pool still has, '' where its source gave none.
+        """The bodies of those ids that the pool still has, '' if its source gave none.
 
-        Together at most `limit_chars` characters: beyond that the longest are cut, all at one length (`cut_text`).
+        Together they have at most `limit_chars` characters: beyond that the longest are cut, all at one length
+        (`cut_body`).
         """
         with reading(self._engine) as connection:
             sizes = select(func.length(BodyRow.body)).join(NewsRow, BodyRow.news == NewsRow.number)
             parts = [among(connection, NewsRow.id, wanted) for wanted in chunks(ids)]
             level = longest_whole([n for part in parts for n in connection.scalars(sizes.where(part))], limit_chars)
-            # No more of a text is read than is needed to see that it is longer.
+            # Read no more of a text than is needed to see that it is longer.
             begun = func.coalesce(func.substr(BodyRow.body, 1, level + 1), "")
             query = select(NewsRow.id, begun).outerjoin(BodyRow).where(NewsRow.taken_down_at.is_(None))
             rows = [row for part in parts for row in connection.execute(query.where(part))]
-        return {news_id: cut_text(body, level) for news_id, body in rows}
+        return {news_id: cut_body(body, level) for news_id, body in rows}
+
+    def texts(self, ids: Iterable[str]) -> dict[str, FullText]:
+        """The bodies of those ids that the pool still has, with the addresses of their pictures."""
+        bodies = self.bodies(ids := list(ids), limit_chars=BODY_CHARS * max(1, len(ids)))
+        named: dict[str, list[str]] = {}
+        query = select(NewsRow.id, TextPictureRow.url).join(TextPictureRow, TextPictureRow.news == NewsRow.number)
+        with reading(self._engine) as connection:
+            for some in chunks(ids):
+                one = query.where(among(connection, NewsRow.id, some)).order_by(
+                    TextPictureRow.news, TextPictureRow.place
+                )
+                for news_id, url in connection.execute(one):
+                    named.setdefault(news_id, []).append(url)
+        return {news_id: FullText(body, tuple(named.get(news_id, ()))) for news_id, body in bodies.items()}
 
     def missing_vectors(self, encoder: str, since: int | None = None) -> list[PoolRow]:
-        """All news without a vector of this encoder, in the order of arrival; that one repeats another isn't told.
+        """All articles without a vector by this encoder, in the order of arrival.
 
-        since: a version at which none were without, so that only what has changed is looked at.
+        Duplicates are not marked.
+
+        since: a version at which none lacked a vector, so that only changes are read.
         """
         query = (
-            select(*(getattr(NewsRow, name) for name in PoolRow.__slots__[:-1]), null())
+            select(*COLUMNS, null())
             .outerjoin(VectorRow, (VectorRow.news == NewsRow.number) & (VectorRow.encoder == encoder))
             .where(VectorRow.news.is_(None), NewsRow.taken_down_at.is_(None))
             .order_by(NewsRow.number)
@@ -135,26 +191,33 @@ class NewsPool:
         *,
         titles: Sequence[str] | None = None,
     ) -> int:
-        """Stores float32 [n, D] vectors of n ids, and returns how many; ids gone in the meantime are left out.
+        """Store float32 [n, D] vectors of n ids and return how many.
 
-        titles: what was encoded; a piece of news whose title has changed since is left out too.
-        Raises ValueError on another shape or type, on values that are not finite, or on another length of titles.
+        Ids deleted meanwhile are skipped.
+
+        titles: what was encoded; an article whose title has changed since is skipped too. Raises ValueError on another
+        shape or type, on values that are not finite, or on another length of titles.
         """
         with writing(self._engine) as connection:
             return write_vectors(connection, encoder, ids, vectors, titles)
 
     def vectors(self, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
-        """Ids and vectors, float32 [n, D], of one encoder in the order of arrival; [0, 0] where there are none."""
+        """Ids and vectors, float32 [n, D], of one encoder in the order of arrival.
+
+        [0, 0] if there are none.
+        """
         with reading(self._engine) as connection:
             return read_vectors(connection, encoder)
 
     def version(self) -> int:
-        """Another, and a larger one, after every change; equal versions mean an equal pool."""
+        """A number that grows with every change; equal versions mean an equal pool."""
         with reading(self._engine) as connection:
             return read_version(connection)
 
     def expire(self, now: datetime) -> int:
-        """Removes all that has outlived its lifetime at `now`, with bodies and vectors; returns how many.
+        """Remove all articles past their lifetime at `now`, with bodies and vectors; return how many.
+
+        The newest of every followed feed stay.
 
         Works in transactions of 1,000, so that other writers never wait long.
         """
@@ -164,51 +227,54 @@ class NewsPool:
         return expired
 
     def _expire_some(self, now: datetime) -> int:
-        old = (
-            select(NewsRow.number, NewsRow.title, NewsRow.abstract)
-            .where(NewsRow.published_at <= self.horizon(now), NewsRow.taken_down_at.is_(None))
-            .limit(EXPIRED_PER_TRANSACTION)
-        )
+        columns = (NewsRow.number, NewsRow.title, NewsRow.abstract, NewsRow.url, NewsRow.source)
+        old = select(*columns).where(has_expired(self.horizon(now))).limit(EXPIRED_PER_TRANSACTION)
         with writing(self._engine) as connection:
             lock_version(connection)
-            gone = {number: Text(title, abstract) for number, title, abstract in connection.execute(old)}
+            gone = {number: Text(*text) for number, *text in connection.execute(old)}
             if gone:
-                orphans = unlink(connection, gone)
+                unlinked = unlink(connection, gone)
                 connection.execute(delete(NewsRow).where(among(connection, NewsRow.number, gone)))
-                raise_version(connection, {*gone, *link(connection, {}, orphans)})
+                touched = link(connection, {}, unlinked.orphans).touched
+                raise_version(connection, {*gone, *unlinked.originals, *touched})
         return len(gone)
 
     def take_down(self, news_id: str) -> None:
-        """Withdraws a piece of news for good: its text, body and vectors go, its id stays barred.
+        """Withdraw an article permanently: its text, body and vectors are deleted, and its id stays blocked.
 
         Raises UnknownNews. Taking down twice changes nothing.
         """
         with writing(self._engine) as connection:
             lock_version(connection)
-            query = select(NewsRow.number, NewsRow.title, NewsRow.abstract, NewsRow.taken_down_at).where(
-                NewsRow.id == news_id
-            )
+            texts = (NewsRow.title, NewsRow.abstract, NewsRow.url, NewsRow.source)
+            query = select(NewsRow.number, NewsRow.taken_down_at, *texts).where(NewsRow.id == news_id)
             found = connection.execute(query).one_or_none()
             if found is None:
                 raise UnknownNews(news_id)
             if found.taken_down_at is not None:
                 return
-            orphans = unlink(connection, {found.number: Text(found.title, found.abstract)})
+            unlinked = unlink(connection, {found.number: Text(*found[2:])})
             connection.execute(delete(BodyRow).where(BodyRow.news == found.number))
             connection.execute(delete(VectorRow).where(VectorRow.news == found.number))
             cleared = {"title": "", "abstract": "", "url": "", "picture": "", "taken_down_at": self._clock()}
             connection.execute(update(NewsRow).where(NewsRow.number == found.number).values(cleared))
-            raise_version(connection, {found.number, *link(connection, {}, orphans)})
+            touched = link(connection, {}, unlinked.orphans).touched
+            raise_version(connection, {found.number, *unlinked.originals, *touched})
 
     def counts(self) -> PoolCounts:
-        """The pool in figures, read in one moment; news past their lifetime count until `expire`."""
+        """The pool's counts at one moment; articles past their lifetime count until `expire`."""
         with reading(self._engine) as connection:
             return pool_counts(connection)
 
     def log(self, source: str, report: IngestReport, failure: str | None = None) -> None:
-        """Notes a finished run for the console; the pool itself, and so its version, does not change."""
+        """Record a finished run for the console; the pool itself, and so its version, does not change."""
         with writing(self._engine) as connection:
             note_run(connection, source, report, failure, finished_at=self._clock())
+
+    def note_answer(self, source: str, report: IngestReport) -> None:
+        """Record what a feed's document gave that is followed only since it was read."""
+        with writing(self._engine) as connection:
+            note_answer(connection, source, report)
 
     def ingests(self, limit: int = 20) -> list[IngestSummary]:
         """The last runs, newest first."""

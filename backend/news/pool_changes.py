@@ -1,10 +1,9 @@
-"""Which news changed with which version of the pool, for the last versions, so that nobody needs to read all of it.
+"""A log of which articles changed with each of the last versions of the pool.
 
-An Ownfeed of before this log raises the version and notes nothing, as it may in a rolling upgrade. What it changed is
-then unknown, and the log begins anew behind it.
+With it readers need not read the whole pool.
 
-A version is raised by a random step: where a database is put back under a running server, as by a replica that lacks
-the last changes, other versions follow than the one that the server holds, and it reads all of the pool.
+A version is raised by a random step. If a database is restored under a running server, for instance from a replica that
+lacks the last changes, other versions follow than the one the server holds, and it reads the whole pool.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from sqlalchemy import Connection, delete, insert, select, update
 from backend.db.tables import PoolChangeRow, PoolVersionRow
 
 STEP = 2**26
-"""Two changes that followed the same version have another one each, but for one pair in so many; 250 million changes
-come to 2^53, up to which a number in JSON is exact everywhere."""
+"""Two different changes after the same version get different versions, except with a probability of one in STEP. 250
+million changes reach 2^53, up to which a number in JSON is exact everywhere."""
 VERSIONS_KEPT = 1_024
-"""About so many: a million rows of two numbers, where every version changes a thousand news."""
+"""Approximate number: a million rows of two numbers, if every version changes a thousand articles."""
 CHANGES_LIMIT = 50_000
-"""More changes than these take as long to pick out as the whole of a large pool takes to read: none are told then, and
-a version of so many isn't written down."""
+"""Selecting more changes than this takes as long as reading all of a large pool. The log then returns none, and a
+version with so many is not recorded."""
 
 
 def raise_version(connection: Connection, changed: Iterable[int], *, next_number: int | None = None) -> None:
-    """Tells every reader of the version that this transaction changed the pool, and these news of it, by number."""
+    """Raise the pool's version, and log the numbers of the articles that this transaction changed."""
     row = PoolVersionRow
-    version, noted, noted_from = connection.execute(select(row.version, row.noted, row.noted_from)).one()
+    version, noted_from = connection.execute(select(row.version, row.noted_from)).one()
     numbers, after = set(changed), version + 1 + secrets.randbelow(STEP)
-    since = max(noted_from if noted == version else version, after - VERSIONS_KEPT * STEP // 2)
+    since = max(noted_from, after - VERSIONS_KEPT * STEP // 2)
     if len(numbers) > CHANGES_LIMIT:
         since = after
-    values: dict[str, object] = {"version": after, "noted": after, "noted_from": since}
+    values: dict[str, object] = {"version": after, "noted_from": since}
     if next_number is not None:
         values["next_number"] = next_number
     connection.execute(update(row).values(values))
@@ -46,11 +45,13 @@ def raise_version(connection: Connection, changed: Iterable[int], *, next_number
 
 
 def changed_since(connection: Connection, version: int) -> NDArray[np.int64] | None:
-    """The numbers, ascending, of all news that changed after this version; None where the log doesn't tell,
-    or tells of more than the limit, or where this was no version of the pool."""
+    """The numbers, ascending, of all articles that changed after this version.
+
+    None if the log doesn't reach back that far, has more changes than the limit, or never had this version.
+    """
     row = PoolVersionRow
-    newest, noted, noted_from = connection.execute(select(row.version, row.noted, row.noted_from)).one()
-    if noted != newest or not noted_from <= version <= newest:
+    newest, noted_from = connection.execute(select(row.version, row.noted_from)).one()
+    if not noted_from <= version <= newest:
         return None
     this = select(PoolChangeRow.version).where(PoolChangeRow.version == version).limit(1)
     if version not in (noted_from, newest) and connection.scalar(this) is None:

@@ -1,4 +1,4 @@
-"""The pool as a whole: its version, which every change waits for, and its figures."""
+"""The state of the whole pool: its version, which serialises all changes, and its counts."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from backend.db.tables import DuplicateRow, NewsRow, PoolVersionRow, VectorRow
 
 
 class PoolState(NamedTuple):
-    """The version, and the number that the next new piece of news gets."""
+    """The version, and the number that the next new article gets."""
 
     version: int
     next_number: int
 
 
 def lock_version(connection: Connection) -> PoolState:
-    """Waits until no other transaction writes the pool. (SQLite has waited at BEGIN IMMEDIATE already.)"""
+    """Wait until no other transaction writes the pool. (SQLite has waited at BEGIN IMMEDIATE already.)"""
     query = select(PoolVersionRow.version, PoolVersionRow.next_number).with_for_update()
     return PoolState(*connection.execute(query).one())
 
 
 def read_version(connection: Connection) -> int:
-    """Another after every change."""
+    """The pool's version, which differs after every change."""
     return connection.execute(select(PoolVersionRow.version)).scalar_one()
 
 
 @dataclass(frozen=True, slots=True)
 class PoolCounts:
-    """The pool in figures; `vectors` counts by encoder digest."""
+    """The pool's counts; `vectors` counts by encoder digest."""
 
     version: int
     news: int
@@ -42,7 +42,10 @@ class PoolCounts:
 
 
 def pool_counts(connection: Connection) -> PoolCounts:
-    """The figures, as one transaction sees them; news past their lifetime count until they expire."""
+    """The counts as one transaction sees them.
+
+    Articles past their lifetime count until they are expired.
+    """
     up = NewsRow.taken_down_at.is_(None)
     by_source = select(NewsRow.source, func.count()).where(up).group_by(NewsRow.source).order_by(NewsRow.source)
     by_section = select(NewsRow.section, func.count()).where(up).group_by(NewsRow.section).order_by(NewsRow.section)

@@ -1,4 +1,4 @@
-"""Counts that were opened, and their decayed sums."""
+"""Stores opened counts and computes their decayed sums."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from sqlalchemy import Engine, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
-from backend.db.tables import NewsRow
-from backend.db.tables_federation import CountRoundRow, NewsCountRow
+from backend.db.tables import CountRoundRow, NewsCountRow, NewsRow
 from backend.popularity.estimate import Counted
 
 HALF_LIFE_HOURS = 24.0
-"""A count weighs half after so many, where no setting (`popularity_half_life_hours`) is read."""
+"""Hours after which a count weighs half, unless the setting `popularity_half_life_hours` is read."""
 
 
 @dataclass(frozen=True)
 class OpenedCount:
-    """One opened count: displays and clicks by news id, noisy, and the variance of the noise on each number."""
+    """One opened count: noisy displays and clicks by article id, and the variance of the noise on each number."""
 
     round: int
     counted_at: datetime
@@ -36,7 +35,7 @@ class OpenedCount:
 
 @dataclass(frozen=True)
 class CountMade:
-    """What the pages say of one count."""
+    """What the console shows of one count."""
 
     round: int
     counted_at: datetime
@@ -47,9 +46,9 @@ class CountMade:
 
 
 def write_count(session: Session, opened: OpenedCount, *, kept: timedelta) -> None:
-    """Keep an opened count within the transaction that ends its round; counts older than `kept` go.
+    """Store an opened count in the transaction that ends its round, and delete counts older than `kept`.
 
-    News that have left the pool meanwhile are left out. Raises ValueError if displays and clicks name other news.
+    Articles that have left the pool are skipped. Raises ValueError if displays and clicks name different articles.
     """
     if opened.displays.keys() != opened.clicks.keys():
         raise ValueError("displays, clicks: must name the same news")
@@ -79,7 +78,10 @@ def write_count(session: Session, opened: OpenedCount, *, kept: timedelta) -> No
 
 
 class CountRepository:
-    """Reads the counts; the sums of all kept rounds are added up once a round. Safe for several threads."""
+    """Reads the counts; the sums of all stored rounds are computed once per round.
+
+    Safe for several threads.
+    """
 
     def __init__(self, engine: Engine, *, half_life_hours: float) -> None:
         self._engine, self.half_life_hours = engine, half_life_hours
@@ -87,7 +89,7 @@ class CountRepository:
         self._adding = threading.Lock()
 
     def version(self) -> int:
-        """The number of the last round that was counted; 0 before the first."""
+        """The number of the last counted round; 0 before the first."""
         with reading_session(self._engine) as session:
             return session.scalar(select(func.max(CountRoundRow.round))) or 0
 
@@ -109,7 +111,7 @@ class CountRepository:
             ]
 
     def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
-        """The decayed sums of these news (the pool's numbers, [n]) and which of them were asked about at all, [n].
+        """The decayed sums of these articles (the pool's numbers, [n]), and which of them were counted at all, [n].
 
         A count of age a weighs 2^-(a / half-life), and the variance of its noise the square of that.
         """
@@ -132,7 +134,7 @@ class CountRepository:
         return counted, np.asarray(asked, dtype=np.bool_)
 
     def _sums(self) -> tuple[datetime | None, dict[str, NDArray[np.float64]]]:
-        """Sums by ascending number of the news, decayed until the moment of the newest count."""
+        """Sums by ascending article number, decayed to the time of the newest count."""
         with self._adding:
             version = self.version()
             if self._added is None or self._added[0] != version:

@@ -1,1 +1,1 @@
-"""Recall: a report becomes interest vectors, the index finds news near them, the merge makes one list."""
+"""Recall: a report becomes interest vectors, the index finds articles near them, and the merge makes one list."""

@@ -1,4 +1,4 @@
-"""Keeps the live catalogue up to date with the pool and the release, in a thread of its own."""
+"""Keeps the live catalogue up to date with the pool and the release, in its own thread."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Protocol
 
 import numpy as np
 
-from backend.popularity.estimate import Counts
+from backend.popularity.estimate import CountSource
 from backend.recall.catalogue import Catalogue, LiveCatalogue, ReadPool, build_catalogue
 from backend.recall.encoder_takeover import EmbeddedPool, PoolEmbedding, TitleEmbedder
-from backend.recall.index_store import IndexStore
+from backend.recall.indexes.store import IndexStore
 from backend.recall.indexing import IndexBeingBuilt, IndexRules, Turn
 from backend.recall.served_releases import ServedReleases
 from backend.releases.errors import NothingPublished
 
 STOP_WITHIN_SEC = 30.0
 LONG_BUILD_SEC, REST = 1.0, 0.5
-"""A catalogue that took longer to build, in seconds of processor, stays for so many times as long whatever changes in
-the pool, so that a large pool which is still being read, story by story, leaves processor to readers. A story
-that comes just too late for one build is in the next, after two and a half times what one takes."""
+"""A catalogue that took longer than LONG_BUILD_SEC of processor time to build is kept for REST times the build's
+duration, whatever changes in the pool. A large pool that is still being filled, article by article, thus leaves
+processor time for readers. An article that just misses one build is in the next, after two and a half build times."""
 
 _log = logging.getLogger(__name__)
 
@@ -33,22 +33,24 @@ class ServingPool(ReadPool, EmbeddedPool, Protocol):
     """The part of `backend.news.pool.NewsPool` that the updater uses."""
 
     def expire(self, now: datetime) -> int:
-        """Remove what has outlived its lifetime."""
+        """Remove articles past their lifetime."""
         ...
 
 
 def utc_now() -> datetime:
-    """The clock of a real keeper."""
+    """The clock of a real updater."""
     return datetime.now(UTC)
 
 
 class CatalogueUpdater:
-    """Expires news, embeds new titles, rebuilds the catalogue aside and swaps it in; a new count rebuilds it too.
+    """Expires articles, embeds new titles, and builds and swaps in a new catalogue.
 
-    `prepare` sees each catalogue before it serves, so that no reader waits for what can be made ahead. `sort` gives new
-    news their sections before they are shown, and others new ones by another encoder; it is told which encoder is in
-    use, and opens it only where any news wait. `turn` is `PoolEmbedding`'s, `indexing`
-    that of the process which builds the index of a changed pool; all others take it from `kept`.
+    A new count also causes a rebuild.
+
+    `prepare` gets each catalogue before it serves, so that no reader waits for what can be computed in advance. `sort`
+    assigns sections to new articles before they are shown, and again after a change of encoder; it gets the digest of
+    the encoder in use, and opens the encoder only if articles wait. `turn` is the lock of `PoolEmbedding`; `indexing`
+    is the lock of the process that builds the index of a changed pool, which all others load from `kept`.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class CatalogueUpdater:
         expire_every_sec: float,
         clock: Callable[[], datetime] = utc_now,
         prepare: Callable[[Catalogue], None] | None = None,
-        counts: Counts | None = None,
+        counts: CountSource | None = None,
         sort: Callable[[str, Callable[[], TitleEmbedder | None]], object] | None = None,
         turn: Turn = lambda: nullcontext(True),
         indexing: Turn = lambda: nullcontext(True),
@@ -81,7 +83,10 @@ class CatalogueUpdater:
         self._thread: threading.Thread | None = None
 
     def step(self) -> bool:
-        """Do what is due once; true if there is more to embed and the next step should follow at once."""
+        """Do what is due once.
+
+        Return true if more titles wait, so that the next step should follow at once.
+        """
         if time.monotonic() - self._expired_at >= self._expire_every_sec:
             self._pool.expire(self._clock())
             self._expired_at = time.monotonic()
@@ -115,23 +120,25 @@ class CatalogueUpdater:
         return self._more_to_embed
 
     def rebuild(self) -> None:
-        """Make the catalogue anew of the whole pool, beside the one that serves until then. Not while `start`'s thread
-        runs. Raises NothingPublished before the first release."""
+        """Rebuild the catalogue from the whole pool while the current one serves.
+
+        Must not be called while `start`'s thread runs. Raises NothingPublished before the first release.
+        """
         self._releases.refresh()
         self._live.swap(self._rebuilt(None, self._releases.current.encoder))
 
     def start(self) -> None:
-        """Begin to work in the background."""
+        """Start the background thread."""
         self._thread = threading.Thread(target=self._run, name="catalogue-keeper", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the work under way end (seconds) and stop."""
+        """Stop the background thread after its work in progress, which takes seconds."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(STOP_WITHIN_SEC)
             if self._thread.is_alive():
-                _log.error("the catalogue's keeper did not stop within %g s", STOP_WITHIN_SEC)
+                _log.error("the catalogue updater did not stop within %g s", STOP_WITHIN_SEC)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -139,7 +146,7 @@ class CatalogueUpdater:
             try:
                 more = self.step()
             except Exception:
-                # A locked database or a full disk may pass: the catalogue that serves stays, and the next turn retries.
+                # A locked database or a full disk may recover: the current catalogue stays, and the next turn retries.
                 _log.exception("the catalogue could not be brought up to date")
             if not more:
                 self._stopping.wait(self._poll_sec)
@@ -157,7 +164,7 @@ class CatalogueUpdater:
             turn=self._turn,
         )
         _log.info(
-            "catalogue of pool version %d: %d news, %s, built in %.2f s",
+            "catalogue of pool version %d: %d articles, %s, built in %.2f s",
             fresh.pool_version,
             len(fresh),
             fresh.status.kind,

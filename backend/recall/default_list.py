@@ -1,4 +1,7 @@
-"""The default list: recent, editorially weighted and popular news, diversified; the same for everybody."""
+"""The default list: recent, editorially weighted and popular articles, diversified.
+
+The same for every device.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,24 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.popularity.prior import Moments, utc_moments
+from backend.popularity.estimate import Moments, utc_moments
 
 HALF_LIFE_HOURS = 12.0
 WEIGHT_FLOOR = 0.2
-"""News of editorial weight 0 count a sixth of those of weight 1, so that they still show when fresh."""
+"""An article of editorial weight 0 counts a sixth of one of weight 1, so that it still shows when fresh."""
 STORY_REPEAT = 0.35
-"""What each earlier item of the same story leaves of a score: its second item rarely comes near its first."""
+"""Factor on a score for each earlier article of the same story, so that a second one rarely follows closely."""
 SECTION_REPEAT = 0.75
 SECTION_WINDOW = 12
-"""Each item of a section among the last so many takes a quarter off that section's next one."""
+"""Each article of a section among the last SECTION_WINDOW lowers the score of that section's next article by a
+quarter."""
 BEST_FIRST, WIDER = 8, 4
-"""So many times as many of the best as the list has places are looked at, then each time so many times more."""
+"""The list considers BEST_FIRST times as many of the best articles as it has places, then each time WIDER times
+more."""
 
 
 class ListedNews(Protocol):
-    """Columns of n news; weights float64 [n] are editorial."""
+    """Columns of n articles; weights float64 [n] are editorial."""
 
     @property
     def ids(self) -> Sequence[str]:
@@ -54,18 +59,20 @@ class ListedNews(Protocol):
 
 
 def default_order(news: ListedNews, now: datetime, limit: int, lifts: NDArray[np.float32] | None = None) -> list[int]:
-    """Rows of `news` in the order of the default list, at most `limit`; the same input gives the same list.
+    """Rows of `news` in the order of the default list, at most `limit`.
 
-    lifts [n] are those of private counts: news that are clicked twice as often as usual when displayed score double. An
-    item's score halves every 12 hours. Since all halve together their order does not depend on `now`, and a list
-    stays right between two rebuilds; only news dated in the future wait for their hour (they count as of now).
+    The same input gives the same list.
+
+    lifts [n] come from private counts: an article that is clicked twice as often as usual when displayed scores double.
+    A score halves every 12 hours. Since all scores halve together, their order does not depend on `now`, and a list
+    stays correct between two rebuilds. Articles dated in the future count as published now.
     """
     scores = _scores(news, now)
     if lifts is not None:
         scores = scores * np.exp(lifts.astype(np.float64))
     looked_at = min(len(scores), BEST_FIRST * limit)
     while True:
-        # The best by score, whole: of equal scores all or none, so that what is left out is worse than all of them.
+        # Rows with equal scores are taken all or none, so that every row left out scores lower than all rows taken.
         floor = -np.inf if looked_at == len(scores) else float(np.partition(scores, -looked_at)[-looked_at])
         order = _order(news, np.flatnonzero(scores >= floor), scores, limit, floor)
         if order is not None:
@@ -76,7 +83,10 @@ def default_order(news: ListedNews, now: datetime, limit: int, lifts: NDArray[np
 def _order(
     news: ListedNews, rows: NDArray[np.intp], scores: NDArray[np.float64], limit: int, floor: float
 ) -> list[int] | None:
-    """The list of these rows; None where one of the others, whose scores are below the floor, might stand in it."""
+    """The list of these rows.
+
+    None if one of the others, whose scores are below the floor, might be on it.
+    """
     by_score = sorted(zip((-scores[rows]).tolist(), [news.ids[row] for row in rows], rows.tolist(), strict=True))
     told: Counter[str] = Counter()
     queues: dict[str, list[tuple[float, int]]] = {}
@@ -88,7 +98,7 @@ def _order(
         queues.setdefault(news.sections[row], []).append((-worse * STORY_REPEAT**told_before, row))
     for queue in queues.values():
         queue.sort(key=lambda entry: news.ids[entry[1]], reverse=True)
-        queue.sort(key=lambda entry: entry[0])  # stable: the best at the end, to pop; of equals the lower id
+        queue.sort(key=lambda entry: entry[0])  # stable: the best is popped from the end; of equal scores the lower id
     order: list[int] = []
     window: deque[str] = deque(maxlen=SECTION_WINDOW)
     while len(order) < limit:

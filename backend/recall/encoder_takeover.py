@@ -1,7 +1,8 @@
-"""A new news encoder takes over on the server: the pool's vectors by it come first, then the catalogue of them, and
-devices hear of its release last.
+"""Switches recall to a new news encoder without a gap.
 
-What the catalogue was built by answers until then: releases of the encoder before (`served_releases`).
+The pool's vectors by the new encoder are computed first, then the catalogue is built from them, and only then do
+devices learn of the release. Until then the previous encoder's catalogue answers for that encoder's releases
+(`served_releases`).
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ from backend.errors import OwnfeedError
 from backend.news.pool_reading import PoolRow
 from backend.recall.catalogue import Catalogue
 from backend.recall.indexing import Turn
-from backend.releases.reader import ReleaseReader
-from device_app.wire.releases import SignedManifest
+from backend.releases.store import ReleaseReader
+from protocol.releases import SignedManifest
 
 TITLES_AT_ONCE = 512
-"""Embedded, stored and shown together, so that a large ingest appears bit by bit and a stop waits a few seconds."""
+"""Titles embedded, stored and shown together: a large ingest appears step by step, and a stop waits a few seconds."""
 
 EMBEDDING = "embed-titles"
-"""The turn of the process that embeds titles: a server, or what prepares one in the background."""
+"""Name of the lock of the process that embeds titles: a server, or a background process that prepares one."""
 
 _log = logging.getLogger(__name__)
 
 
 class EmbeddedPool(Protocol):
-    """The part of `backend.news.pool.NewsPool` that gets vectors."""
+    """The part of `backend.news.pool.NewsPool` that receives vectors."""
 
     def version(self) -> int:
-        """Another, and a larger one, after every change."""
+        """A number that grows with every change."""
         ...
 
     def missing_vectors(self, encoder: str, since: int | None = None) -> list[PoolRow]:
-        """News without a vector."""
+        """Articles without a vector."""
         ...
 
     def store_vectors(
@@ -50,7 +51,7 @@ class EmbeddedPool(Protocol):
 
 
 class TitleEmbedder(Protocol):
-    """The part of `backend.embedding.embedder.Embedder` that the pool's vectors need."""
+    """The part of `backend.embedding.embedder.Embedder` that computes the pool's vectors."""
 
     digest: str
 
@@ -59,14 +60,14 @@ class TitleEmbedder(Protocol):
         ...
 
     def encode_news(self, news: Sequence[PoolRow]) -> NDArray[np.float32]:
-        """By all that the encoder reads of them."""
+        """Encode articles by all the fields that the encoder reads; float32 [n, D]."""
         ...
 
 
 class PoolEmbedding:
-    """Gives the pool its vectors by the encoder of the current release, whichever that is by now.
+    """Computes the pool's vectors with the encoder of the current release.
 
-    turn: whether it's this process that embeds while the block runs (EMBEDDING); where another does, nothing is done.
+    turn: the EMBEDDING lock, which yields whether this process holds it. If another process does, nothing is done.
     """
 
     def __init__(self, pool: EmbeddedPool, open_encoder: Callable[[], TitleEmbedder], turn: Turn) -> None:
@@ -74,10 +75,13 @@ class PoolEmbedding:
         self._encoder: TitleEmbedder | None = None
         self._complaint = self._away = ""
         self._complete: tuple[str, int] | None = None
-        """By this encoder no news lacked a vector at this version of the pool."""
+        """Encoder, and the version of the pool at which no article lacked a vector by it."""
 
     def step(self, digest: str) -> tuple[int, bool]:
-        """Embed up to TITLES_AT_ONCE titles without a vector; how many were stored, and whether more are left."""
+        """Embed up to TITLES_AT_ONCE titles.
+
+        Return how many vectors were stored and whether more titles wait.
+        """
         with self._turn() as mine:
             version, missing = self._pool.version(), self._missing(digest) if mine else []
             if mine and not missing:
@@ -94,12 +98,12 @@ class PoolEmbedding:
 
     @contextmanager
     def complaining(self) -> Iterator[None]:
-        """What the encoder computes with may be away: one line in the log, and news wait for it, but nothing else."""
+        """Log one line if the encoder's computers are unavailable; only new articles have to wait."""
         try:
             yield
         except ClusterUnavailable as away:
             if away.detail != self._away:
-                _log.error("new news can't be embedded: %s", away.detail)
+                _log.error("new articles can't be embedded: %s", away.detail)
             self._away = away.detail
 
     def _missing(self, digest: str) -> list[PoolRow]:
@@ -107,7 +111,7 @@ class PoolEmbedding:
         return self._pool.missing_vectors(digest, self._complete[1] if is_known and self._complete else None)
 
     def encoder(self, digest: str) -> TitleEmbedder | None:
-        """The encoder of this digest, or None with one line in the log: new news then wait unseen."""
+        """The encoder of this digest, or None with one log line; new articles then stay hidden."""
         complaint = ""
         if self._encoder is None or self._encoder.digest != digest:
             try:
@@ -117,12 +121,14 @@ class PoolEmbedding:
         if self._encoder is not None and self._encoder.digest != digest:
             complaint = f"the prepared encoder is {self._encoder.digest[:12]}, the release needs {digest[:12]}"
         if complaint and complaint != self._complaint:
-            _log.error("new news can't be embedded: %s", complaint)
+            _log.error("new articles can't be embedded: %s", complaint)
         self._complaint = complaint
         return None if complaint else self._encoder
 
 
 def release_for_devices(releases: ReleaseReader, live: Catalogue) -> SignedManifest | None:
-    """The newest release whose encoder has taken over: the live catalogue has vectors by it, so a device never swaps
-    to one that it can't ask with. The newest of all where there is no such release, None before the first."""
+    """The newest release for whose encoder the live catalogue has vectors, so that a device can always request recall.
+
+    If there is no such release, the newest of all; None before the first.
+    """
     return releases.newest_with(live.encoder) or releases.current()

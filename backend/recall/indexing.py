@@ -1,4 +1,8 @@
-"""Which index serves the next catalogue: the last one with the changes worked in, the kept one, or a new one."""
+"""Gets the next catalogue's index: the previous one updated, a stored one, or a new one.
+
+`IndexRules.under` chooses first between the scan of the basis and an index over vectors; `indexes/selection.py` then
+chooses that index, exact or approximate.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import IndexBroken
-from backend.recall.exact_index import ExactIndex
-from backend.recall.index import Keys, VectorIndex, VectorRows, Vectors
-from backend.recall.index_selection import (
+from backend.recall.indexes.exact import ExactIndex
+from backend.recall.indexes.index import Keys, VectorIndex, VectorRows, Vectors
+from backend.recall.indexes.selection import (
     AUTO,
     BASIS,
     FEWEST_APPROXIMATE,
@@ -24,31 +28,37 @@ from backend.recall.index_selection import (
     choose_index,
     tune,
 )
-from backend.recall.index_store import IndexStore, content_digest
+from backend.recall.indexes.store import IndexStore, content_digest
 from backend.storage.object_store import StorageUnavailable
 
 NARROW = 2
-"""A basis is scanned where vectors have at least so many times as many dimensions as it has interests."""
+"""The basis is scanned if vectors have at least this many times as many dimensions as it has interests."""
 REBUILD_SHARE = 0.25
-"""Beyond this share of new and gone news the lists of an IVF index no longer fit: it is trained anew."""
+"""Beyond this share of new and removed articles the lists of an IVF index no longer fit, and it is trained again."""
 
 ASK_AGAIN_SEC = 0.5
-"""Between two looks for an index that another process builds."""
+"""Seconds between two polls for an index that another process builds."""
 Turn = Callable[[], AbstractContextManager[bool]]
-"""Whether a piece of work is this process's while the block runs."""
+"""A lock that yields whether this process holds it while the block runs."""
 
 _log = logging.getLogger(__name__)
 
 
 class IndexBeingBuilt(Exception):
-    """Another process builds the index of this pool: it can be taken soon, and the one before serves meanwhile."""
+    """Another process builds this pool's index.
+
+    It can be loaded soon, and the previous index serves meanwhile.
+    """
 
 
 @dataclass(frozen=True)
 class IndexRules:
-    """exact_limit: up to so many news the index is exact, if `name` is AUTO and not of `index_selection.INDEXES`;
-    threads: FAISS threads within one search. name BASIS: reports are answered by a scan of the release's basis
-    (`basis_scan.py`), so the vectors get no index of their own."""
+    """The settings of indexes.
+
+    exact_limit: up to so many articles the index is exact, if `name` is AUTO and not one of `selection.INDEXES`;
+    threads: FAISS threads within one search. With name BASIS, reports are answered by a scan of the release's basis
+    (`basis.py`), so the vectors have no index of their own.
+    """
 
     exact_limit: int = 20_000
     threads: int = 1
@@ -56,15 +66,21 @@ class IndexRules:
 
     @property
     def recall_required(self) -> float:
-        """Which an approximate index has to reach to serve: whatever one reaches that is named."""
+        """Recall that an approximate index must reach to serve.
+
+        Any recall suffices for an index named by the operator.
+        """
         return RECALL_REQUIRED if self.name == AUTO else 0.0
 
     def under(self, basis_size: int, dimensions: int) -> IndexRules:
-        """These rules where a release has such a basis: AUTO becomes BASIS where a scan of it looks at less."""
+        """These rules for a release with such a basis: AUTO becomes BASIS if a scan of it reads less."""
         return replace(self, name=BASIS) if self.name == AUTO and narrow(basis_size, dimensions) else self
 
     def suit(self, index: VectorIndex, count: int, *, fell_short: bool) -> bool:
-        """Whether a pool of so many news may go on with this index; fell_short: others were tried for it in vain."""
+        """Whether a pool of this size may keep this index.
+
+        fell_short: whether other indexes were tried without success.
+        """
         if count < FEWEST_APPROXIMATE:
             return index.exact
         if self.name != AUTO:
@@ -76,7 +92,7 @@ class IndexRules:
 
 @dataclass(frozen=True)
 class Indexed:
-    """An index and what it holds: keys [n] ascending, and vectors [n, D] as the catalogue has them, not a copy."""
+    """An index and its content: keys [n] ascending, and vectors [n, D], shared with the catalogue."""
 
     keys: Keys
     vectors: VectorRows
@@ -85,10 +101,10 @@ class Indexed:
 
 
 def grow(previous: Indexed, keys: Keys, vectors: Vectors, rules: IndexRules) -> Indexed | None:
-    """Work the difference into a copy of the previous index; None where building anew is better.
+    """Apply the difference to a copy of the previous index; None if a new build is better.
 
-    The previous index is left as it is, for searches under way. An approximate index passes the gate again, with more
-    probes if need be, or is built anew.
+    The previous index is unchanged, for searches in progress. An approximate index must pass the recall check again,
+    with more effort if needed, or is rebuilt.
     """
     if previous.vectors.shape[1] != vectors.shape[1] or not len(keys) or not len(previous.keys):
         return None
@@ -103,7 +119,7 @@ def grow(previous: Indexed, keys: Keys, vectors: Vectors, rules: IndexRules) -> 
     if not index.exact:
         recall = tune(index, IndexRecall(keys, vectors))
         if recall < rules.recall_required:
-            _log.warning("after changes %s reaches recall@400 %.4f only: building anew", index.kind, recall)
+            _log.warning("after changes %s reaches only recall@400 %.4f: rebuilding", index.kind, recall)
             return None
         status = replace(status, kind=index.kind, recall_at_400=recall)
     return Indexed(keys, vectors, index, status)
@@ -120,16 +136,19 @@ def index_news(
     rules: IndexRules,
     turn: Turn = lambda: nullcontext(True),
 ) -> Indexed:
-    """The index over these vectors, by the cheapest way that is right; a changed one is kept for the other processes.
+    """Return the index over these vectors by the cheapest correct way.
 
-    A full disk, or a storage that doesn't answer, is logged, and the server goes on with the index in memory.
-    turn: whether no other process builds one while its block runs. Where one does, this raises IndexBeingBuilt, or
-    waits where there is no previous index to serve meanwhile.
+    A changed one is stored for the other processes.
+
+    A full disk, or a storage that doesn't answer, is logged, and the server continues with the index in memory.
+
+    turn: the indexing lock. If another process builds an index, this raises IndexBeingBuilt, or waits if there is no
+    previous index to serve meanwhile.
     """
     if rules.name == BASIS:
         return Indexed(keys, rows, ExactIndex.over(keys, rows), IndexStatus(BASIS, len(keys), None))
     vectors = np.asarray(rows)
-    content = content_digest(keys, vectors)  # once: a second of a processor for a million news
+    content = content_digest(keys, vectors)  # once: a second of processor time for a million articles
     while True:
         found = _kept(kept, content, keys, vectors, encoder, rules)
         if isinstance(found, Indexed):
@@ -138,7 +157,7 @@ def index_news(
             if mine:
                 indexed = None if previous is None else grow(previous, keys, vectors, rules)
                 if indexed is None:
-                    _log.info("building the index over %d news: %s", len(keys), found)
+                    _log.info("building the index over %d articles: %s", len(keys), found)
                     index, status = choose_index(
                         keys, vectors, exact_limit=rules.exact_limit, threads=rules.threads, name=rules.name
                     )
@@ -153,7 +172,8 @@ def index_news(
 def _kept(
     kept: IndexStore, content: str, keys: Keys, vectors: Vectors, encoder: str, rules: IndexRules
 ) -> Indexed | str:
-    """What another process, or an earlier start, has built over these vectors; or why there is nothing to take."""
+    """The index that another process or an earlier start has stored for these vectors; else the reason for having
+    none."""
     try:
         index, status = kept.load(content=content, keys=keys, vectors=vectors, encoder=encoder, threads=rules.threads)
     except IndexBroken as broken:
@@ -169,21 +189,21 @@ def _keep(kept: IndexStore, content: str, indexed: Indexed, encoder: str, pool_v
         kept.keep(indexed.index, indexed.status, content=content, encoder=encoder, pool_version=pool_version)
     except (OSError, StorageUnavailable) as refused:
         why = refused.strerror if isinstance(refused, OSError) else None
-        _log.warning("the index could not be kept (%s); it serves from memory", why or refused)
+        _log.warning("the index could not be stored (%s); it serves from memory", why or refused)
 
 
 def narrow(basis_size: int, dimensions: int) -> bool:
-    """Whether the coordinates in the span of a basis are much less than the vectors."""
+    """Whether coordinates in the span of a basis are much fewer than the vectors' dimensions."""
     return NARROW * basis_size <= dimensions
 
 
 def _outgrown(indexed: Indexed, count: int, rules: IndexRules) -> bool:
-    """Whether a pool of this size, or the settings, call for another kind of index than this one."""
+    """Whether this pool size, or the settings, require another kind of index."""
     return not rules.suit(indexed.index, count, fell_short=bool(indexed.status.refused))
 
 
 def _unchanged(previous: Indexed, keys: Keys, vectors: Vectors) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which old rows and which new rows hold the same vector under the same key."""
+    """Masks of the old rows and of the new rows that hold the same vector under the same key."""
     _, old_rows, new_rows = np.intersect1d(previous.keys, keys, assume_unique=True, return_indices=True)
     same = (previous.vectors[old_rows] == vectors[new_rows]).all(axis=1)
     old, new = np.zeros(len(previous.keys), dtype=bool), np.zeros(len(keys), dtype=bool)

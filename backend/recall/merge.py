@@ -1,4 +1,7 @@
-"""From one ranked list an interest channel to one list of candidates (Uni-FedRec, "News Recall"), with fresh news."""
+"""Merges one ranked list per interest channel into one list of candidates (Uni-FedRec, "News Recall").
+
+Also ensures a share of fresh articles.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 def largest_remainder(counts: Sequence[int], total: int) -> list[int]:
-    """Share `total` places in proportion to `counts`, in integers that add up to `total`.
+    """Divide `total` places in proportion to `counts`, in integers that add up to `total`.
 
-    Every channel gets the whole part of its share; the places left go to the largest remainders, ties to the lower
-    channel. Integer arithmetic throughout: 29 of 100 clicks get 29 of 100 places, never 28.
+    Every channel gets the integer part of its share; the remaining places go to the largest remainders, ties to the
+    lower channel. Integer arithmetic throughout: 29 of 100 clicks get 29 of 100 places, never 28.
+
     Raises ValueError if a count is negative or all are zero.
     """
     if any(count < 0 for count in counts) or not (whole := sum(counts)):
@@ -27,10 +31,11 @@ def largest_remainder(counts: Sequence[int], total: int) -> list[int]:
 def merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> list[int]:
     """The recommended merge: at most `limit` rows without repeats, in the order they were taken.
 
-    lists: per channel the rows found, best first, without repeats within a list; counts: clicks per channel.
-    Channels are visited by descending count, then index. Each takes its quota of its best rows that are not taken yet;
-    then one row a channel in the same order, round and round, until `limit` is reached or the lists end.
-    The result has min(limit, |union of the lists|) rows, and one channel alone gives the head of its own list.
+    lists: per channel the rows found, best first, without repeats within a list; counts: clicks per channel. Channels
+    are visited by descending count, then index. Each takes its quota of its best rows that are not taken yet; then the
+    channels take one row each in the same order, repeatedly, until `limit` is reached or the lists end.
+
+    The result has min(limit, |union of the lists|) rows; a single channel gives the head of its own list.
     """
     quotas = largest_remainder(counts, limit)
     order = sorted(range(len(lists)), key=lambda channel: (-counts[channel], channel))
@@ -63,11 +68,13 @@ def merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> 
 def reference_merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> list[int]:
     """The merge of the paper's published code (taoqi98/UniFedRec), in the order in which it takes rows.
 
-    Each channel takes the first max(int(R q_c) - 1, 1) of its own list, q_c its share of the clicks; what is missing
-    then comes from the largest channel's list, from position int(R q_c) on. Two defects are kept with it: the largest
-    channel's row at position int(R q_c) - 1 is never considered, and int() on a float can lose a place
-    (int(100 * 0.29) is 28). The rows of channels with hardly a share can be more than `limit` together; there it ends.
-    Raises ValueError as `largest_remainder`.
+    Each channel takes the first max(int(R q_c) - 1, 1) rows of its own list, where q_c is its share of the clicks;
+    missing rows then come from the largest channel's list, from position int(R q_c) on. Two of its defects are
+    reproduced: the largest channel's row at position int(R q_c) - 1 is never considered, and int() on a float can lose
+    a place (int(100 * 0.29) is 28). Channels with tiny shares can add up to more than `limit` rows; the list is then
+    cut off.
+
+    Raises ValueError like `largest_remainder`.
     """
     if any(count < 0 for count in counts) or not (whole := sum(counts)):
         raise ValueError("counts must be 0 or more, with at least one above 0")
@@ -85,17 +92,19 @@ def reference_merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit
 
 Merge = Callable[[Sequence[Sequence[int]], Sequence[int], int], list[int]]
 MERGES: Mapping[str, Merge] = {"in_turns": merge, "reference": reference_merge}
-"""By the name that the setting `recall_merge` has for them."""
+"""Merges by their name in the setting `recall_merge`."""
 
 FRESH_HOURS = 6.0
 FRESH_SHARE = 0.1
-"""Of a list's places; the order among fresh news is still the reader's own."""
+"""Share of a list's places for fresh articles, whose order is still the reader's own."""
 
 
 def with_fresh(rows: Sequence[int], fresh: frozenset[int], fresh_best_first: Iterable[int]) -> list[int]:
-    """`rows` with at least FRESH_SHARE of fresh news, as far as there are so many; its length and its head stay.
+    """`rows` with at least FRESH_SHARE of fresh articles, if there are enough.
 
-    What is missing is taken from `fresh_best_first` and put at the end, in place of the last news that aren't fresh.
+    Its length and its head stay.
+
+    Missing ones are taken from `fresh_best_first` and put at the end, in place of the last articles that aren't fresh.
     """
     missing = int(FRESH_SHARE * len(rows)) - sum(row in fresh for row in rows)
     if missing <= 0:

@@ -1,7 +1,7 @@
-"""How likely a piece of news is to be read by anybody: what personal lists are measured against and lean on.
+"""Lists in which popularity counts besides interest vectors: s <v, d> + log pop(d).
 
-Popularity (`backend.popularity.prior`) dominates recall (docs/results/recall.md). `PopularNews` makes lists by
-interest vectors in which popularity counts as it does everywhere else: s <v, d> + log pop(d).
+Popularity (`backend.popularity.estimate`), the probability that any reader opens an article, dominates recall
+(docs/results/recall.md). `PopularNews` makes the lists.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.recall.index import VectorRows
-from device_app.wire.recall import CANDIDATES_LIMIT
+from backend.recall.indexes.index import VectorRows
+from protocol.recall import CANDIDATES_LIMIT
 
 HEAD_SHARE = 4
-"""Popular news looked at beside each list, as a multiple of its length: with that many, lists of 400 on MIND are those
-of the whole pool at every epsilon; with as many as the list is long they lose up to half a point of R@400."""
+"""Popular articles considered besides each list, as a multiple of its length. With this many, lists of 400 on MIND
+equal those of the whole pool at every epsilon; with as many as the list is long they lose up to half a point of
+R@400."""
 
 
 @dataclass(frozen=True)
 class PopularNews:
-    """vectors [n, D] and log_popularity [n] of a pool; rows [h] the most popular, best first, with their own vectors
-    [h, D] side by side; place [n] is where a row stands in the order of all."""
+    """vectors [n, D] and log_popularity [n] of a pool, and its most popular rows [h], best first.
+
+    The vectors of these rows are stored contiguously [h, D]; place [n] is a row's place in the order of all.
+    """
 
     vectors: VectorRows
     log_popularity: NDArray[np.float32]
@@ -34,7 +37,7 @@ class PopularNews:
 
     @classmethod
     def of(cls, vectors: VectorRows, log_popularity: NDArray[np.float32]) -> Self:
-        """Ties to the lower row."""
+        """Build from a pool; of equal popularity the lower row comes first."""
         order = np.argsort(-log_popularity, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -44,10 +47,10 @@ class PopularNews:
     def near(
         self, queries: NDArray[np.float32], nearest: Sequence[Sequence[int]], k: int, *, sharpness: float
     ) -> list[list[int]]:
-        """For each query v [c, D] the k rows with the greatest s <v, d> + log pop(d), best first.
+        """For each query v [c, D], the k rows with the greatest s <v, d> + log pop(d), best first.
 
-        They are looked for among its `nearest` rows and the HEAD_SHARE k most popular ones. The length of a query says
-        how much is known: that of a report that tells nothing is short, and its list the popular one.
+        Candidates are its `nearest` rows and the HEAD_SHARE k most popular ones. The length of a query says how much is
+        known: the query of a report without information is short, and its list is the most popular articles.
         """
         rows = self.rows[: HEAD_SHARE * k]
         popular = sharpness * (queries @ self.head[: len(rows)].T) + self.log_popularity[rows]  # [c, h]

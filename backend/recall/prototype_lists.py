@@ -1,10 +1,10 @@
-"""The lists of a codebook over one catalogue, found by prototype and mixed exactly.
+"""The lists of a codebook over one catalogue, searched per prototype and mixed exactly.
 
-log sum_k w_k P(i | k) is no inner product, but log P(i | k) is one: of (s v_k, 1) with (d_i, log pop_i), less log Z_k.
-So each prototype's own list is found in one pass over the pool (`best_by_prototype.py`), and a mixture is worked out on
-their union. A piece of news outside the union is outside every list, so its mixture is at most that of the lists' ends:
-where the last place of a result beats that, the result is the whole pool's (Fagin's threshold rule); else all lists are
-made twice as deep.
+log sum_k w_k P(i | k) is not an inner product, but log P(i | k) is one: of (s v_k, 1) with (d_i, log pop_i), minus log
+Z_k. So the best articles of every prototype, and its normaliser, are found in one pass over the pool
+(`BestByPrototype`), and a mixture is computed on the union of these lists. An article outside the union is outside
+every list, so its score in a mixture is at most that of the lists' ends. If the last place of a result beats that
+bound, the result is exact for the whole pool (Fagin's threshold algorithm); else all lists are made twice as deep.
 """
 
 from __future__ import annotations
@@ -13,30 +13,98 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.popularity.prior import SHARPNESS, utc_moments
-from backend.recall.bayes import code_weights
-from backend.recall.best_by_prototype import BestByPrototype
+from backend.popularity.estimate import SHARPNESS, utc_moments
 from backend.recall.catalogue import Catalogue
-from backend.recall.index import VectorRows
+from backend.recall.indexes.index import VectorRows
 from backend.recall.merge import FRESH_HOURS, with_fresh
+from backend.recall.posterior import code_weights
 from backend.recall.served_releases import ServedCodebook
-from device_app.wire.recall import CANDIDATES_LIMIT
+from protocol.recall import CANDIDATES_LIMIT
+
+NEWS_AT_ONCE = 8_192
+"""Scores of 64 prototypes then take two megabytes, which stay in the processor's cache."""
+
+Floats32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class BestByPrototype:
+    """The best of n articles d_i for each of K prototypes v_k, by s <v_k, d_i> + log pop_i.
+
+    rows: each prototype's `depth` best, unordered; ends [K]: no other row scores more. log_normalisers float64
+    [K]: log sum_i pop_i exp(s <v_k, d_i>) over all articles.
+    """
+
+    rows: tuple[NDArray[np.int64], ...]
+    ends: Floats32
+    log_normalisers: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, prototypes: Floats32, vectors: VectorRows, log_popularity: Floats32, *, sharpness: float, depth: int
+    ) -> Self:
+        """prototypes [K, D], vectors [n, D], log_popularity [n]; depth at least 1."""
+        queries = np.float32(sharpness) * prototypes
+        bests = [_Best(depth) for _ in prototypes]
+        total = np.full(len(prototypes), -np.inf)
+        for start in range(0, len(vectors), NEWS_AT_ONCE):
+            block = slice(start, start + NEWS_AT_ONCE)
+            scores = queries @ vectors[block].T  # [K, block]
+            scores += log_popularity[block]
+            peaks = scores.max(axis=1)  # [K]
+            sums = np.exp(scores - peaks[:, None]).sum(axis=1, dtype=np.float64)
+            total = np.logaddexp(total, peaks + np.log(sums))
+            for best, mine in zip(bests, scores, strict=True):
+                best.see(mine, start)
+        for best in bests:
+            best.cut()
+        return cls(tuple(best.rows for best in bests), np.array([best.end for best in bests], np.float32), total)
+
+
+class _Best:
+    """The best rows seen so far: `depth` of them, and up to as many again before they are cut."""
+
+    def __init__(self, depth: int) -> None:
+        self._depth, self.end = depth, np.float32(-np.inf)
+        self.rows, self._scores = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+
+    def see(self, scores: Floats32, start: int) -> None:
+        """Add the scores of the rows from `start` on."""
+        better = np.flatnonzero(scores > self.end)
+        if not len(better):
+            return
+        self.rows = np.concatenate([self.rows, better + start])
+        self._scores = np.concatenate([self._scores, scores[better]])
+        if len(self.rows) >= 2 * self._depth:
+            self.cut()
+
+    def cut(self) -> None:
+        """Keep only the best."""
+        if len(self.rows) > self._depth:
+            kept = np.argpartition(self._scores, -self._depth)[-self._depth :]
+            self.rows, self._scores = self.rows[kept], self._scores[kept]
+            self.end = self._scores.min()
+
 
 FRESH_MOST = 2 * CANDIDATES_LIMIT
-"""Rows come in the order of arrival: after a burst the last so many count as fresh."""
+"""Limit of fresh rows: after a burst of new articles only the last ones count as fresh."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class _Union:
-    """The union of K lists: rows int64 [u] ascending, probability P(i | k) [K, u], and beyond [K], which no news
-    outside the union exceeds (0 where the union is the whole pool)."""
+    """The union of K lists.
+
+    rows int64 [u] ascending; probability P(i | k) [K, u]; beyond [K], which no article outside the union exceeds (0 if
+    the union is the whole pool).
+    """
 
     rows: NDArray[np.int64]
     probability: Floats
@@ -45,7 +113,9 @@ class _Union:
 
 
 class PrototypeLists:
-    """The news of one pool by mixtures of K prototypes, best first. Safe to use from several threads.
+    """Lists of one pool's articles by mixtures of K prototypes, best first.
+
+    Safe to use from several threads.
 
     prototypes [K, D], vectors [n, D] and log_popularity [n] are float32.
     """
@@ -71,11 +141,13 @@ class PrototypeLists:
 
     @property
     def depth(self) -> int:
-        """How deep each prototype's own list was searched so far."""
+        """How deep each prototype's own list has been searched so far."""
         return self._union.depth
 
     def mixed(self, weights: Floats, limit: int) -> NDArray[np.int64]:
-        """The `limit` rows of the whole pool with the greatest sum_k w_k P(i | k), best first; ties to the lower row.
+        """The `limit` rows of the whole pool with the greatest sum_k w_k P(i | k), best first.
+
+        Ties to the lower row.
 
         weights [K], 0 or more.
         """
@@ -110,7 +182,7 @@ class PrototypeLists:
 
     def _united(self, best: BestByPrototype, depth: int) -> _Union:
         rows = np.unique(np.concatenate(best.rows))
-        # Sums in float32: a hair of slack keeps the bound a bound.
+        # The sums are float32: a small slack keeps the bound valid.
         beyond = np.exp(best.ends.astype(np.float64) + 1e-4 - self._log_normalisers)
         return _Union(rows, self._probability(rows), beyond, depth)
 
@@ -120,7 +192,7 @@ class PrototypeLists:
 
 
 def _best_first(scores: Floats, limit: int) -> NDArray[np.intp]:
-    """The places of the `limit` greatest, equal ones by the lower place; without sorting all."""
+    """Positions of the `limit` greatest scores, of equal ones the lower position first; without sorting all."""
     if not 0 < limit < len(scores):
         return np.argsort(-scores, kind="stable")[:limit]
     good = np.flatnonzero(scores >= np.partition(scores, -limit)[-limit])
@@ -128,9 +200,9 @@ def _best_first(scores: Floats, limit: int) -> NDArray[np.intp]:
 
 
 class CodeLists:
-    """PrototypeLists of one codebook over one catalogue, with the list of each of its K reports ready.
+    """The lists of one codebook over one catalogue, with the list of each of its K codes precomputed.
 
-    A share of the places of every list goes to news of the last hours; see `merge.with_fresh`.
+    A share of every list's places goes to articles of the last hours; see `merge.with_fresh`.
     """
 
     def __init__(self, catalogue: Catalogue, codebook: ServedCodebook, *, sharpness: float) -> None:
@@ -153,24 +225,24 @@ class CodeLists:
         self._fresh_of_code = [self._fresh_by(each) for each in weights]
 
     def of_code(self, code: int, limit: int) -> list[int]:
-        """The list of a report of that code."""
+        """The list for a report of that code."""
         return with_fresh(self._of_code[code][:limit], self._fresh_set, self._fresh_of_code[code])
 
     def mixed(self, weights: Floats, limit: int) -> list[int]:
-        """The list of any other report's weights."""
+        """The list for the weights of any other report."""
         if self._lists is None:
             return []
         return with_fresh(self._lists.mixed(weights, limit).tolist(), self._fresh_set, self._fresh_by(weights))
 
     def _fresh_by(self, weights: Floats) -> list[int]:
-        """The first fresh news of a mixture, as many as a list could ever want."""
+        """The best fresh articles of a mixture, as many as a list can need."""
         order = np.argsort(-(weights @ self._fresh_probability), kind="stable")[:CANDIDATES_LIMIT]
         rows: list[int] = self._fresh[order].tolist()
         return rows
 
 
 class CodeListStore:
-    """Lists by catalogue and codebook, made on first use or before, and kept for as long as their catalogue is."""
+    """Lists by catalogue and codebook, made on first use or in advance, and kept as long as their catalogue."""
 
     def __init__(self, *, sharpness: float = SHARPNESS) -> None:
         self._sharpness = sharpness
@@ -178,7 +250,10 @@ class CodeListStore:
         self._making = threading.Lock()
 
     def of(self, catalogue: Catalogue, codebook: ServedCodebook) -> CodeLists:
-        """The lists of this codebook; made on first use, about a third of a second for 100,000 news and 64 codes."""
+        """The lists of this codebook.
+
+        The first use takes about a third of a second for 100,000 articles and 64 codes.
+        """
         found = self._kept.get(catalogue, {}).get(codebook.name)
         if found is not None:
             return found
@@ -191,6 +266,6 @@ class CodeListStore:
             return found
 
     def prepare(self, catalogue: Catalogue, codebooks: Iterable[ServedCodebook]) -> None:
-        """Make the lists before anybody asks."""
+        """Make the lists before the first request."""
         for codebook in codebooks:
             self.of(catalogue, codebook)

@@ -1,4 +1,4 @@
-"""What private counts say of the live catalogue, as every device gets it."""
+"""The popularity of the live catalogue's articles by private counts, as sent to every device."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from backend.popularity.store import CountRepository
 from backend.recall.catalogue import Catalogue, LiveCatalogue
-from device_app.wire.ids import ReleaseId
-from device_app.wire.popularity import LIFT_STEP, LIFTS_LIMIT, POPULAR_LIMIT, Popularity, etag_of_popularity
+from protocol.ids import ReleaseId
+from protocol.popularity import LIFT_STEP, LIFTS_LIMIT, POPULAR_LIMIT, Popularity, etag_of_popularity
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class _Told:
 
 
 class PublishedPopularity:
-    """The answer of one catalogue, written when it's first asked for."""
+    """The answer for one catalogue, encoded on first request."""
 
     def __init__(self, live: LiveCatalogue, counts: CountRepository) -> None:
         self._live, self._counts = live, counts

@@ -1,4 +1,7 @@
-"""The releases that recall answers: the current one and the few before it, since devices swap at their own time."""
+"""The releases that recall answers: the current one and a few before it.
+
+Devices swap releases at different times.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import ReleaseNotAnswered, ReleaseRetired
-from backend.recall.score_prior import READINGS, ScoreReading, clipped, within_l1
+from backend.recall.posterior import READINGS, ScoreReading, clipped, within_l1
 from backend.releases.errors import NothingPublished
-from device_app.wire.ids import SHORT_RELEASES, release_number, short_release
-from device_app.wire.recall import DIRECTION_DIMENSIONS
-from device_app.wire.releases import BLOB_LIMIT_BYTES, Codebook, Projection, ReleaseManifest
-from device_app.wire.tensors import TensorSpec, unpack
+from protocol.ids import SHORT_RELEASES, release_number, short_release
+from protocol.releases import BLOB_LIMIT_BYTES, Codebook, ReleaseManifest
+from protocol.tensors import TensorSpec, unpack
 
 RECALL_MODEL = "recall"
 BASIS_KEYS, BASIS_VALUES, CONTEXT_MAP = "basis_keys", "basis_values", "attention.value.weight"
@@ -24,9 +26,9 @@ BASIS_KEYS, BASIS_VALUES, CONTEXT_MAP = "basis_keys", "basis_values", "attention
 
 @dataclass(frozen=True)
 class ServedCodebook:
-    """K user prototypes: float32 [K, D] of length 1, and shares [K], how many of the readers are thought at each.
+    """K user prototypes: float32 [K, D] of length 1, and shares [K], the estimated share of readers at each.
 
-    name tells codebooks apart: two releases that share one share its lists.
+    name identifies the codebook: two releases with the same codebook share its lists.
     """
 
     name: str
@@ -36,19 +38,11 @@ class ServedCodebook:
 
 
 @dataclass(frozen=True)
-class ServedProjection:
-    """What reports of a direction are made with: float32 [8, D] with orthonormal rows, and their epsilon."""
-
-    epsilon: float
-    matrix: NDArray[np.float32]
-
-
-@dataclass(frozen=True)
 class ServedRelease:
     """What recall needs of one release: the server's half of its recall model.
 
-    basis_values: float32 [B, D], the values of the basic interests. codebooks are by their size K, smallest first.
-    score_readings are by kind of report: what its scores are taken for.
+    basis_values: float32 [B, D], the values of the basic interests. codebooks are keyed by their size K, smallest
+    first. score_readings are keyed by kind of report, and estimate its true scores.
     """
 
     release: str
@@ -56,7 +50,6 @@ class ServedRelease:
     basis_values: NDArray[np.float32]
     channels_limit: int
     codebooks: Mapping[int, ServedCodebook] = field(default_factory=dict)
-    projection: ServedProjection | None = None
     score_readings: Mapping[str, ScoreReading] = field(default_factory=dict)
 
 
@@ -76,7 +69,7 @@ class PublishedReleases(Protocol):
         ...
 
     def read_blob(self, sha256: str) -> bytes:
-        """A blob's bytes, checked."""
+        """A blob's bytes, after checking its hash."""
         ...
 
 
@@ -84,7 +77,7 @@ class ServedReleases:
     """A small table in memory, so that answering a request reads neither database nor disk."""
 
     def __init__(self, published: PublishedReleases, *, answered: int, score_decoder: str = "posterior") -> None:
-        """answered: how many of the last releases are. score_decoder: of `score_prior.READINGS`."""
+        """answered: how many of the last releases are answered. score_decoder: a name in `posterior.READINGS`."""
         self._published, self._answered, self._reading = published, answered, READINGS[score_decoder]
         self._served: dict[str, ServedRelease] = {}
         self._current: ServedRelease | None = None
@@ -98,8 +91,11 @@ class ServedReleases:
         return self._current
 
     def refresh(self) -> None:
-        """Look for a newer release and load it, with those before it: while the catalogue is still an older encoder's,
-        releases of that encoder are answered, and devices have no others yet."""
+        """Check for a newer release and load it, with those before it.
+
+        While the catalogue is still by an older encoder, that encoder's releases are answered; devices have no others
+        yet.
+        """
         with self._refreshing:
             newest = self._published.current_manifest()
             if newest is None or (self._current is not None and newest.release == self._current.release):
@@ -112,14 +108,14 @@ class ServedReleases:
             self._served, self._current = served, served[newest.release]
 
     def newest_of(self, encoder: str) -> ServedRelease | None:
-        """The newest release answered whose vectors are this encoder's."""
+        """The newest answered release whose vectors are by this encoder."""
         return next((one for one in self._served.values() if one.encoder == encoder), None)
 
     def answered(self, short: int) -> ServedRelease:
-        """The release that a request names by its number modulo 16: of those answered the newest with it.
+        """The release that a request names by its number modulo 16: the newest answered one with that number.
 
-        Raises NothingPublished, or ReleaseNotAnswered if none of them has it, as its ReleaseRetired where an older one
-        had.
+        Raises NothingPublished, ReleaseNotAnswered if no release has it, or its subclass ReleaseRetired if only an
+        older one has.
         """
         if (found := self._newest_named(short)) is not None:
             return found
@@ -137,7 +133,8 @@ class ServedReleases:
     def _load(self, manifest: ReleaseManifest) -> ServedRelease:
         weights, recall = self._published.weights(manifest, RECALL_MODEL), manifest.recall
         keys, values = weights[BASIS_KEYS], weights[BASIS_VALUES]
-        # Keys are compared with contexts: what attention makes of topics, which are news. Without it they are the same.
+        # Keys are compared with contexts, that is, with what attention makes of topics, which are articles. Without
+        # attention the two are the same.
         topics = values @ weights[CONTEXT_MAP].T if CONTEXT_MAP in weights else values
         bounds = {"basis_laplace": clipped(recall.score_clip), "basis_l1": within_l1(recall.score_clip)}
         return ServedRelease(
@@ -149,7 +146,6 @@ class ServedReleases:
                 entry.size: self._codebook(entry, manifest.dimensions)
                 for entry in sorted(recall.codebooks, key=lambda entry: entry.size)
             },
-            projection=None if recall.projection is None else self._projection(recall.projection, manifest.dimensions),
             score_readings={
                 kind: self._reading(keys, topics, bound, recall.score_noise) for kind, bound in bounds.items()
             },
@@ -157,13 +153,9 @@ class ServedReleases:
 
     def _codebook(self, entry: Codebook, dimensions: int) -> ServedCodebook:
         prototypes = self._tensor(entry.prototypes.sha256, "prototypes", (entry.size, dimensions))
-        # Until shares are learned by secure sums every prototype is as likely as another.
+        # Until shares are learned by secure sums, all prototypes are equally likely.
         shares = np.array(entry.shares) if entry.shares else np.full(entry.size, 1 / entry.size)
         return ServedCodebook(f"{entry.prototypes.sha256}-{entry.epsilon:g}", entry.epsilon, prototypes, shares)
-
-    def _projection(self, entry: Projection, dimensions: int) -> ServedProjection:
-        matrix = self._tensor(entry.matrix.sha256, "projection", (DIRECTION_DIMENSIONS, dimensions))
-        return ServedProjection(entry.epsilon, matrix)
 
     def _tensor(self, sha256: str, name: str, shape: tuple[int, int]) -> NDArray[np.float32]:
         blob = self._published.read_blob(sha256)

@@ -1,8 +1,8 @@
-"""The pool's vectors in a file that only grows, so that a catalogue with a hundred new ones shares it with the last.
+"""Stores the pool's vectors in an append-only file that successive catalogues share.
 
-A million news are a gigabyte of vectors, of which a request needs a few hundred rows. The operating system reads the
-file in pages, and takes them back where memory is short. It has no name, so that it goes with the last catalogue that
-holds it, whichever way the process ends. A small pool's vectors stay in memory.
+A million articles are a gigabyte of vectors, of which a request needs a few hundred rows. The operating system maps the
+file in pages, and can evict them if memory is short. The file has no name, so it disappears with the last catalogue
+that uses it, however the process ends. A small pool's vectors stay in memory.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAPPED_FROM_BYTES = 256 * 1024**2
-"""A quarter of a million news of 256 numbers; smaller pools stay in memory."""
+"""A quarter of a million articles of 256 numbers; smaller pools stay in memory."""
 ROOM_SHARE, ROOM_LEAST = 0.25, 1_024
-"""Room for new vectors behind those that a file begins with. Once it is used up a new file is made of what is left."""
+"""Spare room for new vectors in a new file. When it is used up, the remaining vectors are copied to a new file."""
 ROWS_AT_ONCE = 16_384
 
 Floats = NDArray[np.float32]
@@ -32,9 +32,9 @@ _log = logging.getLogger(__name__)
 
 
 class VectorFile:
-    """Rows float32 [capacity, D], written once each. Safe to read while another thread adds.
+    """Rows float32 [capacity, D], each written once. Safe to read while another thread adds rows.
 
-    folder: of the file, if it is large; None, and a disk that takes nothing, leave the rows in memory.
+    folder: where a large file is stored; without it, or if the disk refuses the file, the rows stay in memory.
     """
 
     def __init__(self, dimensions: int, capacity: int, folder: Path | None) -> None:
@@ -53,15 +53,15 @@ class VectorFile:
                 return
             except OSError as refused:
                 self._file = None
-                _log.warning("vectors can't be kept on disk (%s); they stay in memory", refused.strerror or refused)
+                _log.warning("vectors can't be stored on disk (%s); they stay in memory", refused.strerror or refused)
         self._memory = np.empty(shape, dtype=np.float32)
         self.rows = self._memory.view()
         self.rows.flags.writeable = False
 
     def add(self, vectors: Floats) -> int | None:
-        """Write rows [m, D] behind the others; the place of the first, or None where there isn't room for them.
+        """Append rows [m, D]; return the place of the first, or None if there is no room for them.
 
-        Raises OSError where the disk takes nothing more; nothing is then added.
+        Raises OSError if the disk refuses the write; nothing is then added.
         """
         with self._adding:
             start = self.filled
@@ -70,7 +70,7 @@ class VectorFile:
             if self._file is None:
                 self._memory[start : start + len(vectors)] = vectors
             else:
-                # By writing, since a full disk then raises; a write into the mapped pages would end the process.
+                # Uses write(), so that a full disk raises; a store to the mapped pages would crash the process.
                 rest = memoryview(np.ascontiguousarray(vectors, dtype=np.float32).tobytes())
                 at = start * self.rows.strides[0]
                 while rest:
@@ -80,15 +80,15 @@ class VectorFile:
             return start
 
     def cut(self, filled: int) -> None:
-        """Use the room behind so many rows again; nobody may hold those."""
+        """Truncate to `filled` rows and reuse the rest, which nobody may hold."""
         with self._adding:
             self.filled = min(self.filled, filled)
 
 
 class StoredVectors:
-    """Vectors [n, D] of a snapshot: row r lies at places[r] of a file that snapshots share. Never changed.
+    """Immutable vectors [n, D] of a snapshot: row r is at places[r] of a file that snapshots share.
 
-    Indexing takes a slice or an array of rows and gives an array; numpy.asarray gives all of it.
+    Indexing takes a slice or an array of rows and returns an array; numpy.asarray returns all rows.
     """
 
     def __init__(self, file: VectorFile, places: Places) -> None:
@@ -99,13 +99,13 @@ class StoredVectors:
 
     @classmethod
     def room_for(cls, count: int, dimensions: int, folder: Path | None) -> Self:
-        """None so far, in a file with room for so many and some more."""
+        """An empty snapshot in a file with room for `count` rows and some more."""
         capacity = count + max(ROOM_LEAST, int(ROOM_SHARE * count))
         return cls(VectorFile(dimensions, capacity, folder), np.empty(0, dtype=np.intp))
 
     @classmethod
     def of(cls, vectors: Floats, folder: Path | None = None) -> Self:
-        """These rows."""
+        """A snapshot of these rows."""
         return cls.room_for(len(vectors), vectors.shape[1], folder).extended(vectors, folder)
 
     def __len__(self) -> int:
@@ -124,7 +124,7 @@ class StoredVectors:
         return np.array(self[:], dtype=dtype, copy=copy)
 
     def extended(self, more: Floats, folder: Path | None) -> Self:
-        """These and, behind them, more rows [m, D]: in the same file, or in a larger one where it is full."""
+        """A snapshot with `more` rows [m, D] appended, in the same file or, if it is full, in a larger one."""
         return self.changed(np.ones(len(self), dtype=bool), np.full(len(more), len(self)), more, folder)
 
     def changed(
@@ -135,10 +135,12 @@ class StoredVectors:
         folder: Path | None,
         held: Places | None = None,
     ) -> Self:
-        """Those that are kept [n], with rows more [m, D] put before the kept ones that `before` [m], ascending, names.
+        """A snapshot of the kept rows [n], with `more` rows [m, D] inserted before the kept ones at `before` [m],
+        ascending.
 
-        In the same file while it has room; else in a new one in `folder`, to which what is kept is copied. held: of
-        each of `more` the row of these which is the very same vector, and so needn't be stored again; -1 where none is.
+        It uses the same file while there is room, else a new one in `folder`, to which kept rows are copied. held: for
+        each row of `more`, the row of this snapshot with the identical vector, which needn't be stored again; -1 if
+        there is none.
         """
         new = np.ones(len(more), dtype=bool) if held is None else held < 0
         places = self._places if kept.all() else self._places[kept]
@@ -164,16 +166,21 @@ class StoredVectors:
 
     @property
     def filled(self) -> int:
-        """How many rows the file holds, those of other snapshots among them."""
+        """How many rows the file holds, including those of other snapshots."""
         return self._file.filled
 
     def taken_back(self, filled: int) -> None:
-        """Make the file as long as it was before what was added last, which nobody may hold."""
+        """Undo the last addition by cutting the file to `filled` rows.
+
+        Nobody may hold the removed ones.
+        """
         self._file.cut(filled)
 
     def found_in(self, other: StoredVectors) -> Places | None:
-        """For each row the row of `other` that is the very same vector, -1 where there is none; None if they share no
-        file."""
+        """For each row the row of `other` with the identical vector, -1 if there is none.
+
+        None if they share no file.
+        """
         if self._file is not other._file:
             return None
         row_at = np.full(self._file.filled, -1, dtype=np.intp)

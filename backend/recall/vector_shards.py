@@ -1,7 +1,10 @@
-"""The live catalogue's vectors in shards, so that a device can refresh its clicked news by taking whole days.
+"""The live catalogue's vectors in shards of whole days.
 
-A shard is a publishing day (UTC), or a part of it: asking for one says that some news of that day is on the device,
-as it is for every device that had the default list that day.
+With them a device can refresh the vectors of its clicked articles.
+
+A shard is a publishing day (UTC), or a part of it; a whole month or year of older articles, of which a feed's newest
+are kept whatever their age. A request for one reveals that the device has some article of that
+day, as does every device that had the default list that day.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from datetime import UTC
 from weakref import ref as weak_ref
 
 import numpy as np
@@ -18,9 +22,9 @@ from numpy.typing import NDArray
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.releases.blobs import digest
 from backend.releases.errors import UnknownShard
-from device_app.wire.ids import Sha256, ShardName
-from device_app.wire.releases import BlobRef, ShardRef
-from device_app.wire.tensors import pack, quantise
+from protocol.ids import Sha256, ShardName
+from protocol.releases import BlobRef, ShardRef
+from protocol.tensors import pack, quantise
 
 SHARD_ROWS = 4_096
 BLOBS_KEPT = 16
@@ -28,7 +32,7 @@ BLOBS_KEPT = 16
 
 @dataclass(frozen=True)
 class _Shards:
-    """The shards of one catalogue, which isn't held for them: which rows, and the blob's hash."""
+    """The shards of one catalogue, without a reference to it: their rows, and the blobs' hashes."""
 
     catalogue: weak_ref[Catalogue]
     rows: dict[ShardName, NDArray[np.intp]]
@@ -36,7 +40,7 @@ class _Shards:
 
 
 class VectorShardStore:
-    """Cuts shards when they are first asked for; the last few blobs stay in memory by their hash."""
+    """Makes shards when they are first requested; the last few blobs stay in memory by their hash."""
 
     def __init__(self, live: LiveCatalogue) -> None:
         self._live = live
@@ -63,7 +67,7 @@ class VectorShardStore:
         return ref, json.dumps([catalogue.ids[row] for row in shards.rows[name]]).encode()
 
     def by_hash(self, sha256: Sha256) -> bytes | None:
-        """A shard's bytes by their hash, if they are kept."""
+        """A shard's bytes by their hash, if they are still in memory."""
         with self._lock:
             if sha256 in self._blobs:
                 self._blobs.move_to_end(sha256)
@@ -91,10 +95,13 @@ class VectorShardStore:
 
 
 def days_of(catalogue: Catalogue) -> dict[ShardName, NDArray[np.intp]]:
-    """Rows by shard; rows of one day stay in the catalogue's order, so news that arrive later change its end only."""
+    """Rows by shard.
+
+    Rows of one day keep the catalogue's order, so articles that arrive later change only its end.
+    """
     if not len(catalogue.ids):
-        return {}  # numpy.split would give one part of no day
-    published = catalogue.published_at.astype("datetime64[D]")
+        return {}  # numpy.split would return one part for no days
+    published = _periods(catalogue.published_at, np.datetime64(catalogue.built_at.astimezone(UTC).date()))
     order = np.argsort(published, kind="stable")
     days, starts = np.unique(published[order], return_index=True)
     return {
@@ -102,6 +109,16 @@ def days_of(catalogue: Catalogue) -> dict[ShardName, NDArray[np.intp]]:
         for day, rows in zip(days, np.split(order, starts[1:]), strict=True)
         for part, start in enumerate(range(0, len(rows), SHARD_ROWS))
     }
+
+
+def _periods(published_at: NDArray[np.datetime64], today: np.datetime64) -> NDArray[np.datetime64]:
+    """The day of each article [n]; before the previous month its month's first day, before the previous year its
+    year's."""
+    days = published_at.astype("datetime64[D]")
+    months, years = days.astype("datetime64[M]"), days.astype("datetime64[Y]")
+    by_day = months >= today.astype("datetime64[M]") - 1
+    by_month = years >= today.astype("datetime64[Y]") - 1
+    return np.where(by_day, days, np.where(by_month, months.astype(days.dtype), years.astype(days.dtype)))
 
 
 def _cut(catalogue: Catalogue, rows: NDArray[np.intp]) -> bytes:

@@ -1,12 +1,12 @@
-"""What a release holds in the space of its news vectors, carried over when another encoder makes them.
+"""Rotate what a release holds in the space of news vectors when their encoder changes.
 
-Training the news model turns the space. Directions that were found in it once (prototypes of reports, the projection,
-the values of basic interests, centroids of groups) would age, and those that were learned can't be found anew. So the
-space's own turn is read off the pool, which has vectors by both encoders, and everything is turned with it.
+Training the news model rotates the space. Directions found in it earlier (prototypes of reports, the values of basic
+interests, centroids of groups) would become outdated, and learned ones can't be computed again. So the rotation of the
+space is estimated from the pool, which has vectors by both encoders, and everything is rotated with it.
 
-A turn and not the best linear map: it keeps lengths and angles, so the reader nearest to a prototype stays nearest to
-it, a code keeps its meaning and need not be paid for again, projections stay orthonormal, and thousands of releases
-don't wear the directions out. What of the change is no turn is what the encoder learned, and stays a change.
+It is a rotation and not the best linear map, because it keeps lengths and angles: the reader nearest to a prototype
+stays nearest to it, a code keeps its meaning and needs no new payment, and thousands of releases don't degrade the
+directions. The part of the change that is no rotation is what the encoder learned, and is left as a change.
 """
 
 from __future__ import annotations
@@ -17,31 +17,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.releases.groups import CENTROIDS, put_centroids, read_centroids
-from device_app.wire.releases import BlobRef, Codebook, ModelEntry, Projection
-from device_app.wire.tensors import pack
+from backend.releases.codebooks import CENTROIDS, put_centroids, read_centroids
+from protocol.releases import BlobRef, Codebook, ModelEntry
+from protocol.tensors import pack
 
 if TYPE_CHECKING:
-    from backend.releases.draft import ReleaseDraft
+    from backend.releases.blobs import ReleaseDraft
     from backend.releases.store import ReleaseStore
 
 Floats = NDArray[np.float64]
 
 PULL = 1e-4
-"""How strongly directions in which the pool has next to nothing are held where they are, in parts of the mean one."""
+"""How strongly directions with almost no variance in the pool are kept in place, relative to the mean direction."""
 RECALL = "recall"
 FOLDED = ("attention.query.weight", "attention.key.weight", "attention.value.weight")
-"""Of the recall model: the maps that read click vectors. Turned, they give the contexts they gave before, so channels,
-cluster distance, keys and scores stay as they are."""
+"""Parameters of the recall model: the maps that read click vectors. Rotated, they give the same contexts as before, so
+channels, cluster distance, keys and scores stay the same.
+"""
 VALUES, KEYS = "basis_values", "basis_keys"
-"""Of the recall model: what is compared with news, and what is compared with contexts."""
+"""Parameters of the recall model: those that are compared with articles, and those that are compared with contexts."""
 
 
 @dataclass(frozen=True)
 class ProcrustesAlignment:
-    """matrix Q [D, D], orthogonal: the space's new vectors are nearly its old ones times Q.
+    """matrix Q [D, D], orthogonal: the new vectors are approximately the old ones times Q.
 
-    moved: mean squared distance of old and new vectors. left: the share of it that the turn doesn't explain.
+    moved: mean squared distance of old and new vectors. left: the share of it that the rotation doesn't explain.
     """
 
     matrix: Floats
@@ -50,9 +51,12 @@ class ProcrustesAlignment:
 
     @classmethod
     def between(cls, old: NDArray[np.floating[Any]], new: NDArray[np.floating[Any]]) -> ProcrustesAlignment:
-        """Orthogonal Procrustes (Schoenemann 1966) over the same news' vectors [n, D] by two encoders.
+        """Return the orthogonal Procrustes alignment of the same articles' vectors [n, D].
 
-        Raises ValueError unless both are finite and of one shape with at least a row.
+        Source: Schoenemann 1966.
+
+        old, new: by the two encoders. Raises ValueError unless both are finite and have the same shape with at least
+        one row.
         """
         if old.shape != new.shape or old.ndim != 2 or not len(old):
             raise ValueError(f"old, new: [n, D] of the same news, got {old.shape} and {new.shape}")
@@ -68,25 +72,22 @@ class ProcrustesAlignment:
         return cls(matrix, moved / n, unexplained / moved if moved else 0.0)
 
     def __call__(self, rows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        """Directions [.., D] in the new space."""
+        """Return directions [.., D] in the new space."""
         return np.asarray(rows.astype(np.float64) @ self.matrix, dtype=np.float32)
 
 
 def aligned(draft: ReleaseDraft, alignment: ProcrustesAlignment, store: ReleaseStore) -> ReleaseDraft:
-    """The draft with codebooks, projection, recall model and centroids of groups in the turned space.
+    """Return the draft with everything that lies in the news space rotated.
 
-    Weights of rankers stay as they are: an inner product of what their heads give with a candidate has no turn that can
-    be folded into them. One that was trained by the same round has followed; others follow in rounds of their own.
+    That is codebooks, recall model and group centroids. Weights of rankers stay unchanged: the rotation can't be folded
+    into them, because their heads' outputs are compared with candidates by an inner product. A ranker that was trained
+    in the same round already fits; others adapt in their own rounds.
     """
     recall = draft.recall
-    projection = recall.projection
-    changes = {
-        "codebooks": tuple(_codebook(book, alignment, store) for book in recall.codebooks),
-        "projection": None if projection is None else _projection(projection, alignment, store),
-    }
+    codebooks = tuple(_codebook(book, alignment, store) for book in recall.codebooks)
     return replace(
         draft,
-        recall=recall.model_copy(update=changes),
+        recall=recall.model_copy(update={"codebooks": codebooks}),
         models={name: _model(name, entry, alignment, store) for name, entry in draft.models.items()},
     )
 
@@ -96,14 +97,9 @@ def _codebook(book: Codebook, alignment: ProcrustesAlignment, store: ReleaseStor
     return book.model_copy(update={"prototypes": blob, "lineage": book.origin})
 
 
-def _projection(projection: Projection, alignment: ProcrustesAlignment, store: ReleaseStore) -> Projection:
-    blob = _turned(projection.matrix, ("projection",), alignment, store)
-    return projection.model_copy(update={"matrix": blob, "lineage": projection.origin})
-
-
 def _model(name: str, entry: ModelEntry, alignment: ProcrustesAlignment, store: ReleaseStore) -> ModelEntry:
     if name == RECALL and entry.weights is not None:
-        # Without such maps the contexts are the clicks themselves, which have turned.
+        # Without such maps the contexts are the clicks themselves, which have been rotated.
         reads = FOLDED if set(FOLDED) <= set(store.read_weights(entry.weights)) else (KEYS,)
         return entry.model_copy(update={"weights": _turned(entry.weights, (*reads, VALUES), alignment, store)})
     if (groups := entry.groups) is None:
@@ -116,6 +112,6 @@ def _model(name: str, entry: ModelEntry, alignment: ProcrustesAlignment, store: 
 
 
 def _turned(ref: BlobRef, names: tuple[str, ...], alignment: ProcrustesAlignment, store: ReleaseStore) -> BlobRef:
-    """A blob of tensors with those of these names turned."""
+    """Return the blob with the tensors of these names rotated."""
     tensors = store.read_weights(ref)
     return store.add_blob(pack({name: alignment(each) if name in names else each for name, each in tensors.items()}))

@@ -1,5 +1,8 @@
-"""Whether there is a release, rankers that releases can be given while the server serves, which of them is in use, and
-the moment at which a change of that takes nothing from a round."""
+"""Change the release or its rankers while the server is running, without disturbing rounds.
+
+A change waits until no round is under way that reads a release. It may add rankers or select which of them is used by
+default.
+"""
 
 from __future__ import annotations
 
@@ -12,32 +15,32 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import FollowUpRow, ReleaseRow, RoundRow
-from backend.releases.draft import ReleaseDraft
+from backend.db.tables import FollowUpRow, ReleaseRow, RoundRow
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.errors import ReleaseNotPublished, RoundsUnderWay
 from backend.releases.store import ReleaseStore
-from device_app.wire.releases import ReleaseManifest
+from protocol.releases import ReleaseManifest
 
 TURN_LIMIT_SEC = 600.0
-"""How long it waits for a moment without rounds: less than leftovers among the blobs are kept."""
+"""How long to wait for a moment without rounds; it is shorter than the time for which unused blobs are kept."""
 ASK_SEC = 0.5
 
 
 def is_published(engine: Engine) -> bool:
-    """Whether this server has a release."""
+    """Return whether this server has a release."""
     with reading_session(engine) as session:
         return session.scalars(select(ReleaseRow.number).limit(1)).first() is not None
 
 
 def is_optional_ranker(ranker: str) -> bool:
-    """Whether there is a ranker of this name that is not in every release anyway."""
+    """Return whether a ranker of this name exists and is not part of every release anyway."""
     from models.rankers import RANKERS  # the server starts without the models' package
 
     return ranker in RANKERS and not RANKERS[ranker].always
 
 
 def trains_over_words(model: str) -> str | None:
-    """The architecture of the news model over words that a ranker is trained together with, too; None of another."""
+    """Return the architecture of the news model over words trained with the ranker, or None."""
     from models.rankers import RANKERS  # as above
 
     return RANKERS[model].news_over_words if model in RANKERS else None
@@ -50,12 +53,14 @@ def offer_between_rounds(
     waits: Callable[[], None] = lambda: None,
     reads_release: Callable[[str], bool] = lambda _: True,
 ) -> ReleaseManifest:
-    """Publish by `offer`, which is given what has to be written together with the release, as soon as no round is under
-    way or ordered that reads one: a round that publishes would fail, since its release would not be the current one any
-    more, devices that have swapped would be no use to it, and a vote would be held on another release than it is for.
+    """Publish by `offer` as soon as no round that reads a release is under way or ordered.
 
-    waits: is called each time that rounds are in the way. reads_release: whether a system's rounds read a release.
-    Raises RoundsUnderWay after ten minutes of rounds.
+    `offer` receives a function that has to run in the transaction of the release. Publishing during a round would make
+    the round fail, since its release would no longer be current; devices that have switched could not take part; and a
+    vote would be held on a release other than the one it is for.
+
+    waits: called each time that rounds are in the way. reads_release: whether a system's rounds read a release. Raises
+    RoundsUnderWay after ten minutes.
     """
 
     check = no_rounds(reads_release)
@@ -73,11 +78,10 @@ def offer_between_rounds(
 def use_ranker(
     store: ReleaseStore, ranker: str, reads_release: Callable[[str], bool] = lambda _: True
 ) -> ReleaseManifest:
-    """Publish the current release again with another of its rankers in use, by which every device ranks whose reader
-    has chosen none.
+    """Publish the current release again with another of its rankers as the default.
 
-    Raises NothingPublished, ReleaseNotPublished for one that it lacks or that is in use, or if another release was
-    published meanwhile, or RoundsUnderWay.
+    Every device whose reader has chosen no ranker uses the default. Raises NothingPublished; ReleaseNotPublished if the
+    release lacks the ranker or already uses it, or if another release was published meanwhile; or RoundsUnderWay.
     """
     current = store.require_current()
     if ranker == current.default_ranker:
@@ -94,8 +98,10 @@ def use_ranker(
 
 
 def no_rounds(reads_release: Callable[[str], bool]) -> Callable[[Session, ReleaseManifest], None]:
-    """What is to be written together with a release: nothing, but it raises RoundsUnderWay where a round reads one,
-    also where it is still to be opened, as another's end has ordered it."""
+    """Return a check for a release's transaction: it raises RoundsUnderWay if rounds read one.
+
+    It writes nothing. A round that another's end has ordered counts even if it isn't open yet.
+    """
 
     def check(session: Session, _: ReleaseManifest) -> None:
         under_way = session.scalars(select(RoundRow.system).where(RoundRow.finished_at.is_(None))).all()

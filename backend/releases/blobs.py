@@ -1,43 +1,45 @@
-"""Immutable blobs named by their SHA-256."""
+"""Immutable blobs named by their SHA-256, and the draft of a release that names them."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
-from backend.releases.errors import BlobDamaged, UnknownBlob
+from backend.releases.errors import BlobDamaged, ReleaseNotPublished, UnknownBlob
 from backend.storage.object_store import ObjectStore
-from device_app.wire.releases import BlobRef
+from protocol.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest
 
 
 def digest(content: bytes) -> str:
-    """SHA-256 in hex: the name of a blob."""
+    """Return the SHA-256 in hex, which is the name of a blob."""
     return hashlib.sha256(content).hexdigest()
 
 
 class BlobStore:
-    """Blobs in a store of objects. What is read from it has been checked against its name."""
+    """Blobs in an object store. Everything read from it has been checked against its name."""
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
         self._checked: dict[str, tuple[int, int]] = {}
 
     def add(self, content: bytes) -> BlobRef:
-        """Keep a blob. The same bytes again are put again.
+        """Store a blob, even if this machine already has a copy.
 
-        That this machine has a copy doesn't say that they are still in the storage, from which another machine may have
-        swept them; and what was put just now is too young to be swept before a release names it.
+        A local copy does not prove that the storage still has the blob, since another machine may have swept it. A blob
+        that was just stored is too young to be swept before a release names it.
         """
         sha256 = digest(content)
         self._objects.put(sha256, content)
         return BlobRef(sha256=sha256, size_bytes=len(content))
 
     def path(self, sha256: str) -> Path:
-        """A file with the blob's bytes. Raises UnknownBlob, or BlobDamaged if the bytes no longer fit the name.
+        """Return a file with the blob's bytes.
 
-        A file is hashed once a process, and again if its size or time changed; a damaged copy is taken anew.
+        Raises UnknownBlob, or BlobDamaged if they don't match the name. A process hashes a file once, and again if its
+        size or time has changed; a damaged copy is fetched again.
         """
         try:
             return self._checked_path(sha256)
@@ -62,14 +64,17 @@ class BlobStore:
         return path
 
     def read(self, sha256: str) -> bytes:
-        """The blob's bytes, checked every time. Raises UnknownBlob or BlobDamaged."""
+        """Return the blob's bytes, checked every time. Raises UnknownBlob or BlobDamaged."""
         content = self.path(sha256).read_bytes()
         if digest(content) != sha256:
             raise BlobDamaged(sha256)
         return content
 
     def require(self, sha256: str) -> None:
-        """That the storage itself has the blob, whatever copy this machine has. Raises UnknownBlob or BlobDamaged."""
+        """Check that the storage itself has the blob, regardless of local copies.
+
+        Raises UnknownBlob or BlobDamaged.
+        """
         try:
             content = self._objects.read(sha256)
         except FileNotFoundError:
@@ -78,9 +83,9 @@ class BlobStore:
             raise BlobDamaged(sha256)
 
     def sweep(self, keep: Collection[str], *, older_than_sec: float) -> int:
-        """Remove unfinished files and blobs that no release names; returns how many.
+        """Delete unfinished files and blobs that no release names; returns how many.
 
-        Only what is older than `older_than_sec` goes, so that a release being put together keeps its blobs.
+        Only files older than `older_than_sec` are deleted, so that a release in preparation keeps its blobs.
         """
         limit = time.time() - older_than_sec
         swept = 0
@@ -91,3 +96,52 @@ class BlobStore:
                 swept += 1
         self._objects.forget_copies(keep, older_than_sec=older_than_sec)
         return swept
+
+
+@dataclass(frozen=True)
+class ReleaseDraft:
+    """A release without number, time and signature."""
+
+    encoder: str
+    dimensions: int
+    opset: int
+    recall: RecallProtocol
+    models: dict[str, ModelEntry]
+    default_ranker: str
+    vocabulary: BlobRef | None = None
+    categories: BlobRef | None = None
+    kinship_floor: float | None = None
+
+    @classmethod
+    def like(cls, manifest: ReleaseManifest, models: dict[str, ModelEntry] | None = None) -> ReleaseDraft:
+        """Return a draft with the content of a release, with other models if given."""
+        return cls(
+            encoder=manifest.encoder,
+            dimensions=manifest.dimensions,
+            opset=manifest.opset,
+            recall=manifest.recall,
+            models=manifest.models if models is None else models,
+            default_ranker=manifest.default_ranker,
+            vocabulary=manifest.vocabulary,
+            categories=manifest.categories,
+            kinship_floor=manifest.kinship_floor,
+        )
+
+    def check(self) -> None:
+        """Raise ReleaseNotPublished unless the default ranker is one of its rankers."""
+        default = self.models.get(self.default_ranker)
+        if default is None or default.role != "ranker":
+            raise ReleaseNotPublished(f"{self.default_ranker!r} is no ranker of this release.", field="default_ranker")
+
+
+def blob_refs(release: ReleaseDraft | ReleaseManifest) -> list[BlobRef]:
+    """Return every blob that a release names.
+
+    These are graphs, weights, codebooks, vocabulary and categories.
+    """
+    models, recall = release.models.values(), release.recall
+    refs = [ref for entry in models for ref in entry.graphs.values()]
+    refs += [entry.weights for entry in models if entry.weights is not None]
+    refs += [ref for entry in models if entry.groups is not None for ref in entry.groups.blobs]
+    refs += [codebook.prototypes for codebook in recall.codebooks]
+    return refs + [ref for ref in (release.vocabulary, release.categories) if ref is not None]

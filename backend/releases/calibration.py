@@ -1,7 +1,7 @@
-"""How far apart clicks may lie and still be one interest: the cluster distance d, measured on pseudo-readers.
+"""Calibrate the cluster distance d: how far apart clicks of one interest may be.
 
-The paper's d = 1 belongs to its own vectors. Ours is set so that readers of several topics get 3 to 4 channels on the
-average; the design study used a mean of 3.7.
+It is measured on pseudo-readers. The paper's d = 1 belongs to its own vectors. Ours is set so that readers of several
+topics get 3 to 4 channels on average; the design study used a mean of 3.7.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Contexts = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Calibration:
-    """The distance, the mean channel count it gives, and how many of the readers have 1, 2, .. C_max channels."""
+    """The distance, its mean number of channels, and how many readers have 1, 2, .. channels."""
 
     cluster_distance: float
     mean_channels: float
@@ -33,7 +33,7 @@ class Calibration:
     seed: int
 
     def facts(self) -> dict[str, Any]:
-        """The calibration as JSON, for the release's row."""
+        """Return the calibration as JSON for the release's row."""
         return asdict(self)
 
 
@@ -44,9 +44,10 @@ def pseudo_readers(
     *,
     readers: int = READERS,
 ) -> list[NDArray[np.float32]]:
-    """Readers drawn from the pool: 10 to 50 clicks over 2 to 5 topics, with uneven shares.
+    """Draw readers from the pool: each has 10 to 50 clicks on 2 to 5 topics with uneven shares.
 
-    vectors is [n, D] and topics [n] the topic of each. Each reader is [H, D]; a pool smaller than a history repeats.
+    vectors is [n, D] and topics [n] the topic of each. Each reader is [H, D]; if the pool is smaller than a history,
+    articles repeat.
     """
     members = [np.flatnonzero(topics == topic) for topic in np.unique(topics)]
     drawn = []
@@ -70,11 +71,11 @@ def calibrate(
     mean_channels: float = MEAN_CHANNELS,
     distance: float | None = None,
 ) -> Calibration:
-    """The distance whose mean channel count over `readers`, capped at C_max, is nearest to `mean_channels`.
+    """Return the distance whose mean channel count is closest to `mean_channels`.
 
-    contexts maps one reader's clicks [H, D] to the context vectors that get clustered. The mean count falls as d grows,
-    so the distance is found by bisection over the merge heights that occur; one that is given is only measured. Raises
-    ValueError without readers, or if all merges happen at height 0.
+    The count is over `readers`, capped at C_max. contexts maps one reader's clicks [H, D] to the context vectors that
+    are clustered. The mean count decreases in d, so bisection over the merge heights that occur finds the distance; a
+    given distance is only measured. Raises ValueError without readers, or if all merges happen at height 0.
     """
     if not readers:
         raise ValueError("readers: needs at least one")
@@ -83,7 +84,7 @@ def calibrate(
         for clicks in readers
         if len(clicks) > 1
     ]
-    # 1e-9 merges exact repeats in every case: two clicks on near-equal vectors are one interest.
+    # A floor of 1e-9 always merges exact repeats: two clicks on nearly equal vectors are one interest.
     steps = np.unique(np.concatenate([*heights, np.array([1e-9])]))
     steps = steps[steps >= 1e-9]
     if len(steps) < 2:
@@ -96,7 +97,7 @@ def calibrate(
         else:
             high = middle
     if distance is None:
-        # Halfway to the next height: rounding on a device must not move a merge across the distance.
+        # Use the middle to the next height, so that rounding on a device can't move a merge across the distance.
         distance = float((steps[low] + steps[min(low + 1, len(steps) - 1)]) / 2)
     channels = _channels(heights, distance, channels_limit)
     return Calibration(
@@ -109,5 +110,8 @@ def calibrate(
 
 
 def _channels(heights: Sequence[NDArray[np.float64]], distance: float, limit: int) -> NDArray[np.int64]:
-    """Channels of each reader: merges above the distance do not happen, and C_max is the cap."""
+    """Return the number of channels of each reader: merges above the distance do not happen.
+
+    C_max is the cap.
+    """
     return np.array([min(limit, int((reader > distance).sum()) + 1) for reader in heights], dtype=np.int64)

@@ -1,7 +1,8 @@
-"""The chain of releases in a file beside the database: one put back from a backup goes on where devices are.
+"""The chain of releases in a file, so that a restored backup continues where devices are.
 
-A device takes only releases that follow those it has used. A restored database doesn't know the last of them; this file
-does. A line is there before its release is: what devices may have seen is in it.
+A device accepts only releases that follow those it has used. A restored database doesn't know the last of them; this
+file does. A release's line is written before the release is published, so every release that devices may have seen is
+in the file.
 """
 
 from __future__ import annotations
@@ -16,20 +17,23 @@ from pydantic import ValidationError
 
 from backend.releases.errors import ChainFileRefused
 from backend.storage.object_store import ObjectStore
-from device_app.wire.chain import ChainedRelease, head_after
-from device_app.wire.ids import Sha256, release_number
+from protocol.chain import ChainedRelease, head_after
+from protocol.ids import Sha256, release_number
 
 READ_AT_ONCE = 16
 
 
 class NotedRelease(ChainedRelease):
-    """A link of the chain, and the chain's head with it."""
+    """One release of the chain, with the chain's head."""
 
     head: Sha256
 
 
 class ChainFile:
-    """One release a line, as JSON; of two lines with one number the later counts. Several processes may use it."""
+    """A file with one release a line, as JSON, safe for several processes.
+
+    If two lines have the same number, the later counts.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -38,7 +42,7 @@ class ChainFile:
         return str(self.path)
 
     def add(self, releases: Iterable[NotedRelease]) -> None:
-        """Write these behind the others, on the disk when it returns. Raises OSError."""
+        """Append these releases and sync the file. Raises OSError."""
         lines = "".join(f"{each.model_dump_json()}\n" for each in releases)
         if not lines:
             return
@@ -48,15 +52,15 @@ class ChainFile:
             if size := os.fstat(descriptor).st_size:
                 file.seek(size - 1)
                 if file.read(1) != b"\n":
-                    lines = f"\n{lines}"  # a write was cut short, by a kill or a full disk
+                    lines = f"\n{lines}"  # a write was cut short by a kill or a full disk
             file.write(lines.encode())
             file.flush()
             os.fsync(descriptor)
 
     def read(self) -> dict[int, NotedRelease]:
-        """The releases by their number; {} without a file. What a kill has cut short is left out.
+        """Return the releases by number; {} without a file. A truncated line is left out.
 
-        Raises ChainFileRefused for what is no list of releases.
+        Raises ChainFileRefused if the file is not a list of releases.
         """
         try:
             lines = self.path.read_bytes().split(b"\n")
@@ -76,9 +80,9 @@ class ChainFile:
         return found
 
     def lost(self, published: Sequence[NotedRelease]) -> list[NotedRelease]:
-        """What came after the last of `published`, the database's releases, by this file; oldest first, as they are.
+        """Return the releases in this file that follow the last of `published`, oldest first.
 
-        Raises ChainFileRefused where the two are not of one chain.
+        published: the database's releases. Raises ChainFileRefused if file and database belong to different chains.
         """
         known = self.read()
         numbers = [release_number(each.release) for each in published]
@@ -99,7 +103,10 @@ class ChainFile:
 
 
 class StoredChain(ChainFile):
-    """The same where several machines share a store: an object a release, of two with one number the later counts."""
+    """The chain for several machines that share a store: one object for each release.
+
+    If two objects have the same number, the later counts.
+    """
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
@@ -108,12 +115,12 @@ class StoredChain(ChainFile):
         return str(self._objects)
 
     def add(self, releases: Iterable[NotedRelease]) -> None:
-        """As `ChainFile`. Raises OSError or StorageUnavailable."""
+        """See `ChainFile`. Raises OSError or StorageUnavailable."""
         for each in releases:
             self._objects.put(f"{each.release}.json", each.model_dump_json().encode())
 
     def read(self) -> dict[int, NotedRelease]:
-        """As `ChainFile`."""
+        """See `ChainFile`."""
         keys = [each.key for each in self._objects.list() if each.key.endswith(".json")]
         with ThreadPoolExecutor(READ_AT_ONCE) as readers:
             releases = list(readers.map(self._release, keys))

@@ -1,10 +1,18 @@
-"""The basic interests that the first release starts from, its reports' codebooks and projection, from the pool alone.
+"""Initial values of a release from the pool alone.
 
-Topic centroids of the pool tell nothing about any reader, and gain already (+1.1 to +1.8 of R@400
-at K = 16); user prototypes learned by secure sums replace them later (docs/decisions/009).
+These are basic interests, codebooks, vocabularies and group models. Topic centroids of the pool reveal nothing about
+any reader and already improve recall (+1.1 to +1.8 of R@400 at K = 16); prototypes of readers learned by secure sums
+replace them later (docs/decisions/011).
+
+The vocabularies hold the words and categories of the pool's own articles, words if they occur at least twice (FINDING,
+5.1). The group models of a ranker (`ModelEntry.groups`) start at its own weights.
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import faiss
 import numpy as np
@@ -12,9 +20,9 @@ from numpy.typing import NDArray
 
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.store import ReleaseStore
-from device_app.wire.recall import DIRECTION_DIMENSIONS
-from device_app.wire.releases import Codebook, Projection
-from device_app.wire.tensors import pack
+from protocol.releases import BlobRef, CategoryVocabulary, Codebook, Groups, ModelEntry, Topic
+from protocol.tensors import TensorSpec, pack, unpack
+from protocol.vocabulary import FIRST_WORD, WordVocabulary, split_words
 
 ITERATIONS = 25
 
@@ -22,11 +30,11 @@ ITERATIONS = 25
 def topic_centroids(
     vectors: NDArray[np.float32], *, basis_size: int, seed: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """k-means with cosine: centroids [B, D] of length 1, and the topic [n] of each vector; one seed, one result.
+    """Return k-means centroids by cosine, [B, D] of length 1, and the topic [n] of each vector.
 
-    Measured before the first line of code: topic centroids as keys and values lose nothing against the whole
-    vector, where a free basis loses 1 to 5 points of recall. Raises ReleaseNotPublished if the pool is smaller than
-    the basis.
+    The result depends only on the seed. In a study before the implementation, topic centroids as keys and values lost
+    nothing compared with the whole vector, while a free basis lost 1 to 5 points of recall. Raises ReleaseNotPublished
+    if the pool is smaller than the basis.
     """
     if len(vectors) < basis_size:
         raise ReleaseNotPublished(
@@ -42,13 +50,13 @@ def topic_centroids(
 
 CODEBOOKS = {16: 4.0, 64: 8.0}
 """K -> epsilon: the default and the "high utility" choice (docs/results/recall.md)."""
-DIRECTION_EPSILON = 4.0
 
 
 def first_codebooks(store: ReleaseStore, vectors: NDArray[np.float32], *, seed: int) -> tuple[Codebook, ...]:
-    """A codebook of each size in CODEBOOKS, its prototypes the pool's topic centroids [K, D] of length 1.
+    """Return a codebook of each size in CODEBOOKS.
 
-    A pool smaller than K has no codebook of that size: its readers report by a smaller one, or not at all.
+    The prototypes are the pool's topic centroids [K, D] of length 1. If the pool is smaller than K, there is no
+    codebook of that size: readers report by a smaller one, or not at all.
     """
     found = []
     for size, epsilon in CODEBOOKS.items():
@@ -59,19 +67,102 @@ def first_codebooks(store: ReleaseStore, vectors: NDArray[np.float32], *, seed: 
     return tuple(found)
 
 
-def first_projection(store: ReleaseStore, vectors: NDArray[np.float32]) -> Projection | None:
-    """The 8 directions in which the pool's news differ most: float32 [8, D] with orthonormal rows.
-
-    None for vectors of fewer than 8 dimensions, or fewer news.
-    """
-    if min(vectors.shape) < DIRECTION_DIMENSIONS:
-        return None
-    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    _, axes = np.linalg.eigh(centred.T @ centred)  # ascending
-    matrix = np.ascontiguousarray(axes[:, : -DIRECTION_DIMENSIONS - 1 : -1].T, dtype=np.float32)
-    return Projection(epsilon=DIRECTION_EPSILON, matrix=store.add_blob(pack({"projection": matrix})))
-
-
 def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+LEAST_COUNT = 2
+ROWS_LIMIT = 30_000
+"""The largest V, including padding and the unknown word, that the presets of models.builders.news support."""
+
+SECTION_ROWS, TOPIC_ROWS = 32, 512
+"""The most sections and topics, including the unknown one, that the presets support."""
+
+
+def pool_vocabulary(
+    texts: Iterable[str], *, least_count: int = LEAST_COUNT, rows_limit: int = ROWS_LIMIT
+) -> WordVocabulary:
+    """Return the most frequent words of `texts`; the order of the texts does not matter.
+
+    Ties are in alphabetical order.
+    """
+    if least_count < 1 or rows_limit < FIRST_WORD:
+        raise ValueError(
+            f"least_count must be at least 1 and rows_limit at least {FIRST_WORD}, got {least_count} and {rows_limit}"
+        )
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(split_words(text))
+    frequent = sorted(
+        (word for word, count in counts.items() if count >= least_count), key=lambda word: (-counts[word], word)
+    )
+    return WordVocabulary(tuple(frequent[: rows_limit - FIRST_WORD]))
+
+
+def pool_categories(
+    news: Iterable[Topic], *, section_rows: int = SECTION_ROWS, topic_rows: int = TOPIC_ROWS
+) -> CategoryVocabulary:
+    """Return the most frequent sections and topics of `news`; ties are in alphabetical order.
+
+    Topics of sections that are left out are left out, too.
+    """
+    if section_rows < 1 or topic_rows < 1:
+        raise ValueError(f"section_rows and topic_rows must be at least 1, got {section_rows} and {topic_rows}")
+    topics = Counter(news)
+    sections: Counter[str] = Counter()
+    for (section, _), count in topics.items():
+        sections[section] += count
+    kept = sorted(sections, key=lambda name: (-sections[name], name))[: section_rows - 1]
+    frequent = sorted((each for each in topics if each[0] in kept), key=lambda each: (-topics[each], each))
+    return CategoryVocabulary(tuple(kept), tuple(frequent[: topic_rows - 1]))
+
+
+if TYPE_CHECKING:
+    from backend.releases.store import ReleaseStore
+
+CENTROIDS = "centroids"
+CENTROIDS_LIMIT_BYTES = 16 * 1024 * 1024
+DIRECTIONS = "basis_values"
+"""Parameter of the recall model: its basic interests [B, D] in the space of articles, initially topic centroids of the
+pool.
+"""
+
+
+def first_groups(store: ReleaseStore, entry: ModelEntry, recall: ModelEntry, *, size: int, seed: int) -> ModelEntry:
+    """Return the ranker with `size` groups that all start at its own weights.
+
+    The centroids are the K-means of the recall model's basic interests, so the first groups are topics of articles and
+    reveal nothing about any reader. Raises ReleaseNotPublished if there are fewer interests than groups, or no weights.
+    """
+    if entry.weights is None or recall.weights is None:
+        raise ReleaseNotPublished("Groups need a ranker and a recall model with weights.", field="weights")
+    weights = store.read_weights(entry.weights)
+    directions = store.read_weights(recall.weights)[DIRECTIONS]
+    found, _ = topic_centroids(directions, basis_size=size, seed=seed)
+    centroids = put_centroids(store, found / np.linalg.norm(found, axis=1, keepdims=True))
+    groups = Groups(
+        size=size,
+        weights=put_weights(store, {name: np.repeat(value[None], size, axis=0) for name, value in weights.items()}),
+        centroids=centroids,
+        vectors=entry.weights,
+        next_centroids=centroids,
+        next_vectors=entry.weights,
+    )
+    return entry.model_copy(update={"groups": groups})
+
+
+def put_weights(store: ReleaseStore, weights: Mapping[str, NDArray[np.float32]]) -> BlobRef:
+    """Store each parameter [K, *shape] in a blob."""
+    return store.add_blob(pack({name: np.asarray(value, dtype=np.float32) for name, value in weights.items()}))
+
+
+def put_centroids(store: ReleaseStore, centroids: NDArray[np.floating[Any]]) -> BlobRef:
+    """Store [K, D] as a blob."""
+    return store.add_blob(pack({CENTROIDS: np.asarray(centroids, dtype=np.float32)}))
+
+
+def read_centroids(store: ReleaseStore, ref: BlobRef, size: int) -> NDArray[np.float32]:
+    """Return centroids [K, D]. Raises TensorError for another blob."""
+    specs = {CENTROIDS: TensorSpec("float32", (size, None))}
+    return unpack(store.read_blob(ref.sha256), specs, limit_bytes=CENTROIDS_LIMIT_BYTES)[CENTROIDS]

@@ -1,17 +1,17 @@
-"""What can go wrong with releases.
+"""Errors of releases.
 
 OwnfeedError
-├── UnknownRelease        404  never published here
-├── ReleaseNotKept        409  so old that its parts are gone
-├── UnknownBlob           404  no blob of that hash
+├── UnknownRelease        404  no such release was published here
+├── ReleaseNotKept        409  the release is so old that its blobs were deleted
+├── UnknownBlob           404  no blob has this hash
 ├── UnknownShard          404  the live pool has no such vector shard
-├── NothingPublished             503  nothing is published yet
-├── ReleaseNotPublished   500  it failed a check; the current one stays
-├── RankerBeingPrepared   409  one ranker is exported at a time
-├── RoundsUnderWay        409  a release now would take theirs away
-├── SigningKeyRefused     500  the key that signed the newest release is missing, unreadable or another
-├── ChainFileRefused      500  the file of the chain is damaged, or of other releases than the database's
-└── BlobDamaged           500  the bytes on disk no longer fit their hash
+├── NothingPublished      503  no release is published yet
+├── ReleaseNotPublished   500  the release failed a check; the current one stays
+├── RankerBeingPrepared   409  another ranker is being exported
+├── RoundsUnderWay        409  publishing now would replace the release that rounds use
+├── SigningKeyRefused     500  the signing key is missing, unreadable, or not the one of the newest release
+├── ChainFileRefused      500  the chain file is damaged, or does not match the database
+└── BlobDamaged           500  the bytes on disk don't match their hash
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from backend.errors import OwnfeedError
 
 
 class UnknownRelease(OwnfeedError):
-    """A release that was never published here; the problem's member `current` names the server's."""
+    """No such release was published here; the problem's member `current` names the current one."""
 
     code, status, title = "unknown-release", 404, "No such release"
 
@@ -31,9 +31,9 @@ class UnknownRelease(OwnfeedError):
 
 
 class ReleaseNotKept(OwnfeedError):
-    """A release so old that its parts were swept; it can't be published again."""
+    """The release is so old that its blobs were deleted; it can't be published again."""
 
-    code, status, title = "release-not-kept", 409, "That release is no longer kept"
+    code, status, title = "release-not-kept", 409, "That release is no longer stored"
 
     def __init__(self, release: str, oldest: str) -> None:
         super().__init__(
@@ -42,25 +42,25 @@ class ReleaseNotKept(OwnfeedError):
 
 
 class UnknownBlob(OwnfeedError):
-    """No blob of that hash."""
+    """No blob has this hash."""
 
     code, status, title = "unknown-blob", 404, "No such blob"
 
     def __init__(self) -> None:
-        super().__init__("There is no blob of that hash.", field="sha256")
+        super().__init__("There is no blob with that hash.", field="sha256")
 
 
 class UnknownShard(OwnfeedError):
-    """No vector shard of that name in the live pool; the list names those there are."""
+    """The live pool has no vector shard of this name; the list names those that exist."""
 
     code, status, title = "unknown-shard", 404, "No such vector shard"
 
     def __init__(self) -> None:
-        super().__init__("The pool has no vector shard of that name any more.", field="shard")
+        super().__init__("The pool no longer has a vector shard with that name.", field="shard")
 
 
 class NothingPublished(OwnfeedError):
-    """Nothing is published yet."""
+    """No release is published yet."""
 
     code, status, title = "nothing-published", 503, "No release is published yet"
 
@@ -69,7 +69,7 @@ class NothingPublished(OwnfeedError):
 
 
 class ReleaseNotPublished(OwnfeedError):
-    """A release failed a check; the current one stays."""
+    """The release failed a check; the current one stays."""
 
     code, status, title = "release-not-published", 500, "The release failed its checks"
 
@@ -84,16 +84,16 @@ class RankerBeingPrepared(OwnfeedError):
 
 
 class RoundsUnderWay(OwnfeedError):
-    """A release published now would take theirs from the rounds under way, or from those that these have ordered."""
+    """Publishing now would replace the release that current or ordered rounds use."""
 
     code, status, title = "rounds-under-way", 409, "Rounds are under way"
 
     def __init__(self) -> None:
-        super().__init__("A release published now would not be the one that a round under way, or ordered, is for.")
+        super().__init__("A running or queued round depends on the current release, so no other can be published now.")
 
 
 class SigningKeyRefused(OwnfeedError):
-    """The key that signed the newest release is missing, can't be read, or is another than the one on disk."""
+    """The signing key is missing, unreadable, or not the one that signed the newest release."""
 
     code, status, title = "signing-key-refused", 500, "The signing key can't be used"
 
@@ -102,7 +102,10 @@ class SigningKeyRefused(OwnfeedError):
 
 
 class ChainFileRefused(OwnfeedError):
-    """Going on would publish releases that no device takes."""
+    """The chain file is damaged or does not match the database.
+
+    Devices would refuse any further release.
+    """
 
     code, status, title = "chain-file-refused", 500, "The chain of releases does not fit the database"
 
@@ -114,7 +117,7 @@ class ChainFileRefused(OwnfeedError):
 
 
 class BlobDamaged(OwnfeedError):
-    """A blob's bytes on disk no longer fit its hash."""
+    """A blob's bytes on disk don't match its hash."""
 
     code, status, title = "blob-damaged", 500, "A blob is damaged on the server's disk"
 

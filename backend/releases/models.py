@@ -1,4 +1,7 @@
-"""The rankers of a release at their start, and a torch model as an entry of it. Brings torch."""
+"""The initial rankers of a release, and the export of a torch model as one of its entries.
+
+Imports torch.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,21 @@ from collections.abc import Callable, Sequence
 
 from torch import nn
 
+from backend.releases.codebooks import first_groups
 from backend.releases.errors import ReleaseNotPublished
-from backend.releases.groups import first_groups
 from backend.releases.store import ReleaseStore
-from device_app.wire.releases import USER_TOWER, USER_TOWERS, ModelEntry
-from device_app.wire.tensors import pack
 from exporters.graph_cache import GraphCache
 from exporters.package import ExportedModel
 from exporters.parity import ParityError
 from models.rankers import RANKERS, offered
-from models.scopes import private_names
+from models.shapes import private_names
 from models.user.feature_ranker import FeatureRanker
+from protocol.releases import USER_TOWER, USER_TOWERS, ModelEntry
+from protocol.tensors import pack
 
 
 def chosen(rankers: Sequence[str], dimensions: int) -> dict[str, nn.Module]:
-    """The rankers of a release of that D for which the operator chose these, each at its start."""
+    """Return the initial rankers of a release with D = `dimensions` that offers these."""
     return {name: RANKERS[name].build(dimensions) for name in offered(tuple(rankers))}
 
 
@@ -30,9 +33,10 @@ def entry_of(
     export: Callable[[nn.Module, GraphCache | None], ExportedModel],
     cache: GraphCache | None = None,
 ) -> tuple[ModelEntry, dict[str, float]]:
-    """The entry, without private weights, and by purpose the largest difference of a graph from torch.
+    """Return the model's entry and the largest difference of each graph from torch.
 
-    Raises ReleaseNotPublished for a graph that is not torch's.
+    The entry has no private weights. The differences are by purpose. Raises ReleaseNotPublished if a graph differs too
+    much from torch.
     """
     try:
         exported = export(model, cache)
@@ -52,7 +56,7 @@ def entry_of(
 
 
 def with_view_towers(store: ReleaseStore, name: str, entry: ModelEntry) -> ModelEntry:
-    """The entry of the ranker of that name with a user tower for each of its views, all alike, if it has several."""
+    """Return a ranker's entry with an equal user tower for each view, if it has several."""
     views = RANKERS[name].views
     if not views or entry.weights is None:
         return entry
@@ -68,7 +72,7 @@ def with_view_towers(store: ReleaseStore, name: str, entry: ModelEntry) -> Model
 
 
 def grouped(store: ReleaseStore, name: str, entry: ModelEntry, recall: ModelEntry, seed: int) -> ModelEntry:
-    """The entry of the ranker of that name with its groups' models or its views' towers, if it is one that has them.
+    """Return the entry of a ranker with its groups' models or its views' towers, if it has any.
 
     Raises ReleaseNotPublished as `first_groups` does.
     """

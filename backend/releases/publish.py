@@ -1,4 +1,4 @@
-"""Making releases: the first from the pool, later ones from new weights, and back to earlier weights."""
+"""Publish releases: the first from the pool, later ones from new weights, and rollbacks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from backend.progress import Advance
-from backend.recall_settings import RecallSettings
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.calibration import Calibration, calibrate, pseudo_readers
-from backend.releases.codebooks import first_codebooks, first_projection, topic_centroids
-from backend.releases.draft import ReleaseDraft
+from backend.releases.codebooks import first_codebooks, topic_centroids
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.store import ReleaseStore
-from device_app.wire.categories import CategoryVocabulary
-from device_app.wire.ids import ReleaseId
-from device_app.wire.kinship import kinship_floor
-from device_app.wire.releases import ModelEntry, RecallProtocol, ReleaseManifest
-from device_app.wire.tensors import TensorError, TensorSpec, pack
-from device_app.wire.vocabulary import WordVocabulary
+from backend.server.progress import Advance
+from backend.settings import RecallSettings
+from protocol.ids import ReleaseId
+from protocol.releases import CategoryVocabulary, ModelEntry, RecallProtocol, ReleaseManifest
+from protocol.similarity import kinship_floor
+from protocol.tensors import TensorError, TensorSpec, pack
+from protocol.vocabulary import WordVocabulary
 
 if TYPE_CHECKING:
     from exporters.graph_cache import GraphCache
@@ -35,7 +34,10 @@ STEPS_BEFORE_RANKERS = 3
 
 @dataclass(frozen=True)
 class RecallTerms:
-    """What an operator asks of a release's recall model: B, d, delta and lambda_I; None: whatever is usual."""
+    """The operator's settings for a release's recall model: B, d, delta and lambda_I.
+
+    None: the default.
+    """
 
     basis_size: int | None = None
     cluster_distance: float | None = None
@@ -44,11 +46,11 @@ class RecallTerms:
 
     @classmethod
     def of(cls, settings: RecallSettings) -> Self:
-        """Those of the settings."""
+        """Return the terms that the settings contain."""
         return cls(settings.basis_size, settings.cluster_distance, settings.score_clip, settings.score_noise)
 
     def wanting(self, protocol: RecallProtocol) -> dict[str, int | float]:
-        """What a release has otherwise than it is asked for here, by name, at the values wanted."""
+        """Return the requested values that differ from those of a release, by name."""
         asked = {name: value for name, value in asdict(self).items() if value is not None}
         return {name: value for name, value in asked.items() if getattr(protocol, name) != value}
 
@@ -58,7 +60,7 @@ USUAL = RecallTerms()
 
 @dataclass(frozen=True)
 class _MadeRecall:
-    """A recall model at its start, its graphs and weights among the blobs, and the distance its clusters are cut at."""
+    """An initial recall model, its graphs and weights as blobs, and its cluster distance."""
 
     entry: ModelEntry
     graphs: dict[str, float]
@@ -75,7 +77,10 @@ def _make_recall(
     step_done: Callable[[], None] = lambda: None,
     cache: GraphCache | None = None,
 ) -> _MadeRecall:
-    """Of a pool's vectors [n, D], by torch's own seed. Raises ReleaseNotPublished."""
+    """Create the recall model for a pool's vectors [n, D], using torch's own seed.
+
+    Raises ReleaseNotPublished.
+    """
     import torch
 
     from backend.releases.models import entry_of
@@ -117,24 +122,23 @@ def publish_first(
     progress: Advance | None = None,
     seed: int = SEED,
 ) -> ReleaseManifest:
-    """The first release of a pool, or a fresh start for a new encoder.
+    """Publish the first release of a pool, or a new start for a new encoder.
 
-    vectors [n, D] are the pool's, by the encoder of that digest. The recall model starts at the cosine from k-means
-    centroids of the pool; unless `terms` say otherwise its clip and noise are the paper's delta = 0.2 and lambda_I =
-    1.2, and the cluster distance is calibrated to 3 to 4 channels; the floor of kinship is that of random pairs of the
-    pool; the codebooks
-    are topic centroids of the pool, the projection its first principal axes; the rankers start at the cosine too, the
-    default one, with features, at its known weights. Every graph is compared with torch.
+    vectors [n, D] are the pool's, by the encoder of that digest. The recall model starts at the cosine with k-means
+    centroids of the pool. Unless `terms` say otherwise, its clip and noise are the paper's delta = 0.2 and lambda_I =
+    1.2, and the cluster distance is calibrated to 3 to 4 channels. The similarity floor is that of random pairs of the
+    pool. The codebooks are topic centroids of the pool. The rankers start at the cosine too, the default one, with
+    features, at its known weights. Every graph is compared with torch.
     `vocabulary` and `categories` hold the words, sections and topics of the pool, for news encoders that read their
-    ids; `rankers` names the papers' models that are offered besides the small ones. `cache`
-    holds graphs that were compared with torch before. `progress` hears (done, in all) after each step.
+    ids; `rankers` names the papers' models to offer besides the small ones. `cache` holds graphs that were compared
+    with torch before. `progress` is called with (done, total) after each step.
 
-    Raises ReleaseNotPublished if the pool is smaller than the basis, holds values that are not finite, or a graph fails
-    its comparison; then nothing is published. Brings torch, and without a cache takes about half a minute.
+    Raises ReleaseNotPublished if the pool is smaller than the basis or has values that are not finite, or if a graph
+    fails its comparison; then nothing is published. Imports torch; without a cache it takes about half a minute.
     """
     if vectors.ndim != 2 or not np.isfinite(vectors).all():
         raise ReleaseNotPublished("The pool's vectors are no finite matrix.", field="vectors", limit="finite [n, D]")
-    # The server starts without torch; only a release that needs new graphs pays for it.
+    # The server starts without torch; only a release that needs new graphs imports it.
     import torch
 
     from backend.releases.models import chosen, entry_of, grouped
@@ -172,7 +176,6 @@ def publish_first(
             score_clip=made.score_clip,
             score_noise=terms.score_noise or SCORE_NOISE,
             codebooks=first_codebooks(store, vectors, seed=seed),
-            projection=first_projection(store, vectors),
             pool_codes=True,
         ),
         models=models,
@@ -188,11 +191,11 @@ def publish_first(
 def publish_recall(
     store: ReleaseStore, vectors: NDArray[np.float32], terms: RecallTerms, *, seed: int = SEED
 ) -> ReleaseManifest:
-    """The current release on these terms, where it was made on others.
+    """Publish the current release with these terms if its recall model was made with others.
 
-    Another distance or noise is a number of the release, and its recall model stays as it is trained. Another basis or
-    clip is another model, which starts anew from vectors [n, D], the pool's by the release's encoder. Publishes nothing
-    where nothing differs. Raises as `publish_first`.
+    A different distance or noise is only a number of the release, and the recall model keeps its training. A different
+    basis or clip requires another model, which starts from vectors [n, D], the pool's by the release's encoder.
+    Publishes nothing if nothing differs. Raises what `publish_first` raises.
     """
     previous = store.require_current()
     changes: dict[str, int | float] = terms.wanting(previous.recall)
@@ -222,9 +225,9 @@ def publish_recall(
 
 
 def export_first_graphs(cache: GraphCache, dimensions: int, *, progress: Advance | None = None) -> None:
-    """Have the graphs of the first release, of that D, lie in the cache: what of it needs no news.
+    """Export those graphs of the first release that need no articles into the cache.
 
-    Raises ParityError for one that is not torch's. Brings torch.
+    D = `dimensions`. Raises ParityError if a graph differs from torch. Imports torch.
     """
     from backend.releases.models import chosen
     from exporters.package import export_ranker, export_recall
@@ -242,8 +245,10 @@ def export_first_graphs(cache: GraphCache, dimensions: int, *, progress: Advance
 
 @dataclass(frozen=True)
 class ExportedRankers:
-    """Rankers whose graphs and starting weights lie among the blobs: entries by name, and by name and purpose the
-    largest difference of a graph from torch."""
+    """Rankers whose graphs and initial weights are stored as blobs.
+
+    It holds entries by name, and by name and purpose the largest difference of a graph from torch.
+    """
 
     models: Mapping[str, ModelEntry]
     graphs: Mapping[str, Mapping[str, float]]
@@ -257,9 +262,10 @@ def export_rankers(
     progress: Advance | None = None,
     seed: int = SEED,
 ) -> ExportedRankers:
-    """Models of these names in a release, at their starts, as blobs; nothing is published. cache: as `publish_first`'s.
+    """Export initial models of these names as blobs for a release; nothing is published.
 
-    Raises NothingPublished, or ReleaseNotPublished if a graph fails its comparison with torch. Brings torch.
+    cache: as in `publish_first`. Raises NothingPublished, or ReleaseNotPublished if a graph fails its comparison with
+    torch. Imports torch.
     """
     import torch
 
@@ -286,13 +292,13 @@ def offer(
     *,
     together_with: Callable[[Session, ReleaseManifest], None] | None = None,
 ) -> ReleaseManifest:
-    """The current release with these rankers too; what it has is left as it is trained.
+    """Publish the current release with these rankers added; existing models keep their training.
 
-    Raises NothingPublished, ReleaseNotPublished if another release was published meanwhile, and what `together_with`,
-    which is `ReleaseStore.commit`'s, raises.
+    together_with: as in `ReleaseStore.commit`. Raises NothingPublished, ReleaseNotPublished if another release was
+    published meanwhile, and whatever `together_with` raises.
     """
     previous = store.require_current()
-    # Two may have exported the same model: the first keeps its place, as it may be trained by now.
+    # If two exported the same model, the first stays: it may be trained by now.
     models = previous.models | {name: entry for name, entry in exported.models.items() if name not in previous.models}
 
     def together(session: Session, published: ReleaseManifest) -> None:
@@ -318,10 +324,12 @@ def publish_rankers(
     seed: int = SEED,
     publish: Callable[[ReleaseStore, ExportedRankers], ReleaseManifest] = offer,
 ) -> ReleaseManifest:
-    """The current release with those of `rankers` that it lacks, at their starts; what it has is left as it is trained.
+    """Publish the current release with those `rankers` that it lacks.
 
-    publish: as `offer`, for who has to wait with it. Publishes nothing if the release has them all. Raises
-    NothingPublished, or ReleaseNotPublished if a graph fails its comparison with torch. Brings torch if there is
+    Existing models keep their training.
+
+    publish: as `offer`, for callers that have to wait. Publishes nothing if the release has all of them. Raises
+    NothingPublished, or ReleaseNotPublished if a graph fails its comparison with torch. Imports torch if there is
     anything to do.
     """
     previous = store.require_current()
@@ -332,22 +340,21 @@ def publish_rankers(
 
 
 def publish_codebooks(store: ReleaseStore, vectors: NDArray[np.float32], *, seed: int = SEED) -> ReleaseManifest:
-    """The current release with codebooks and projection, where it was made by a version that had none.
+    """Publish the current release with codebooks if it has none.
 
-    vectors [n, D] are the pool's, by the release's encoder. Publishes nothing if it has codebooks, or if the pool is
-    too small for any.
+    The pool may have been too small when the release was made. vectors [n, D] are the pool's, by the release's encoder.
+    Publishes nothing if it has codebooks, or if the pool is still too small for any.
     """
     previous = store.require_current()
     found = () if previous.recall.codebooks else first_codebooks(store, vectors, seed=seed)
     if not found:
         return previous
-    changes = {"codebooks": found, "projection": first_projection(store, vectors), "pool_codes": True}
-    draft = replace(ReleaseDraft.like(previous), recall=previous.recall.model_copy(update=changes))
+    draft = replace(ReleaseDraft.like(previous), recall=previous.recall.model_copy(update={"codebooks": found}))
     return store.commit(draft, note="offers reports by code too")
 
 
 def missing_rankers(release: ReleaseManifest, rankers: Sequence[str]) -> list[str]:
-    """Names of models that the operator chose to offer and this release does not carry."""
+    """Return the models that the operator offers and this release lacks."""
     return [name for name in dict.fromkeys(f"ranker.{one}" for one in rankers) if name not in release.models]
 
 
@@ -361,10 +368,10 @@ def publish_changes(
     facts: Mapping[str, Any] | None = None,
     together_with: Callable[[Session, ReleaseManifest], None] | None = None,
 ) -> ReleaseManifest:
-    """`previous` with new weights for these models, and then with `change`; the graphs stay, so torch is not needed.
+    """Publish `previous` with new weights for these models and then with `change` applied.
 
-    Raises ReleaseNotPublished, naming the tensor, unless the weights have the previous names and shapes and are finite.
-    `together_with` is `ReleaseStore.commit`'s.
+    The graphs stay, so torch is not needed. Raises ReleaseNotPublished, naming the tensor, unless the weights have the
+    previous names and shapes and are finite. `together_with` is as in `ReleaseStore.commit`.
     """
     models = dict(previous.models)
     for model, new in weights.items():
@@ -389,8 +396,8 @@ def _check_like(
 
 
 def roll_back(store: ReleaseStore, to: ReleaseId) -> ReleaseManifest:
-    """Publish an earlier release's content again, as a new release: numbers only grow, history is never rewritten.
+    """Publish an earlier release's content again as a new release; history is never rewritten.
 
-    Raises UnknownRelease, or ReleaseNotKept for one whose parts are gone.
+    Release numbers only increase. Raises UnknownRelease, or ReleaseNotKept if its blobs were deleted.
     """
     return store.commit(ReleaseDraft.like(store.require_kept(to)), note=f"back to {to}")

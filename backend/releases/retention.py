@@ -1,12 +1,12 @@
-"""What old releases leave on disk, and how much of it stays.
+"""Delete what old releases leave on disk.
 
-| what | stays |
+| what | kept |
 |---|---|
-| blobs | of the newest `releases_kept` releases, of rounds under way and of those they ordered |
+| blobs | of the newest `releases_kept` releases, of rounds under way and of rounds they ordered |
 | trained news encoders | of those releases |
-| vectors of news | by the encoder in use and the one before (`NewsSplit`): a rollback by one serves at once |
+| vectors of articles | by the current encoder and the previous one (`NewsSplit`), for a fast rollback by one release |
 | token states | of titles in the pool |
-| optimisers' memories | of each system's last two rounds: a rollback by the gate goes on with the one before |
+| optimizer states | of each system's last two rounds: after a rollback training continues with the earlier one |
 
 Rows of releases and rounds stay: they are the history, and small.
 """
@@ -24,7 +24,7 @@ from pathlib import Path
 from sqlalchemy import Engine, select, update
 
 from backend.db.engine import writing_session
-from backend.db.tables_federation import RoundRow
+from backend.db.tables import RoundRow
 from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER, StateStore
 from backend.news.pool import NewsPool
 from backend.releases.store import SWEEP_AFTER_SEC, ReleaseStore
@@ -33,12 +33,12 @@ from backend.settings import BackendSettings
 MEMORIES_KEPT = 2
 STEP_FOLDERS = "news-step-*"
 STEP_LEFT_AFTER_SEC = 2 * 3_600.0
-"""Longer than any step of a news model may take."""
+"""Longer than any training step of a news model may take."""
 
 
 @dataclass(frozen=True)
 class Swept:
-    """How many of each went."""
+    """How many of each kind were deleted."""
 
     blobs: int
     encoders: int
@@ -47,7 +47,10 @@ class Swept:
 
 
 class Retention:
-    """Removes what the table above doesn't name. Made for one process at a time, like publishing itself."""
+    """Deletes what the table above doesn't keep.
+
+    Only one process at a time may do so, as with publishing.
+    """
 
     def __init__(
         self,
@@ -59,16 +62,19 @@ class Retention:
         *,
         older_than_sec: float = SWEEP_AFTER_SEC,
     ) -> None:
-        """older_than_sec: younger files stay, as they may belong to what is being made."""
+        """Take the stores to clean up.
+
+        older_than_sec: younger files are kept, since something in preparation may need them.
+        """
         self._engine, self._releases, self._pool = engine, releases, pool
         self._encoder_dir, self._data_dir = settings.encoder_dir, settings.data_dir
         self._clock, self._older_than_sec = clock, older_than_sec
 
     def apply(self) -> Swept:
-        """Called when the server starts, and after each release."""
+        """Delete everything not kept; called at the start of the server and after each release."""
         encoders = {manifest.encoder for manifest in self._releases.kept()}
         for folder in self._old(self._data_dir, STEP_FOLDERS, STEP_LEFT_AFTER_SEC):
-            shutil.rmtree(folder, ignore_errors=True)  # of a step that was killed
+            shutil.rmtree(folder, ignore_errors=True)  # left by a killed training step
         return Swept(
             blobs=self._releases.sweep(self._older_than_sec),
             encoders=self._sweep_encoders(encoders),
@@ -113,7 +119,7 @@ class Retention:
     def _old(self, folder: Path, pattern: str, seconds: float) -> list[Path]:
         limit, found = time.time() - seconds, []
         for path in folder.glob(pattern):
-            with suppress(FileNotFoundError):  # another process does the same, when several start at once
+            with suppress(FileNotFoundError):  # another process may delete it at the same time
                 if path.stat().st_mtime <= limit:
                     found.append(path)
         return found

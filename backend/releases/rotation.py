@@ -1,7 +1,8 @@
-"""Rotation of the signing key: the newest release again, signed with a new key that the old one vouches for.
+"""Rotate the signing key: sign the newest release again with a key certified by the old one.
 
-Order: the new key is on disk, then one transaction writes statement and release, then the new key's file takes the old
-one's place. Killed before the transaction the server goes on with the old key, after it with the new one.
+First the new key is written to disk, then one transaction writes statement and release, then the file of the new key
+replaces that of the old. If killed before the transaction, the server continues with the old key, afterwards with the
+new one.
 """
 
 from __future__ import annotations
@@ -13,29 +14,30 @@ from sqlalchemy.orm import Session
 
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import reading_session
-from backend.db.tables_federation import KeyRotationRow
-from backend.releases.draft import ReleaseDraft
+from backend.db.tables import KeyRotationRow
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.errors import SigningKeyRefused
 from backend.releases.signing import public_half
 from backend.releases.store import ReleaseStore
-from device_app.wire.ids import release_number
-from device_app.wire.releases import ReleaseManifest
-from device_app.wire.rotations import ROTATIONS_LIMIT, KeyHistory, KeyRotation, SignedRotation, sign_rotation
+from protocol.chain import ROTATIONS_LIMIT, KeyHistory, KeyRotation, SignedRotation, sign_rotation
+from protocol.ids import release_number
+from protocol.releases import ReleaseManifest
 
 
 def rotate_key(store: ReleaseStore, *, now: datetime | None = None) -> ReleaseManifest:
-    """Sign with a new key from now on; returns the release that is the first under it.
+    """Sign with a new key from now on; returns the first release signed with it.
 
-    Devices that trust the old key take the new one at their next sync, by the statement that both keys have signed.
+    Devices that trust the old key accept the new one at their next sync, by the statement that both keys have signed.
     Raises NothingPublished, or SigningKeyRefused if the old key is lost or another process is rotating.
     """
     return _renewed(store, vouched=True, now=now or datetime.now(UTC))
 
 
 def replace_lost_key(store: ReleaseStore, *, now: datetime | None = None) -> ReleaseManifest:
-    """Sign with a new key that nothing vouches for. Every device refuses it until its reader has set `backend_key`.
+    """Sign with a new key that no old key certifies.
 
-    Raises NothingPublished, or SigningKeyRefused while the key isn't lost, or if another process is rotating.
+    Every device refuses it until its reader has set `backend_key`. Raises NothingPublished, or SigningKeyRefused if the
+    key isn't lost or another process is rotating.
     """
     try:
         store.signing_key()
@@ -45,7 +47,10 @@ def replace_lost_key(store: ReleaseStore, *, now: datetime | None = None) -> Rel
 
 
 def key_history(store: ReleaseStore) -> KeyHistory:
-    """The public key of the newest release and every rotation so far. Raises NothingPublished."""
+    """Return the public key of the newest release and all rotations so far.
+
+    Raises NothingPublished.
+    """
     signed = store.current()
     if signed is None:
         store.require_current()

@@ -1,8 +1,9 @@
-"""The file of the server's Ed25519 key: made once, replaced only by a rotation, refused where it is lost.
+"""The file of the server's Ed25519 key.
 
-Devices trust the key that signed their release, so the key in use is always the one that signed the newest release. A
-rotation keeps its new key in a second file until a release is signed with it; whenever the server is killed, one of the
-two files holds the key that the newest release names.
+It is created once, replaced only by a rotation, and refused if it is lost. Devices trust the key that signed their
+release, so the key in use is always the one that signed the newest release. A rotation keeps its new key in a second
+file until a release is signed with it; whenever the server is killed, one of the two files holds the key that the
+newest release names.
 """
 
 from __future__ import annotations
@@ -16,18 +17,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from backend.releases.errors import SigningKeyRefused
-from backend.secret_files import create_secret
-from backend.storage.durable_files import sync_folder
+from backend.storage.durable_files import create_secret, sync_folder
 
 NEXT_SUFFIX = ".next"
 GUIDE = "docs/operate.md"
 
 
 class KeyFile:
-    """The signing key at `path`, readable by its owner only. Safe to use from several processes.
+    """The signing key at `path`, readable by its owner only. Safe for several processes.
 
-    What was read is kept in memory until another key is asked for: a server that runs on while its key is rotated takes
-    the new one at its next signature.
+    The key is cached until another key is needed: if the key is rotated while a server runs, the server uses the new
+    one at its next signature.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,10 +36,11 @@ class KeyFile:
         self._known: Ed25519PrivateKey | None = None
 
     def load(self, signer: bytes | None) -> Ed25519PrivateKey:
-        """The private half of `signer`, the public key of the newest release; None: nothing is signed yet.
+        """Return the private key of `signer`, the public key of the newest release.
 
-        Only where nothing is signed yet is a missing key made. Raises SigningKeyRefused if the file is missing, holds
-        another key or none: a key of which devices know nothing would strand them.
+        None: nothing is signed yet. A missing key is created only if nothing is signed yet. Raises SigningKeyRefused if
+        the file is missing, or holds another key or none: devices would refuse releases signed with a key they don't
+        know.
         """
         if self._known is not None and signer in (None, public_half(self._known)):
             return self._known
@@ -49,9 +50,10 @@ class KeyFile:
         return self._known
 
     def draft(self) -> Ed25519PrivateKey:
-        """A new key in the second file, to sign the next release with. What a broken rotation left is thrown away.
+        """Create a new key in the second file, to sign the next release.
 
-        Call it only while the first file holds the key in use, and while no other process rotates.
+        Replaces what a broken rotation left. Call it only while the first file holds the key in use and no other
+        process rotates.
         """
         for left in (self._next, *self.path.parent.glob(f"{self.path.name}.*.part")):
             left.unlink(missing_ok=True)
@@ -61,13 +63,16 @@ class KeyFile:
         return drafted
 
     def promote(self) -> None:
-        """Put the drafted key in the place of the old one, of which nothing is left."""
-        with contextlib.suppress(FileNotFoundError):  # a server that needed it was faster
+        """Replace the old key with the drafted one; the old key is deleted."""
+        with contextlib.suppress(FileNotFoundError):  # another server has already moved it
             self._next.replace(self.path)
         sync_folder(self.path.parent)
 
     def set_aside(self) -> Path | None:
-        """Rename a key that signed nothing here, so that no key is ever thrown away; its new name, None without one."""
+        """Rename a key that signed nothing here instead of deleting it.
+
+        Returns its new name, or None.
+        """
         if not self.path.exists():
             return None
         aside = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.unused")
@@ -75,7 +80,10 @@ class KeyFile:
         return aside
 
     def _found(self, signer: bytes | None) -> Ed25519PrivateKey:
-        """The key of either file that fits; the first one twice, as a rotation may end between two looks."""
+        """Return the matching key from either file.
+
+        The first file is read twice, since a rotation may end between two reads.
+        """
         seen = None
         for path in (self.path, self._next, self.path):
             seen = _read(path) or seen
@@ -96,12 +104,12 @@ class KeyFile:
 
 
 def public_half(key: Ed25519PrivateKey) -> bytes:
-    """The 32 bytes that devices trust."""
+    """Return the 32 bytes that devices trust."""
     return key.public_key().public_bytes_raw()
 
 
 def _read(path: Path) -> Ed25519PrivateKey | None:
-    """The key in a file, None without a file."""
+    """Return the key in a file, or None without a file."""
     try:
         key = load_pem_private_key(path.read_bytes(), password=None)
     except FileNotFoundError:

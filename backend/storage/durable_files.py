@@ -1,21 +1,29 @@
-"""Files and folders that appear whole or not at all, and are on the disk when the write returns."""
+"""Writes files and folders atomically and durably, and creates secret files on first start.
+
+A file or folder appears whole or not at all, and is on the disk when the write returns. A secret is created once and
+readable by its owner only; if several processes start at once, all use the one that was created first.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from filelock import FileLock
+
+from backend.errors import BackendSettingsRefused
+
 UNFINISHED = ".part"
-"""Ends the name of a file that is still being written."""
+"""Suffix of a file that is still being written."""
 
 
 def write_durably(path: Path, content: bytes | memoryview) -> None:
-    """Put `content` at `path` whole or not at all: a temporary name, fsync, rename, fsync of the folder.
+    """Write `content` to `path` whole or not at all: temporary name, fsync, rename, fsync of the folder.
 
-    Its owner alone may read it: updates of single readers are among what is written. Raises OSError (a full disk, say)
-    and then leaves nothing unfinished behind; where only the folder didn't come to the disk, the file is there.
+    Only its owner may read it, since updates of single readers are among what is written. Raises OSError (such as a
+    full disk) and then leaves nothing unfinished; if only the folder's fsync failed, the file exists.
     """
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(6)}{UNFINISHED}")
     try:
@@ -31,14 +39,16 @@ def write_durably(path: Path, content: bytes | memoryview) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those that it lies in, for their owner alone, where they are missing: `Path.mkdir` gives its
-    mode to the last one only. Raises OSError."""
+    """Create a folder and its missing parents for their owner alone: `Path.mkdir` applies its mode only to the last.
+
+    Raises OSError.
+    """
     for each in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
         each.mkdir(mode=0o700, exist_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's own entries to the disk. Raises OSError."""
+    """Flush a folder's own entries to the disk. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -47,8 +57,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def put_folder(made: Path, target: Path) -> None:
-    """Rename a folder that was written under another name, beside its place: its files are on the disk before the name
-    is. Raises OSError, also where something is there already."""
+    """Rename a finished folder to its place beside it, after flushing its files to the disk.
+
+    Raises OSError, also if the target exists.
+    """
     for path in files_below(made):
         with path.open("rb") as file:
             os.fsync(file.fileno())
@@ -59,9 +71,9 @@ def put_folder(made: Path, target: Path) -> None:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """The files of a folder and of those in it; folders that other processes remove meanwhile are left out.
+    """The files below a folder; folders that other processes remove meanwhile are skipped.
 
-    Raises OSError where one may not be listed. `Path.rglob` would raise for those that are gone, too.
+    Raises OSError for a folder that may not be listed. `Path.rglob` would also raise for removed ones.
     """
 
     def tell(why: OSError) -> None:
@@ -71,3 +83,43 @@ def files_below(folder: Path) -> Iterator[Path]:
     for parent, _, names in os.walk(folder, onerror=tell):
         for name in names:
             yield Path(parent, name)
+
+
+def load_or_create_secret(path: Path, make: Callable[[], bytes]) -> bytes:
+    """Read the file, which may be empty; if it is missing, create it with what `make` returns.
+
+    Raises OSError, or BackendSettingsRefused for a dangling symbolic link.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            if path.is_symlink():
+                raise BackendSettingsRefused(
+                    f"{path} is a link to {path.readlink()}, where there is no file. Put the file there, or remove the "
+                    "link: the next start then makes another secret.",
+                    field=path.name,
+                ) from None
+            create_secret(path, make())
+
+
+def create_secret(path: Path, content: bytes) -> None:
+    """Create a file, on the disk when this returns, unless another process was first."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}{UNFINISHED}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            path.hardlink_to(draft)
+        except FileExistsError:
+            return
+        except OSError:  # a file system without hard links, such as FAT: simultaneous starts take turns
+            with FileLock(path.with_name(f"{path.name}.lock"), mode=0o600):
+                if not path.exists():
+                    draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    sync_folder(path.parent)

@@ -1,17 +1,26 @@
-"""What a backend's processes share besides the database: objects by key, on a disk or in an object store such as S3."""
+"""Storage that a server's processes share besides the database: objects by key.
+
+Objects are files in a folder of one machine's disk, or of one that several machines mount (`LocalFolder`), or in an
+object store such as S3 (`backend.storage.opening`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from backend.errors import Unavailable
+from backend.storage.durable_files import files_below, make_private, write_durably
 
 
 class StorageUnavailable(Unavailable):
-    """The store did not answer, or answered that it can't now, after several tries; the same may work later."""
+    """The store did not answer, or reported that it can't now, after several tries.
+
+    A later try may succeed.
+    """
 
     code, status, title = "storage-unavailable", 503, "The server's storage doesn't answer"
 
@@ -21,7 +30,7 @@ class StorageUnavailable(Unavailable):
 
 @dataclass(frozen=True)
 class StoredObject:
-    """One object of a listing. modified: when it was put, in seconds since 1970."""
+    """One object of a listing. modified: when it was stored, in seconds since 1970."""
 
     key: str
     modified: float
@@ -30,25 +39,17 @@ class StoredObject:
 class ObjectStore(Protocol):
     """Objects by key, a path of plain names. Safe for several threads, processes and machines.
 
-    An object is there whole or not at all, and all see it once `put` has returned. Of two puts under one key the later
-    counts. Every method raises OSError (a full disk) or StorageUnavailable; `read`, `read_into` and `path` raise
-    FileNotFoundError where there is no such object.
+    An object exists whole or not at all, and all see it once `put` has returned. Of two puts under one key the later
+    wins. Every method raises OSError (a full disk) or StorageUnavailable; `read`, `read_into` and `path` raise
+    FileNotFoundError if there is no such object.
     """
 
     def under(self, name: str) -> ObjectStore:
-        """The store of all keys that begin with `name/`, without that beginning."""
+        """The store of all keys that begin with `name/`, with that prefix removed."""
         ...
 
     def put(self, key: str, content: bytes | memoryview) -> None:
-        """Keep an object."""
-        ...
-
-    def link(self, key: str, name: str) -> None:
-        """Give an object of a folder another key as well, unless something has that; each is deleted by itself.
-
-        For an Ownfeed of before this interface, which reads that folder: other stores it doesn't know, and nothing is
-        done there.
-        """
+        """Store an object."""
         ...
 
     def read(self, key: str) -> bytes:
@@ -56,27 +57,98 @@ class ObjectStore(Protocol):
         ...
 
     def read_into(self, key: str, buffer: memoryview) -> None:
-        """The object's bytes into writable memory; bytes beyond its end are left out, as is what it lacks."""
+        """Read the object's bytes into writable memory.
+
+        Excess bytes are dropped, and missing ones leave it unchanged.
+        """
         ...
 
     def path(self, key: str) -> Path:
-        """A file of this machine that has the object's bytes, to be mapped or sent. For objects that never change."""
+        """A local file with the object's bytes, for mapping or sending.
+
+        Only for objects that never change.
+        """
         ...
 
     def forget_copy(self, key: str) -> bool:
-        """Remove this machine's copy of an object, so that `path` takes it anew; False where there is none."""
+        """Remove this machine's copy of an object, so that `path` downloads it again.
+
+        False if there is none.
+        """
         ...
 
     def forget_copies(self, keep: Collection[str], *, older_than_sec: float) -> None:
-        """Remove this machine's copies of all objects but those in `keep` and what is younger."""
+        """Remove this machine's copies of all objects except those in `keep` and younger ones."""
         ...
 
     def list(self, below: str = "") -> Iterator[StoredObject]:
-        """All objects, and what a killed writer may have left, by names that no object has.
+        """All objects, and files that killed writers may have left, under names that no object has.
 
-        below: only of keys that begin with that and a slash."""
+        below: only keys that begin with it and a slash.
+        """
         ...
 
     def delete(self, key: str) -> None:
-        """Remove an object; nothing where there is none."""
+        """Remove an object; does nothing if there is none."""
         ...
+
+
+class LocalFolder:
+    """An `ObjectStore` whose objects are files: `path` is the file itself, and nothing is copied."""
+
+    def __init__(self, folder: Path) -> None:
+        make_private(folder)
+        self.folder = folder
+
+    def __str__(self) -> str:
+        return str(self.folder)
+
+    def under(self, name: str) -> LocalFolder:
+        """See `ObjectStore`; the folder is made."""
+        return LocalFolder(self.folder / name)
+
+    def put(self, key: str, content: bytes | memoryview) -> None:
+        """See `ObjectStore`; the object is on the disk when it returns."""
+        path = self.folder / key
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            write_durably(path, content)
+        except FileNotFoundError:  # another process has removed the folder, which was empty
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_durably(path, content)
+
+    def read(self, key: str) -> bytes:
+        """See `ObjectStore`."""
+        return (self.folder / key).read_bytes()
+
+    def read_into(self, key: str, buffer: memoryview) -> None:
+        """See `ObjectStore`."""
+        with (self.folder / key).open("rb") as file:
+            file.readinto(buffer)
+
+    def path(self, key: str) -> Path:
+        """See `ObjectStore`."""
+        path = self.folder / key
+        path.stat()  # raises FileNotFoundError
+        return path
+
+    def forget_copy(self, key: str) -> bool:
+        """There are no copies."""
+        return False
+
+    def forget_copies(self, keep: Collection[str], *, older_than_sec: float) -> None:
+        """There are no copies."""
+
+    def list(self, below: str = "") -> Iterator[StoredObject]:
+        """See `ObjectStore`."""
+        for path in files_below(self.folder / below):
+            with suppress(FileNotFoundError):  # removed by another process meanwhile
+                yield StoredObject(path.relative_to(self.folder).as_posix(), path.stat().st_mtime)
+
+    def delete(self, key: str) -> None:
+        """See `ObjectStore`; also removes a folder that becomes empty."""
+        path = self.folder / key
+        path.unlink(missing_ok=True)
+        with suppress(OSError):  # not empty, or already removed
+            if path.parent != self.folder:
+                path.parent.rmdir()

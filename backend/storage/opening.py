@@ -1,35 +1,140 @@
-"""Opens the storage that the settings name: the data folder, a mounted folder, or an object store by its URL."""
+"""Opens the storage that the settings name: the data folder, a mounted folder, or an object store by its URL.
+
+An object store is any that fsspec supports, such as S3; objects that are read as files are copied to this machine.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from backend.errors import BackendSettingsRefused
-from backend.storage.local_folder import LocalFolder
-from backend.storage.object_store import ObjectStore
-from backend.storage.remote_folder import RemoteFolder
+from backend.storage.durable_files import files_below, write_durably
+from backend.storage.object_store import LocalFolder, ObjectStore, StorageUnavailable, StoredObject
+
+T = TypeVar("T")
+
+
+class RemoteFolder:
+    """An `ObjectStore` below one path of an fsspec file system.
+
+    A put is one request, or a multipart upload that is completed at its end: others see all of an object or none. The
+    file system itself retries if the store asks for it; an error that remains is StorageUnavailable.
+
+    Args:
+        files: an fsspec file system that caches no listings.
+        root: its path, without a slash at the end.
+        copies: a folder of this machine for what `path` has downloaded.
+    """
+
+    def __init__(self, files: Any, root: str, copies: Path) -> None:
+        self._files, self._root, self._copies = files, root, copies
+
+    def __str__(self) -> str:
+        return self._root
+
+    def under(self, name: str) -> RemoteFolder:
+        """See `ObjectStore`."""
+        return RemoteFolder(self._files, f"{self._root}/{name}", self._copies / name)
+
+    def put(self, key: str, content: bytes | memoryview) -> None:
+        """See `ObjectStore`."""
+        self._ask(lambda: self._files.pipe_file(f"{self._root}/{key}", bytes(content)))
+
+    def read(self, key: str) -> bytes:
+        """See `ObjectStore`."""
+        found: bytes = self._ask(lambda: self._files.cat_file(f"{self._root}/{key}"))
+        return found
+
+    def read_into(self, key: str, buffer: memoryview) -> None:
+        """See `ObjectStore`."""
+        content, room = self.read(key), buffer.cast("B")
+        size = min(len(content), len(room))
+        room[:size] = content[:size]
+
+    def path(self, key: str) -> Path:
+        """See `ObjectStore`; downloaded from the store the first time."""
+        copy = self._copies / key
+        if not copy.is_file():
+            content = self.read(key)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            write_durably(copy, content)
+        return copy
+
+    def forget_copy(self, key: str) -> bool:
+        """See `ObjectStore`."""
+        try:
+            (self._copies / key).unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def forget_copies(self, keep: Collection[str], *, older_than_sec: float) -> None:
+        """See `ObjectStore`."""
+        limit = time.time() - older_than_sec
+        for path in files_below(self._copies):
+            with suppress(FileNotFoundError):  # another process of this machine does the same
+                known = path.relative_to(self._copies).as_posix() in keep
+                if not known and path.stat().st_mtime <= limit:
+                    path.unlink()
+
+    def list(self, below: str = "") -> Iterator[StoredObject]:
+        """See `ObjectStore`."""
+        beginning = f"{self._root}/"
+        found = self._ask(lambda: self._files.find(f"{beginning}{below}".rstrip("/"), detail=True))
+        for name, about in found.items():
+            key = name.removeprefix(beginning)
+            if name.startswith(beginning):
+                yield StoredObject(key, _modified(about))
+
+    def delete(self, key: str) -> None:
+        """See `ObjectStore`, and removes this machine's copy."""
+        self.forget_copy(key)
+        with suppress(FileNotFoundError):
+            self._ask(lambda: self._files.rm_file(f"{self._root}/{key}"))
+
+    def _ask(self, request: Callable[[], T]) -> T:
+        try:
+            return request()
+        except FileNotFoundError:
+            raise
+        except Exception as failed:  # each store has its own errors
+            raise StorageUnavailable(type(failed).__name__) from failed
+
+
+def _modified(about: dict[str, Any]) -> float:
+    """When an object of a listing was stored.
+
+    Now if the store doesn't say, so that nothing is removed for its age.
+    """
+    at = about.get("LastModified", about.get("mtime", about.get("created")))
+    return at.timestamp() if isinstance(at, datetime) else float(time.time() if at is None else at)
+
 
 COPIES_FOLDER = "copies"
-"""In the data folder: this machine's copies of objects of a store."""
+"""Folder in the data folder for this machine's copies of objects of a store."""
 S3_OPTIONS: dict[str, Any] = {
-    # Answers of 500, 502, 503 and 504 and broken connections are tried again, after waits that double.
+    # Responses 500, 502, 503 and 504 and broken connections are retried, with waits that double.
     "config_kwargs": {"retries": {"mode": "standard", "max_attempts": 5}, "connect_timeout": 3, "read_timeout": 10},
     "use_listings_cache": False,
 }
 S3 = ("s3", "s3a")
 S3_TRIES = 2
-"""Of all that, where a connection isn't made or breaks in the middle of an object. s3fs would do it five times: a row
-that is locked meanwhile would stay so for minutes."""
+"""Repetitions of all that, if a connection can't be made or breaks within an object. s3fs would make five: a row that
+is locked meanwhile would stay locked for minutes."""
 
 
 def open_storage(url: str | None, data_dir: Path) -> ObjectStore:
     """The store of that URL; the data folder itself for None.
 
-    Credentials and endpoint of S3 are read where all its programs read them: AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL,
-    ~/.aws. Raises BackendSettingsRefused for a URL that no installed package opens.
+    S3's credentials and endpoint are read from the usual places: AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ~/.aws. Raises
+    BackendSettingsRefused for a URL that no installed package opens.
     """
     if url is None:
         return LocalFolder(data_dir)
@@ -40,7 +145,10 @@ def open_storage(url: str | None, data_dir: Path) -> ObjectStore:
 
 
 def mounted_folder(url: str | None) -> Path | None:
-    """The folder that a URL of `file:` names; None for another. Raises BackendSettingsRefused where it isn't whole."""
+    """The folder that a `file:` URL names.
+
+    None for another URL. Raises BackendSettingsRefused if it is incomplete.
+    """
     if url is None:
         return None
     parts = urlsplit(url)
@@ -51,7 +159,7 @@ def mounted_folder(url: str | None) -> Path | None:
         )
     if parts.scheme != "file":
         return None
-    # In file://mnt/ownfeed the first name would be a machine's, and /ownfeed the folder.
+    # In file://mnt/ownfeed the first name would be a host, and /ownfeed the folder.
     if parts.netloc not in ("", "localhost") or not parts.path.startswith("/") or parts.path == "/":
         raise BackendSettingsRefused(
             f"Setting storage: {url} names no folder; it begins with three slashes, as in file:///mnt/ownfeed.",

@@ -10,7 +10,7 @@ import typer
 from backend.terminal.options import BackendDir, chosen, says
 
 if TYPE_CHECKING:
-    from backend.backup import Backup
+    from backend.operations.backup import Backup
 
 backup_app = typer.Typer(help="Copy a backend's folder while it runs, and put a copy back.", no_args_is_help=True)
 
@@ -19,29 +19,27 @@ BackupFolder = Annotated[Path, typer.Argument(help="Where the copy is.")]
 
 @backup_app.command("make")
 def make_backup(folder: BackupFolder, data_dir: BackendDir = None) -> None:
-    """Copy all but the signing key, or bring an earlier copy up to date. With PostgreSQL: the files, after its dump."""
-    from backend.backup import back_up
+    """Copy all but the signing key and the operator's token, or update a copy.
+
+    With PostgreSQL: dump it first.
+    """
+    from backend.operations.backup import back_up
     from backend.settings import load_settings
 
     _tell("Copied", back_up(load_settings(**chosen(data_dir=data_dir)), folder.absolute()))
 
 
-@backup_app.command("check")
-def check_backup(folder: BackupFolder, data_dir: BackendDir = None) -> None:
-    """Look through a copy: its database, and every part of the releases that can be published again."""
-    from backend.backup import check_backup
-    from backend.settings import load_settings
-
-    _tell("Whole", check_backup(load_settings(**chosen(data_dir=data_dir)), folder.absolute()))
-
-
 @backup_app.command("restore")
 def restore_backup(folder: BackupFolder, data_dir: BackendDir = None) -> None:
-    """Put a copy in the place of a backend's folder that is gone. The signing key may lie there already."""
-    from backend.restoring import restore
+    """Check a copy, and restore it in place of a lost backend folder.
+
+    The signing key may be there already.
+    """
+    from backend.operations.backup import restore
     from backend.settings import load_settings
 
     _tell("Restored", restore(load_settings(**chosen(data_dir=data_dir)), folder.absolute()))
+    says.print("The next start makes a new operator's token: the copy holds none.", soft_wrap=True)
 
 
 def _tell(what: str, backup: Backup) -> None:

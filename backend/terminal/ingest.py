@@ -1,4 +1,4 @@
-"""`ownfeed ingest`: sources taken into the pool, with a bar for a person or JSON for a script."""
+"""`ownfeed ingest`: ingests sources into the pool, with a progress bar for a person or JSON for a script."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from sqlalchemy import Engine
 
 from backend.db.engine import migrate, open_engine
 from backend.news.errors import SourceError
-from backend.news.followed_feeds import FollowedFeeds, follow
+from backend.news.feed_refresh import follow
+from backend.news.followed_feeds import FollowedFeeds
 from backend.news.ingest import Progress, ingest
+from backend.news.item import IngestReport
 from backend.news.pool import NewsPool
-from backend.news.report import IngestReport
+from backend.news.public_addresses import networks
 from backend.news.sources.source import NewsSource
-from backend.progress import steps
-from backend.public_addresses import networks
+from backend.server.progress import steps
 from backend.settings import BackendSettings
 
 
 def ingest_sources(sources: Sequence[NewsSource], settings: BackendSettings, as_json: bool) -> bool:
-    """Take sources into the pool and tell what became of each; whether all could be read.
+    """Ingest sources into the pool and print the result of each; return whether all could be read.
 
-    One that couldn't is a line on standard error, and the others are read all the same.
+    A source that fails is a line on standard error, and the others are still read.
     """
     engine = _opened(settings)
     refused = 0
@@ -44,8 +45,8 @@ def ingest_sources(sources: Sequence[NewsSource], settings: BackendSettings, as_
 
 
 def _take(source: NewsSource, engine: Engine, settings: BackendSettings, progress: Progress) -> IngestReport | None:
-    """The one way of a source into the pool; None if its server says that nothing has changed."""
-    pool, now, feed = NewsPool(engine), datetime.now(UTC), source.feed
+    """Ingest one source into the pool; None if its server says that nothing has changed."""
+    pool, now, feed = NewsPool(engine, keep_newest=settings.feed_keep_newest), datetime.now(UTC), source.feed
     if feed is None:
         return ingest(pool, source.read(now), source=source.title, progress=progress)
     allowed = networks(feed.networks or settings.feed_networks)
@@ -58,14 +59,14 @@ def _take(source: NewsSource, engine: Engine, settings: BackendSettings, progres
 
 
 def _opened(settings: BackendSettings) -> Engine:
-    """The database of the pool, made if missing."""
+    """The pool's database, created if missing."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     migrate(settings.database_url)
     return open_engine(settings.database_url)
 
 
 def _tell(report: IngestReport | None, source: str, as_json: bool) -> None:
-    """None: the source's server says nothing has changed."""
+    """Print a report; None means that the source's server says nothing has changed."""
     if as_json:
         typer.echo(json.dumps({"source": source, "report": report.to_json() if report else None}))
     else:

@@ -13,7 +13,7 @@ keys_app = typer.Typer(help="Show and rotate the key that releases are signed wi
 
 @keys_app.command("show")
 def show_key(data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """The public key that readers can set as `backend_key`, its fingerprint, and the file to back up."""
+    """Show the public key that readers can set as `backend_key`, its fingerprint, and the file to back up."""
     from backend.settings import load_settings
     from backend.terminal.keys import show
 
@@ -29,7 +29,10 @@ def rotate_key(
     data_dir: BackendDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sign with a new key from now on. The old one vouches for it, so devices follow by themselves."""
+    """Sign with a new key from now on.
+
+    The old key certifies it, so devices accept it automatically.
+    """
     from backend.settings import load_settings
     from backend.terminal.keys import rotate
 

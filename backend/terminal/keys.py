@@ -1,4 +1,4 @@
-"""`ownfeed keys`: the signing key shown and rotated."""
+"""`ownfeed keys`: shows and rotates the signing key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from backend.releases.rotation import key_history, replace_lost_key, rotate_key
 from backend.releases.signing import public_half
 from backend.releases.store import SIGNING_KEY_FILE, ReleaseStore
 from backend.settings import BackendSettings
-from device_app.wire.rotations import fingerprint
+from protocol.chain import fingerprint
 
 
 def show(settings: BackendSettings, as_json: bool) -> None:
-    """Print the public key and where its private half is. Raises NothingPublished or SigningKeyRefused."""
+    """Print the public key and the location of the private key.
+
+    Raises NothingPublished or SigningKeyRefused.
+    """
     store = _store(settings)
     store.require_current()
     key = public_half(store.signing_key())
@@ -35,7 +38,10 @@ def show(settings: BackendSettings, as_json: bool) -> None:
 
 
 def rotate(settings: BackendSettings, *, without_old_key: bool, as_json: bool, console: Console) -> None:
-    """Sign with a new key from now on, and show it. Raises what `backend.releases.rotation` raises."""
+    """Sign with a new key from now on, and show it.
+
+    Raises the errors of `backend.releases.rotation`.
+    """
     store = _store(settings)
     manifest = (replace_lost_key if without_old_key else rotate_key)(store)
     if without_old_key:

@@ -1,4 +1,4 @@
-"""What the commands of the terminal share: where they print, the options of a backend, and its operator."""
+"""Shared parts of the terminal's commands: console output, options of a server, and its operator client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from backend.operator import Operator
+    from backend.operations.admin_client import Operator
 
 says = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -18,15 +18,15 @@ Workers = Annotated[
     typer.Option(
         min=1,
         max=64,
-        help="Server processes behind the port, under one more that starts them anew, on SIGHUP without a gap. Without "
+        help="Server processes behind the port, under one more that restarts them, on SIGHUP without a gap. Without "
         "it this one process serves.",
     ),
 ]
 Pictures = Annotated[
     Literal["on", "off"] | None,
     typer.Option(
-        help="Of all feeds that are followed, whether those that they name are fetched and shown. Whoever hosts them "
-        "sees this machine's address, so they are off until it is said."
+        help="Of all feeds that are followed, whether the pictures that they name are fetched and shown. All are "
+        "fetched whatever is read; their hosts see this machine's address. On for new feeds unless it was off before."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
@@ -43,8 +43,8 @@ BackendUrl = Annotated[
 
 
 def operator(backend: str | None, data_dir: Path | None) -> Operator:
-    """The operator of a backend: at its address, by default where the server of its folder listens; with its token."""
-    from backend.operator import Operator, address_of
+    """The operator client of a server at its address, by default the address of the folder's running server."""
+    from backend.operations.admin_client import Operator, address_of
     from backend.settings import load_settings
 
     settings = load_settings(**chosen(data_dir=data_dir))
@@ -52,5 +52,5 @@ def operator(backend: str | None, data_dir: Path | None) -> Operator:
 
 
 def chosen(**options: Any) -> dict[str, Any]:
-    """The options that were given; the rest is left to the settings."""
+    """The options that were given; the settings supply the rest."""
     return {name: value for name, value in options.items() if value is not None}

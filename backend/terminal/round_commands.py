@@ -16,12 +16,23 @@ CohortMinimum = Annotated[
     ),
 ]
 
+ProtectionOption = Annotated[
+    str | None,
+    typer.Option("--protection", help="local, secure, secure_large or exact. By default the system's usual one."),
+]
+AggregationOption = Annotated[
+    str | None,
+    typer.Option("--aggregation", help="mean, median, trimmed or huber. By default the usual one of the protection."),
+]
+
 
 def round_(
     system: Annotated[
         str,
-        typer.Option(help="What to do, and how: small_ranker_secure, codebook_exact (recall), efficient_fedrec, ..."),
-    ] = "small_ranker_secure",
+        typer.Argument(help="What to train: small_ranker, nrms, codebook, ...; or a preset, a paper's configuration."),
+    ] = "small_ranker",
+    protection: ProtectionOption = None,
+    aggregation: AggregationOption = None,
     cohort: Annotated[
         int | None,
         typer.Option(min=1, help="Updates wanted; the round closes when it has them. 60, or what the system says."),
@@ -43,12 +54,14 @@ def round_(
     data_dir: BackendDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Open one training round and follow it, and what it orders, until the last has ended."""
+    """Open one training round and follow it, and the rounds it requests, until the last has ended."""
     from backend.terminal.rounds import follow_all, waits_words
 
     asked = operator(backend, data_dir)
     opened = asked.open_round(
         system,
+        protection=protection,
+        aggregation=aggregation,
         cohort=cohort,
         participation=participation,
         cohort_minimum=cohort_minimum if cohort is None or cohort_minimum is None else min(cohort_minimum, cohort),
@@ -62,7 +75,7 @@ def round_(
 
 @rounds_app.command("list")
 def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """The last hundred rounds, newest first, and the schedule."""
+    """List the last hundred rounds, newest first, and the schedule."""
     from backend.terminal.schedule import show_rounds
 
     show_rounds(operator(backend, data_dir), as_json, says)
@@ -70,7 +83,7 @@ def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJs
 
 @rounds_app.command()
 def pause(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """Open no round and give no places until `resume`. Devices that have their places go on."""
+    """Open no round and give no places until `resume`. Devices that have places continue."""
     from backend.terminal.schedule import show_schedule
 
     show_schedule(operator(backend, data_dir).pause(), as_json, says)
@@ -78,7 +91,7 @@ def pause(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJs
 
 @rounds_app.command()
 def resume(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """Go on; what waited opens at once."""
+    """Let rounds open again; waiting ones open at once."""
     from backend.terminal.schedule import show_schedule
 
     show_schedule(operator(backend, data_dir).resume(), as_json, says)
@@ -91,7 +104,7 @@ def cancel(
     data_dir: BackendDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a round under way; its updates are thrown away, and nothing is opened. Or take one out of the queue."""
+    """Cancel a round in progress: its updates are discarded and nothing is opened. Or remove one from the queue."""
     from backend.terminal.schedule import show_cancelled
 
     asked = operator(backend, data_dir)
@@ -105,7 +118,9 @@ def cancel(
 def schedule(
     every: Annotated[float | None, typer.Option(help="Minutes from one round to the next.")] = None,
     waiting: Annotated[int | None, typer.Option(help="Devices that must be waiting.")] = None,
-    system: Annotated[str, typer.Option(help="What to do, and how.")] = "small_ranker_secure",
+    system: Annotated[str, typer.Option(help="What to train; as of `ownfeed round`.")] = "small_ranker",
+    protection: ProtectionOption = None,
+    aggregation: AggregationOption = None,
     cohort: Annotated[int, typer.Option(min=1, help="Updates wanted.")] = 60,
     cohort_minimum: CohortMinimum = None,
     seconds: Annotated[float, typer.Option(min=1, help="Deadline of each round.")] = 60.0,
@@ -113,11 +128,13 @@ def schedule(
     data_dir: BackendDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Open rounds every so many minutes, or when so many devices wait; with both, when both are true."""
+    """Open rounds at an interval, or when enough devices wait; with both options, when both hold."""
     from backend.terminal.schedule import show_schedule
 
     status = operator(backend, data_dir).schedule(
         system,
+        protection=protection,
+        aggregation=aggregation,
         cohort=cohort,
         cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
         seconds=seconds,
@@ -129,7 +146,7 @@ def schedule(
 
 @rounds_app.command()
 def unschedule(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """Open no round by itself any more."""
+    """Stop opening rounds automatically."""
     from backend.terminal.schedule import show_schedule
 
     show_schedule(operator(backend, data_dir).unschedule(), as_json, says)

@@ -1,4 +1,4 @@
-"""A round as it goes on, in the operator's terminal: stages, survivors, bytes, seconds."""
+"""Shows a running round in the operator's terminal: stages, survivors, bytes, seconds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from device_app.figures import size
-from device_app.wire.rounds import RoundStatus
+from protocol.formatting import size
+from protocol.rounds import RoundStatus
 
 PLAIN_STAGES = (("open", "places offered"), ("updates", "updates coming in"))
 SUM_STAGES = (
@@ -26,21 +26,23 @@ REFRESH_PER_SEC = 5
 
 
 class RoundProgress:
-    """What is shown of one round; `seen` notes each status, and when each stage was first seen."""
+    """What is shown of one round; `seen` records each status, and when each stage was first seen."""
 
     def __init__(self) -> None:
         self._entered: dict[str, datetime] = {}
         self._last: RoundStatus | None = None
 
     def seen(self, status: RoundStatus, now: datetime) -> None:
-        """Take note of a status."""
+        """Record a status."""
         state = "keys" if status.state == "open" and status.stages == "sum" else status.state
         self._entered.setdefault(state, now)
         self._last = status
 
     def shown(self, now: datetime) -> RenderableType:
-        """The stages, each with its seconds so far, and the round's figures. A stage that another state than a failure
-        follows is done."""
+        """The stages, each with its seconds so far, and the round's figures.
+
+        A stage counts as done once it is followed by any state except failure.
+        """
         status = self._last
         if status is None:
             return Text("")
@@ -64,7 +66,7 @@ class RoundProgress:
         took = ((status.finished_at or now) - status.opened_at).total_seconds()
         if status.survivors is None:
             survivors = ""
-        elif status.survivors < status.uploaded:  # of the smallest group, where the cohort is summed in several
+        elif status.survivors < status.uploaded:  # of the smallest group, if the cohort is summed in several
             survivors = f", in groups of at least {status.survivors}"
         else:
             survivors = f", {status.survivors} survivors"
@@ -75,7 +77,7 @@ class RoundProgress:
 
 
 def watched(statuses: Iterable[RoundStatus], console: Console) -> RoundStatus:
-    """Show a round until it ends; returns its last status. Raises what the statuses raise."""
+    """Show a round until it ends; return its last status. Raises what the statuses raise."""
     watch, last = RoundProgress(), None
 
     class _Now:

@@ -1,23 +1,24 @@
-"""`ownfeed round`: a round, and those it orders, followed to their end."""
+"""`ownfeed round`: follows a round, and the rounds it requests, to their end."""
 
 from __future__ import annotations
 
 import typer
 from rich.console import Console
 
-from backend.operator import Operator
-from backend.progress import steps
+from backend.operations.admin_client import Operator
+from backend.server.progress import steps
 from backend.terminal.round_progress import watched
-from device_app.figures import size
-from device_app.wire.rounds import QueuedRound, RoundStatus
+from protocol.formatting import size
+from protocol.rounds import QueuedRound, RoundStatus
 
 
 def follow_all(operator: Operator, opened: RoundStatus, *, watch: bool, as_json: bool, console: Console) -> bool:
-    """Follow a round and what it orders until the last has ended; whether that one was applied.
+    """Follow a round and those it requests until the last has ended.
 
-    What it orders is the next stage of its system, or the same once more after its members made it fail.
+    Return whether that one was applied.
 
-    Each end is a line: JSON on standard output, or words on `console`. Raises OperatorRefused.
+    It requests the next stage of its system, or a retry after its members made it fail. Each end is a line: JSON on
+    standard output, or text on `console`. Raises OperatorRefused.
     """
     following: RoundStatus | None = opened
     while following is not None:
@@ -33,7 +34,7 @@ def follow_all(operator: Operator, opened: RoundStatus, *, watch: bool, as_json:
 
 
 def waits_words(queued: QueuedRound) -> str:
-    """Where a round stands in the queue, and what it waits for."""
+    """A text on a round's place in the queue, and what it waits for."""
     for_whom = f" for {queued.waits_for}, which changes the same" if queued.waits_for else ""
     if queued.devices is not None:
         for_whom = f" for devices, of which about {queued.devices} of {queued.cohort_minimum} have shown up"
@@ -44,13 +45,13 @@ def waits_words(queued: QueuedRound) -> str:
 
 
 def why_failed(status: RoundStatus) -> str:
-    """What ended a round, and what follows from that, as far as it's known."""
+    """A text on why a round failed, and what follows, as far as it is known."""
     words = [one for one in (status.reason, status.summary) if one]
     return " ".join(words) or "the server gives no reason"
 
 
 def _followed(operator: Operator, status: RoundStatus, *, watch: bool, as_json: bool, console: Console) -> RoundStatus:
-    """The round's last status, shown until then."""
+    """Follow the round, showing it if asked; return its last status."""
     if watch and not as_json:
         return watched(operator.follow(status), console)
     with steps(silent=as_json).step(f"{status.round}: updates") as advance:
@@ -73,9 +74,9 @@ def _tell_applied(status: RoundStatus, console: Console) -> None:
 
 
 def _opened(status: RoundStatus) -> str:
-    """What the opened sum of a secure round was, and what it cost a device in it."""
+    """A text on the opened sum of a secure round, and its cost to a device in it."""
     cost = (
-        "no noise inside, so no epsilon bounds what it tells"
+        "no noise inside, so no epsilon bounds what it reveals"
         if status.epsilon is None
         else f"epsilon {status.epsilon:.3g} at delta {status.delta:g} for each of them"
     )

@@ -1,4 +1,4 @@
-"""`ownfeed rounds`: which rounds there were, and when the next ones open, for a person or as JSON for a script."""
+"""`ownfeed rounds`: the last rounds and the schedule, for a person or as JSON for a script."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from backend.operator import Operator
+from backend.operations.admin_client import Operator
 from backend.terminal.rounds import waits_words, why_failed
-from device_app.wire.rounds import QueuedRound, RoundStatus
+from protocol.rounds import QueuedRound, RoundStatus
 
 NO_WIDTH = 100_000
-"""Columns of characters: more than any table of rounds has."""
+"""Width in characters: more than any table of rounds has."""
 
 
 def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
-    """The last rounds, newest first, and the schedule. Raises OperatorRefused, as the operator does throughout."""
+    """Print the last rounds, newest first, and the schedule. Raises OperatorRefused."""
     rounds, queue, status = operator.rounds(), operator.queue(), operator.round_schedule()
     if as_json:
         shown = [one.model_dump(mode="json") for one in rounds]
@@ -42,7 +42,7 @@ def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
 
 
 def _print_whole(console: Console, table: Table) -> None:
-    """Print all of a table: a terminal folds what is too long; a pipe has no width, and gets a line a row."""
+    """Print a complete table: a terminal wraps long cells; a pipe has no width, and gets one line per row."""
     if console.is_terminal:
         console.print(table, soft_wrap=False)
         return
@@ -51,7 +51,7 @@ def _print_whole(console: Console, table: Table) -> None:
 
 
 def show_schedule(status: dict[str, Any], as_json: bool, console: Console) -> None:
-    """The schedule as it now is."""
+    """Print the current schedule."""
     if as_json:
         typer.echo(json.dumps(status, indent=2))
     else:
@@ -59,7 +59,7 @@ def show_schedule(status: dict[str, Any], as_json: bool, console: Console) -> No
 
 
 def show_cancelled(status: RoundStatus | QueuedRound, as_json: bool, console: Console) -> None:
-    """How a cancelled round ended, or that it waits no longer."""
+    """Print how a cancelled round ended, or that it no longer waits."""
     if as_json:
         typer.echo(status.model_dump_json())
     elif isinstance(status, QueuedRound):

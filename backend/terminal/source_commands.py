@@ -1,4 +1,4 @@
-"""The commands `ownfeed ingest NAME`, made from the sources: a field of a source is an option of its command."""
+"""The commands `ownfeed ingest NAME`, generated from the sources: a source's field is an option of its command."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from backend.terminal.options import AsJson, BackendDir
 
 
 def add_source_commands(app: typer.Typer, sources: Mapping[str, type[NewsSource]]) -> None:
-    """One command for each source, in the order given."""
+    """Add one command for each source, in the order given."""
     for name, source in sources.items():
         app.command(name)(_command(source))
 
 
 def _command(source: type[NewsSource]) -> Callable[..., None]:
-    """What typer makes the command of: a function that has the source's fields as its parameters."""
+    """The function for typer, with the source's fields as its parameters."""
     hints = get_type_hints(source, include_extras=True)
     described = {field.name: _option(source, field, hints[field.name]) for field in _fields(source)}
 
@@ -47,9 +47,9 @@ def _command(source: type[NewsSource]) -> Callable[..., None]:
 def _built(
     source: type[NewsSource], described: Mapping[str, SourceOption], given: Mapping[str, Any]
 ) -> list[NewsSource]:
-    """The sources that a command line names: one, or one for each value of an argument that may be repeated."""
+    """The sources that a command line names: one, or one per value of a repeatable argument."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    # None: an option that wasn't given and that typer knows no default of.
+    # None: an option that wasn't given and for which typer has no default.
     values = {name: value for name, value in values.items() if value is not None}
     repeated = next((name for name, option in described.items() if option.many), None)
     if repeated is None:

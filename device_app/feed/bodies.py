@@ -1,10 +1,11 @@
-"""The texts of whole returned lists, fetched in the background before anything on them is opened."""
+"""Fetches the texts of whole returned lists in the background, before a story is opened."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Condition, Event
@@ -18,15 +19,18 @@ from device_app.privacy.sealed import Sealed
 from device_app.store.news import NewsStore
 from device_app.store.pool_codes import PoolBlock
 from device_app.uplink.backend_client import Uplink
-from device_app.wire.news import BodiesRequest
-from device_app.wire.recall import RecallAnswer
+from protocol.news import BodiesRequest
+from protocol.recall import RecallAnswer
 
 LISTS_WAITING = 4
 AGAIN_AFTER_SEC = 3_600.0
-"""A list is not asked for while all its texts came within this time, with it or with other lists."""
+"""Seconds during which a default list or block whose texts all came is not fetched again.
+
+A list that answers a report is fetched every time, so that the server can't see whether it changed.
+"""
 
 TRIES = 3
-"""So often a list is tried whose texts are refused, though the backend answers; then it is dropped."""
+"""How often a list is tried when the server refuses its texts; then it is dropped."""
 BUSY = (429, 503)
 
 
@@ -50,11 +54,11 @@ class _Block:
 
 
 class Bodies:
-    """Fetches the texts of lists one list at a time: every id of an answer in one request, never a choice among them.
+    """Fetches the texts of one list at a time, always all ids of an answer in one request.
 
-    Whether and when a list is fetched depends on the lists alone, which the backend made, not on what the reader opens.
-    The exception, in mode `broadcast` alone, is news that this device found by itself: its text is fetched when it is
-    opened, among a whole block of the pool (see `privacy.requests.seal_block`).
+    Whether and when a list is fetched depends only on the lists, which the server made, and not on what the reader
+    opens. The one exception is mode `broadcast`: this device finds articles by itself there, and fetches a text when
+    the reader opens it, together with a whole block of the pool (see `privacy.requests.seal_block`).
     """
 
     def __init__(self, uplink: Uplink, store: NewsStore, clock: Callable[[], datetime]) -> None:
@@ -64,13 +68,13 @@ class Bodies:
         self._changed = Condition()
         self._waiting: deque[_List | _Block] = deque()
         self._under_way: _List | _Block | None = None
-        self._fetched: dict[str, float] = {}
+        self._fetched: dict[tuple[bool, str], float] = {}  # default list or block: (is it the default list, id) -> time
         self._attended = False
 
     def want(self, answer: RecallAnswer, vectors: NDArray[np.float32], *, common: bool = False) -> None:
-        """Queue a returned list (vectors [R, D], in its order); of more than four waiting, the oldest is dropped.
+        """Queue a returned list (vectors [R, D], in its order).
 
-        common: whether it is the list that every device gets.
+        If more than four lists wait, the oldest is dropped. common: whether it is the default list.
         """
         ids = tuple(card.id for card in answer.candidates)
         if not ids:
@@ -78,12 +82,14 @@ class Bodies:
         self._queue(_List(answer, vectors, ids, common))
 
     def want_block(self, block: PoolBlock) -> None:
-        """Queue a block of the pool, one of whose stories was opened."""
+        """Queue the block of the pool that holds a story the reader opened."""
         self._queue(_Block(block))
 
     def _queue(self, wanted: _List | _Block) -> None:
         with self._changed:
-            if any(one.ids == wanted.ids for one in (*self._waiting, self._under_way) if one is not None):
+            if _answers_report(wanted):  # one request per answer; a newer answer replaces one that still waits
+                self._waiting = deque(one for one in self._waiting if not _answers_report(one))
+            elif any(one.ids == wanted.ids for one in (*self._waiting, self._under_way) if one is not None):
                 return
             self._waiting.append(wanted)
             while len(self._waiting) > LISTS_WAITING:
@@ -91,10 +97,10 @@ class Bodies:
             self._changed.notify_all()
 
     def step(self) -> bool:
-        """Store the next waiting list and fetch its texts; False if none waits.
+        """Store the next waiting list and fetch its texts; return False if none waits.
 
-        Raises the errors of `Uplink.bodies`. While the backend is busy or out of reach, the list stays the next; after
-        any other error the others go first, and at the third it is dropped.
+        Raises what `Uplink.bodies` raises. If the server is busy or unreachable, the list stays first in the queue.
+        After any other error it moves to the end, and after the third error it is dropped.
         """
         with self._changed:
             if self._under_way is not None or not self._waiting:
@@ -104,10 +110,11 @@ class Bodies:
         try:
             if isinstance(current, _List):
                 self._store.put(current.answer.candidates, current.vectors, current.answer.encoder, self._clock())
-            if self._due(current.ids):
+            if self._due(current):
                 answer = self._uplink.bodies(_sealed(current))
                 self._store.put_bodies({body.id: body.body for body in answer.bodies})
-                self._fetched.update(dict.fromkeys(current.ids, time.monotonic()))
+                if isinstance(current, _Block) or current.common:
+                    self._fetched |= {(isinstance(current, _List), one): time.monotonic() for one in current.ids}
         except Exception as trouble:
             again = current if _passes(trouble) else replace(current, failures=current.failures + 1)
             raise
@@ -120,33 +127,48 @@ class Bodies:
         return True
 
     def _put_back(self, current: _List | _Block) -> None:
-        """To the front if it has not failed by itself, else to the end, if there is room and it may be tried again."""
+        """Requeue a list: first if it has had no failure of its own, else last.
+
+        It is dropped if it has failed too often, the queue is full, or a newer answer waits.
+        """
+        if _answers_report(current) and any(map(_answers_report, self._waiting)):
+            return
         if current.failures == 0:
             self._waiting.appendleft(current)
         elif current.failures < TRIES and len(self._waiting) < LISTS_WAITING:
             self._waiting.append(current)
 
-    def attend(self, stop: Event, wait_sec: float, step: Callable[[], bool]) -> None:
-        """Call `step` as lists come, until `stop` is set; its errors are the caller's. Wakes every `wait_sec`."""
+    @contextmanager
+    def attended(self) -> Iterator[None]:
+        """Mark a block in which a background loop calls `step`.
+
+        Only then does opening a story wait for its text.
+        """
         with self._changed:
             self._attended = True
         try:
-            while not stop.is_set():
-                if not step():
-                    with self._changed:
-                        self._changed.wait_for(lambda: bool(self._waiting) or stop.is_set(), timeout=wait_sec)
+            yield
         finally:
             with self._changed:
                 self._attended = False
                 self._changed.notify_all()
 
+    def waits(self) -> bool:
+        """Return whether a list waits."""
+        return bool(self._waiting)
+
+    def wait_for_list(self, stop: Event, wait_sec: float) -> None:
+        """Return when a list waits or `stop` is set, at most `wait_sec` from now."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.waits() or stop.is_set(), timeout=wait_sec)
+
     def wake(self) -> None:
-        """Let `attend` look at its stop event."""
+        """Make `wait_for_list` check its stop event."""
         with self._changed:
             self._changed.notify_all()
 
     def wait_for(self, news_id: str, timeout_sec: float) -> None:
-        """Wait while a list with this news is being fetched by another thread, at most `timeout_sec`."""
+        """Wait at most `timeout_sec` while a list with this article is queued or being fetched."""
         with self._changed:
             self._changed.wait_for(lambda: not (self._attended and self._expected(news_id)), timeout=timeout_sec)
 
@@ -154,10 +176,16 @@ class Bodies:
         lists = (*self._waiting, self._under_way)
         return any(news_id in one.ids for one in lists if one is not None)
 
-    def _due(self, ids: tuple[str, ...]) -> bool:
+    def _due(self, wanted: _List | _Block) -> bool:
+        if _answers_report(wanted):
+            return True
         now = time.monotonic()
         self._fetched = {one: at for one, at in self._fetched.items() if now - at < AGAIN_AFTER_SEC}
-        return any(one not in self._fetched for one in ids)
+        return any((isinstance(wanted, _List), one) not in self._fetched for one in wanted.ids)
+
+
+def _answers_report(wanted: _List | _Block) -> bool:
+    return isinstance(wanted, _List) and not wanted.common
 
 
 def _sealed(wanted: _List | _Block) -> Sealed[BodiesRequest]:
@@ -167,7 +195,7 @@ def _sealed(wanted: _List | _Block) -> Sealed[BodiesRequest]:
 
 
 def _passes(trouble: Exception) -> bool:
-    """Whether the next list would meet the same trouble, and this one may well come through later."""
+    """Return whether the failure is temporary and would hit any other list too."""
     return isinstance(trouble, BackendUnreachable) or (
         isinstance(trouble, BackendRefused) and trouble.problem.status in BUSY
     )

@@ -1,4 +1,7 @@
-"""Recall on the device: the pool's product-quantised codes, scored by asymmetric distance (docs/decisions/020)."""
+"""Recall on the device: scores the pool's product-quantised codes by asymmetric distance.
+
+See docs/decisions/021.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates
-from device_app.prose import Prose
 from device_app.store.news import NewsStore
 from device_app.store.pool_codes import PoolStore, StoredPool
-from device_app.wire.broadcast import unpack_book, unpack_codes, unpack_priors
-from device_app.wire.tensors import TensorError
+from protocol.broadcast import unpack_book, unpack_codes, unpack_priors
+from protocol.tensors import TensorError
+from protocol.text_catalogue import TextCatalogue
 
-NOTICES = Prose("device_app.feed", "notices.toml")
+NOTICES = TextCatalogue("device_app.feed", "notices.toml")
 
 
 class PoolBroken(Exception):
-    """Parts of the kept pool are missing or no longer what was checked when they came."""
+    """Parts of the stored pool are missing or differ from what was verified on arrival."""
 
 
 @dataclass(frozen=True)
 class CodedPool:
-    """n news as codes: row i is d_i = sum_m centroids[m, codes[m, i]] (each D / M wide, side by side).
+    """n articles as codes: d_i = concat_m centroids[m, codes[m, i]], M parts of D / M numbers.
 
-    codes is uint8 [M, n], one row a subspace, so that each look-up reads one stretch of memory; centroids float32
-    [M, 256, D / M]; priors float32 [n], log popularity; sharpness s.
+    codes is uint8 [M, n], one row per subspace, so that each table lookup reads contiguous memory. centroids is float32
+    [M, 256, D / M], priors float32 [n] (log popularity), and sharpness is the scale s.
     """
 
     codes: NDArray[np.uint8]
@@ -39,9 +42,10 @@ class CodedPool:
         return len(self.priors)
 
     def scores(self, user: NDArray[np.float32], *, priors: bool = True) -> NDArray[np.float32]:
-        """s <u, d_i> + prior_i for every row, [n], or without the prior; user is [D], of length 1.
+        """Return s <user, d_i> + prior_i for every row, [n]; user is a unit vector [D].
 
-        One table of 256 inner products a subspace, then M look-ups a row: no vector of the pool is ever built.
+        priors: False leaves the prior out. The scores come from one table of 256 inner products per subspace and M
+        lookups per row; no vector of the pool is reconstructed.
         """
         M, _, width = self.centroids.shape
         tables = self.sharpness * np.einsum("mkw,mw->mk", self.centroids, user.reshape(M, width))  # [M, 256]
@@ -51,19 +55,19 @@ class CodedPool:
         return total
 
     def best(self, user: NDArray[np.float32], limit: int, *, priors: bool = True) -> NDArray[np.intp]:
-        """Rows of the `limit` greatest scores, best first; ties to the lower row."""
+        """Return the rows of the `limit` highest scores, best first; ties go to the lower row."""
         scores = self.scores(user, priors=priors)
         limit = min(limit, len(scores))
         if limit == 0:
             return np.empty(0, dtype=np.intp)
-        # Everything at or above the limit-th score, then sorted for good: a partition alone would break ties at will.
+        # Take everything at or above the limit-th score, then sort: a partition alone breaks ties arbitrarily.
         edge = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         rows = np.flatnonzero(scores >= edge)
         found: NDArray[np.intp] = rows[np.argsort(-scores[rows], kind="stable")][:limit]
         return found
 
     def vectors(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
-        """d_i of these rows, [len(rows), D]: what is left of the news vectors after quantising."""
+        """Return d_i of these rows, [len(rows), D]: the article vectors as quantised."""
         M, _, width = self.centroids.shape
         parts = self.centroids[np.arange(M)[None, :], self.codes[:, rows].T]  # [rows, M, D / M]
         found: NDArray[np.float32] = parts.reshape(len(rows), M * width)
@@ -71,7 +75,10 @@ class CodedPool:
 
 
 class Broadcast:
-    """Finds news in the kept pool; its codes are held in memory (16 or 32 bytes a piece of news), cards are not."""
+    """Finds articles in the stored pool.
+
+    Holds its codes in memory (16 or 32 bytes per article), but no cards.
+    """
 
     def __init__(self, pool: PoolStore, news: NewsStore) -> None:
         self._pool = pool
@@ -79,16 +86,15 @@ class Broadcast:
         self._coded: tuple[StoredPool, CodedPool] | None = None
 
     def ready(self, encoder: str) -> bool:
-        """Whether a whole pool by this encoder is here."""
+        """Return whether a complete pool of this encoder is stored."""
         kept = self._pool.current()
         return kept is not None and kept.listing.encoder == encoder
 
     def find(self, user: NDArray[np.float32], limit: int, encoder: str, *, priors: bool = True) -> Candidates:
-        """The best news for a unit vector [D] with their cards and vectors, best first.
+        """Return the best articles for a unit vector [D], with their cards and vectors, best first.
 
-        priors: whether what is popular comes before what is as near.
-
-        Vectors are exact where the news is in the store already, else as the codes have them. Raises PoolBroken.
+        priors: whether popularity counts. Vectors are exact where the article is stored, else decoded from the codes.
+        Raises PoolBroken.
         """
         kept = self._pool.current()
         if kept is None or kept.listing.encoder != encoder:
@@ -112,7 +118,10 @@ class Broadcast:
         return found if len(first) == len(found) else found.only(np.sort(first))
 
     def coded(self, ids: Sequence[str], encoder: str, dimensions: int) -> NDArray[np.float32]:
-        """Vectors [n, D] of news of the pool, as the codes have them. Raises PoolBroken where one isn't there."""
+        """Return the decoded vectors [n, D] of articles in the pool.
+
+        Raises PoolBroken if one is missing.
+        """
         kept = self._pool.current()
         if kept is None or kept.listing.encoder != encoder:
             raise PoolBroken(NOTICES("pool_broken"))
@@ -130,7 +139,7 @@ class Broadcast:
         self._coded = None
 
     def discard(self) -> None:
-        """Let go of a damaged pool, so that the next sync fetches it whole."""
+        """Delete a damaged pool, so that the next sync downloads all of it again."""
         self.forget()
         self._pool.drop()
 

@@ -1,4 +1,4 @@
-"""The whole serve flow, from the reader's clicks to the page, in one function."""
+"""Builds a feed: the whole path from the reader's clicks to the stored page."""
 
 from __future__ import annotations
 
@@ -12,39 +12,37 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.errors import BackendRefused, BackendUnreachable
-from device_app.feed.candidates import Candidates, nothing
-from device_app.feed.default_list import DefaultList
+from device_app.feed.candidate_search import Found, Recall
+from device_app.feed.candidates import Candidates
 from device_app.feed.exclusions import allowed
 from device_app.feed.feature_context import ViewsOfReader, feature_context
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.kept import KeptFeeds
-from device_app.feed.kinship import Kinship, floor_of
+from device_app.feed.lists import DefaultList, Popular
 from device_app.feed.model_cache import LocalRanker, ServingModels
 from device_app.feed.page_order import placed
-from device_app.feed.popular import Popular
-from device_app.feed.preference_reader import PreferenceReader
-from device_app.feed.preferences import UserPreferences
+from device_app.feed.preference_reader import PreferenceReader, UserPreferences
+from device_app.feed.rare import RareFeeds
 from device_app.feed.reasons import reasons
-from device_app.feed.recall import Found, Recall
 from device_app.feed.scores import ScoreTerms, adjusted, age_hours
-from device_app.interests.profile import named_profile
-from device_app.logs import kind_of
-from device_app.prose import Prose
-from device_app.ranking.features import FeatureContext
+from device_app.feed.similarity import Kinship, floor_of
+from device_app.process import kind_of
+from device_app.ranking.ranker import FeatureContext
 from device_app.ranking.session import usable
+from device_app.reading.interest_profile import named_profile
 from device_app.settings import FeedSettings, PerformanceSettings
 from device_app.store.impressions import ImpressionStore
-from device_app.store.parameters import PrivateParameters
-from device_app.wire.server_timing import Stopwatch
+from device_app.store.preferences import PrivateParameters
+from protocol.server_timing import Stopwatch
+from protocol.text_catalogue import TextCatalogue
 
 _log = logging.getLogger(__name__)
-NOTICES = Prose("device_app.feed", "notices.toml")
+NOTICES = TextCatalogue("device_app.feed", "notices.toml")
 
 
 @dataclass(frozen=True)
 class FeedContext:
-    """What a feed is built with."""
+    """Everything needed to build a feed."""
 
     user_preferences: PreferenceReader
     impressions: ImpressionStore
@@ -53,6 +51,7 @@ class FeedContext:
     views: ViewsOfReader
     own: PrivateParameters
     popular: Popular
+    rare: RareFeeds
     kept: KeptFeeds
     performance: PerformanceSettings
     weights: FeedSettings
@@ -61,14 +60,14 @@ class FeedContext:
 
 
 def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
-    """Build, save and return a feed: nothing is shown that was not recorded as served.
+    """Build, save and return a feed; every story it shows is recorded as served.
 
-    clicks -> interest clusters -> report (the one in use, or a fresh one) -> recall -> filters -> local ranking ->
-    variety -> slots. When the backend does not answer or has too much to do, the last feed comes back, mode 'offline'.
+    clicks -> interest clusters -> last answer to a report -> filters -> local ranking -> variety -> slots. Building a
+    feed sends no request, so the server doesn't learn when a page is made.
     """
     now, watch = feed_context.clock(), Stopwatch()
 
-    with watch.stage("store"):  # what the reader did; all of it stays in these variables
+    with watch.stage("store"):  # what the reader did is read here and stays in these variables
         reading = feed_context.user_preferences.reading(models.encoder)
         user_preferences = feed_context.user_preferences.user_preferences(reading, models.encoder, models.dimensions)
         default_list = feed_context.default_list.candidates(models.encoder, models.dimensions)
@@ -79,20 +78,8 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
         profile = named_profile(reading.active, reading.muted, labels, reading.kept)
         user_preferences = replace(user_preferences, click_interests=profile.click_names)
 
-    try:  # the report and its request: the only lines that may cause anything to be sent
-        found = feed_context.recall.find(models, user_preferences.click_vectors, contexts, labels, watch)
-    except BackendUnreachable as unreachable:
-        return feed_context.kept.offline(unreachable)
-    except BackendRefused as busy:
-        if feed_context.kept.last() is not None:
-            return feed_context.kept.offline(busy)
-        words = NOTICES("default_list", trouble=busy)
-        found = Found(nothing(models.encoder, models.dimensions), "front", words)
-
-    try:
-        return _ranked(feed_context, models, found, default_list, user_preferences, now, watch)
-    finally:  # whatever became of the feed: the texts of what was returned are asked for by everybody alike
-        feed_context.recall.fetch_texts()
+    found = feed_context.recall.find(models, user_preferences.click_vectors, labels, watch)
+    return _ranked(feed_context, models, found, default_list, user_preferences, now, watch)
 
 
 def _ranked(
@@ -104,7 +91,10 @@ def _ranked(
     now: datetime,
     watch: Stopwatch,
 ) -> Feed:
-    """Rank what was found beside the default list, choose a page and keep it; sends nothing."""
+    """Rank the candidates together with the default list, choose a page and save it.
+
+    Sends nothing.
+    """
     with watch.stage("rank"):
         offered = feed_context.recall.joined(found.candidates, default_list)
         candidates = offered.only(allowed(offered, user_preferences))
@@ -120,7 +110,6 @@ def _ranked(
         mode=found.mode,
         notice=found.notice or _of_the_page(page, left_out),
         device_ms=watch.stages_ms,
-        server_ms=found.server_ms,
         recalled=len(found.candidates),
         fresh=int(np.count_nonzero(age_hours(page.shown, now) <= feed_context.weights.fresh_hours)),
         fresh_hours=feed_context.weights.fresh_hours,
@@ -130,7 +119,10 @@ def _ranked(
 
 
 def _of_the_page(page: RankedPage, left_out: int) -> str | None:
-    """What there is to say of it; where all was left out the page says so itself."""
+    """Return the notice for this page.
+
+    None if filters removed every story, since the page says so itself.
+    """
     if page.items:
         return NOTICES("all_seen") if page.all_seen else None
     return None if left_out else NOTICES("empty")
@@ -138,9 +130,9 @@ def _of_the_page(page: RankedPage, left_out: int) -> str | None:
 
 @dataclass(frozen=True)
 class RankedPage:
-    """Items in their places; shown are their cards and vectors in that order, popularity [n] what was known of them.
+    """A page's items in order, with their cards and vectors (shown).
 
-    all_seen: whether each of them was looked at before.
+    popularity [n] is what was known of each. all_seen: whether the reader saw every one of them before.
     """
 
     items: tuple[FeedItem, ...]
@@ -159,13 +151,17 @@ def ranked_page(
     watch: Stopwatch,
     size: int,
 ) -> RankedPage:
-    """The best page of at most `size` of these candidates, all of which may be shown; sends nothing, keeps nothing."""
+    """Return the best page of at most `size` of these candidates; sends and stores nothing.
+
+    The candidates must already be filtered: all of them may be shown.
+    """
     with watch.stage("rank"):
         times_seen = _times_seen(feed_context, candidates, now)
         popular = feed_context.popular.of(candidates)
         ranker = models.ranker.with_views(lambda model: feed_context.views.given(model, models.encoder))
         ranker = ranker.with_own(lambda model: feed_context.own.get(model, models.encoder))
-        score = scored(ranker, candidates, user_preferences, now, feed_context.weights, popular, times_seen)
+        rare = feed_context.rare.of(candidates, now)
+        score = scored(ranker, candidates, user_preferences, now, feed_context.weights, popular, times_seen, rare)
         scores = score.total
 
     with watch.stage("build"):
@@ -201,10 +197,12 @@ def scored(
     settings: FeedSettings,
     popularity: NDArray[np.float64] | None = None,
     times_seen: NDArray[np.float64] | None = None,
+    rare: NDArray[np.float64] | None = None,
 ) -> ScoreTerms:
-    """The candidates' scores, term by term, under one reader's ranker; popularity, times_seen as in `adjusted`.
+    """Return the candidates' scores, term by term, under one reader's ranker.
 
-    Where the release's ranker gives none that can be used, every candidate fits alike.
+    popularity, times_seen and rare are as in `adjusted`. If the ranker returns no usable scores, every candidate fits
+    equally.
     """
     beside = feature_context(candidates, user_preferences, now, settings, popularity)
     clicks, none = user_preferences.click_vectors, np.zeros(len(candidates), dtype=np.float32)
@@ -219,13 +217,14 @@ def scored(
         weighed=weighed,
         popularity=popularity,
         times_seen=times_seen,
+        rare=rare,
     )
 
 
 def _weighed(
     ranker: LocalRanker, clicks: NDArray[np.float32], candidates: Candidates, beside: FeatureContext
 ) -> dict[str, NDArray[np.float64]]:
-    """`LocalRanker.contributions`; nothing where they can't be used."""
+    """Return `LocalRanker.contributions`, or nothing if they are unusable."""
     try:
         with np.errstate(all="ignore"):
             found = ranker.contributions(clicks, candidates.vectors, beside)
@@ -237,7 +236,7 @@ def _weighed(
 
 
 def _times_seen(feed_context: FeedContext, candidates: Candidates, now: datetime) -> NDArray[np.float64]:
-    """[n]: in how many feeds each was looked at, of what was looked at lately."""
+    """Return in how many recent feeds the reader saw each candidate, [n]."""
     since = now - timedelta(days=feed_context.performance.seen_days)
     found = feed_context.impressions.times_seen((card.id for card in candidates.cards), since)
     return np.fromiter((found.get(card.id, 0) for card in candidates.cards), dtype=np.float64, count=len(candidates))

@@ -1,4 +1,7 @@
-"""Variety: maximal marginal relevance under caps (Carbonell and Goldstein 1998)."""
+"""Diversifies a page by maximal marginal relevance under caps.
+
+Carbonell and Goldstein (1998).
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,28 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import unit
-from device_app.feed.columns import Codes
+from device_app.feed.candidates import Codes, unit
 
 POOL_ROWS = 120
-"""MMR looks at so many of the best rows."""
+"""MMR considers at least this many of the best rows."""
 SPREADS = 4.0
-"""Likeness weighs against so many standard deviations of the pool's scores: about their range, but one card more or
-less at the top doesn't change it for all others."""
+"""Scores are divided by this many standard deviations of the pool's scores.
+
+That is about their range, but unlike the range it barely changes when one card joins or leaves the top.
+"""
 POOL_OF_A_CAP = 3
-"""Of any one capped value it looks at so many times the cap, so that caps seldom leave places empty."""
+"""The pool holds at most this many times the cap of each capped value.
+
+So caps rarely leave places empty.
+"""
 
 
 @dataclass(frozen=True)
 class Cap:
-    """No value of a column [n] is picked more than `limit` times; `more` are limits of its own for some values."""
+    """Limits how often each value of a column [n] is picked.
+
+    limit applies to every value; `more` overrides it for some.
+    """
 
     column: Codes
     limit: int
@@ -31,30 +41,30 @@ class Cap:
 
     @property
     def limits(self) -> NDArray[np.int64]:
-        """[n]: the limit of each row's value."""
+        """The limit of each row's value, [n]."""
         found = np.full(len(self.column), self.limit, dtype=np.int64)
         for value, limit in self.more.items():
             found[self.column == value] = limit
         return found
 
     def only(self, rows: NDArray[np.intp]) -> Cap:
-        """The same limit on these rows only."""
+        """Return the same cap on these rows only."""
         return Cap(self.column[rows], self.limit, self.more)
 
 
 @dataclass(frozen=True)
 class Share:
-    """At least so many of the picked are among these rows [n], where there are so many."""
+    """A minimum number of picks among these rows [n], as far as there are that many."""
 
     rows: NDArray[np.bool_]
     least: int
 
     def only(self, rows: NDArray[np.intp]) -> Share:
-        """The same share among these rows only."""
+        """Return the same share on these rows only."""
         return Share(self.rows[rows], self.least)
 
     def beside(self, taken: Sequence[int]) -> Share:
-        """What is left to fill once these rows have their places."""
+        """Return what is left to fill once these rows are placed."""
         return Share(self.rows, max(0, self.least - int(np.count_nonzero(self.rows[list(taken)]))))
 
 
@@ -67,11 +77,12 @@ def diversified(
     count: int,
     variety: float,
 ) -> list[int]:
-    """Rows picked, best first: each time the greatest (1 - variety) * score - variety * likeness to those picked.
+    """Return the picked rows, best first, by maximal marginal relevance.
 
-    scores [n] and vectors [n, D] describe the candidates; likeness is the greatest cosine, put on the
-    scale of the scores of the pool (SPREADS). Shares are filled first, in their order, then the rest; both in that
-    way. Fewer than `count` rows come back if caps or candidates run out. Equal values go to the better score.
+    Each step picks the highest (1 - variety) * score - variety * similarity to the rows picked so far. scores [n] and
+    vectors [n, D] describe the candidates. Similarity is the highest cosine; scores are put on its scale by SPREADS.
+    Shares are filled first, in order, then the rest. Fewer than `count` rows come back if caps or candidates run out.
+    Ties go to the better score.
     """
     ranked = np.argsort(-scores, kind="stable")
     within = np.ones(len(ranked), dtype=bool)
@@ -102,7 +113,7 @@ def diversified(
 
 
 def _place_in_group(values: Codes) -> NDArray[np.intp]:
-    """[n]: how many earlier rows have the same value."""
+    """Return how many earlier rows have the same value, [n]."""
     order = np.argsort(values, kind="stable")
     grouped = values[order]
     starts = np.flatnonzero(np.r_[True, grouped[1:] != grouped[:-1]])
@@ -112,7 +123,7 @@ def _place_in_group(values: Codes) -> NDArray[np.intp]:
 
 
 class _Selection:
-    """Rows of a pool, best scored first, as they are picked one by one."""
+    """Picks rows one by one from a pool that is sorted by score, best first."""
 
     def __init__(
         self,
@@ -127,7 +138,7 @@ class _Selection:
         self.picked: list[int] = []
         self._pool = pool
         self._variety = variety
-        # -inf once a row is picked or shut out by a cap
+        # -inf once a row is picked or excluded by a cap
         self._relevance = (1.0 - variety) * (values - values.min(initial=np.inf)) / spread
         self._near = unit(vectors[pool])
         self._nearest = np.zeros(len(pool), dtype=np.float64)
@@ -136,7 +147,7 @@ class _Selection:
             self._relevance[limits <= 0] = -np.inf
 
     def fill(self, count: int, *, among: NDArray[np.bool_] | None = None) -> None:
-        """Pick until so many of these rows of the pool (of all, if not given) are picked, or none is left."""
+        """Pick until `count` of these rows (of all rows, if not given) are picked, or none is left."""
         here = np.isin(self._pool, self.picked)
         have = int(np.count_nonzero(here if among is None else here & among))
         while have < count and len(self._pool):

@@ -1,5 +1,7 @@
-"""News that a feed leaves out: what the reader has ruled out (blocked names, muted interests, 'not interested'), and
-what tells the same again.
+"""Filters for articles that a feed leaves out.
+
+The reader rules articles out by blocking names, muting interests or marking them 'not interested'. Duplicates, which
+cover the same story or headline again, are left out too.
 """
 
 from __future__ import annotations
@@ -7,37 +9,34 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import Candidates, unit
-from device_app.feed.columns import NO_STORY, Codes
-from device_app.feed.preferences import UserPreferences
+from device_app.feed.candidates import NO_STORY, Candidates, Codes, unit
+from device_app.feed.preference_reader import UserPreferences
 
 MUTED_COSINE = 0.6
-"""A candidate this near to a click of a muted interest, and nearer to it than to every other click, is muted too."""
+"""Minimum cosine to the nearest click, one of a muted interest, for a candidate to be muted."""
 
 
 def allowed(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
-    """[n]: True where nothing the reader said rules the news out.
-
-    Already opened news is ruled out too.
-    """
-    ruled_out = candidates.named(candidates.ids, user_preferences.opened | user_preferences.disliked_ids)
+    """Return True for articles that the reader neither ruled out nor read, [n]."""
+    ruled_out = candidates.named(candidates.ids, user_preferences.read | user_preferences.disliked_ids)
     return not_hidden(candidates, user_preferences) & ~ruled_out
 
 
 def not_hidden(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
-    """[n]: True where the reader blocked neither topic, section nor publisher, and muted no interest it belongs to.
+    """Return True for articles that no blocked name, mute rule or muted interest hides, [n].
 
-    What a list shows whose stories stay when they are opened or waved away. Names compare exactly, as the backend
-    writes them.
+    For lists in which stories stay after the reader opens or dismisses them. Names (topic, section, publisher) compare
+    exactly, as the server writes them.
     """
-    ruled_out = candidates.named(candidates.topics, user_preferences.blocked.topics)
+    ruled_out = candidates.named(candidates.ids, user_preferences.hidden_ids)
+    ruled_out |= candidates.named(candidates.topics, user_preferences.blocked.topics)
     ruled_out |= candidates.named(candidates.sections, user_preferences.blocked.sections)
     ruled_out |= candidates.named(candidates.publishers, user_preferences.blocked.publishers)
     return ~(ruled_out | muted(candidates, user_preferences))
 
 
 def muted(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
-    """[n]: True where the nearest click belongs to a muted interest and is near."""
+    """Return True where the nearest click belongs to a muted interest and is near enough, [n]."""
     if not user_preferences.muted or not len(candidates):
         return np.zeros(len(candidates), dtype=bool)
     near_muted = _nearest(candidates, np.concatenate([interest.vectors for interest in user_preferences.muted]))
@@ -46,14 +45,14 @@ def muted(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[
 
 
 def _nearest(candidates: Candidates, clicks: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[n]: greatest cosine to any click, -1 without clicks."""
+    """Return the highest cosine to any click, [n]; -1 without clicks."""
     return np.asarray((candidates.unit_vectors @ unit(clicks).T).max(axis=1, initial=-1.0))
 
 
 def one_of_each(candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """[n]: True for the best-scored news of every headline, and of those, of every developing story.
+    """Return True for the best-scored article per headline and, of these, per story, [n].
 
-    Two headlines are the same if they agree without regard to case and outer white space.
+    Headlines are equal if they agree apart from case and surrounding white space. Story means developing story.
     """
     order = np.argsort(-scores, kind="stable")
     order = order[_first_of_each(candidates.headlines[order])]
@@ -67,5 +66,5 @@ def one_of_each(candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[
 
 
 def _first_of_each(codes: Codes) -> NDArray[np.intp]:
-    """Positions of first occurrences, in order."""
+    """Return the positions of first occurrences, in order."""
     return np.sort(np.unique(codes, return_index=True)[1])

@@ -1,23 +1,30 @@
-"""Places in the feed that the reader's profile does not decide: fresh for everyone, and sections rarely read."""
+"""Divides a page between the reader's interests and places that the profile doesn't decide.
+
+Fresh places show recent articles drawn without the profile; explore places show sections the reader rarely opens.
+`PageShares` guarantees a minimum to what the reader picked and reads, and limits the rest. Scores alone don't keep
+these shares: a few reads would fill a page with their topic, or three refreshes would use the topic up.
+"""
 
 from __future__ import annotations
 
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import Candidates
-from device_app.feed.preferences import UserPreferences
+from device_app.feed.candidates import Candidates, Codes
+from device_app.feed.diversity import Cap, Share
+from device_app.feed.preference_reader import UserPreferences
 from device_app.feed.scores import age_hours, recency
 from device_app.settings import FeedSettings
 
 FRESH_POOL = 40
-"""Fresh news is drawn from so many of the newest."""
+"""Fresh articles are drawn from this many of the newest."""
 
 
 def fresh_rows(
@@ -27,9 +34,10 @@ def fresh_rows(
     settings: FeedSettings,
     chance: random.Random,
 ) -> list[int]:
-    """Rows of the last hours, drawn at random from the newest, each from another section while there are some.
+    """Return rows of the last hours, drawn at random from the newest.
 
-    free is [n], the rows that may be taken. The draw knows nothing of the reader beyond `free`.
+    Each comes from another section while there are some. free [n]: the rows that may be taken. Beyond `free`, the draw
+    doesn't depend on the reader.
     """
     age = age_hours(candidates, now)
     recent = np.flatnonzero(free & (age <= settings.fresh_hours))
@@ -54,10 +62,11 @@ def explore_rows(
     settings: FeedSettings,
     chance: random.Random,
 ) -> list[int]:
-    """The best news, by its editors and its age, of sections the reader rarely opens.
+    """Return the best articles of sections that the reader rarely opens.
 
-    Sections are drawn without repeats with weight 1 / (1 + clicks in the section) squared, so that the least read come
-    most often and none is shut out.
+    The best article of a section has the highest editorial weight plus recency. Sections are drawn without replacement
+    with weight 1 / (1 + clicks in the section) ** 2, so that the least read are drawn most often and every section has
+    a chance.
     """
     rows = np.flatnonzero(free)
     worth = candidates.weights + recency(candidates, now, settings.half_life_hours)
@@ -66,12 +75,117 @@ def explore_rows(
     best = {candidates.cards[row].section: int(row) for row in firsts}
     read = Counter(card.section for card in user_preferences.clicks)
     lots = _lots(chance, best)
-    # Weighted draws without repeats by one lot each (Efraimidis and Spirakis 2006): the greatest u ** (1 / weight).
+    # Weighted sampling without replacement by one key each, the largest u ** (1 / weight) first (Efraimidis and
+    # Spirakis 2006).
     keys = {name: math.log(max(lots[name], 1e-300)) * (1.0 + read[name]) ** 2 for name in best}
     return [best[name] for name in sorted(best, key=lambda name: -keys[name])[: settings.explore_slots]]
 
 
 def _lots(chance: random.Random, names: Iterable[str]) -> dict[str, float]:
-    """One number a name, even from 0 to 1; that one name more or less is there changes no other's."""
+    """Return one uniform number in [0, 1) per name.
+
+    Adding or removing a name doesn't change the numbers of the others.
+    """
     salt = chance.getrandbits(64)
     return {name: random.Random(f"{salt} {name}").random() for name in names}
+
+
+@dataclass(frozen=True)
+class PageShares:
+    """Minimum shares and caps of one page.
+
+    topics, sections and chosen are the shares of topics and sections that are read, and of sections picked at the first
+    visit. own [n] marks candidates in a section that the reader picked, follows or reads. section_limit caps any other
+    section; half of the page caps each of the reader's own. unwanted counts, by topic, stories the reader wants less
+    of.
+    """
+
+    topics: dict[int, Share]
+    sections: dict[int, Share]
+    chosen: Share | None
+    own: NDArray[np.bool_]
+    section_limit: int
+    half: int
+    unwanted: Mapping[int, int]
+    candidates: Candidates
+
+    @classmethod
+    def of(
+        cls, candidates: Candidates, user_preferences: UserPreferences, settings: FeedSettings, size: int
+    ) -> PageShares:
+        """Return the shares that the settings prescribe for a page of `size` places."""
+        clicks = user_preferences.clicks
+        reading = settings.reading_share * size * min(1.0, len(clicks) / settings.reads_for_share)
+        picked = user_preferences.chosen_sections
+        in_picked = candidates.named(candidates.sections, picked)
+        blending = bool(picked) and len(clicks) < settings.blend_reads
+        mine = {card.section for card in clicks} | picked | user_preferences.followed.sections
+        topics = _by_name(candidates.topics, [card.topic for card in clicks if card.topic], reading)
+        return cls(
+            topics=topics,
+            sections=_by_name(candidates.sections, [card.section for card in clicks], reading),
+            chosen=Share(in_picked, math.ceil(settings.chosen_share * size)) if blending else None,
+            own=candidates.named(candidates.sections, mine),
+            section_limit=max(1, int(settings.section_share * size)),
+            half=max(1, size // 2),
+            unwanted=Counter(map(hash, user_preferences.unwanted)),
+            candidates=candidates,
+        )
+
+    @property
+    def outermost(self) -> tuple[Share, ...]:
+        """Shares that don't contain each other, except that picked sections may also be read."""
+        return (*self.sections.values(), *(() if self.chosen is None else (self.chosen,)))
+
+    @property
+    def least(self) -> tuple[Share, ...]:
+        """All shares, in the order in which they are filled."""
+        return (*self.topics.values(), *self.outermost)
+
+    def caps(self, topic_limit: int, taken: Sequence[int]) -> tuple[Cap, ...]:
+        """Return the caps on topics, sections and picked sections that remain beside these rows.
+
+        A topic may have `topic_limit` places, or its share if that is more, minus one for each of its stories that the
+        reader wants less of, but at least one: hiding a topic completely is a separate choice. Without that deduction,
+        a section that the reader reads would fill its share with stories the reader keeps dismissing. A section that
+        isn't the reader's own may have section_limit places. Each of the reader's own, and all picked sections
+        together, may have half of the page.
+        """
+        topics, sections = self.candidates.topics, self.candidates.sections
+        of_topics = {code: share.least for code, share in self.topics.items() if share.least > topic_limit}
+        of_topics |= {code: max(1, of_topics.get(code, topic_limit) - less) for code, less in self.unwanted.items()}
+        of_own = dict.fromkeys(sections[self.own].tolist(), self.half)
+        found = [_beside(Cap(topics, topic_limit, of_topics), taken)]
+        found.append(_beside(Cap(sections, self.section_limit, of_own), taken))
+        if self.chosen is not None:
+            apart = np.where(self.chosen.rows, -1, np.arange(len(self.own)))
+            found.append(_beside(Cap(apart, self.half), taken))
+        return tuple(found)
+
+    def room(self, taken: Sequence[int]) -> NDArray[np.bool_]:
+        """Return whether each row's section may have another place beside these rows, [n]."""
+        counts = Counter(self.candidates.sections[list(taken)].tolist())
+        full = [code for code, count in counts.items() if count >= self.section_limit]
+        return self.own | ~np.isin(self.candidates.sections, full)
+
+
+def _beside(cap: Cap, taken: Sequence[int]) -> Cap:
+    """Return what is left of a cap once these rows are placed."""
+    counts = Counter(cap.column[list(taken)].tolist())
+    return Cap(
+        cap.column, cap.limit, {**cap.more, **{code: cap.more.get(code, cap.limit) - n for code, n in counts.items()}}
+    )
+
+
+def _by_name(column: Codes, read: Sequence[str], places: float) -> dict[int, Share]:
+    """Return each read name's proportional share, largest first.
+
+    Leaves out shares below one place.
+    """
+    if not read:
+        return {}
+    shares = {
+        hash(name): Share(column == hash(name), math.floor(places * count / len(read) + 1e-9))
+        for name, count in Counter(read).most_common()
+    }
+    return {code: share for code, share in shares.items() if share.least}

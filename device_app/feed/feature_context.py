@@ -1,7 +1,4 @@
-"""What a ranker is given of a reader besides clicks and candidates: the features' context, and the views.
-
-A context holds the candidates of a feed beside the reader's clicks, as a ranker with features sees them.
-"""
+"""Builds a ranker's inputs besides clicks and candidates: feature context and views."""
 
 from __future__ import annotations
 
@@ -11,16 +8,15 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import Candidates
-from device_app.feed.columns import Codes
-from device_app.feed.preferences import UserPreferences
+from device_app.feed.candidates import Candidates, Codes
+from device_app.feed.preference_reader import UserPreferences
 from device_app.feed.scores import recency
-from device_app.interests.searched import SearchedInterests
-from device_app.ranking.features import FeatureContext
+from device_app.ranking.ranker import FeatureContext
 from device_app.ranking.views_ranker import ReaderViews
+from device_app.reading.searched_interests import SearchedInterests
 from device_app.settings import FeedSettings
-from device_app.store.parameters import TowerStore
-from device_app.wire.news import NewsCard
+from device_app.store.preferences import TowerStore
+from protocol.news import NewsCard
 
 
 def feature_context(
@@ -30,7 +26,10 @@ def feature_context(
     settings: FeedSettings,
     popularity: NDArray[np.float64] | None = None,
 ) -> FeatureContext:
-    """The features' context of a feed that is being made; popularity as in `feature_context_at`."""
+    """Return the feature context of a feed that is being built.
+
+    popularity: as in `feature_context_at`.
+    """
     return feature_context_at(candidates, user_preferences.clicks, now, settings.half_life_hours, popularity)
 
 
@@ -41,10 +40,11 @@ def feature_context_at(
     half_life_hours: float,
     popularity: NDArray[np.float64] | None = None,
 ) -> FeatureContext:
-    """Sections, topics, recency at a time, beside the clicks made until then: training asks for past times.
+    """Return the feature context at a given time, with the clicks made until then.
 
-    popularity [n] is what was known at that time, kept with the impression: today's would let a ranker see the clicks
-    that came later. None: nothing was counted.
+    It holds sections, topics and recency. Training asks for past times. popularity [n] is what was known at that time,
+    which is stored with the impression: today's popularity would leak later clicks into training. None means that
+    nothing was counted.
     """
     return FeatureContext(
         sections=candidates.sections,
@@ -57,19 +57,19 @@ def feature_context_at(
 
 
 def _codes(names: Sequence[str]) -> Codes:
-    """As the columns of `Candidates` have them."""
+    """Return codes that match the columns of `Candidates`."""
     return np.fromiter(map(hash, names), dtype=np.int64, count=len(names))
 
 
 class ViewsOfReader:
-    """Read when a ranker of views makes a feed; other rankers never ask."""
+    """Provides the reader's views; read only when a ranker that uses views builds a feed."""
 
     def __init__(self, searched: SearchedInterests, reading: TowerStore, searches: TowerStore) -> None:
         self._searched = searched
         self._towers = {"reading": reading, "searches": searches}
 
     def given(self, model: str, encoder: str) -> ReaderViews:
-        """For a model of a release of this encoder."""
+        """Return the reader's views for a model of a release with this encoder."""
         vector = self._searched.vector(encoder)
         found = {view: towers.get(model) for view, towers in self._towers.items()}
         return ReaderViews(

@@ -1,5 +1,7 @@
-"""Lists that hold still: Fresh, Explore, Popular, Following, Saved and what a search found stay as they were shown
-until another is asked for."""
+"""Lists that stay as shown until the reader asks for a new one.
+
+These are Fresh, Explore, Popular, Following, Saved, the lists of a topic, section or publisher, and search results.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +18,25 @@ from typing import Any, Literal, get_args
 from device_app.store.news import NewsStore
 from device_app.store.searches import WORDS_LIMIT_CHARS
 from device_app.stores import DeviceStores
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 
 NAME_FORM = r"fresh|explore|popular|following|saved|(?:topic|section|publisher)/[\s\S]{1,120}"
-"""Names of lists: of a page, or of all that has a topic, a section or a publisher."""
+"""Names of stored lists: a page's, or all articles of a topic, section or publisher."""
 FOUND = "search/"
 RENEWED_FORM = rf"{NAME_FORM}|{FOUND}[\s\S]{{1,{WORDS_LIMIT_CHARS}}}"
-"""Names of lists of which another may be asked for: what a search found is one, too."""
+"""Names of lists that can be renewed; these include search results."""
 FoundPart = Literal["found", "near"]
 FOUND_KEPT = 16
-"""Results that are held at once, of eight searches and what is near them."""
+"""Number of search results held at once: what eight searches found, and what is near it."""
 PREFERENCE = "list/"
 
 
 @dataclass(frozen=True)
 class HeldList:
-    """A list as it was made, in its order.
+    """A list in the order in which it was made.
 
-    new: how many stories it would have now that are not in it. came: ids of those in it that came to this device since
-    its reader was shown the list before it; none in a first list.
+    new: how many stories it would add if it were made now. came: ids of its stories that reached this device after the
+    previous list was made; empty for a first list.
     """
 
     made_at: datetime
@@ -44,8 +46,21 @@ class HeldList:
 
 
 @dataclass(frozen=True)
+class HeldIds:
+    """The ids of a list in the order in which it was made.
+
+    new: how many stories it would add if it were made now. before: when the previous list was made.
+    """
+
+    made_at: datetime
+    ids: tuple[str, ...]
+    new: int
+    before: datetime | None
+
+
+@dataclass(frozen=True)
 class HeldResults:
-    """Ids of all that a search found, in their order. new: how many it would find now besides."""
+    """The ids of everything a search found, in order. new: how many more it would find now."""
 
     made_at: datetime
     ids: tuple[str, ...]
@@ -53,13 +68,13 @@ class HeldResults:
 
 
 class HeldLists:
-    """Keeps the ids of each list for so many hours, over restarts too. An erase takes them. Safe for several threads.
+    """Stores the ids of each list for some hours, across restarts. Thread-safe.
 
-    What a search found is kept in memory alone, under a hash of its words by a key of this process: a search that is
-    not saved is on no disk.
+    An erase removes them. Search results are kept in memory only, under a keyed hash of the query whose key exists only
+    in this process: a search that isn't saved never reaches the disk.
 
     Args:
-        hours: older lists are made afresh at the next visit, as a page of the feed is.
+        hours: lists older than this are rebuilt at the next visit, like a page of the feed.
     """
 
     def __init__(self, stores: DeviceStores, hours: float, clock: Callable[[], datetime]) -> None:
@@ -71,40 +86,55 @@ class HeldLists:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """What is found in the block is kept in it, in memory or on the disk, or else everything is erased in it: an
-        erase takes what was found before it, and what is found after it knows nothing of before."""
+        """Hold the lock, so that finding and holding a list can't interleave with an erase.
+
+        An erase either removes what was found before it or happens before the search, so nothing old survives it.
+        """
         with self._lock:
             yield
 
-    def hold(self, name: str, listed: Sequence[NewsCard], *, whole: bool = True) -> HeldList:
-        """The list in use; `listed`, which is what it would be now, where there is none, an empty or an old one.
+    def hold_ids(self, name: str, ids: Sequence[str], *, whole: bool = True) -> HeldIds:
+        """Return the list in use, or `ids` if there is none or it is empty or too old.
 
-        A story that is hidden meanwhile keeps its place; one that has left this device doesn't. whole: False where
-        `listed` lacks what will be back in a moment, so that it is not kept; nor is one whose stories everything was
-        erased with meanwhile. Raises ValueError for a name of another form.
+        ids: what the list would be now. whole: False if it lacks stories that are about to return; then it isn't
+        stored. A list whose stories were erased meanwhile isn't stored either. Raises ValueError for an invalid name.
         """
         if not re.fullmatch(NAME_FORM, name):
-            raise ValueError(f"name: {name[:40]!r} is no list's")
+            raise ValueError(f"name: {name[:40]!r} is not the name of a list")
         with self._lock:
             kept = _read(self._preferences.get(PREFERENCE + name))
             if kept is None or not kept.ids or not abs(self._clock() - kept.made_at) < self._longest:
                 made_at, before = self._clock(), None if kept is None else kept.made_at
-                if whole and self._are_here(listed):
-                    self._keep(name, _StoredList(made_at, [card.id for card in listed], before))
-                return HeldList(made_at, tuple(listed), came=self._came(listed, before))
+                if whole and self._are_here(ids):
+                    self._keep(name, _StoredList(made_at, list(ids), before))
+                return HeldIds(made_at, tuple(ids), 0, before)
+        return HeldIds(kept.made_at, tuple(kept.ids), len(set(ids).difference(kept.ids)), kept.before)
+
+    def came(self, held: HeldIds, cards: Sequence[NewsCard]) -> frozenset[str]:
+        """Return ids of these cards that reached this device after the previous list was made."""
+        return frozenset() if held.before is None else came_since(held.before, cards, self._news, self._longest)
+
+    def hold(self, name: str, listed: Sequence[NewsCard], *, whole: bool = True) -> HeldList:
+        """Return the list in use with its cards, as `hold_ids`; for lists that are short.
+
+        listed: what the list would be now. A story that was hidden meanwhile keeps its place; one that is no longer on
+        this device is left out.
+        """
+        held = self.hold_ids(name, [card.id for card in listed], whole=whole)
         here = {card.id: card for card in listed}
-        here |= {card.id: card for card in self._news.cards([one for one in kept.ids if one not in here])}
-        places = self._pool.places([one for one in kept.ids if one not in here])
+        here |= {card.id: card for card in self._news.cards([one for one in held.ids if one not in here])}
+        places = self._pool.places([one for one in held.ids if one not in here])
         here |= {card.id: card for card in self._pool.cards(places.values())}
-        shown = tuple(here[one] for one in kept.ids if one in here)
-        new = len({card.id for card in listed}.difference(kept.ids))
-        return HeldList(kept.made_at, shown, new, self._came(shown, kept.before))
+        shown = tuple(here[one] for one in held.ids if one in here)
+        return HeldList(held.made_at, shown, held.new, self.came(held, shown))
 
     def hold_found(
         self, words: str, found: Sequence[str], part: FoundPart = "found", *, whole: bool = True
     ) -> HeldResults:
-        """The results in use; `found`, which is what these words find now, where there are none or old ones. whole: see
-        `hold`."""
+        """Return the results in use, or `found` if there are none or they are too old.
+
+        found: what the query finds now. whole: see `hold`.
+        """
         key = self._hash(words, part)
         with self._lock:
             held = self._found.pop(key, None)
@@ -118,14 +148,14 @@ class HeldLists:
         return replace(held, new=len(set(found).difference(held.ids)))
 
     def forget(self) -> None:
-        """Drop what searches found: the reader erases what there is."""
+        """Drop all search results, because the reader erases everything."""
         with self._lock:
             self._found.clear()
 
     def renew(self, name: str) -> None:
-        """The reader asks for another: the next visit makes it. Raises ValueError for a name of another form."""
+        """Mark a list for renewal at the next visit. Raises ValueError for an invalid name."""
         if not re.fullmatch(RENEWED_FORM, name):
-            raise ValueError(f"name: {name[:40]!r} is no list's")
+            raise ValueError(f"name: {name[:40]!r} is not the name of a list")
         with self._lock:
             if name.startswith(FOUND):
                 for part in get_args(FoundPart):
@@ -138,8 +168,8 @@ class HeldLists:
     def _hash(self, words: str, part: FoundPart) -> bytes:
         return hashlib.blake2b(" ".join(words.split()).encode(), key=self._key, person=part.encode()).digest()
 
-    def _are_here(self, listed: Sequence[NewsCard]) -> bool:
-        first = [card.id for card in listed[:1]]
+    def _are_here(self, ids: Sequence[str]) -> bool:
+        first = ids[:1]
         return bool(self._news.cards(first) or self._pool.places(first))
 
     def _keep(self, name: str, kept: _StoredList) -> None:
@@ -147,21 +177,19 @@ class HeldLists:
         value = {"made_at": kept.made_at.isoformat(), "ids": kept.ids, "before": before}
         self._preferences.set(PREFERENCE + name, value)
 
-    def _came(self, cards: Sequence[NewsCard], before: datetime | None) -> frozenset[str]:
-        if before is None:
-            return frozenset()
-        return came_since(before, cards, self._news, self._longest)
-
 
 def came_since(moment: datetime, cards: Sequence[NewsCard], news: NewsStore, older: timedelta) -> frozenset[str]:
-    """Ids of the cards that first came to this device after a moment, and were published at most so long before it."""
-    recent = [card.id for card in cards if card.published_at > moment - older]
+    """Return ids of cards that reached this device after a moment.
+
+    Only cards published at most `older` before that moment count.
+    """
+    recent = [card.id for card in cards if card.counted_at > moment - older]
     return frozenset(news.arrived_since(moment, recent))
 
 
 @dataclass(frozen=True)
 class _StoredList:
-    """ids: none where another list was asked for. before: when the list before it was made."""
+    """ids: empty if the reader asked for a new list. before: when the previous list was made."""
 
     made_at: datetime
     ids: list[str]
@@ -169,7 +197,10 @@ class _StoredList:
 
 
 def _read(kept: Any) -> _StoredList | None:
-    """What is kept of a list; None for what can't be read, since another list beats a page that fails."""
+    """Return the stored list.
+
+    None if it is unreadable, since a new list is better than a failing page.
+    """
     try:
         times = [datetime.fromisoformat(kept["made_at"])]
         if kept.get("before"):

@@ -1,4 +1,4 @@
-"""What a feed is made of: its items with their reasons, and a story as it is opened."""
+"""The parts of a feed: items with their reasons, and an opened story."""
 
 from __future__ import annotations
 
@@ -7,27 +7,31 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from device_app.wire.news import NewsCard
+from protocol.bodies import CUT, Piece, blocks_of, pieces_of, text_of_body
+from protocol.news import NewsCard
 
 PageSlot = Literal["lead", "for_you", "fresh", "explore", "developing", "following", "more"]
 FeedMode = Literal["personal", "cold", "front", "offline"]
 Ending = Literal["whole", "teaser", "cut", "absent"]
-CUT = "[…]"
-"""The last paragraph of a text that is sent up to here, being too long to come whole with the others of its list."""
 _TEASED = re.compile(r"\[\s*(?:…|\.\.\.)\s*\]$")
+SHOWN = frozenset({"img", "audio", "video"})
+"""Elements that are a story by themselves."""
 TEASED_WITHIN = 2
-"""Paragraphs from the end in which a feed says so that it gives no more; one may follow on where the story appeared."""
+"""A feed marks a shortened text within this many last paragraphs.
+
+A note on where the story first appeared may follow the mark.
+"""
 ReasonKind = Literal[
-    "interest", "following", "chosen", "liked", "recent", "explore", "developing", "popular", "editors"
+    "interest", "following", "chosen", "liked", "recent", "explore", "developing", "popular", "rare", "editors"
 ]
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a story is in the feed, in a sentence for the reader. Made and kept on the device.
+    """Why a story is in the feed, as a sentence for the reader. Made and kept on the device.
 
-    clicks are the reader's own clicked news that weighed most, strongest first (at most three); interest is the label
-    of the interest cluster they belong to, if any.
+    clicks are the reader's own clicked articles that weighed most, strongest first (at most three). interest is the
+    label of the interest cluster they belong to, if any.
     """
 
     kind: ReasonKind
@@ -38,7 +42,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class FeedItem:
-    """One card in its place. score is the adjusted local score (no unit); position counts from 0."""
+    """One card in its place.
+
+    score is the adjusted local score (unitless); position counts from 0.
+    """
 
     card: NewsCard
     position: int
@@ -49,10 +56,10 @@ class FeedItem:
 
 @dataclass(frozen=True)
 class Feed:
-    """A built feed; saved before it is shown. Items of one story with slot 'developing' follow each other.
+    """A built feed, saved before it is shown.
 
     fresh counts the items of the last fresh_hours, whichever slot they are in: how much room news have that nobody has
-    opened yet. device_ms and server_ms hold milliseconds by stage (wire.timing); recalled counts the candidates it was
+    opened yet. device_ms and server_ms: milliseconds by stage (server_timing); recalled counts the candidates it was
     chosen from, left_out those of them and of the default list that its reader has opened or hides.
     Items with slot 'more' were added at its end; complete: there are no more to add.
     """
@@ -72,30 +79,31 @@ class Feed:
     left_out: int = 0
 
     def in_slot(self, *slots: PageSlot) -> tuple[FeedItem, ...]:
-        """The items of these slots, in feed order."""
+        """Return the items of these slots, in feed order."""
         return tuple(item for item in self.items if item.slot in slots)
 
     @property
     def lead(self) -> FeedItem | None:
-        """The item that leads the page, if the feed has any."""
+        """The item that leads the page, or None."""
         return next(iter(self.in_slot("lead")), None)
 
     @property
     def total_device_ms(self) -> float:
-        """Milliseconds from the request to the built feed (network included)."""
+        """Milliseconds from the request to the built feed, network included."""
         return sum(self.device_ms.values())
 
 
 @dataclass(frozen=True)
 class Article:
-    """An opened story. paragraphs is empty if its text is not on this device (it is never asked for alone).
+    """An opened story. pieces is empty if its text isn't on this device.
 
-    ending: how the text ends. 'teaser': the publisher's feed gives no more of it, or nothing beside the abstract;
-    'cut': it goes on, and was cut on its way; 'absent': it is not on this device.
+    No request ever asks for one text alone. pieces: the text, checked (`protocol.bodies`). ending: how it ends.
+    'teaser': the publisher's feed gives only this much, or only the abstract. 'cut': the text goes on, but was cut
+    before it was sent. 'absent': the text isn't on this device.
     """
 
     card: NewsCard
-    paragraphs: tuple[str, ...]
+    pieces: tuple[Piece, ...]
     reason: Reason | None
     related: tuple[NewsCard, ...]
     reactions: frozenset[str] = frozenset()
@@ -103,22 +111,39 @@ class Article:
     ending: Ending = "whole"
 
     @property
+    def paragraphs(self) -> tuple[str, ...]:
+        """The plain text of each block."""
+        text = text_of_body(self.pieces)
+        return tuple(text.split("\n\n")) if text else ()
+
+    @property
     def standfirst(self) -> str:
-        """The abstract; nothing where the text begins with the same words."""
-        begun = _TEASED.sub("", self.card.abstract).rstrip(" …").rstrip(".")
-        text = " ".join(" ".join(self.paragraphs).split())
-        return "" if begun and text.startswith(" ".join(begun.split())) else self.card.abstract
+        """The abstract, or "" if the text or a picture's description begins with the same words."""
+        begun = " ".join(_TEASED.sub("", self.card.abstract).rstrip(" …").rstrip(".").split())
+        texts = (text_of_body(self.pieces), text_of_body(self.pieces, pictures=True))
+        return "" if begun and any(_one_line(text).startswith(begun) for text in texts) else self.card.abstract
 
 
-def text_of(body: str | None) -> tuple[tuple[str, ...], Ending]:
-    """A body's paragraphs and how it ends; None: it is not here.
+def text_of(body: str | None, abstract: str = "") -> tuple[tuple[Piece, ...], Ending]:
+    """Return a body's pieces and how it ends; ((), 'absent') if there is no body.
 
-    Paragraphs are separated by blank lines on the wire; outer white space and the mark of a cut text are removed.
+    A body outside the vocabulary is plain text. The mark of a cut text is removed. A text that is no more than its
+    abstract is a teaser.
     """
     if body is None:
         return (), "absent"
-    parts = tuple(part for part in (block.strip() for block in body.split("\n\n")) if part)
-    if parts and parts[-1] == CUT:
-        return parts[:-1], "cut"
-    teased = not parts or any(_TEASED.search(part) for part in parts[-TEASED_WITHIN:])
-    return parts, "teaser" if teased else "whole"
+    pieces = pieces_of(body)
+    blocks = blocks_of(pieces)
+    if blocks and text_of_body(blocks[-1]) == CUT:
+        return tuple(piece for block in blocks[:-1] for piece in block), "cut"
+    text = text_of_body(pieces)
+    if any(piece.value in SHOWN for piece in pieces if piece.kind == "start"):
+        alone = False
+    else:
+        alone = not text or _one_line(text) == _one_line(abstract)
+    teased = alone or any(_TEASED.search(part) for part in text.split("\n\n")[-TEASED_WITHIN:])
+    return tuple(pieces), "teaser" if teased else "whole"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,4 +1,7 @@
-"""Feeds kept on the disk: saved whole before they are shown, and read back unchanged until another is asked for."""
+"""Feeds stored on disk, saved whole before they are shown.
+
+They are read back unchanged until a new one is made.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,21 @@ from pydantic import TypeAdapter, ValidationError
 from device_app.errors import BackendUnreachable, DeviceError
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Feed, Reason
-from device_app.prose import Prose
+from device_app.store.byte_log import TimingStore
 from device_app.store.database import Database
 from device_app.store.feeds import FeedStore, KeptFeed
 from device_app.store.impressions import ImpressionStore
 from device_app.store.news import NewsStore
-from device_app.store.timings import TimingStore
-from device_app.wire.server_timing import Stopwatch
+from protocol.server_timing import Stopwatch
+from protocol.text_catalogue import TextCatalogue
 
 _FEED = TypeAdapter(Feed)
 _log = logging.getLogger(__name__)
-NOTICES = Prose("device_app.feed", "notices.toml")
+NOTICES = TextCatalogue("device_app.feed", "notices.toml")
 
 
 class KeptFeeds:
-    """The last hundred feeds of this device."""
+    """Stores the last hundred feeds of this device."""
 
     def __init__(
         self,
@@ -49,10 +52,10 @@ class KeptFeeds:
         self._own_feeds = own_feeds
 
     def save(self, feed: Feed, shown: Candidates, popularity: NDArray[np.float64], watch: Stopwatch) -> Feed:
-        """Store the news it shows, record that it is served and keep the feed, all or nothing; then return it.
+        """Store the feed, its articles and their impressions in one transaction; return the feed.
 
-        shown are the feed's cards with their vectors, in its order, and popularity [n] what was known of them. The time
-        this takes counts as 'store'.
+        shown: the feed's cards with their vectors, in its order. popularity [n]: the popularity known of each. The time
+        this takes is recorded as stage 'store'.
         """
         with watch.stage("store"), self._database.quick_transaction():
             self._store.put(shown.cards, shown.vectors, shown.encoder, feed.made_at)
@@ -61,12 +64,15 @@ class KeptFeeds:
             self._feeds.save(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
         self._timings.record("feed", watch.stages_ms, feed.server_ms, feed.made_at)
         whole = replace(feed, device_ms=dict(watch.stages_ms))
-        # How long the storing took is known only now; after a restart the page is to say the same as before.
+        # The time that storing took is known only now; save it too, so that the page is the same after a restart.
         self._feeds.rewrite(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(whole).decode()))
         return whole
 
     def grow(self, feed: Feed, added: Candidates, popularity: NDArray[np.float64], at: datetime) -> Feed:
-        """Keep a feed with further items at its end, as `save` does; of one that is kept no longer nothing is kept."""
+        """Store a feed with items added at its end, as `save` does.
+
+        Does nothing if the feed is no longer stored.
+        """
         if self._feeds.get(feed.feed_id) is None:
             return feed
         with self._database.quick_transaction():
@@ -78,21 +84,22 @@ class KeptFeeds:
         return feed
 
     def last(self) -> Feed | None:
-        """The newest feed that is kept, or None."""
+        """Return the newest stored feed, or None."""
         return _read(self._feeds.last())
 
     def feed(self, feed_id: str) -> Feed | None:
-        """The kept feed of this id, or None."""
+        """Return the stored feed with this id, or None."""
         return _read(self._feeds.get(feed_id))
 
     def beside(self, feed_id: str) -> tuple[str | None, str | None]:
-        """Ids of the feeds made before and after a kept one."""
+        """Return the ids of the feeds made before and after a stored one."""
         return self._feeds.beside(feed_id)
 
     def forget_clicks(self, news_ids: Collection[str]) -> None:
-        """Take clicks that the reader deleted out of the reasons of kept feeds; the stories stay where they stand.
+        """Remove clicks that the reader deleted from the reasons of stored feeds.
 
-        Call it in the reader's own deletion: what is deleted is in no feed of before, either.
+        Stories keep their places. Call it in the same transaction as the deletion, so that no older feed shows what the
+        reader deleted.
         """
         gone = set(news_ids)
         with self._database.transaction():
@@ -107,7 +114,7 @@ class KeptFeeds:
                     self._feeds.rewrite(replace(kept, content=content))
 
     def offline(self, trouble: DeviceError) -> Feed:
-        """The last feed as it was, marked 'offline'; an empty one if there never was any."""
+        """Return the last feed marked 'offline', or an empty feed if there is none."""
         last, said = self.last(), str(trouble)
         if isinstance(trouble, BackendUnreachable):
             said = NOTICES("own_unreachable") if self._own_feeds else NOTICES("unreachable")
@@ -122,8 +129,10 @@ def _without(reason: Reason, gone: set[str]) -> Reason:
 
 
 def _read(kept: KeptFeed | None) -> Feed | None:
-    """The feed; None where none is kept, or one that can't be read: another is made then, which beats a page that fails
-    at every visit."""
+    """Return the feed, or None if none is stored or it is unreadable.
+
+    For an unreadable feed a new one is made, which is better than a page that fails at every visit.
+    """
     try:
         return None if kept is None else _FEED.validate_json(kept.content)
     except ValidationError as broken:

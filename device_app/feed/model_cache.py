@@ -1,4 +1,4 @@
-"""One release's models, loaded and bound, as serving uses them."""
+"""Loads a release's models for serving, and shares them between devices in one process."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from threading import Lock
 from weakref import WeakValueDictionary
 
 from device_app.errors import ReleaseRefused
-from device_app.interests.decomposition import RecallModel
-from device_app.privacy.modes.mode import PublicVectors
-from device_app.ranking.group_ranker import GroupRanker
+from device_app.ranking.groups import GroupRanker
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.ranking.views_ranker import ViewsRanker
+from device_app.reading.decomposition import RecallModel
+from device_app.reports.reporters.base import PublicVectors
 from device_app.sync.installed_release import Release
-from device_app.wire.releases import ReleaseManifest
+from protocol.releases import ReleaseManifest
 
 LocalRanker = Ranker | ViewsRanker | GroupRanker
 
 
 @dataclass(frozen=True)
 class ServingModels:
-    """Replaced whole when a release is swapped in, so that no feed mixes two of them."""
+    """One release's models.
+
+    Replaced as a whole when a release is swapped in, so that no feed mixes two.
+    """
 
     manifest: ReleaseManifest
     recall: RecallModel
@@ -37,17 +40,20 @@ class ServingModels:
 
     @property
     def encoder(self) -> str:
-        """Digest of the encoder whose vectors these models understand."""
+        """Digest of the encoder whose vectors these models expect."""
         return self.manifest.encoder
 
     @property
     def dimensions(self) -> int:
-        """D: the numbers of a news vector."""
+        """D: the length of an article vector."""
         return self.manifest.dimensions
 
 
 class ModelCache:
-    """Loads models of releases; devices that share a cache share what is loaded, for as long as one of them uses it."""
+    """Loads models of releases.
+
+    Devices that share a cache share the models while at least one uses them.
+    """
 
     def __init__(self, *, ranker: str | None = None, threads: int = 1) -> None:
         self._ranker = ranker
@@ -56,7 +62,7 @@ class ModelCache:
         self._lock = Lock()
 
     def models(self, release: Release) -> ServingModels:
-        """The release's recall model and ranker. Raises ReleaseRefused, GraphMismatch."""
+        """Return the release's recall model and ranker. Raises ReleaseRefused or GraphMismatch."""
         key = sha256(release.manifest.model_dump_json().encode()).hexdigest()
         with self._lock:
             found = self._loaded.get(key)
@@ -101,7 +107,7 @@ RANKERS: Mapping[str, Callable[[Release, str, int], LocalRanker]] = {
     "multi_view": _views_ranker,
     "fl_mv_dssm_news": _views_ranker,
 }
-"""Architectures that are not ranked by clicks and features alone."""
+"""Builders for architectures whose rankers need more than clicks and features."""
 
 
 def _session(release: Release, model: str, purpose: str, threads: int) -> GraphSession:

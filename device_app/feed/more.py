@@ -1,4 +1,4 @@
-"""More at the end of a page of the feed: it grows in its place, and what was added belongs to it from then on."""
+"""Extends a feed page at its end; added stories belong to the page from then on."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from device_app.feed.build import FeedContext, ranked_page
 from device_app.feed.exclusions import allowed
 from device_app.feed.item import Feed
 from device_app.feed.model_cache import ServingModels
-from device_app.interests.profile import named_profile
-from device_app.wire.server_timing import Stopwatch
+from device_app.reading.interest_profile import named_profile
+from protocol.server_timing import Stopwatch
 
 ADDED = 12
 LONGEST = 150
-"""Items of a page that has grown; its reader asks for a new one then."""
+"""A page grows to at most this many items; after that the reader asks for a new page."""
 
 
 def grown(feed_context: FeedContext, models: ServingModels, feed: Feed) -> Feed:
-    """The feed with the next best stories below what it has, kept so; complete where there are no more.
+    """Return the feed extended by the next best stories and stored.
 
-    They are ranked as a page is, out of the last answer and the default list: nothing is asked of anybody.
+    Complete if there are no more. The stories are ranked like a page, from the last answer and the default list; no
+    request is sent.
     """
     if feed.complete:
         return feed

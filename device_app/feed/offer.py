@@ -1,4 +1,7 @@
-"""What a page of the feed is offered in its place: the page itself stays until its reader asks for another."""
+"""Decides whether to offer a new feed page.
+
+The current page stays until the reader asks for another.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +18,28 @@ from device_app.stores import DeviceStores
 
 @dataclass(frozen=True)
 class Offer:
-    """Why another page would differ from this one, and which pages lie before it and after it.
+    """Why a new page would differ from this one, and which pages come before and after it.
 
-    new: stories that came to this device since it was made and that its reader may want; read: stories opened since;
-    told: something was liked, unwanted, followed, hidden or switched since; ranked: another release ranks now. before
-    and after are ids of feeds that are kept, None at either end; nothing is offered on a page that has one after it.
-    came: ids of stories in the page itself that came to this device since the page before it was made.
+    new: stories that reached this device since the page was made and that the reader may want. read: stories read
+    since. changed: the reader liked, dismissed, followed, hid or switched something since. ranked: another release
+    ranks now. before and after are ids of stored feeds, or None; nothing is offered on a page that has a later one.
+    came: ids of stories in this page that reached this device since the previous page was made.
     """
 
     new: int = 0
     read: int = 0
-    told: bool = False
+    changed: bool = False
     ranked: bool = False
     before: str | None = None
     after: str | None = None
     came: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        return self.after is None and bool(self.new or self.read or self.told or self.ranked)
+        return self.after is None and bool(self.new or self.read or self.changed or self.ranked)
 
 
 def offered(feed: Feed, stores: DeviceStores, serving: Serving) -> Offer:
-    """What is offered in the place of a feed; nothing is asked of anybody for it."""
+    """Return what is offered in place of a feed; sends no request."""
     if not feed.feed_id:
         return Offer()
     before, after = stores.feeds.beside(feed.feed_id)
@@ -45,11 +48,11 @@ def offered(feed: Feed, stores: DeviceStores, serving: Serving) -> Offer:
     if models is None or after is not None:
         return Offer(before=before, after=after, came=came)
     listed = serving.feed_context.default_list.candidates(models.encoder, models.dimensions)
-    told = any(one.kind != "save" and one.at > feed.made_at for one in stores.feedback.reactions())
+    changed = any(one.kind != "save" and one.at > feed.made_at for one in stores.feedback.reactions())
     return Offer(
         new=len(_new_stories(feed, listed, stores, serving.feed_context.weights.fresh_hours)),
-        read=stores.clicks.count_since(feed.made_at),
-        told=told or serving.told_since(),
+        read=stores.read_marks.count_since(feed.made_at),
+        changed=changed or serving.changed_since(),
         ranked=feed.release != models.release,
         before=before,
         after=after,
@@ -66,16 +69,17 @@ def _came(feed: Feed, before: str | None, stores: DeviceStores, serving: Serving
 
 
 def _new_stories(feed: Feed, listed: Candidates, stores: DeviceStores, fresh_hours: float) -> set[str]:
-    """News of the default list that came here since `feed` was made and was published at most so many hours before, is
-    not in it, and that its reader hasn't opened, looked at or ruled out by name.
+    """Return ids of articles on the default list that are new since `feed` was made.
 
-    The list comes on a schedule of its own, whatever the reader does.
+    They were published at most `fresh_hours` before it, aren't in it, and the reader hasn't read, seen or ruled them
+    out by name. The default list arrives on its own schedule, whatever the reader does.
     """
     recent = listed.only(listed.published_sec > feed.made_at.timestamp() - 3_600 * fresh_hours)
-    shown = {item.card.id for item in feed.items} | stores.clicks.clicked()
+    shown = {item.card.id for item in feed.items} | stores.read_marks.ids()
     unwanted = {one.news_id for one in stores.feedback.reactions("less")}
     blocked = named(stores.stances.blocked())
-    ruled_out = recent.named(recent.ids, shown | unwanted) | recent.named(recent.topics, blocked.topics)
+    hidden = stores.mute_rules.hidden_among(card.id for card in recent.cards)
+    ruled_out = recent.named(recent.ids, shown | unwanted | hidden) | recent.named(recent.topics, blocked.topics)
     ruled_out |= recent.named(recent.sections, blocked.sections) | recent.named(recent.publishers, blocked.publishers)
     arrived = stores.news.arrived_since(feed.made_at, [card.id for card in recent.only(~ruled_out).cards])
     return arrived - set(stores.impressions.times_seen(arrived, feed.made_at))

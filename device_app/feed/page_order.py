@@ -1,4 +1,7 @@
-"""Who gets which place: lead, for you, developing stories (several reports on one event), fresh, explore."""
+"""Assigns the slots of a page: lead, for you, developing stories, fresh, explore.
+
+A developing story is a group of several reports on one event.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import Candidates
-from device_app.feed.columns import NO_STORY
+from device_app.feed.candidates import NO_STORY, Candidates
 from device_app.feed.diversity import Cap, diversified
 from device_app.feed.exclusions import one_of_each
-from device_app.feed.exploration import explore_rows, fresh_rows
+from device_app.feed.exploration import PageShares, explore_rows, fresh_rows
 from device_app.feed.item import PageSlot
-from device_app.feed.kinship import Kinship
-from device_app.feed.preferences import UserPreferences
-from device_app.feed.shares import PageShares
+from device_app.feed.preference_reader import UserPreferences
+from device_app.feed.similarity import Kinship
 from device_app.settings import FeedSettings
 
 LEAST_REPORTS, REPORTS_PER_STORY = 2, 3
@@ -32,13 +33,13 @@ def developing_groups(
     stories: int,
     kinship: Kinship,
 ) -> list[list[int]]:
-    """Rows of the best stories with two or more free reports, newest first, at most three a story.
+    """Return the rows of the best stories with two or more free reports, newest first.
 
-    A story is as good as the mean score of its two best reports; equal stories go by name. Reports that nothing but
-    the name of their story ties to its best one are no part of the group.
+    Each story gives at most three reports. A story's score is the mean of its two best reports; ties go by name.
+    Reports that share only the story's name with its best report are left out.
     """
     rows = np.flatnonzero(free & (candidates.stories != NO_STORY))
-    ranked = rows[np.lexsort((-scores[rows], candidates.stories[rows]))]  # story by story, the best report first
+    ranked = rows[np.lexsort((-scores[rows], candidates.stories[rows]))]  # story by story, best report first
     codes, worth = candidates.stories[ranked], scores[ranked]
     firsts = np.flatnonzero(np.diff(codes, prepend=codes[:1] ^ 1))
     sizes = np.diff(firsts, append=len(ranked))
@@ -58,7 +59,7 @@ def _newest(candidates: Candidates, rows: NDArray[np.intp]) -> list[int]:
 
 @dataclass(frozen=True)
 class Placed:
-    """A row of the candidates in its slot."""
+    """A row of the candidates with its slot."""
 
     row: int
     slot: PageSlot
@@ -77,15 +78,16 @@ def placed(
     seen: NDArray[np.bool_] | None = None,
     steady: NDArray[np.float64] | None = None,
 ) -> list[Placed]:
-    """At most `size` rows, none twice and no story or headline twice outside its group; the page's order.
+    """Return a page's rows in order, without repeated rows, stories or headlines.
 
-    candidates hold only what may be shown; scores is [n]; steady [n], where given, are those without reactions: they
-    choose the developing stories, so that one press doesn't replace whole groups. The personal places are what fresh,
-    explore and developing leave over, and are filled first, so that those never take the reader's best; places those
-    can't fill are personal.
-    What the reader picked and reads has its share of the page (`feed.shares`), and developing stories make room for it;
-    what is neither has no more than its own, unless a place would stay empty. seen is [n], what was looked at before:
-    its score has sunk for that, and fresh and explore have others to draw from.
+    The page has at most `size` rows. Only a group of developing reports may repeat its story. candidates hold only what
+    may be shown; scores is [n]. steady [n], if given, are scores without reactions: they choose the developing stories,
+    so that one reaction doesn't replace whole groups. seen [n] marks what the reader saw before: it is already
+    penalised in the scores, and fresh and explore don't draw it.
+
+    Personal places are filled first, so that fresh and explore never take the reader's best; they also get the places
+    that fresh and explore can't fill. What the reader picked and reads has its share of the page (`feed.exploration`),
+    and developing stories make room for it. Everything else is capped unless a place would stay empty.
     """
     shares = PageShares.of(candidates, user_preferences, settings, size)
     free = np.ones(len(candidates), dtype=bool)
@@ -120,7 +122,7 @@ def placed(
                 picked.append(row)
                 taken.append(row)
                 left -= 1
-    if left > 0:  # of a narrow pool: shares and caps give way before a place stays empty
+    if left > 0:  # too few candidates: ignore shares and caps rather than leave a place empty
         any_share[taken + explore] = False
         best = np.argsort(-scores, kind="stable")
         picked += [int(row) for row in best[any_share[best]][:left]]
@@ -132,7 +134,10 @@ def placed(
 
 
 def _shortened(groups: list[list[int]], places: int) -> list[list[int]]:
-    """The groups in so many places: the last ones lose their third report first, then go."""
+    """Return the groups cut to this many places.
+
+    The last groups lose their third report first, then are dropped.
+    """
     kept = [list(group) for group in groups]
     while kept and sum(map(len, kept)) > places:
         long = [group for group in kept if len(group) > LEAST_REPORTS]

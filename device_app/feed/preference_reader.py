@@ -1,22 +1,72 @@
-"""Reads from the store what the ranking needs to know of the reader."""
+"""Reads from the store what ranking needs to know about the reader.
+
+That is clicks, reactions, stances and choices.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.preferences import MutedInterest, Named, UserPreferences
-from device_app.interests.names import InterestNames
-from device_app.interests.profile import ClickedNews, KeptInterest, without_muted
+from device_app.reading.interest_profile import ClickedNews, InterestNames, KeptInterest, without_muted
 from device_app.store.clicks import Click, Clicks
+from device_app.store.mute_rules import MuteRules
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.preferences import CHOSEN_SECTIONS, Preferences
-from device_app.wire.news import NewsCard
-from device_app.wire.recall import CLICKS_LIMIT
+from device_app.store.read_marks import ReadMarks
+from protocol.news import NewsCard
+from protocol.recall import CLICKS_LIMIT
+
+
+@dataclass(frozen=True)
+class Named:
+    """Topics, sections and publishers by name."""
+
+    topics: frozenset[str] = frozenset()
+    sections: frozenset[str] = frozenset()
+    publishers: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.topics or self.sections or self.publishers)
+
+
+@dataclass(frozen=True)
+class MutedInterest:
+    """A muted interest, with the vectors of its clicks, [n, D]."""
+
+    label: str
+    vectors: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class UserPreferences:
+    """What ranking knows about the reader. Sensitive: it is only ever read on the device.
+
+    clicks are the recent clicked articles, oldest first, with click_vectors [H, D] in the same order and
+    click_interests [H], the label of each click's interest ('' if none). liked_cards with liked [n, D], and disliked
+    [n, D], are articles the reader reacted to. read, disliked_ids and hidden_ids (by mute rules) are in no new page.
+    unwanted lists the topics of disliked articles, one entry per article.
+    """
+
+    clicks: tuple[NewsCard, ...]
+    click_vectors: NDArray[np.float32]
+    click_interests: tuple[str, ...]
+    liked_cards: tuple[NewsCard, ...]
+    liked: NDArray[np.float32]
+    disliked: NDArray[np.float32]
+    read: frozenset[str] = frozenset()
+    disliked_ids: frozenset[str] = frozenset()
+    hidden_ids: frozenset[str] = frozenset()
+    unwanted: tuple[str, ...] = ()
+    followed: Named = field(default_factory=Named)
+    blocked: Named = field(default_factory=Named)
+    chosen_sections: frozenset[str] = frozenset()
+    muted: tuple[MutedInterest, ...] = ()
+
 
 MUTED_CLICKS_LIMIT = 1_000
 REACTIONS_LIMIT = 50
@@ -26,7 +76,7 @@ _NO_EDITION: _Edition = ("", None, 0)
 
 @dataclass(frozen=True)
 class PreferenceInputs:
-    """The recent clicks that count, those of muted interests, and what was said of interests."""
+    """The recent clicks that count, those of muted interests, and the settings of each interest."""
 
     active: tuple[ClickedNews, ...]
     muted: tuple[tuple[KeptInterest, tuple[ClickedNews, ...]], ...]
@@ -34,7 +84,7 @@ class PreferenceInputs:
 
 
 class PreferenceReader:
-    """One consistent look at clicks, reactions, stances and choices."""
+    """Reads clicks, reactions, stances and choices from the stores."""
 
     def __init__(
         self,
@@ -44,6 +94,8 @@ class PreferenceReader:
         stances: Stances,
         names: InterestNames,
         preferences: Preferences,
+        read_marks: ReadMarks,
+        mute_rules: MuteRules,
     ) -> None:
         self._clicks = clicks
         self._store = store
@@ -51,14 +103,19 @@ class PreferenceReader:
         self._stances = stances
         self._names = names
         self._preferences = preferences
+        self._read_marks = read_marks
+        self._mute_rules = mute_rules
         self._clicked: tuple[_Edition, dict[int, ClickedNews]] = (_NO_EDITION, {})
 
     def forget(self) -> None:
-        """Drop the clicked news that is kept in memory from one feed to the next."""
+        """Drop the clicked articles that are cached between feeds."""
         self._clicked = (_NO_EDITION, {})
 
     def reading(self, encoder: str) -> PreferenceInputs:
-        """The newest 50 clicks outside muted interests, oldest first; clicks without card or vector are left out."""
+        """Return the newest 50 clicks outside muted interests, oldest first.
+
+        Clicks without a card or vector are left out.
+        """
         kept = self._names.kept()
         any_muted = any(interest.muted for interest in kept)
         clicks = self._clicks.recent(MUTED_CLICKS_LIMIT if any_muted else CLICKS_LIMIT)
@@ -66,7 +123,7 @@ class PreferenceReader:
         return PreferenceInputs(active[-CLICKS_LIMIT:], muted, kept)
 
     def user_preferences(self, reading: PreferenceInputs, encoder: str, dimensions: int) -> UserPreferences:
-        """All that the feed weighs, with the interests of clicks still unnamed."""
+        """Return everything that the feed weighs; the interests of clicks are not labelled yet."""
         reactions = self._feedback.reactions()
         disliked = [one.news_id for one in reactions if one.kind == "less"]
         liked = [one.news_id for one in reactions if one.kind == "like"][:REACTIONS_LIMIT]
@@ -79,8 +136,9 @@ class PreferenceReader:
             liked_cards=liked_cards,
             liked=liked_vectors,
             disliked=disliked_vectors,
-            opened=frozenset(self._clicks.clicked()),
+            read=self._read_marks.ids(),
             disliked_ids=frozenset(disliked),
+            hidden_ids=self._mute_rules.hidden(),
             unwanted=tuple(card.topic for card in disliked_cards if card.topic),
             followed=named(self._stances.followed()),
             blocked=named(self._stances.blocked()),
@@ -93,12 +151,15 @@ class PreferenceReader:
         )
 
     def chosen_sections(self) -> tuple[str, ...] | None:
-        """Sections picked at the first visit; None before it."""
+        """Return the sections picked at the first visit, or None before it."""
         chosen = self._preferences.get(CHOSEN_SECTIONS)
         return None if chosen is None else tuple(chosen)
 
     def _stored(self, clicks: Sequence[Click], encoder: str) -> list[ClickedNews]:
-        """The clicked news with card and vector. Only new clicks are read from the store; deleted ones are dropped."""
+        """Return clicked articles with card and vector, reading only new clicks.
+
+        Drops deleted ones from the cache.
+        """
         edition = (encoder, self._store.width(encoder), self._store.edition)
         known_of, known = self._clicked
         if known_of != edition:
@@ -133,7 +194,7 @@ class PreferenceReader:
 
 
 def named(names: Iterable[tuple[str, str]]) -> Named:
-    """(kind, name) pairs by kind."""
+    """Return (kind, name) pairs grouped by kind."""
     pairs = list(names)
 
     def of(kind: str) -> frozenset[str]:

@@ -1,4 +1,7 @@
-"""Why a story is in the feed, said in one sentence; made on the device from the terms of the story's own score."""
+"""Explains in one sentence why a story is in the feed.
+
+The sentence is made on the device from the terms of the story's own score.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Reason
-from device_app.feed.kinship import Kin, Kinship
 from device_app.feed.page_order import Placed
-from device_app.feed.preferences import UserPreferences
+from device_app.feed.preference_reader import Named, UserPreferences
 from device_app.feed.scores import ScoreTerms, TermName
-from device_app.prose import Prose
-from device_app.wire.news import NewsCard
+from device_app.feed.similarity import Kin, Kinship
+from protocol.news import NewsCard
+from protocol.text_catalogue import TextCatalogue
 
 CLICKS_NAMED = 3
 READ_OFTEN = 2
-"""So many stories read on a topic, or in a section, are worth counting aloud."""
+"""Minimum number of stories read on a topic or in a section for a reason to state the count."""
 
-WHYS = Prose("device_app.feed", "whys.toml")
-"""What readers are told, by what decided."""
+WHYS = TextCatalogue("device_app.feed", "whys.toml")
+"""The sentences shown to readers, by the deciding term."""
 
 
 def reasons(
@@ -29,11 +32,11 @@ def reasons(
     score: ScoreTerms,
     kinship: Kinship,
 ) -> list[Reason]:
-    """One reason for each place of the page, in its order.
+    """Return one reason per place of the page, in order.
 
-    Of a personal place: what put its score furthest above the usual one, among what can be named. Likeness to news
-    that was read or liked is named only where there is kinship (`feed.kinship`); of a story that nothing nameable
-    lifts, it is said whether it is recent or weighty above the usual, or neither.
+    The reason for a personal place is the term that raised its score most above the average, among terms that can be
+    named. Similarity to an article that was read or liked is named only if it passes `feed.similarity`. If no such term
+    raises a story, the reason says whether it is more recent or weighty than average, or neither.
     """
     read = _Read(user_preferences)
     stories = Counter(candidates.cards[place.row].story for place in page if place.slot == "developing")
@@ -53,7 +56,7 @@ def reasons(
 
 
 class _Read:
-    """How many of the recent clicks were on each topic and in each section."""
+    """Counts the recent clicks by topic and by section."""
 
     def __init__(self, user_preferences: UserPreferences) -> None:
         self.topics = Counter((card.section, card.topic) for card in user_preferences.clicks)
@@ -82,20 +85,24 @@ def _personal(
 
 
 def _weights(lifts: Mapping[TermName, float]) -> Iterator[tuple[str, float]]:
-    """What can be the reason, with what it lifts: terms that a reader would call one thing are taken together."""
+    """Yield each possible reason and its lift.
+
+    Terms that a reader would call one thing are added up.
+    """
     yield "read", lifts["content"] + lifts["topic_affinity"]
     yield "section", lifts["section_affinity"]
     yield "liked", lifts["reactions"]
     yield "following", lifts["followed"]
     yield "chosen", lifts["chosen"]
     yield "popular", lifts["popularity"]
+    yield "rare", lifts["rare"]
     yield "editors", lifts["recency"] + lifts["editorial"]
 
 
 def _named(
     what: str, candidates: Candidates, row: int, user_preferences: UserPreferences, read: _Read, kinship: Kinship
 ) -> Reason | None:
-    """The reason in words; None where it can't be told of this story without saying more than is true."""
+    """Return the reason in words, or None if it would claim more about this story than is true."""
     card, vector = candidates.cards[row], candidates.vectors[row]
     if what == "read":
         kin = kinship.of(card, vector, user_preferences.clicks, user_preferences.click_vectors)
@@ -111,10 +118,12 @@ def _named(
         example = user_preferences.liked_cards[liked[0].row]
         return Reason("liked", WHYS("liked", title=example.title), clicks=(example,))
     if what == "following":
-        return follow_reason(card, user_preferences)
+        return follow_reason(card, user_preferences.followed)
     if what == "chosen":
         picked = card.section in user_preferences.chosen_sections
         return Reason("chosen", WHYS("chosen", section=card.section)) if picked else None
+    if what == "rare":
+        return Reason("rare", WHYS("rare", publisher=card.publisher)) if card.publisher else None
     return Reason("popular", WHYS("popular"))
 
 
@@ -132,7 +141,10 @@ def _read_reason(card: NewsCard, kin: Sequence[Kin], user_preferences: UserPrefe
 
 
 def _editors(lifts: Mapping[TermName, float], user_preferences: UserPreferences) -> Reason:
-    """By age and weight as far as they are above the usual; else by the fit as a whole; else that nothing decides."""
+    """Return an editorial reason: above-average recency or weight, else the overall fit.
+
+    If neither applies, it says that nothing in particular decided.
+    """
     recent, weighty = lifts["recency"] > 0.0, lifts["editorial"] > 0.0
     if recent or weighty:
         said = WHYS("recent_and_weighty" if recent and weighty else "recent" if recent else "weighty")
@@ -143,12 +155,12 @@ def _editors(lifts: Mapping[TermName, float], user_preferences: UserPreferences)
     return Reason("editors", said if known else WHYS("unused", said=said))
 
 
-def follow_reason(card: NewsCard, user_preferences: UserPreferences) -> Reason | None:
-    """Named after the narrowest name that is followed; None if none is."""
+def follow_reason(card: NewsCard, followed: Named) -> Reason | None:
+    """Return a reason that names the narrowest followed name; None if none is followed."""
     for name, names in (
-        (card.topic, user_preferences.followed.topics),
-        (card.section, user_preferences.followed.sections),
-        (card.publisher, user_preferences.followed.publishers),
+        (card.topic, followed.topics),
+        (card.section, followed.sections),
+        (card.publisher, followed.publishers),
     ):
         if name in names:
             return Reason("following", WHYS("following", name=name))

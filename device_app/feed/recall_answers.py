@@ -1,81 +1,107 @@
-"""Keeps the last answer to a report, and how long a busy backend is left alone."""
+"""Stores the last answer to a report, across restarts, and the outcome of the last request."""
 
 from __future__ import annotations
 
-import random
-import time
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from device_app.errors import BudgetSpent, DeviceError
+from device_app.feed.candidates import Candidates, CardColumns, candidates_of, together
+from device_app.reports.choice import VectorsIncomplete
+from device_app.store.news import NewsStore
+from device_app.store.preferences import LAST_ANSWER, Preferences
+from protocol.recall import RecallAnswer
 
-from device_app.errors import BackendRefused
-from device_app.feed.candidates import Candidates, candidates_of, together
-from device_app.feed.columns import CardColumns
-from device_app.privacy.sealed import Sealed
-from device_app.wire.recall import RecallAnswer, RecallRequest
 
-BUSY_RETRY_SEC = 5.0
-"""Where a backend that has too much to do doesn't say when to come back."""
-_CHANCE = random.SystemRandom()
+@dataclass(frozen=True)
+class LastRequest:
+    """The outcome of a request: why no fresh report was drawn, and what failed."""
+
+    why: BudgetSpent | VectorsIncomplete | None = None
+    trouble: DeviceError | None = None
+    moved_on: bool = False
 
 
 @dataclass(frozen=True)
 class _Kept:
-    payload_sha256: str
-    encoder: str
-    at_sec: float
-    answer: RecallAnswer
     found: Candidates
+    blank: bool
+    answer: RecallAnswer | None = None
 
 
 class RecallAnswers:
-    """At most one answer is kept, with the columns of its cards and of the default list beside it."""
+    """Keeps at most one answer, with cached columns of its cards and of the default list.
 
-    def __init__(self, max_age_sec: float) -> None:
-        """max_age_sec: an older answer is not used again unless the backend is too busy for another."""
-        self._max_age_sec = max_age_sec
+    The answer's ids are stored as a preference, and its cards and vectors in the article store, so that it survives a
+    restart. An erase removes all of it.
+    """
+
+    def __init__(self, preferences: Preferences, news: NewsStore) -> None:
+        self._preferences = preferences
+        self._news = news
         self._columns = CardColumns()
-        self.forget()
+        self._kept: _Kept | None = None
+        self._looked = False
+        self._joined: tuple[Candidates, Candidates, Candidates] | None = None
+        self.asked = LastRequest()
 
     def forget(self) -> None:
-        """Drop the kept answer, its columns and the busy backend's wait."""
-        self._kept: _Kept | None = None
-        self._joined: tuple[Candidates, Candidates, Candidates] | None = None
-        self._unfetched: tuple[RecallAnswer, NDArray[np.float32]] | None = None
-        self._busy: BackendRefused | None = None
-        self._busy_until_sec = 0.0
+        """Drop the stored answer, its columns and the outcome of the last request."""
+        self._preferences.set(LAST_ANSWER, None)
+        self._kept = self._joined = None
+        self.asked = LastRequest()
         self._columns.forget()
 
-    def keep(self, report: Sealed[RecallRequest], encoder: str, answer: RecallAnswer, dimensions: int) -> Candidates:
-        """The candidates of an answer just heard, which is kept from now on. Raises AnswerMalformed."""
+    def keep(self, answer: RecallAnswer, dimensions: int, *, blank: bool) -> Candidates:
+        """Store an answer just received and return its candidates. Raises AnswerMalformed.
+
+        blank: whether it answers a blank report.
+        """
         if self._kept is not None and self._kept.answer is answer:
             found = self._kept.found
         else:
             found = candidates_of(answer, dimensions, self._columns)
-        self._busy = None
-        self._kept = _Kept(report.sha256, encoder, time.monotonic(), answer, found)
-        self._unfetched = (answer, found.vectors)
+        ids = [card.id for card in found.cards]
+        self._preferences.set(LAST_ANSWER, {"encoder": found.encoder, "ids": ids, "blank": blank})
+        self._kept = _Kept(found, blank, answer)
         return found
 
     def found(self) -> Candidates | None:
-        """What the kept answer brought, whatever was asked."""
-        return None if self._kept is None else self._kept.found
+        """Return the stored answer's candidates, whatever report it answers."""
+        kept = self._in_use()
+        return None if kept is None else kept.found
 
-    def of(self, report: Sealed[RecallRequest], encoder: str, *, young: bool) -> Candidates | None:
-        """What the kept answer to this very report brought; None if none is kept, or only one too old where young."""
-        kept = self._kept
-        if kept is None or kept.payload_sha256 != report.sha256 or kept.encoder != encoder:
+    def personal(self, encoder: str) -> Candidates | None:
+        """Return the stored answer's candidates for this reader and encoder.
+
+        None if it answers a blank report or has another encoder.
+        """
+        kept = self._in_use()
+        return None if kept is None or kept.blank or kept.found.encoder != encoder else kept.found
+
+    def _in_use(self) -> _Kept | None:
+        """Return the answer in memory.
+
+        Before this run's first answer, that is the one from the previous run.
+        """
+        if self._kept is None and not self._looked:
+            self._looked = True
+            self._kept = self._of_last_run()
+        return self._kept
+
+    def _of_last_run(self) -> _Kept | None:
+        """Return what is left of it: the cards that are still here with vectors, or None."""
+        kept = self._preferences.get(LAST_ANSWER)
+        if kept is None:
             return None
-        return None if young and time.monotonic() - kept.at_sec >= self._max_age_sec else kept.found
-
-    def unfetched(self) -> tuple[RecallAnswer, NDArray[np.float32]] | None:
-        """The answer whose texts nobody has asked for yet, with its vectors; given once."""
-        found, self._unfetched = self._unfetched, None
-        return found
+        cards = self._news.cards(kept["ids"])
+        present, vectors = self._news.vectors([card.id for card in cards], kept["encoder"])
+        if not present.any():
+            return None
+        here = tuple(card for card, is_here in zip(cards, present, strict=True) if is_here)
+        return _Kept(Candidates(here, vectors[present], kept["encoder"]), kept["blank"])
 
     def joined(self, found: Candidates, default_list: Candidates) -> Candidates:
-        """`together`, remembered: both live longer than a feed."""
+        """Return `together` of both, cached because both outlive a feed."""
         last = self._joined
         if last is None or last[0] is not found or last[1] is not default_list:
             whole = (
@@ -85,15 +111,3 @@ class RecallAnswers:
             )
             last = self._joined = (found, default_list, whole)
         return last[2]
-
-    def require_idle(self) -> None:
-        """Raise the BackendRefused of a backend that asked to be left alone for longer than this."""
-        if self._busy is not None and time.monotonic() < self._busy_until_sec:
-            raise self._busy
-
-    def note_busy(self, busy: BackendRefused) -> None:
-        """Leave the backend alone for as long as it says, and a random time more, so that devices that were refused
-        together don't come back together."""
-        if busy is not self._busy:
-            wait_sec = (busy.retry_after_sec or BUSY_RETRY_SEC) * (1 + _CHANCE.random())
-            self._busy, self._busy_until_sec = busy, time.monotonic() + wait_sec

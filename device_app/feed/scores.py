@@ -1,4 +1,4 @@
-"""The adjusted local score: fit to the reader plus small terms, all in units of one spread of the fit."""
+"""Adjusts local scores: fit plus small terms, in units of the fit's standard deviation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates, unit
-from device_app.feed.preferences import UserPreferences
+from device_app.feed.preference_reader import UserPreferences
 from device_app.settings import FeedSettings
 
 TermName = Literal[
@@ -25,40 +25,47 @@ TermName = Literal[
     "followed",
     "chosen",
     "reactions",
+    "rare",
     "seen",
 ]
 
 
 def age_hours(candidates: Candidates, now: datetime) -> NDArray[np.float64]:
-    """[n]: hours since publication; news dated in the future counts as published now."""
+    """Return hours since publication, [n]; a future date counts as now."""
     return np.maximum(0.0, (now.timestamp() - candidates.published_sec) / 3_600)
 
 
 def recency(candidates: Candidates, now: datetime, half_life_hours: float) -> NDArray[np.float64]:
-    """[n]: 1 for news of this moment, 1/2 after one half-life, and so on."""
+    """Return 2 ** (-age / half-life), [n]: 1 for an article published now."""
     return np.exp2(-age_hours(candidates, now) / half_life_hours)
 
 
 SPREAD_WITHOUT_CLICKS = 0.06
-"""One spread of the default ranker's fit over a pool, for the reader in the middle: .045 to .078 on MIND's dev."""
+"""Standard deviation of the default ranker's fit over a pool, for the median reader.
+
+On MIND's dev set it ranges from .045 to .078.
+"""
 
 
 @dataclass(frozen=True)
 class ScoreTerms:
-    """What the scores of n candidates are made of: each term [n], by name, in units of one spread of the fit.
+    """The terms of n candidates' scores, by name: each [n], in standard deviations of the fit.
 
-    A reason is read off these (`feed.reasons`): it names what lifted a story above the usual one, and nothing else.
+    Reasons are derived from these terms alone (`feed.reasons`): they name what raised a story above the average.
     """
 
     terms: Mapping[TermName, NDArray[np.float64]]
 
     @property
     def total(self) -> NDArray[np.float64]:
-        """[n]: the score, which is their sum."""
+        """The score, which is the sum of the terms, [n]."""
         return np.asarray(sum(self.terms.values()), dtype=np.float64)
 
     def lifts(self, row: int) -> dict[TermName, float]:
-        """By how much each term puts this row above the mean of all: what all rows have alike decides no place."""
+        """Return how much each term raises this row above the mean of all rows.
+
+        What all rows share doesn't affect the order.
+        """
         return {name: float(values[row]) - self._usual[name] for name, values in self.terms.items()}
 
     @cached_property
@@ -77,14 +84,18 @@ def adjusted(
     weighed: Mapping[str, NDArray[np.float64]] | None = None,
     popularity: NDArray[np.float64] | None = None,
     times_seen: NDArray[np.float64] | None = None,
+    rare: NDArray[np.float64] | None = None,
 ) -> ScoreTerms:
-    """Standardised fit + recency + popularity + editorial weight + names followed or chosen + reactions - seen.
+    """Return the terms of the scores: fit, recency, popularity, weights, names and reactions.
 
-    fit is [n], the ranker's scores; weighed holds what each of the ranker's own features adds to them, [n] by name
-    (`Ranker.contributions`): those terms are part of the fit and are not counted again. popularity is [n], from -1 to 1
-    (`feed.popular`); None: nothing is known of any. times_seen is [n], in how many feeds each was looked at and not
-    opened: the first costs seen_penalty, three twice as much. None: none was.
-    Without clicks the features alone make up the fit; its spread would make too much of them: a typical one is used.
+    Their sum is the score; articles seen before get less. fit [n] is the ranker's scores, which are standardised.
+    weighed holds what each of the ranker's own features contributes, [n] by name (`Ranker.contributions`): those terms
+    are part of the fit and are not counted twice. popularity [n] lies between -1 and 1 (`feed.lists`); None if unknown.
+    times_seen [n] counts the feeds in which the reader saw each without opening it: the first costs seen_penalty, three
+    cost twice that. None: no article was seen. rare [n]: 0 to 1 (`feed.rare`); None: no lift.
+
+    Without clicks, the fit consists of the features alone and its small spread would exaggerate them, so a typical
+    spread is used.
     """
     weighed = weighed or {}
     spread = _spread(fit, SPREAD_WITHOUT_CLICKS if weighed and not user_preferences.clicks else None)
@@ -105,20 +116,21 @@ def adjusted(
         "followed": settings.follow_weight * followed(candidates, user_preferences).astype(np.float64),
         "chosen": settings.chosen_section_weight * chosen(candidates, user_preferences, settings.blend_reads),
         "reactions": settings.reaction_weight * reacted(candidates, user_preferences, settings.reaction_reach),
+        "rare": none if rare is None else settings.rare_weight * rare,
         "seen": none if times_seen is None else -settings.seen_penalty * np.log2(1.0 + times_seen),
     }
     return ScoreTerms(terms)
 
 
 def _spread(fit: NDArray[np.float32], given: float | None) -> float:
-    """What the fit is divided by, so that the other terms mean the same under every ranker."""
+    """Return the divisor of the fit, so that the other terms weigh the same under every ranker."""
     if given is not None:
         return given
     return float(fit.astype(np.float64).std()) if len(fit) else 0.0
 
 
 def _over(values: NDArray[np.floating[Any]], spread: float) -> NDArray[np.float64]:
-    """[n]: their distances from their mean, in units of the spread; zeros where all are equal."""
+    """Return deviations from the mean in units of the spread, [n]; zeros if all are equal."""
     wide = values.astype(np.float64)
     if spread < 1e-9:
         return np.zeros_like(wide)
@@ -126,7 +138,7 @@ def _over(values: NDArray[np.floating[Any]], spread: float) -> NDArray[np.float6
 
 
 def followed(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
-    """[n]: True where topic, section or publisher is followed."""
+    """Return True where the topic, section or publisher is followed, [n]."""
     return (
         candidates.named(candidates.topics, user_preferences.followed.topics)
         | candidates.named(candidates.sections, user_preferences.followed.sections)
@@ -135,23 +147,26 @@ def followed(candidates: Candidates, user_preferences: UserPreferences) -> NDArr
 
 
 def chosen(candidates: Candidates, user_preferences: UserPreferences, blend_reads: int) -> NDArray[np.float64]:
-    """[n]: 1 in the sections picked at the first visit, falling evenly to 0 over the first `blend_reads` clicks."""
+    """Return 1 in sections picked at the first visit, 0 elsewhere, [n].
+
+    The 1 falls linearly to 0 over the first `blend_reads` clicks.
+    """
     hits = candidates.named(candidates.sections, user_preferences.chosen_sections)
     return hits.astype(np.float64) * max(0.0, 1.0 - len(user_preferences.clicks) / blend_reads)
 
 
 def reacted(candidates: Candidates, user_preferences: UserPreferences, reach: int) -> NDArray[np.float64]:
-    """[n]: pull of liked news less pull of news the reader wants less of, each from 0 to 1.
+    """Return the pull of liked articles minus that of disliked ones, each between 0 and 1, [n].
 
-    A reaction reaches the `reach` candidates that are most like it, in the measure of their cosine: whatever it is
-    about, it moves few cards. "Less" reaches one, since the card that was pressed is gone as well.
+    A reaction affects only the `reach` most similar candidates, weighted by cosine, so that it moves few cards whatever
+    its subject. "Less" affects one, because the dismissed card itself is gone as well.
     """
     liked, disliked = user_preferences.liked, user_preferences.disliked
     return _pull(candidates, liked, reach) - _pull(candidates, disliked, min(reach, 1))
 
 
 def _pull(candidates: Candidates, vectors: NDArray[np.float32], reach: int) -> NDArray[np.float64]:
-    """[n]: the greatest cosine to a reaction that reaches the candidate; 0 where none does."""
+    """Return the highest cosine to a reaction that reaches the candidate, [n]; 0 if none does."""
     if not len(vectors) or not len(candidates) or not reach:
         return np.zeros(len(candidates))
     cosines = np.maximum(candidates.unit_vectors @ unit(vectors).T, 0.0).astype(np.float64)  # [n, m]

@@ -1,36 +1,99 @@
-"""Opening a story: the click, its text, why it was there, what lies near it."""
+"""Opens stories, and records which stories of a feed the reader saw.
+
+Opening a story records the click and gives its text, its reason and related stories. A story that was seen sinks in
+later feeds; nothing else makes one sink. With script, the page reports which cards had half their area in view for a
+second. Without script, an opened story counts as seen, and so do the cards above it in its column.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from threading import Lock
 
 import numpy as np
 
 from device_app.feed.bodies import Bodies
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.exclusions import allowed, one_of_each
-from device_app.feed.item import Article, text_of
-from device_app.feed.kinship import Kinship, floor_of
-from device_app.feed.preference_reader import named
-from device_app.feed.preferences import UserPreferences
+from device_app.feed.item import Article, Feed, PageSlot, text_of
+from device_app.feed.preference_reader import UserPreferences, named
 from device_app.feed.serving import Serving
-from device_app.feed.viewing import Viewing
-from device_app.interests.searched import SearchedInterests
+from device_app.feed.similarity import Kinship, floor_of
+from device_app.reading.searched_interests import SearchedInterests
+from device_app.store.impressions import ImpressionStore
 from device_app.store.pool_codes import PoolBlock
 from device_app.stores import DeviceStores
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
+
+MAIN_COLUMN: tuple[PageSlot, ...] = ("lead", "for_you", "more")
+"""The slots of the main column; the others stand beside it on a wide page.
+
+Reading down one column passes nothing of the other.
+"""
+WATCHED_KEPT = 100
+
+
+class Viewing:
+    """Records which stories of feeds were seen; thread-safe."""
+
+    def __init__(
+        self,
+        impressions: ImpressionStore,
+        feed: Callable[[str], Feed | None],
+        clock: Callable[[], datetime],
+    ) -> None:
+        """Create it. feed: returns a feed by its id, or None if it isn't stored."""
+        self._impressions, self._feed, self._clock = impressions, feed, clock
+        self._watched: dict[str, None] = {}
+        self._lock = Lock()
+
+    def report(self, feed_id: str, news_ids: Sequence[str]) -> int:
+        """Record stories that a page's script saw in view; return how many weren't recorded before.
+
+        news_ids may be empty: the script then only announces itself.
+        """
+        if not self._impressions.served(feed_id):  # not served here, or erased while its page was open
+            return 0
+        with self._lock:
+            self._watched[feed_id] = None
+            for oldest in list(self._watched)[:-WATCHED_KEPT]:
+                del self._watched[oldest]
+        return self._impressions.view(feed_id, news_ids, self._clock()) if news_ids else 0
+
+    def forget(self) -> None:
+        """Forget which pages' scripts reported, because the reader erases everything."""
+        with self._lock:
+            self._watched.clear()
+
+    def opened(self, feed_id: str, news_id: str) -> None:
+        """Record an opened story as seen, and the stories above it if no script watches the page."""
+        with self._lock:
+            watched = feed_id in self._watched
+        passed = () if watched else self._above(feed_id, news_id)
+        self._impressions.view(feed_id, (*passed, news_id), self._clock())
+
+    def _above(self, feed_id: str, news_id: str) -> tuple[str, ...]:
+        feed = self._feed(feed_id)
+        items = feed.items if feed else ()
+        at = next((item for item in items if item.card.id == news_id), None)
+        if at is None:
+            return ()
+        in_main = at.slot in MAIN_COLUMN
+        column = (item for item in items if (item.slot in MAIN_COLUMN) == in_main)
+        return tuple(item.card.id for item in column if item.position < at.position)
+
 
 RELATED = 4
 LOOKED_AT = 60
-"""News that are looked at for those, nearest first."""
+"""Number of nearest articles considered for the related ones."""
 
 
 class Stories:
-    """Opens stories. Everything comes from the device; nothing is asked of the backend for one story.
+    """Opens stories. Everything comes from the device; no request asks the server for one story.
 
-    Where the reader chose that this device finds news by itself, they have no text yet: that of the whole block of the
-    pool is asked for then.
+    If the reader chose that this device finds articles by itself, those have no text yet; the texts of the whole block
+    of the pool are then requested.
     """
 
     def __init__(
@@ -52,35 +115,25 @@ class Stories:
         self._clock = clock
 
     def open(self, news_id: str, feed_id: str | None, *, found: bool = False, clicked: bool = True) -> Article:
-        """Commit the click, then return the story. Raises UnknownNews, and then there is no click.
+        """Commit the click, then return the story. Raises NewsNotHere, and then records no click.
 
-        found: it was opened from the results of a search, which that view remembers as well. clicked: whether the
-        reader followed a link to it; if not, nothing is recorded, and no text is asked for.
-
-        Waits for its text only while the list it came with is being fetched, and at most `wait_sec`.
+        found: it was opened from search results; the view of searches remembers it too. clicked: whether the reader
+        followed a link to it; if not, nothing is recorded and no text is requested. Waits for its text only while its
+        list is being fetched, at most `wait_sec`.
         """
-        card = self._stores.news.card(news_id)
-        if feed_id and not self._stores.impressions.served(feed_id):
-            feed_id = None  # never made here, or erased while its page stood open: it was opened outside of any feed
         if clicked:
-            self._stores.clicks.add(news_id, feed_id, self._clock())
-            if feed_id:
-                self._viewing.opened(feed_id, news_id)
-            if found:
-                self._remember_found(news_id)
+            self.click(news_id, feed_id, found=found)
+        card, feed_id = self._stores.news.card(news_id), self._served(feed_id)
         item = self._serving.item(feed_id, news_id)
         body = self._stores.news.body(news_id)
-        if body is None and clicked:
-            block = self._block(news_id)
-            if block is not None:
-                self._bodies.want_block(block)
+        if body is None:
             self._bodies.wait_for(news_id, self._wait_sec)
             body = self._stores.news.body(news_id)
         reactions = self._stores.feedback.reactions()
-        paragraphs, ending = text_of(body)
+        pieces, ending = text_of(body, card.abstract)
         return Article(
             card=card,
-            paragraphs=paragraphs,
+            pieces=pieces,
             reason=item.reason if item else None,
             related=self.related(news_id),
             reactions=frozenset(one.kind for one in reactions if one.news_id == news_id),
@@ -88,11 +141,33 @@ class Stories:
             ending=ending,
         )
 
-    def _block(self, news_id: str) -> PoolBlock | None:
-        """What to ask the text of an opened story among; None where it may not be asked for.
+    def click(self, news_id: str, feed_id: str | None, *, found: bool = False) -> None:
+        """Commit the click, and request the story's text if allowed.
 
-        Only a reader who chose that news is found on the device has been told that opening one may ask for a block. The
-        text of news on the default list comes with that list, or doesn't: the server decides which it gives.
+        Raises NewsNotHere, and then records no click.
+        """
+        self._stores.news.card(news_id)
+        feed_id = self._served(feed_id)
+        with self._stores.database.transaction():
+            self._stores.clicks.add(news_id, feed_id, self._clock())
+            self._stores.read_marks.opened(news_id, self._clock())
+        if feed_id:
+            self._viewing.opened(feed_id, news_id)
+        if found:
+            self._remember_found(news_id)
+        block = self._block(news_id) if self._stores.news.body(news_id) is None else None
+        if block is not None:
+            self._bodies.want_block(block)
+
+    def _served(self, feed_id: str | None) -> str | None:
+        """Return the feed's id; None for a feed never served here or erased while its page was open."""
+        return feed_id if feed_id and self._stores.impressions.served(feed_id) else None
+
+    def _block(self, news_id: str) -> PoolBlock | None:
+        """Return the block to fetch an opened story's text with; None if no request is allowed.
+
+        Only a reader who chose to find articles on the device was informed that opening one may request a block. The
+        texts of articles on the default list come with that list or not at all: the server decides.
         """
         listed = self._stores.default_list.current()
         if not self._serving.feed_context.recall.finds_here() or (listed and news_id in listed.news_ids):
@@ -106,9 +181,10 @@ class Stories:
             self._searched.keep_opened(news_id, models.encoder)
 
     def related(self, news_id: str) -> tuple[NewsCard, ...]:
-        """The nearest news of the default list and the last answer by cosine, one a story, none ruled out.
+        """Return the nearest articles of the default list and last answer, one per story.
 
-        Only what is close enough to say so (`feed.kinship`): of some news nothing is related.
+        Includes only articles that are close enough to say so (`feed.similarity`) and not ruled out, so there may be
+        none.
         """
         models = self._serving.loaded()
         if models is None:
@@ -129,7 +205,7 @@ class Stories:
         return tuple(single.cards[one.row] for one in kin[:RELATED])
 
     def _ruled_out(self, near: Candidates, news_id: str) -> UserPreferences:
-        """Only what the reader blocked or waved away, and the story itself."""
+        """Return preferences with only what the reader blocked or dismissed, and the story itself."""
         empty = near.vectors[:0]
         return UserPreferences(
             clicks=(),
@@ -138,7 +214,8 @@ class Stories:
             liked_cards=(),
             liked=empty,
             disliked=empty,
-            opened=frozenset({news_id}),
+            read=frozenset({news_id}),
             disliked_ids=frozenset(one.news_id for one in self._stores.feedback.reactions("less")),
             blocked=named(self._stores.stances.blocked()),
+            hidden_ids=frozenset(self._stores.mute_rules.hidden_among(card.id for card in near.cards)),
         )

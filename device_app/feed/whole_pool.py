@@ -1,5 +1,7 @@
-"""All news that is on this device: what its lists brought, and the copy of the pool where one is kept. Nothing is asked
-of anybody for it, so that nobody learns which topic was opened or what was searched for."""
+"""Searches and lists all articles on this device: those of its lists and of the pool's copy.
+
+Nothing is requested, so nobody learns which topic was opened or what was searched for.
+"""
 
 from __future__ import annotations
 
@@ -13,28 +15,28 @@ from device_app.feed.broadcast import PoolBroken
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.exclusions import one_of_each
 from device_app.feed.held_lists import HeldLists
-from device_app.feed.kinship import Kinship, floor_of
-from device_app.feed.preference_reader import named
 from device_app.feed.serving import Serving
-from device_app.store.news import Naming
+from device_app.feed.similarity import Kinship, floor_of
+from device_app.store.news import Naming, report_of
 from device_app.store.rows import to_us
 from device_app.store.search_index import WordHit
 from device_app.stores import DeviceStores
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 
 SEARCH_PAGE = 50
 FRESH_GAIN, FRESH_DAYS = 0.5, 7.0
-"""What was published now counts half as much again as its words alone, and half of that is gone after so many days."""
+"""Bonus of an article published now on its text relevance, and its half-life in days."""
 NEAR, NEAR_LEADS, NEAR_LOOKED_AT = 6, 5, 60
-"""Stories close in meaning, how many of the best results they may be close to, and how many are looked at for them."""
-LISTED = 300
-"""Most stories of one topic, section or publisher, the newest."""
+"""Similar stories: how many are shown, for how many best results, out of how many nearest."""
 
 
 @dataclass(frozen=True)
 class SearchResults:
-    """A page of results, best first. total: stories found. near: stories without the words that are close in meaning
-    to one of the best results; on the first page alone. made_at, new: as of a list that is held (`feed.held_lists`)."""
+    """A page of results, best first.
+
+    total: stories found. near: stories without the search words that are similar in meaning to one of the best results;
+    first page only. made_at, new: as of a held list (`feed.held_lists`). hidden: how many more a mute rule hides.
+    """
 
     cards: tuple[NewsCard, ...]
     total: int
@@ -42,50 +44,53 @@ class SearchResults:
     made_at: datetime
     near: tuple[NewsCard, ...] = ()
     new: int = 0
+    hidden: int = 0
 
     @property
     def upto(self) -> int:
-        """How many results this page and those before it show."""
+        """How many results this page and the previous ones show."""
         return min(self.page * SEARCH_PAGE, self.total)
 
 
 class WholePool:
-    """Lists news by what names it. Safe for several threads."""
+    """Lists articles by topic, section, publisher or words. Thread-safe."""
 
     def __init__(self, stores: DeviceStores, serving: Serving, lists: HeldLists, clock: Callable[[], datetime]) -> None:
         self._stores, self._serving, self._lists, self._clock = stores, serving, lists, clock
 
     def size(self) -> int | None:
-        """How many news the copy of the pool holds; None where none is kept that the release in use can read."""
+        """Return the size of the pool's copy; None if there is none the release in use can read."""
         release, kept = self._serving.manifest(), self._stores.pool.current()
         ready = release is not None and self._serving.feed_context.recall.broadcast.ready(release.encoder)
         return kept.listing.count if ready and kept is not None else None
 
     def is_unread(self) -> bool:
-        """Whether a copy is kept that the release in use can't read: it is being replaced, and no list without it is to
-        stay."""
+        """Return whether the release in use can't read the stored copy.
+
+        Such a copy is being replaced, and no list made without it should be stored.
+        """
         return self.size() is None and self._stores.pool.current() is not None
 
-    def named(self, kind: Naming, name: str) -> list[NewsCard]:
-        """The newest news of a topic, section or publisher, newest first, without what the reader hides otherwise."""
-        blocked = named(self._stores.stances.blocked())
-        found = {card.id: card for card in self._pool_named(kind, name)}
-        found |= {card.id: card for card in self._stores.news.cards(self._stores.news.named(kind, name, LISTED))}
-        shown = [
-            card
-            for card in found.values()
-            if (kind == "topic" or card.topic not in blocked.topics)
-            and (kind == "section" or card.section not in blocked.sections)
-            and (kind == "publisher" or card.publisher not in blocked.publishers)
-        ]
-        return sorted(shown, key=lambda card: (card.published_at, card.id), reverse=True)[:LISTED]
+    def named(self, kind: Naming, name: str) -> list[str]:
+        """Return the ids of all articles of a topic, section or publisher, newest first.
+
+        Leaves out what the reader hides by another name. Of the reports of one event only the newest is listed; a
+        publisher's list has all.
+        """
+        hidden = [one for one in self._stores.stances.blocked() if one[0] != kind]
+        return self._readable(self._stores.articles.by_name([(kind, name)], hidden, events=kind != "publisher"))
+
+    def following(self) -> list[str]:
+        """Return the ids of all articles that the reader follows by a name, newest first, without what is hidden."""
+        stances = self._stores.stances
+        return self._readable(self._stores.articles.by_name(stances.followed(), stances.blocked(), events=True))
 
     def texts(self) -> int:
-        """How many news its lists have brought to this device, with their texts or without."""
+        """Return how many articles the lists brought to this device, with or without texts."""
         return self._stores.news.count()
 
     def hits(self, text: str) -> list[WordHit]:
-        """All news that has every word of `text`, the most relevant and most recent first, each once."""
+        """Return all articles that contain every word of `text`, the most relevant and recent first."""
         found: dict[str, WordHit] = {}
         pool = [] if self.size() is None else self._stores.pool_index.hits(text)
         for hit in (*self._stores.search_index.hits(text), *pool):
@@ -95,50 +100,72 @@ class WholePool:
         now_us = to_us(self._clock())
         return sorted(found.values(), key=lambda hit: (-_score(hit, now_us), -hit.published_us, hit.id))
 
-    def search(self, text: str, page: int = 1) -> SearchResults:
-        """A page of the news that has every word of `text`, laid out (see `show`), out of the results that are held."""
-        with self._lists.still():
-            return self._search(text, page)
+    def search(self, text: str, page: int = 1, *, hidden: bool = False) -> SearchResults:
+        """Return a page of the articles that contain every word of `text`, and `show` it.
 
-    def _search(self, text: str, page: int) -> SearchResults:
+        The page is taken from the held results. hidden: also those that a mute rule hides.
+        """
+        with self._lists.still():
+            return self._search(text, page, hidden)
+
+    def _search(self, text: str, page: int, with_hidden: bool) -> SearchResults:
         self._stores.searches.looked(text, self._clock())
         held = self._lists.hold_found(text, [hit.id for hit in self.hits(text)], whole=not self.is_unread())
-        cards = self._cards(held.ids[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE])
+        hidden = set() if with_hidden else self._stores.mute_rules.hidden_among(held.ids)
+        ids = [one for one in held.ids if one not in hidden]
+        cards = self.cards_of(ids[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE])
         self.show(cards)
         near = self._near(cards[:NEAR_LEADS], set(held.ids)) if page == 1 else []
         if near:
-            near = self._wanted(self._cards(self._lists.hold_found(text, [card.id for card in near], "near").ids))
+            near = self._wanted(self.cards_of(self._lists.hold_found(text, [card.id for card in near], "near").ids))
         self.show(near)
-        return SearchResults(tuple(cards), len(held.ids), page, held.made_at, tuple(near), held.new)
+        return SearchResults(tuple(cards), len(ids), page, held.made_at, tuple(near), held.new, len(hidden))
 
     def show(self, cards: Sequence[NewsCard]) -> None:
-        """These are laid out: what of them only the pool's copy has goes to the other news, with its vector as coded,
-        so that it can be opened and reacted to as any. Inside `HeldLists.still`, with what found them."""
+        """Copy articles that only the pool's copy has to the article store, with decoded vectors.
+
+        They can then be opened and reacted to like any other. Call it inside `HeldLists.still`, together with what
+        found them.
+        """
         release = self._serving.manifest()
         missing = set(self._stores.news.missing([card.id for card in cards]))
         if release is None or not missing or self.is_unread():
             return
         taken = [card for card in cards if card.id in missing]
         broadcast = self._serving.feed_context.recall.broadcast
+        leads = self._stores.articles.leads([card.id for card in taken])
         try:
-            vectors = broadcast.coded([card.id for card in taken], release.encoder, release.dimensions)
+            coded = [leads.get(card.id, card.id) for card in taken]  # a report has the vector of the one that lists it
+            vectors = broadcast.coded(coded, release.encoder, release.dimensions)
         except PoolBroken:
             broadcast.discard()
             return
         self._stores.news.put(taken, vectors, release.encoder, self._clock())
 
-    def _pool_named(self, kind: Naming, name: str) -> list[NewsCard]:
-        return [] if self.size() is None else self._stores.pool.named(kind, name, LISTED)
+    def _readable(self, ids: list[str]) -> list[str]:
+        """Return those of these articles that can be opened: not those of a copy that can't be read."""
+        if self.size() is not None:
+            return ids
+        missing = set(self._stores.news.missing(ids))
+        return [one for one in ids if one not in missing]
 
-    def _cards(self, ids: Sequence[str]) -> list[NewsCard]:
+    def cards_of(self, ids: Sequence[str]) -> list[NewsCard]:
+        """Return the cards of these articles that are here, in order."""
         cards = {card.id: card for card in self._stores.news.cards(ids)}
         places = self._stores.pool.places([news_id for news_id in ids if news_id not in cards])
         cards |= {card.id: card for card in self._stores.pool.cards(places.values())}
+        leads = self._stores.articles.leads([news_id for news_id in ids if news_id not in cards])
+        if leads:
+            found = {card.id: card for card in self.cards_of(sorted(set(leads.values())))}
+            reports = {one: report_of(found[lead], one) for one, lead in leads.items() if lead in found}
+            cards |= {one: card for one, card in reports.items() if card is not None}
         return [cards[news_id] for news_id in ids if news_id in cards]
 
     def _near(self, leads: Sequence[NewsCard], found: set[str]) -> list[NewsCard]:
-        """News of the pool's copy that one of `leads` is close to by topic or likeness (`feed.kinship`), the most alike
-        first."""
+        """Return articles of the pool's copy that are close to one of `leads` by topic or cosine.
+
+        The most similar come first (see `feed.similarity`).
+        """
         release = self._serving.manifest()
         if release is None or not leads or self.size() is None:
             return []
@@ -157,16 +184,17 @@ class WholePool:
                 return []
             for kin in kinship.of(leads[row], vectors[row], around.cards, around.vectors):
                 card = around.cards[kin.row]
-                # Two people may share a name: by itself it says nothing of what a story means.
+                # Two people may share a name, so a name alone says nothing about the meaning.
                 by_meaning = kin.tie != "name" or (floor is not None and kin.cosine > floor)
                 if by_meaning and card.id not in found and kin.cosine > near.get(card.id, (-1.0, card))[0]:
                     near[card.id] = kin.cosine, card
         return self._wanted([card for _, card in sorted(near.values(), key=lambda one: (-one[0], one[1].id))])
 
     def _wanted(self, cards: Sequence[NewsCard]) -> list[NewsCard]:
-        """The first of these that the reader hides by no name and has not waved away, one a story."""
+        """Return the first of these that the reader neither hides nor dismissed, one per story."""
         blocked = self._stores.stances.blocked()
         less = {one.news_id for one in self._stores.feedback.reactions("less")}
+        less |= self._stores.mute_rules.hidden_among(card.id for card in cards)
         left = tuple(
             card
             for card in cards

@@ -1,4 +1,7 @@
-"""Readers whose devices vanish, dawdle, crash or lie: what a fleet does to rounds, by rate."""
+"""Simulated faults of a fleet's devices in rounds, by rate.
+
+These are dropouts, stragglers, crashes and malicious clients.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,28 @@ import numpy as np
 from device_app.uplink.faulty_transport import Fault
 
 MESSAGES_MOST = 5
-"""A fault strikes at one of a device's first so many messages of a round: a secure sum has five or six."""
+"""A fault hits one of a device's first messages of a round, up to this many.
+
+Secure aggregation has five or six messages.
+"""
 MASKED_MESSAGE = 3
-"""The masked vector among them."""
+"""Index of the message that carries the masked vector."""
 LIE_BITS = (8.0, 30.0)
-"""From lies that any noise hides to the end of a ring of 32 bits."""
+"""Range of the exponent of a malicious offset, in powers of two.
+
+It reaches from offsets that any noise hides to the end of a 32-bit ring.
+"""
 
 
 @dataclass(frozen=True)
 class FaultRates:
-    """How likely each fault is for one device in one round; at most one strikes. Shares from 0 to 1, 1 in all.
+    """Probability of each fault for one device in one round; at most one occurs.
 
-    dropout: from one message on it sends nothing more in that round, as a phone that is out of reach.
-    straggler: one message leaves so late that its stage may have closed.
-    crash: it dies while a message is under way, loses its memory and starts again from its disk.
-    liar: one message is other bytes of the same length than the device made; half of the liars strike at the masked
-    vector of a secure sum, to which they add a number of steps that is as likely small enough to pass for noise as not.
+    Each rate lies between 0 and 1, and so does their sum. dropout: after some message it sends nothing more in that
+    round, like a phone that is out of reach. straggler: one message is sent so late that its stage may have closed.
+    crash: it dies while sending a message, loses its memory and restarts from disk. liar: a malicious client replaces
+    one message with other bytes of the same length. Half of these attack the masked vector of a secure aggregation:
+    they add a number of steps whose logarithm is uniform, so that it may or may not be small enough to pass for noise.
     """
 
     dropout: float = 0.0
@@ -43,7 +52,7 @@ class FaultRates:
 
     @classmethod
     def parse(cls, words: list[str]) -> Self:
-        """Of ['dropout=0.1', 'liar=0.02']. Raises ValueError, naming the word."""
+        """Return rates parsed from ['dropout=0.1', 'liar=0.02']. Raises ValueError, naming the item."""
         rates: dict[str, float] = {}
         known = [each.name for each in fields(cls)]
         for word in words:
@@ -57,11 +66,11 @@ class FaultRates:
         return cls(**rates)
 
     def all(self) -> dict[Fault, float]:
-        """Each fault's rate, by its name."""
+        """Return each fault's rate by name."""
         return {"dropout": self.dropout, "straggler": self.straggler, "crash": self.crash, "liar": self.liar}
 
     def draw(self, rng: np.random.Generator) -> InjectedFault | None:
-        """What befalls one device in one round."""
+        """Draw the fault of one device in one round, or None."""
         at = rng.random()
         for fault, rate in self.all().items():
             if at < rate:
@@ -77,9 +86,9 @@ class FaultRates:
 
 @dataclass(frozen=True)
 class InjectedFault:
-    """A fault, and the message of the round that it strikes at, counted from 0.
+    """A fault, and the index of the message of the round that it hits, from 0.
 
-    lie_steps: what a liar adds to every number of its masked vector, in steps of the sum's fixed point.
+    lie_steps: what a malicious client adds to every number of its masked vector, in steps of the sum's fixed point.
     """
 
     fault: Fault

@@ -1,4 +1,7 @@
-"""Many readers in one process, each with a whole device (store, ledger, byte log); only loaded models are shared."""
+"""Many readers in one process, each with a complete device (store, ledger, log).
+
+They share only loaded models.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +24,32 @@ from device_app.training.participant import Outcome
 from device_app.uplink.faulty_transport import FaultyTransport
 
 WORKERS = 2
-"""Devices at work at the same time: the machine's cores are the limit, not the network."""
+"""Number of devices working at the same time.
+
+The machine's cores are the limit, not the network.
+"""
 PAGE_CACHE_KIB = 256
-"""Of each device's database in memory: sixty caches of the usual size would fill over hours with what the system keeps
-of the same files anyway."""
+"""Size of each device's database cache.
+
+Sixty caches of the usual size would slowly fill memory with what the system caches of the same files anyway.
+"""
 ENOUGH_CLICKS = 8
 LEAST_VISITS = 2
-"""A sample is a click with earlier visits' clicks before it, so one visit, however busy, teaches nothing."""
+"""Minimum number of visits.
+
+A sample is a click with clicks of earlier visits before it, so a single visit teaches nothing.
+"""
 FOUND_OPENED = 3
 FEEDS_LIMIT = 10
-"""A reader whose first feeds tempt it to nothing gives up after so many."""
+"""A reader gives up after this many feeds in which it opens nothing."""
 
 
 @dataclass
 class Member:
-    """One simulated reader. Its tastes are drawn when it has seen the default list; a replayed reader has none.
+    """One simulated reader.
 
-    network is where its faults strike, if the fleet has any; strike, which one does in the round under way.
+    Its interests are drawn once it has seen the default list; a replayed reader has none. network injects its faults,
+    if the fleet has any; injected is the one of the current round.
     """
 
     device: Device
@@ -48,8 +60,11 @@ class Member:
 
 
 class Fleet:
-    """Builds, drives and closes the devices. Errors of one device are counted and never stop the others; a backend that
-    is too busy to answer is asked again when it says (`retrying`)."""
+    """Builds, drives and closes the devices.
+
+    Errors of one device are counted and never stop the others. If the server is too busy to answer, the request is
+    retried when it says (`retrying`).
+    """
 
     def __init__(
         self,
@@ -60,13 +75,13 @@ class Fleet:
         prefix: str = "fleet",
         faults: FaultRates | None = None,
     ) -> None:
-        """Open `count` devices under settings.data_dir; no request is made yet. Raises StoreBroken."""
+        """Open `count` devices under settings.data_dir; sends no request yet. Raises StoreBroken."""
         self._model_cache = ModelCache(ranker=settings.feed.ranker, threads=1)
         self._blobs = settings.data_dir / "devices" / f"{prefix}-blobs"
         self.faults = faults
-        # Nobody sits at these machines, and all of them are one.
+        # No real reader uses these devices, and all share one machine.
         performance = settings.performance.model_copy(
-            update={"training_idle_sec": 0.0, "page_cache_kib": PAGE_CACHE_KIB}
+            update={"training_send_sec": 0.0, "page_cache_kib": PAGE_CACHE_KIB}
         )
         self.members: list[Member] = []
         self.failures: list[str] = []
@@ -83,7 +98,7 @@ class Fleet:
             raise
 
     def each(self, step: Callable[[Member], object]) -> Iterator[int]:
-        """Run `step` for every member, a few at a time; yields how many are done after each."""
+        """Run `step` for every member, a few at a time; yields the number done after each."""
         futures = [self._pool.submit(self._guarded, step, member) for member in self.members]
         for done, future in enumerate(as_completed(futures), start=1):
             future.result()
@@ -95,7 +110,7 @@ class Fleet:
             pass
 
     def releases(self) -> dict[str, int]:
-        """How many devices hold which release."""
+        """Return how many devices hold each release."""
         held: dict[str, int] = {}
         for member in self.members:
             release = member.device.release()
@@ -104,7 +119,7 @@ class Fleet:
         return held
 
     def draw_faults(self) -> None:
-        """Before a round: what befalls each member in it."""
+        """Draw every member's fault for the next round."""
         for member in self.members:
             if self.faults is not None and member.network is not None:
                 member.injected = self.faults.draw(member.rng)
@@ -114,7 +129,7 @@ class Fleet:
                     member.network.expect(member.injected.fault, member.injected.message, member.injected.lie_steps)
 
     def start_again(self, member: Member) -> None:
-        """A device that crashed comes back with what is on its disk, and nothing else."""
+        """Restart a crashed device from what is on its disk."""
         settings, network = member.device.settings, FaultyTransport()
         member.device.close()
         member.network = network
@@ -130,7 +145,7 @@ class Fleet:
             member.device.close()
 
     def _guarded(self, step: Callable[[Member], object], member: Member) -> None:
-        """A backend that is busy is waited for, until the fleet closes."""
+        """Run a step, waiting while the server is busy, until the fleet closes."""
         try:
             patiently(
                 lambda: step(member),
@@ -142,13 +157,13 @@ class Fleet:
 
 
 def warm_up(member: Member) -> None:
-    """A reader's first visits: catch up, pick sections, then read feeds until there is something to learn from."""
+    """Simulate first visits: sync, pick sections, then read until there is enough to learn from."""
     device = member.device
     device.sync()
     if member.interests is None:
-        cards = [card for section in device.explore() for card in section.cards]
+        cards = [card for section in device.reading.explore() for card in section.cards]
         member.interests = SimulatedInterests.drawn(cards, member.rng)
-        device.choose_sections(member.interests.sections)
+        device.interests.choose_sections(member.interests.sections)
     clicks = device.parts.stores.clicks
     for visit in range(FEEDS_LIMIT):
         if clicks.count() >= ENOUGH_CLICKS and (visit == 0 or visit >= LEAST_VISITS):
@@ -157,38 +172,43 @@ def warm_up(member: Member) -> None:
 
 
 def search(member: Member) -> int:
-    """A settled reader follows the topic it likes most, keeps a search for it, and opens some of what that finds: what
-    its device's other view learns from. Once for all; returns how many it opened."""
+    """Follow the favourite topic, save a search for it, and open some results; once per reader.
+
+    The device's other view learns from these. Returns the number of opened stories.
+    """
     device = member.device
     if member.interests is None or device.parts.stores.searches.saved():
         return 0
     _, topic = max(member.interests.favourites, key=member.interests.favourites.__getitem__)
-    device.stance("topic", topic, "follow")
-    device.save_search(topic)
-    found = device.search(topic).cards[:FOUND_OPENED]
+    device.interests.stance("topic", topic, "follow")
+    device.library.save_search(topic)
+    found = device.library.search(topic).cards[:FOUND_OPENED]
     for card in found:
-        device.open(card.id, found=True)
+        device.reading.open(card.id, found=True)
     return len(found)
 
 
 def read(member: Member) -> int:
-    """One visit of a settled reader: a fresh feed, all of it looked at, and a click on what tempts; returns the number
-    of clicks."""
-    feed = member.device.feed(refresh=True)
-    member.device.view(feed.feed_id, [item.card.id for item in feed.items])
+    """Simulate a later visit and return its number of clicks.
+
+    The device requests candidates; then the reader views all of a new page and opens what tempts it.
+    """
+    member.device.recall_step()
+    feed = member.device.reading.feed(refresh=True)
+    member.device.reading.view(feed.feed_id, [item.card.id for item in feed.items])
     opened = member.interests.opened(feed, member.rng) if member.interests else []
     for item in opened:
-        member.device.open(item.card.id, feed.feed_id)
+        member.device.reading.open(item.card.id, feed.feed_id)
     while member.device.prefetch_step():
         pass
     return len(opened)
 
 
 def train(member: Member) -> Outcome:
-    """One attempt to take part in a round."""
+    """Try once to take part in a round."""
     return member.device.train_step()
 
 
 def catch_up(member: Member) -> bool:
-    """Look for a new release; True if it was swapped in."""
+    """Sync; return True if a new release was swapped in."""
     return member.device.sync()

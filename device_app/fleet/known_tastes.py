@@ -1,7 +1,8 @@
-"""How well releases meet the tastes of a fleet's simulated readers, which this process alone knows.
+"""Measures how well releases match the interests of a fleet's simulated readers.
 
-Readers stand still for it: what each had clicked, which other news it had on its device and when, is kept from the
-first release on, and every later one ranks the same news for the same clicks. What differs then is the release.
+Only this process knows these interests. Readers are frozen for this: their clicks, the other articles on their device
+and the time are stored at the first release, and every later release ranks the same articles for the same clicks. Only
+the release differs.
 """
 
 from __future__ import annotations
@@ -19,35 +20,35 @@ from device_app.errors import DeviceError
 from device_app.feed.build import scored
 from device_app.feed.candidates import Candidates
 from device_app.feed.exclusions import allowed
-from device_app.feed.preferences import UserPreferences
+from device_app.feed.preference_reader import UserPreferences
 from device_app.fleet.fleet import Member
 from device_app.fleet.simulated_interests import SimulatedInterests
-from device_app.fleet_figures import TasteCurve, TastePoint
-from device_app.wire.news import NewsCard
+from protocol.fleet_figures import TasteCurve, TastePoint
+from protocol.news import NewsCard
 
 Floats = NDArray[np.float64]
 
 NEWS_MOST = 300
 NEWS_LEAST = 50
-"""A reader with fewer to be ranked isn't asked."""
+"""A reader with fewer articles to rank is left out."""
 READERS_LEAST = 8
-"""Of fewer readers no interval could be told."""
+"""With fewer readers there is no meaningful interval."""
 PAGE = 20
 TRIES = 3
-"""A release that so few readers can be asked of is given up after so many."""
+"""A release with too few readers to measure is given up after this many tries."""
 INTERVAL = 1.96
 
 
 @dataclass(frozen=True)
 class StandingReader:
-    """One reader as it stood when it was first asked.
+    """One reader's state when first measured.
 
     Args:
-        preferences: clicks and choices; its vectors are of the release of then.
+        preferences: clicks and choices; its vectors are those of the release in use then.
         news: n cards that it had and had not opened.
         popularity: [n], as its device knew it then.
-        chances: [n], how likely it opens each at the head of a page: its known taste.
-        at: the time of then, by which news are recent.
+        chances: [n], the probability of opening each at the head of a page: its known interest.
+        at: the time of measurement, from which recency is computed.
     """
 
     preferences: UserPreferences
@@ -58,13 +59,15 @@ class StandingReader:
 
     @classmethod
     def of(cls, device: Device, interests: SimulatedInterests) -> StandingReader | None:
-        """Now; None for a reader without clicks, or with too few news beside them. Raises NoRelease,
-        ReleaseRefused."""
+        """Return the reader's current state; None without clicks or with too few other articles.
+
+        Raises NoRelease or ReleaseRefused.
+        """
         serving, stores = device.parts.serving, device.parts.stores
         known, preferences = serving.known_news()
         here, _ = stores.news.vectors([card.id for card in known.cards], known.encoder)
         rows = np.flatnonzero(allowed(known, preferences) & here)
-        # Evenly over the whole list: the head of a list is what the release of then thought best.
+        # Sample evenly over the whole list: its head is what the release in use then considered best.
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(NEWS_MOST, len(rows))).astype(np.int64))]
         asked = known.only(rows)
         if len(asked) < NEWS_LEAST or not preferences.clicks:
@@ -74,8 +77,10 @@ class StandingReader:
         return cls(preferences, asked.cards, popularity, chances, serving.feed_context.clock())
 
     def marks(self, device: Device) -> Mapping[str, float] | None:
-        """By measure, under the release that the device holds; None where that one's vectors of the same clicks and
-        news are not all here. Raises NoRelease, ReleaseRefused."""
+        """Return each measure under the device's release; None if some of its vectors are missing.
+
+        It needs vectors of the same clicks and articles. Raises NoRelease or ReleaseRefused.
+        """
         serving, news = device.parts.serving, device.parts.stores.news
         models, context = serving.models(), serving.feed_context
         clicked, clicks = news.vectors([card.id for card in self.preferences.clicks], models.encoder)
@@ -97,24 +102,24 @@ class StandingReader:
 
 @dataclass
 class KnownTastes:
-    """Asks a fleet's readers once for every release. Used from one thread.
+    """Measures a fleet's readers once per release. Use from one thread.
 
     Args:
-        clock: for when it began.
+        clock: returns the time that `since` records.
     """
 
     clock: Callable[[], datetime]
     since: datetime | None = None
     _standing: dict[str, StandingReader] = field(default_factory=dict)
     _marks: dict[str, dict[str, Mapping[str, float]]] = field(default_factory=dict)
-    """By release, in their order, by reader."""
+    """By release in order, then by reader."""
     _tries: Counter[str] = field(default_factory=Counter)
 
     def ask(self, members: Sequence[Member]) -> bool:
-        """Of the release that most of the readers hold; whether there is anything new to tell.
+        """Measure the release that most readers hold; return whether there is a new result.
 
-        A reader that holds another, or can't be asked under both this one and the first, is left out. Where too few
-        are left, since the news of then are gone, all begins anew with this release.
+        A reader with another release, or one that can't be measured under both this and the first release, is left out.
+        If too few remain because the stored articles are gone, everything starts over with this release.
         """
         held = [(member, _release(member.device)) for member in members if member.interests is not None]
         names = [name for _, name in held if name is not None]
@@ -138,7 +143,7 @@ class KnownTastes:
         return {reader: each for reader, each in marks.items() if each is not None}
 
     def curves(self) -> tuple[TasteCurve, ...]:
-        """One a measure; empty before the first release was measured."""
+        """Return one curve per measure; empty before the first release was measured."""
         if not self._marks:
             return ()
         first = next(iter(self._marks.values()))
@@ -167,11 +172,14 @@ class KnownTastes:
                 return None
             return asked.marks(member.device)
         except DeviceError:
-            return None  # it has no release that it can use: it is asked under the next
+            return None  # it has no usable release: it is measured under the next
 
 
 def point(release: str, pairs: Sequence[tuple[float, float]]) -> TastePoint:
-    """pairs: one measure of each reader under this release, and under the first. At least two."""
+    """Return one release's point of a curve: mean value, and mean gain with its interval.
+
+    pairs: one measure of each reader under this release and under the first; at least two.
+    """
     values = np.array(pairs)
     gains = values[:, 0] - values[:, 1]
     within = INTERVAL * float(gains.std(ddof=1)) / len(gains) ** 0.5
@@ -187,8 +195,10 @@ def point(release: str, pairs: Sequence[tuple[float, float]]) -> TastePoint:
 
 
 def expected_auc(chances: Floats, scores: Floats) -> float:
-    """The chance that of two different news, of which the reader would open the one and not the other, the former
-    scores higher; an expectation over what it opens, so that nothing is drawn. Ties count half."""
+    """Return the probability that an article the reader would open scores above one it wouldn't.
+
+    It is an expectation over what is opened, so nothing is drawn. Ties count half.
+    """
     order = np.argsort(scores, kind="stable")
     opened, left = chances[order], 1 - chances[order]
     _, group = np.unique(scores[order], return_inverse=True)
@@ -200,7 +210,10 @@ def expected_auc(chances: Floats, scores: Floats) -> float:
 
 
 def ndcg(gains: Floats, scores: Floats, depth: int) -> float:
-    """Normalised discounted cumulative gain of the best `depth`: 1 where the reader's likeliest stand first."""
+    """Return the normalised discounted cumulative gain of the best `depth`.
+
+    1 means that the articles most likely to be opened come first.
+    """
     fade = 1 / np.log2(np.arange(2, depth + 2))
     best, found = np.sort(gains)[::-1][:depth], gains[np.argsort(-scores, kind="stable")[:depth]]
     return float((found * fade[: len(found)]).sum() / (best * fade[: len(best)]).sum())

@@ -1,4 +1,4 @@
-"""A fleet's members in the rounds under way: who goes on with which, and what became of it."""
+"""Tracks which rounds each member of a fleet takes part in, and with what outcome."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from device_app.uplink.faulty_transport import Crashed
 
 
 class FleetParticipation:
-    """What every member of a fleet does in the rounds under way, one after another and beside each other."""
+    """Drives every member of a fleet through the current rounds, which may overlap."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -24,26 +24,32 @@ class FleetParticipation:
         self._became: dict[str, dict[int, str]] = {}
 
     def begin(self, rounds: Iterable[str]) -> None:
-        """Rounds that have opened: everybody tries to join."""
+        """Let every member try to join rounds that have opened."""
         for each in rounds:
             self._open.add(each)
             self._became[each] = {}
         self.go_on()
 
     def go_on(self) -> None:
-        """A step of each member that waits in a sum, or has not tried a round that is open."""
+        """Run a step of each member that waits in a sum or hasn't tried an open round."""
         self._fleet.run(self._step)
 
     def ended(self, round_id: str) -> dict[str, int]:
-        """How many members ended how in a round that is over. A release may be another one now: all are tried again."""
+        """Return how many members ended a finished round in each state.
+
+        The release may have changed, so all open rounds are tried again.
+        """
         self._open.discard(round_id)
         self._done.clear()
         ways = (member.device.parts.stores.participations.get(round_id) for member in self._fleet.members)
         return dict(Counter("idle" if each is None else each.state for each in ways))
 
     def became(self, round_id: str) -> dict[str, int]:
-        """How many members took part in a round that is over (`sent`), and what kept how many others out of it: a
-        hindrance as `Outcome` has it, `late` for who began and didn't get through, or `absent` for who never asked."""
+        """Return how many members took part in a finished round (`sent`), and why the others didn't.
+
+        The reasons are a hindrance as in `Outcome`, `late` for members that began and didn't finish, or `absent` for
+        those that never asked.
+        """
         kept, found = self._became.get(round_id, {}), Counter[str]()
         for member in self._fleet.members:
             began = member.device.parts.stores.participations.get(round_id) is not None
@@ -51,7 +57,7 @@ class FleetParticipation:
         return dict(found)
 
     def struck(self) -> Counter[str]:
-        """How many members each fault has struck so far."""
+        """Return how many members each fault has hit so far."""
         struck = Counter(
             member.injected.fault
             for member in self._fleet.members
@@ -81,7 +87,7 @@ class FleetParticipation:
         done.update(self._open if outcome.offer is None else {outcome.offer.manifest.round})
 
     def _note(self, key: int, outcome: Outcome, tried: Iterable[str]) -> None:
-        """Why a member is out of which round so far; once it has sent, that stays."""
+        """Record why a member is out of each round so far; once it has sent, that stays."""
         ways: dict[str, str] = dict(outcome.hindrances)
         if outcome.hindrance is not None:
             ways = dict.fromkeys(tried, outcome.hindrance) | ways

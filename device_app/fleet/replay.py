@@ -1,4 +1,7 @@
-"""MIND's readers as devices: their histories and shown lists, put where a device would have written them itself."""
+"""Replays MIND's readers as devices.
+
+Their histories and impressions are written as a device would have written them.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,22 @@ from device_app.errors import DeviceError
 from device_app.stores import DeviceStores
 from device_app.sync.vectors import pull_all
 from device_app.uplink.http import HttpClient
-from device_app.wire.ids import ReleaseId
-from device_app.wire.news import NewsCard
+from protocol.ids import ReleaseId
+from protocol.news import NewsCard
 
 BEHAVIORS, NEWS = "behaviors.tsv", "news.tsv"
 TIME_FORMAT = "%m/%d/%Y %I:%M:%S %p"
 BETWEEN_CLICKS = timedelta(minutes=10)
-"""MIND gives the order of a history, not its times; they only have to stay in order."""
+"""MIND gives the order of a history, but no times; this only preserves the order."""
 
 
 class ReplayRefused(DeviceError):
-    """The folder is not MIND's, or the backend's pool has none of its news."""
+    """The folder isn't MIND's, or the server's pool has none of its articles."""
 
 
 @dataclass(frozen=True)
 class Impression:
-    """One list that a reader was shown, and what of it was opened."""
+    """One list that a reader was shown, and which articles were opened."""
 
     number: str
     at: datetime
@@ -49,7 +52,7 @@ class RealReader:
 
 
 def real_readers(folder: Path, limit: int) -> list[RealReader]:
-    """The first `limit` users, those with a click in a shown list before those without, then by user id.
+    """Return the first `limit` users: those with a click in a shown list first, then by user id.
 
     Raises ReplayRefused, naming the file and the line.
     """
@@ -83,10 +86,16 @@ def real_readers(folder: Path, limit: int) -> list[RealReader]:
 
 
 class ReplayCatalogue:
-    """Cards from the folder and vectors from the backend, pulled whole: the request says nothing about any reader."""
+    """Cards from the folder and all vectors from the server.
+
+    Requesting all of them reveals nothing about any reader.
+    """
 
     def __init__(self, folder: Path, client: HttpClient, release: ReleaseId, encoder: str, dimensions: int) -> None:
-        """Raises ReplayRefused if the backend holds none of the folder's news; network errors as in HttpClient."""
+        """Load both.
+
+        Raises ReplayRefused if the server has none of the folder's articles, and HttpClient's errors.
+        """
         vectors = {
             news_id: vector
             for ids, rows in pull_all(client, release, encoder, dimensions)
@@ -97,11 +106,14 @@ class ReplayCatalogue:
         self._vectors = vectors
         if not self._cards:
             raise ReplayRefused(
-                f"The backend holds none of the news of {folder / NEWS}: run `ownfeed ingest mind` first."
+                f"The server has none of the articles in {folder / NEWS}: run `ownfeed ingest mind` first."
             )
 
     def write_past(self, stores: DeviceStores, reader: RealReader, now: datetime) -> int:
-        """Write one reader's past into a device's store; returns how many clicks are known. Repeatable."""
+        """Write one reader's past into a device's store; return how many clicks are known.
+
+        Idempotent.
+        """
         named = dict.fromkeys((*reader.history, *(news for one in reader.impressions for news in one.shown)))
         cards = [self._cards[news_id] for news_id in named if news_id in self._cards]
         rows: NDArray[np.float32] = np.stack([self._vectors[card.id] for card in cards])

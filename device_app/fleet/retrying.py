@@ -1,4 +1,4 @@
-"""Waiting out a backend that is busy or away, so that no answer of it ends a fleet."""
+"""Retries requests while the server is busy or unreachable, so that no answer ends a fleet."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ CHANCE: random.Random = random.SystemRandom()
 
 
 def is_busy(trouble: DeviceError) -> bool:
-    """Whether the backend said that it has too much to do now."""
+    """Return whether the server said that it is too busy now."""
     return isinstance(trouble, BackendRefused) and trouble.problem.status in BUSY
 
 
 def passes(trouble: DeviceError) -> bool:
-    """Whether the same request may be answered later."""
+    """Return whether the same request may succeed later."""
     if isinstance(trouble, BackendRefused):
         return is_busy(trouble) or may_pass(trouble)
     return isinstance(trouble, BackendUnreachable | AnswerMalformed)
 
 
 def pause_sec(trouble: DeviceError, tries: int = 0, chance: random.Random = CHANCE) -> float:
-    """How long to wait before the next try, in seconds.
+    """Return how many seconds to wait before the next try.
 
-    As long as the backend's Retry-After asks; otherwise twice as long each time. Up to half as much is added, drawn for
-    each device, so that a fleet doesn't come back all at once.
+    That is the server's Retry-After if given, else it doubles each time. Up to half as much is added at random, so that
+    a fleet doesn't return all at once.
     """
     asked = trouble.retry_after_sec if isinstance(trouble, BackendRefused) else None
     wanted = min(WAIT_LIMIT_SEC, WAIT_SEC * 2 ** min(tries, 10)) if asked is None else asked
@@ -50,9 +50,9 @@ def patiently(
     sleep: Callable[[float], object] = time.sleep,
     chance: random.Random = CHANCE,
 ) -> T:
-    """What `step` returns, tried again while it raises trouble that is worth waiting for.
+    """Return what `step` returns, retrying while its error is worth waiting for.
 
-    Raises the last trouble after so many tries (None: never), and any other at once.
+    Raises the last error after so many tries (None: never), and any other error at once.
     """
     done = 0
     while True:

@@ -1,4 +1,4 @@
-"""What became of a fleet's rounds, as a table."""
+"""Shows the outcomes of a fleet's rounds as a table."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from rich.console import Console
 from rich.table import Table
 
 from device_app.fleet.faults import FaultRates
-from device_app.wire.rounds import RoundStatus
+from protocol.rounds import RoundStatus
 
 FAULTS = ("dropout", "straggler", "crash", "liar")
 
 
 @dataclass
 class RoundTable:
-    """A row a round; faults has columns of their own if the fleet has any."""
+    """One row per round, with columns of faults if the fleet has any."""
 
     faults: FaultRates | None = None
     rows: list[tuple[RoundStatus, Mapping[str, int], Mapping[str, int], float]] = field(default_factory=list)
 
     def add(self, status: RoundStatus, outcomes: Mapping[str, int], struck: Mapping[str, int], seconds: float) -> None:
-        """A round that has ended: how many devices ended how, and how many were struck by what."""
+        """Add a finished round: how many devices ended in each state, and how many each fault hit."""
         self.rows.append((status, dict(outcomes), dict(struck), seconds))
 
     def print(self, console: Console) -> None:
-        """Nothing for a fleet that saw no round end."""
+        """Print the table; nothing if no round has ended."""
         if not self.rows:
             return
         table = Table(title="Rounds of this fleet")

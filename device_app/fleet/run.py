@@ -1,4 +1,4 @@
-"""`ownfeed fleet`: readers that read, join rounds and swap releases until they are stopped."""
+"""`ownfeed fleet`: simulated readers that read, join rounds and swap releases until stopped."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ from device_app.fleet.participation import FleetParticipation
 from device_app.fleet.replay import RealReader, ReplayCatalogue, real_readers
 from device_app.fleet.retrying import is_busy, passes, patiently, pause_sec
 from device_app.fleet.round_table import RoundTable
-from device_app.fleet_figures import FleetFigures, RoundOfFleet, read_fleet_figures, write_fleet_figures
 from device_app.settings import DeviceSettings
 from device_app.uplink.backend_client import Uplink
-from device_app.wire.rounds import OpenRounds, RoundStatus
+from protocol.fleet_figures import FleetFigures, RoundOfFleet, read_fleet_figures, write_fleet_figures
+from protocol.rounds import RoundStatus
 
 TAKES_DEVICES = ("open", "updates", "keys")
-"""A round that others have joined already still takes devices while it has places."""
+"""A round that others have already joined still accepts devices while it has places."""
 LOOK_EVERY_SEC = 30.0
-"""Each device looks for rounds so often while there is none, as real ones do: the server guesses from that how many
-wait."""
+"""How often each device polls for rounds while there is none, like a real one.
+
+The server estimates from these polls how many devices wait.
+"""
 VISIT_EVERY_SEC = 90.0
-"""Each simulated reader comes back after so many seconds, one after another rather than all at once."""
+"""Each simulated reader visits at this interval, one after another rather than all at once."""
 
 
 def run_fleet(
@@ -44,11 +46,11 @@ def run_fleet(
     faults: FaultRates | None = None,
     figures: Path | None = None,
 ) -> None:
-    """Open the fleet, let it read, then take part in rounds until interrupted, or until `rounds` of them are over.
+    """Open the fleet, let it read, then take part in rounds.
 
-    figures: where what only a fleet of simulated readers knows is told to the console beside it; None: nowhere. At the
-    end it prints a table of the rounds. Raises BackendUnreachable if nothing answers at the start, and
-    ReplayRefused.
+    Ends when interrupted or when `rounds` are over, and then prints a table of the rounds. figures: file through which
+    the console beside the fleet gets what only simulated readers know; None writes none. Raises BackendUnreachable if
+    nothing answers at the start, and ReplayRefused.
     """
     table = RoundTable(faults)
     readers = real_readers(replay, devices) if replay else []
@@ -74,7 +76,7 @@ def run_fleet(
 
 
 def _settle(member: Member) -> None:
-    """Until both views of its device have something to learn from."""
+    """Let a reader read and search until both views of its device have something to learn from."""
     warm_up(member)
     search(member)
 
@@ -83,7 +85,7 @@ def _shelve(fleet: Fleet, folder: Path, readers: list[RealReader], console: Cons
     first = fleet.members[0].device
     patiently(first.sync)
     release = first.release()
-    assert release is not None  # sync raises where there is none
+    assert release is not None  # sync raises if there is none
     manifest = release.manifest
     catalogue = patiently(
         lambda: ReplayCatalogue(
@@ -119,25 +121,25 @@ def _with_bar(
 
 
 class FleetTeller:
-    """Keeps the file that the console beside a fleet reads; nothing where none was named."""
+    """Writes the file that the console beside a fleet reads; does nothing without a path."""
 
     def __init__(self, path: Path | None, readers: int) -> None:
-        before = read_fleet_figures(path)  # rounds of an earlier run of the same demo stay what they were
+        before = read_fleet_figures(path)  # keep rounds of an earlier run of the same demo
         self._path, self._tastes = path, KnownTastes(utc_now)
         self._figures = FleetFigures(readers=readers, rounds=() if before is None else before.rounds)
         self._tell(began=utc_now())
 
     def of_reader(self, ready: int) -> None:
-        """So many have read enough to take part in rounds."""
+        """Record how many readers have read enough to take part in rounds."""
         self._tell(ready=ready)
 
     def of_release(self, fleet: Fleet) -> None:
-        """The readers may hold another release now: how well it meets their tastes."""
+        """Measure the release that readers now hold against their interests."""
         if self._path is not None and self._tastes.ask(fleet.members):
             self._tell(curves=self._tastes.curves(), since=self._tastes.since)
 
     def of_round(self, round_id: str, became: Mapping[str, int]) -> None:
-        """A round is over."""
+        """Record a finished round."""
         mine = RoundOfFleet(round=round_id, devices=sum(became.values()), became=became)
         others = tuple(each for each in self._figures.rounds if each.round != round_id)
         self._tell(rounds=(*others, mine))
@@ -158,9 +160,9 @@ def _live(
     *,
     visits: bool,
 ) -> None:
-    """Look for rounds and for releases that came without one; between them, let one reader after another pay a visit.
+    """Poll for rounds, and for releases made outside rounds; in between, readers visit in turn.
 
-    No answer of the backend ends it: what it can't answer now is told, and asked again when it says.
+    No answer of the server ends it: failures are printed, and requests retried when the server says.
     """
     over = 0
     known: set[str] = set()
@@ -171,7 +173,7 @@ def _live(
         try:
             if started >= next_look:
                 next_look = started + settings.performance.sync_poll_sec
-                if catch_up(fleet.members[0]):  # a model was prepared, or a release taken back
+                if catch_up(fleet.members[0]):  # a model was trained elsewhere, or a release withdrawn
                     fleet.run(catch_up)
                 told.of_release(fleet)
             if fresh := _fresh(fleet, known, looks):
@@ -190,7 +192,10 @@ def _live(
 
 
 def _uplink(fleet: Fleet) -> Uplink:
-    """Of the first device, which looks for rounds for all of them; a crash in a round gives it another one."""
+    """Return the uplink of the first device, which polls for all.
+
+    After a crash it has a new one.
+    """
     return fleet.members[0].device.parts.uplink
 
 
@@ -202,15 +207,14 @@ def _visit(fleet: Fleet, number: int, console: Console) -> None:
 
 
 def _fresh(fleet: Fleet, known: set[str], looks: int = 1) -> list[RoundStatus]:
-    """Rounds under way that take devices and that the fleet has not been in; they are known from now on.
+    """Return current rounds that accept devices and that the fleet hasn't joined.
 
-    looks: so many of its devices look, the same ones each time, since a server can't tell them apart.
+    They are marked as known. looks: how many devices poll, always the same ones, since a server can't tell them apart.
     """
     found = _uplink(fleet).open_rounds()
     for member in fleet.members[1:looks]:
         member.device.parts.uplink.open_rounds()
-    rounds = found.rounds if isinstance(found, OpenRounds) else () if found is None else (found,)
-    fresh = [each for each in rounds if each.state in TAKES_DEVICES and each.round not in known]
+    fresh = [each for each in found if each.state in TAKES_DEVICES and each.round not in known]
     known.update(each.round for each in fresh)
     return fresh
 
@@ -223,9 +227,9 @@ def _take_part(
     table: RoundTable,
     told: FleetTeller,
 ) -> int:
-    """Everybody tries to join; then wait for the rounds' ends, and swap to what they published.
+    """Let every member try to join, wait for the rounds to end, and swap to what they published.
 
-    Rounds that open meanwhile are joined as well. Returns how many have ended.
+    Rounds that open meanwhile are joined too. Returns how many have ended.
     """
     started = {each.round: time.monotonic() for each in fresh}
     statuses = {each.round: each for each in fresh}

@@ -1,4 +1,4 @@
-"""What a simulated reader likes, and what of a feed that makes it open."""
+"""What a simulated reader likes, and which stories of a feed that makes it open."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from device_app.feed.item import Feed, FeedItem, Reason
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 
 FAVOURITES = (2, 4)
-"""Favourite topics of one reader, least and most."""
+"""Minimum and maximum number of one reader's favourite topics."""
 CHANCE_FAVOURITE, CHANCE_SECTION, CHANCE_OTHER = 0.7, 0.25, 0.02
-"""Chance to open a story at the head of the page: of a favourite topic, of its section, of anything else."""
+"""Probability of opening the first story: of a favourite topic, of its section, of others."""
 POSITION_FADE = 0.03
-"""Each place further down makes opening less likely by this share of the first place's chance."""
+"""The head's probability is divided by 1 + this times the position."""
 
 
 @dataclass(frozen=True)
 class SimulatedInterests:
-    """The hidden interests of one simulated reader: (section, topic) pairs and how much each counts (0 to 1)."""
+    """The hidden interests of one simulated reader: weights (0 to 1) by (section, topic)."""
 
     favourites: dict[tuple[str, str], float]
 
     @classmethod
     def drawn(cls, cards: Sequence[NewsCard], rng: np.random.Generator) -> SimulatedInterests:
-        """A few topics of those that `cards` are on, each as likely as any other."""
+        """Draw a few topics of `cards`, uniformly."""
         topics = sorted({(card.section, card.topic) for card in cards})
         count = min(len(topics), int(rng.integers(FAVOURITES[0], FAVOURITES[1] + 1)))
         chosen = rng.choice(len(topics), size=count, replace=False)
@@ -34,11 +34,11 @@ class SimulatedInterests:
 
     @property
     def sections(self) -> tuple[str, ...]:
-        """The sections of the favourite topics: what this reader picks on the first visit."""
+        """The sections of the favourite topics, which this reader picks on the first visit."""
         return tuple(sorted({section for section, _ in self.favourites}))
 
     def chance(self, item: FeedItem) -> float:
-        """The probability that this reader opens the item where it stands."""
+        """Return the probability that this reader opens the item in its place."""
         liking = self.favourites.get((item.card.section, item.card.topic))
         if liking is not None:
             base = CHANCE_FAVOURITE * liking
@@ -47,10 +47,10 @@ class SimulatedInterests:
         return base / (1 + POSITION_FADE * item.position)
 
     def chance_at_head(self, card: NewsCard) -> float:
-        """The probability that this reader opens the card at the head of a page: how much it likes it."""
+        """Return the probability that this reader opens the card at the head of a page."""
         return self.chance(FeedItem(card, 0, "for_you", Reason("editors", ""), 0.0))
 
     def opened(self, feed: Feed, rng: np.random.Generator) -> list[FeedItem]:
-        """The items of a feed that this reader opens, from the top down: at least the most tempting one."""
+        """Return the items this reader opens, from the top; at least the most tempting one."""
         found = [item for item in feed.items if rng.random() < self.chance(item)]
         return found or sorted(feed.items, key=self.chance)[-1:]

@@ -1,10 +1,14 @@
-"""The files the pages are made with: style sheets, scripts and icons, read once and named by their content."""
+"""The pages' static files: style sheets, scripts and icons.
+
+They are read once, and versioned by a hash of their content.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import mimetypes
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -23,33 +27,40 @@ class Asset:
 class Assets:
     """Every static file by its path under web/static ('css/tokens.css').
 
-    One version for all, since scripts import each other by relative paths.
+    All share one version, since scripts import each other by relative paths.
     """
 
     files: dict[str, Asset]
     version: str
 
     def path(self, name: str) -> str:
-        """The address of a file, which changes when any file does. Raises KeyError for an unknown file."""
+        """Return a file's address, which changes when any file does.
+
+        Raises KeyError for an unknown file.
+        """
         if name not in self.files:
             raise KeyError(f"no file {name!r} in web/static")
         return f"/static/{self.version}/{name}"
 
     def get(self, version: str, name: str) -> Asset | None:
-        """The file, or None if there is none of that name and version."""
+        """Return the file, or None if no file has that name and version."""
         return self.files.get(name) if version == self.version else None
 
 
 def web_folder(name: str) -> Path:
-    """A folder of the `web` package data: 'templates' or 'static'. Raises FileNotFoundError if it is not installed."""
+    """Return a folder of the package `web`: 'templates' or 'static'.
+
+    Raises FileNotFoundError if it isn't installed.
+    """
     folder = Path(str(files("web").joinpath(name)))
     if not folder.is_dir():
         raise FileNotFoundError(f"the pages' files are not installed: no folder {name!r} in the package 'web'")
     return folder
 
 
+@cache
 def read_assets() -> Assets:
-    """Read web/static once."""
+    """Return all of web/static, read once a process: a newer version may be installed while it keeps running."""
     root = web_folder("static")
     found = {
         path.relative_to(root).as_posix(): _read(path)

@@ -1,6 +1,6 @@
-"""One style sheet and one script for all pages of the device, put together when the app starts.
+"""Bundles one style sheet and one script for all pages when the app starts.
 
-The scripts stay modules with imports of each other, as they are read and type-checked; a page then asks for one file.
+The sources stay modules that import each other, as they are edited and type-checked; a page requests a single file.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ _EXPORT = re.compile(r"^export (?=(?:async )?function (?P<name>\w+))", re.MULTIL
 
 
 def style(files: Mapping[str, bytes]) -> bytes:
-    """The sheets that css/pages.css imports, one after the other. Raises KeyError where one is missing."""
+    """Return the sheets that css/pages.css imports, concatenated.
+
+    Raises KeyError if one is missing.
+    """
     sheets = _SHEET.findall(files[STYLE].decode())
     return b"\n".join(files[f"css/{sheet}.css"] for sheet in sheets)
 
 
 def script(files: Mapping[str, bytes], entry: str = ENTRY) -> bytes:
-    """The entry's module with all that it imports, each in a scope of its own, before who imports it.
+    """Return the entry module with all its imports, dependencies first, each in its own scope.
 
-    Taken are `import { names } from "./module.js"` and `export function`, which is all that the pages' scripts use.
-    Raises ValueError for any other import or export, and for modules that import each other; KeyError for a module that
-    isn't there.
+    Supports only `import { names } from "./module.js"` and `export function`, which is all that the pages' scripts use.
+    Raises ValueError for any other import or export and for circular imports; KeyError for a missing module.
     """
     done: dict[str, str] = {}
     _gather(files, entry, done, ())

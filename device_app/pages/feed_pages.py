@@ -1,4 +1,4 @@
-"""For you, Popular now, Fresh, Explore, Following, saved stories, the first visit, and what a browser keeps."""
+"""Routes of the feed, its lists, the first visit and the browser's offline copy."""
 
 from __future__ import annotations
 
@@ -10,58 +10,82 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Form, HTTPException, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from device_app.feed.following import FOLLOWING_LIMIT
 from device_app.feed.held_lists import RENEWED_FORM
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.more import ADDED
+from device_app.feed.preference_reader import named
+from device_app.feed.reasons import follow_reason
+from device_app.pages.feed_management import WORDS as FEED_WORDS
 from device_app.pages.openapi import answers, form, page
 from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, answer_form, minutes_to_read, see_other
 from device_app.pages.training_pages import ONE_ROUND_EPSILON
-from device_app.privacy.modes import MODES
+from device_app.reports.modes import MODES
 from device_app.settings import PrivacySettings
 from device_app.view_models.explore import regrouped
-from device_app.wire.ids import NewsId
-from device_app.wire.news import NewsCard
-from device_app.wire.popularity import POPULAR_LIMIT
+from protocol.ids import NewsId
+from protocol.news import NewsCard
+from protocol.own_feeds import NEWEST, Preparation
+from protocol.popularity import POPULAR_LIMIT
 
 Allowance = Literal["reports", "counting", "training"]
 FRESH_SHOWN = 120
-FRESH_PAGE = 40
-"""Cards of one page of Fresh, whose HTML stays below 80 kB so."""
+FRESH_PAGE = 30
+"""Cards per page of Fresh; this keeps its HTML below 80 kB."""
 LIST_PAGE = 30
-"""Cards of one page of Popular, Following and Saved."""
-SAVED_PAGES = 10_000
+"""Cards per page of Popular, Following and Saved."""
+LIST_PAGES = 10_000
 SAVED_HELD = timedelta(minutes=15)
-"""What is saved no longer goes from its place at a visit after this time, or once something else is saved."""
+"""How long a story that is no longer saved keeps its place in Saved.
+
+It leaves at the first visit after this time, or once another story is saved.
+"""
 EXPLORE_SHOWN, SECTIONS_SHOWN = 3, 24
-"""Of how many sections Explore shows how many stories each; further ones are named, so that it stays below 80 kB."""
+"""Explore shows three stories each of 24 sections and only names the others.
+
+This keeps it below 80 kB.
+"""
 SEEN_AT_ONCE = 100
-"""Most stories of one post by a page's script; a feed has no more."""
+"""Maximum number of stories in one request of a page's script; no feed has more."""
 ListName = Annotated[str, Form(pattern=f"^(?:{RENEWED_FORM})$")]
 FeedId = Annotated[str, Path(max_length=80)]
 CARD_RHYTHM = ("", "", "", "brief", "brief", "brief", "wide", "", "", "", "half", "half", "brief", "brief", "brief")
-"""The shapes of a page's cards in turn, so that a long page reads like a newspaper and not like a wall of tiles."""
+"""The repeating shapes of a page's cards, which make a long page look like a newspaper."""
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """The pages a reader starts from."""
+    """Return the routes of the pages a reader starts from."""
     device = renderer.device
     routes = renderer.router()
 
     @routes.get("/", **page(303))
     def for_you(request: Request) -> Response:
+        own = device.own_server
+        if own is not None and own.listed is not None and not own.feeds():
+            return see_other("/feeds/start")
+        if device.reading.preparing is not None:
+            return newest_first(request, device.reading.preparing)
         status = device.status()
-        if status.chosen_sections is None and status.clicks == 0:
+        if not status.own_feeds and status.chosen_sections is None and status.clicks == 0:
             return see_other("/welcome")
-        return page_of(request, device.feed())
+        return page_of(request, device.reading.feed())
+
+    def newest_first(request: Request, preparing: Preparation) -> Response:
+        """Show the newest stories in order of time, before anything can rank them."""
+        cards = device.reading.newest(NEWEST)
+        return renderer.cards(
+            request,
+            "newest",
+            spans=by_span(cards, datetime.now(UTC)),
+            preparing=preparing_words(preparing, bool(cards)),
+        )
 
     def page_of(request: Request, feed: Feed) -> Response:
-        offer, path = device.offer(feed), device.page_path(feed.feed_id)
+        offer, path = device.reading.offer(feed), device.reading.page_path(feed.feed_id)
         return renderer.cards(request, "for_you", feed=feed, offer=offer, path=path, came=offer.came, **_columns(feed))
 
     @routes.get("/page/{feed_id}", **page(404))
     def page_before(request: Request, feed_id: FeedId) -> Response:
-        feed = device.page(feed_id)
+        feed = device.reading.page(feed_id)
         if feed is None:
             raise HTTPException(404, "This page of your feed is no longer kept")
         return page_of(request, feed)
@@ -71,65 +95,72 @@ def router(renderer: PageRenderer) -> APIRouter:
         feed: Annotated[str, Form(min_length=1, max_length=80)],
         news: Annotated[list[NewsId], Form(max_length=SEEN_AT_ONCE)] = [],  # noqa: B006
     ) -> Response:
-        device.view(feed, news)
+        device.reading.view(feed, news)
         return Response(status_code=204)
 
     @routes.post("/feed/refresh", **form())
     def refresh() -> Response:
-        feed = device.feed(refresh=True)
+        feed = device.reading.feed(refresh=True)
         return see_other("/", None if feed.mode == "offline" else "refreshed")
 
     @routes.post("/feed/more", **form(204, 404))
     def more(request: Request, feed: Annotated[str, Form(min_length=1, max_length=80)]) -> Response:
-        longer = device.more(feed)
+        longer = device.reading.more(feed)
         if longer is None:
             raise HTTPException(404, "This page of your feed is no longer kept")
         added = longer.in_slot("more")
         first = added[-ADDED:][0].card.id if added else None
-        return answer_form(request, device.page_path(feed) + (f"#n-{first}" if first else ""))
+        return answer_form(request, device.reading.page_path(feed) + (f"#n-{first}" if first else ""))
 
     @routes.get("/fresh", **page())
     def fresh(request: Request, page: Annotated[int, Query(ge=1, le=FRESH_SHOWN // FRESH_PAGE)] = 1) -> Response:
-        cards = {card.id: card for each in device.explore() if each.stance != "block" for card in each.cards}
-        newest = sorted(cards.values(), key=lambda card: card.published_at, reverse=True)[:FRESH_SHOWN]
-        held = device.lists.hold("fresh", newest)
+        cards = {card.id: card for each in device.reading.explore() if each.stance != "block" for card in each.cards}
+        newest = sorted(cards.values(), key=lambda card: (card.dated, card.published_at), reverse=True)
+        held = device.lists.hold("fresh", one_per_event(newest)[:FRESH_SHOWN])
         upto = page * FRESH_PAGE
-        spans = by_span(held.cards[upto - FRESH_PAGE : upto], held.made_at)
+        shown = held.cards[upto - FRESH_PAGE : upto]
+        spans = by_span(shown, held.made_at)
         older = page + 1 if len(held.cards) > upto else None
-        return renderer.cards(request, "fresh", spans=spans, held=held, came=held.came, page=page, older=older)
+        return renderer.cards(
+            request, "fresh", spans=spans, shown=shown, held=held, came=held.came, page=page, older=older
+        )
 
     @routes.get("/popular", **page())
     def popular(request: Request, page: Annotated[int, Query(ge=1, le=-(-POPULAR_LIMIT // LIST_PAGE))] = 1) -> Response:
-        held = device.lists.hold("popular", device.popular() if device.release() is not None else ())
+        held = device.lists.hold("popular", device.reading.popular() if device.release() is not None else ())
         return renderer.cards(
-            request, "popular", held=held, came=held.came, counted_at=device.popular_since(), **part(held.cards, page)
+            request,
+            "popular",
+            held=held,
+            came=held.came,
+            counted_at=device.reading.popular_since(),
+            **part(held.cards, page),
         )
 
     @routes.get("/explore", **page())
     def explore(request: Request) -> Response:
-        listed = [card for each in device.explore() for card in each.cards[:EXPLORE_SHOWN]]
+        listed = [card for each in device.reading.explore() for card in each.cards[:EXPLORE_SHOWN]]
         held = device.lists.hold("explore", listed)
-        sections = regrouped(held.cards, device.stances())
+        sections = regrouped(held.cards, device.interests.stances())
         return renderer.cards(
             request, "explore", listed=sections[:SECTIONS_SHOWN], others=sections[SECTIONS_SHOWN:], held=held,
             came=held.came,
         )  # fmt: skip
 
     @routes.get("/following", **page())
-    def following(request: Request, page: Annotated[int, Query(ge=1, le=FOLLOWING_LIMIT // LIST_PAGE)] = 1) -> Response:
-        items = device.following() if device.release() is not None else ()
-        held = device.lists.hold("following", [item.card for item in items])
-        reasons = {item.card.id: item for item in items}
-        # What is no longer among the newest keeps its place; what is no longer followed doesn't.
-        followed = {name for name, stance in device.stances().items() if stance == "follow"}
-        cards = [
-            card
-            for card in held.cards
-            if followed & {("topic", card.topic), ("section", card.section), ("publisher", card.publisher)}
-        ]
+    def following(request: Request, page: Annotated[int, Query(ge=1, le=LIST_PAGES)] = 1) -> Response:
+        followed = named(pair for pair, stance in device.interests.stances().items() if stance == "follow")
+        with device.lists.still():
+            held = device.lists.hold_ids("following", device.whole_pool.following())
+            upto = page * LIST_PAGE
+            listed = device.whole_pool.cards_of(held.ids[upto - LIST_PAGE : upto])
+            device.whole_pool.show(listed)
+        # A story whose name is no longer followed leaves the list at once.
+        reasons = {card.id: reason for card in listed if (reason := follow_reason(card, followed)) is not None}
         return renderer.cards(
-            request, "following", follows=bool(followed), reasons=reasons, held=held, came=held.came,
-            **part(cards, page),
+            request, "following", follows=bool(followed), reasons=reasons, held=held,
+            came=device.lists.came(held, listed), cards=[card for card in listed if card.id in reasons],
+            page=page, older=page + 1 if len(held.ids) > upto else None,
         )  # fmt: skip
 
     @routes.post("/list/refresh", **form())
@@ -138,9 +169,12 @@ def router(renderer: PageRenderer) -> APIRouter:
         return see_other(back)
 
     @routes.get("/saved", **page())
-    def saved(request: Request, page: Annotated[int, Query(ge=1, le=SAVED_PAGES)] = 1) -> Response:
-        """What is saved no longer keeps its place for a while, so that pressing again undoes it."""
-        cards = device.saved()
+    def saved(request: Request, page: Annotated[int, Query(ge=1, le=LIST_PAGES)] = 1) -> Response:
+        """Show saved stories.
+
+        One that is no longer saved keeps its place for a while, so that the reader can undo it.
+        """
+        cards = device.library.saved()
         held = device.lists.hold("saved", cards)
         if page == 1 and (held.new or datetime.now(UTC) - held.made_at > SAVED_HELD):
             device.lists.renew("saved")
@@ -149,31 +183,37 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     @routes.get("/kept", **page())
     def kept(request: Request) -> Response:
-        """Nothing is recorded, and nothing is asked of anybody: a story whose text isn't here is left out.
+        """Show the feed with its texts, for the browser's offline copy; record and request nothing.
 
-        Neither reasons nor what was read stand in it, so that no deletion has to reach into a browser's copy; an erase
-        takes the whole of it.
+        Stories without a text on this device are left out. The copy contains neither reasons nor reading history, so
+        that no deletion has to reach into a browser's copy; an erase removes all of it.
         """
-        feed = device.feed()
-        articles = [device.open(item.card.id, feed.feed_id, clicked=False) for item in feed.items]
-        stories = [(each, minutes_to_read(each)) for each in articles if each.ending != "absent"]
+        feed = device.reading.feed()
+        articles = [device.reading.open(item.card.id, feed.feed_id, clicked=False) for item in feed.items]
+        stories = [
+            (each, minutes_to_read(each), renderer.text_of(each)) for each in articles if each.ending != "absent"
+        ]
         return renderer.page(request, "kept", feed=feed, stories=stories)
 
     @routes.get("/pulse")
     def pulse() -> Response:
         status = device.status()
         stand = sorted({alert.loop for alert in status.alerts if not alert.passing})
-        return JSONResponse({"online": status.online, "alerts": stand})
+        told: dict[str, object] = {"online": status.online, "alerts": stand}
+        if device.own_server is not None:
+            preparing = device.reading.preparing
+            told["preparing"] = None if preparing is None else preparing_words(preparing, stories=True)
+        return JSONResponse(told)
 
     @routes.get("/welcome", **page())
     def welcome(request: Request) -> Response:
         status = device.status()
         chosen = status.chosen_sections or ()
-        sections = sorted({each.section for each in device.explore()} | set(chosen))
+        sections = sorted({each.section for each in device.reading.explore()} | set(chosen))
         first = status.chosen_sections is None and status.clicks == 0
-        privacy = device.privacy()
+        privacy = device.privacy.overview()
         allowed = allowed_by(privacy.settings) if first else ()
-        worth = next((mode.worth for mode in privacy.modes if mode.name == privacy.settings.mode), "")
+        worth = next((mode.in_short for mode in privacy.modes if mode.name == privacy.settings.mode), "")
         return renderer.page(
             request,
             "welcome",
@@ -183,6 +223,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             allowed=allowed,
             worth=worth,
             privacy=privacy,
+            first_use=None,  # shown only by a page that is itself the device, since a site can clear its storage
         )
 
     @routes.post("/welcome", **form())
@@ -192,29 +233,49 @@ def router(renderer: PageRenderer) -> APIRouter:
         allow: Annotated[list[Allowance], Form(max_length=3)] = [],  # noqa: B006
         first: Annotated[str, Form()] = "",
     ) -> Response:
-        changes = allowing(frozenset(allow), device.privacy().settings) if first else {}
+        changes = allowing(frozenset(allow), device.privacy.overview().settings) if first else {}
         if changes:
-            device.set_privacy(**changes)
-        device.choose_sections(() if skip else tuple(section))
-        device.feed(refresh=True)
+            device.privacy.change(**changes)
+        device.interests.choose_sections(() if skip else tuple(section))
+        device.reading.feed(refresh=True)
         return see_other("/")
 
     return routes
 
 
+def preparing_words(preparing: Preparation, stories: bool) -> str:
+    """Return what a page says while the first release is prepared. stories: whether there are any yet."""
+    if preparing.trouble is not None:
+        return FEED_WORDS("reading_failed", why=preparing.trouble)
+    if not stories:
+        return FEED_WORDS("waiting")
+    if not preparing.step:
+        return FEED_WORDS("reading_soon")
+    step = preparing.step[0].lower() + preparing.step[1:]
+    if preparing.total is None:
+        return FEED_WORDS("reading", step=step)
+    return FEED_WORDS("reading_part", step=step, done=preparing.done, total=preparing.total)
+
+
 def part(cards: Sequence[NewsCard], page: int) -> dict[str, Any]:
-    """The thirty cards of one page of a list, its number, and that of the page below it where there is one."""
+    """Return the cards of one page of a list, its number, and the next page's number or None."""
     upto = page * LIST_PAGE
     return {"cards": cards[upto - LIST_PAGE : upto], "page": page, "older": page + 1 if len(cards) > upto else None}
 
 
+def one_per_event(cards: Sequence[NewsCard]) -> list[NewsCard]:
+    """Return the cards without later ones that report the event of an earlier one."""
+    first = {card.story: card.id for card in reversed(cards) if card.story}
+    return [card for card in cards if not card.story or first[card.story] == card.id]
+
+
 def batched(items: Sequence[FeedItem], size: int) -> list[Sequence[FeedItem]]:
-    """In runs of so many, the last perhaps shorter."""
+    """Return the items in runs of `size`; the last may be shorter."""
     return [items[first : first + size] for first in range(0, len(items), size)]
 
 
 def _columns(feed: Feed) -> dict[str, Any]:
-    """Where the items of a feed stand on the page."""
+    """Return the items of a feed by their place on the page."""
     following = feed.in_slot("following")
     main = [item for item in feed.items if item.slot == "for_you" or (item.slot == "following" and len(following) > 4)]
     return {
@@ -229,7 +290,7 @@ def _columns(feed: Feed) -> dict[str, Any]:
 
 
 def allowed_by(settings: PrivacySettings) -> frozenset[Allowance]:
-    """What these settings let leave."""
+    """Return what these settings allow to be sent."""
     stands: dict[Allowance, bool] = {
         "reports": MODES[settings.mode].finds == "server",
         "counting": settings.counting,
@@ -239,7 +300,10 @@ def allowed_by(settings: PrivacySettings) -> frozenset[Allowance]:
 
 
 def allowing(allowed: frozenset[Allowance], before: PrivacySettings) -> dict[str, Any]:
-    """The changes that let these leave and nothing else; a switch that stands so already is left alone."""
+    """Return the changes that allow exactly these.
+
+    Leaves switches that are already right unchanged.
+    """
     changes: dict[str, Any] = {}
     for name in allowed ^ allowed_by(before):
         if name == "reports":
@@ -252,7 +316,7 @@ def allowing(allowed: frozenset[Allowance], before: PrivacySettings) -> dict[str
 
 
 def with_shapes(items: Sequence[FeedItem]) -> list[tuple[FeedItem, str]]:
-    """Each item with the shape of its card; the last row is filled out where a lone card would leave a hole."""
+    """Return each item with the shape of its card; the last row is widened to leave no gap."""
     shapes = [CARD_RHYTHM[at % len(CARD_RHYTHM)] for at in range(len(items))]
     sixths = [{"wide": 6, "half": 3}.get(shape, 2) for shape in shapes]
     over = sum(sixths) % 6
@@ -264,17 +328,17 @@ def with_shapes(items: Sequence[FeedItem]) -> list[tuple[FeedItem, str]]:
 
 
 def threads(items: Iterable[FeedItem]) -> list[list[FeedItem]]:
-    """Developing stories, each with its items, in feed order."""
+    """Return the developing stories, each with its items, in feed order."""
     return [list(group) for _, group in groupby(items, key=lambda item: item.card.story or item.card.id)]
 
 
 def by_span(cards: Iterable[NewsCard], now: datetime) -> list[tuple[str, list[NewsCard]]]:
-    """Cards (newest first) under 'The last hour', 'The last six hours', 'The last day', 'Before that'."""
+    """Return cards (newest first) grouped into the last hour, six hours, day, and before that."""
 
     spans = WORDS.table("spans")
 
     def span(card: NewsCard) -> str:
-        since = now - card.published_at
+        since = now - card.counted_at
         if since < timedelta(hours=1):
             return spans["hour"]
         if since < timedelta(hours=6):

@@ -1,4 +1,4 @@
-"""Interests found in the reader's clicks, and the clicks themselves."""
+"""Routes of the Interests page and the reading history."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from device_app.pages.renderer import BACK_CHARS, PageRenderer, RowId, see_other
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """The Interests page and the reading history."""
+    """Return the routes of the Interests page and the reading history."""
     device = renderer.device
     routes = renderer.router()
 
     @routes.get("/interests", **page())
     def interests(request: Request) -> Response:
-        clusters = device.interests() if device.release() is not None else ()
+        clusters = device.interests.clusters() if device.release() is not None else ()
         return renderer.page(request, "interests", clusters=clusters)
 
     @routes.post("/interests/{key}/name", **form())
     def rename(key: RowId, name: Annotated[str, Form(min_length=1, max_length=60)]) -> Response:
-        device.rename(key, name)
+        device.interests.rename(key, name)
         return see_other("/interests", "renamed")
 
     @routes.post("/interests/{key}/mute", **form())
     def mute(key: RowId, muted: Annotated[Literal["yes", "no"], Form()]) -> Response:
-        device.mute(key, muted == "yes")
+        device.interests.mute(key, muted == "yes")
         return see_other("/interests", "muted" if muted == "yes" else "unmuted")
 
     @routes.post("/interests/{key}/forget", **form())
     def forget(key: RowId) -> Response:
-        device.forget(key)
+        device.interests.forget(key)
         return see_other("/interests", "forgotten")
 
     @routes.get("/interests/history", **page())
@@ -42,11 +42,11 @@ def router(renderer: PageRenderer) -> APIRouter:
         q: Annotated[str, Query(max_length=200)] = "",
         page: Annotated[int, Query(ge=1, le=100_000)] = 1,
     ) -> Response:
-        return renderer.page(request, "history", history=device.history(q.strip(), page))
+        return renderer.page(request, "history", history=device.library.history(q.strip(), page))
 
     @routes.post("/interests/history/{click_id}/delete", **form())
     def delete(click_id: RowId, back: Annotated[str, Form(max_length=BACK_CHARS)] = "/interests/history") -> Response:
-        device.delete_click(click_id)
+        device.library.delete_click(click_id)
         return see_other(back, "deleted")
 
     return routes

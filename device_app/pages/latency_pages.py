@@ -1,4 +1,4 @@
-"""How long requests take, stage by stage."""
+"""Routes that show how long requests take, stage by stage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from device_app.pages.renderer import PageRenderer
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """The latency page and its figures as JSON."""
+    """Return the routes of the latency page and its figures as JSON."""
     device = renderer.device
     routes = renderer.router()
 

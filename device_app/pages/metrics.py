@@ -1,5 +1,7 @@
-"""GET /metrics of the reader's own app, for Prometheus, behind the page key: that it works and how fast, and nothing of
-what is read. No label has an address, a story, a section or a topic; requests are not told apart by page.
+"""GET /metrics of the reader's own app, for Prometheus, behind the page key.
+
+It shows that the app works and how fast, and nothing about what is read. No label contains an address, story, section
+or topic, and requests aren't distinguished by page.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from device_app.pages.openapi import bytes_of
-from device_app.privacy.ledger import CHANNELS
+from device_app.privacy.accounting.limits import CHANNELS
 
 if TYPE_CHECKING:
     from device_app.device import Device
@@ -25,7 +27,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10
 
 
 class DeviceMetrics:
-    """What the app of one reader counts from its start, and the route that shows it."""
+    """Counts one reader's requests since the app started, and provides the route to them."""
 
     def __init__(self, device: Device) -> None:
         self.registry = CollectorRegistry()
@@ -57,7 +59,7 @@ class DeviceMetrics:
         device.parts.ledger.listen(lambda channel: self._refusals.labels(channel).inc())
 
     def router(self) -> APIRouter:
-        """The route."""
+        """Return the route."""
         routes = APIRouter()
 
         @routes.get("/metrics", response_class=Response, responses=bytes_of("text/plain"))
@@ -67,7 +69,7 @@ class DeviceMetrics:
         return routes
 
     def note_request(self, method: str, status: int, seconds: float) -> None:
-        """One answer."""
+        """Record one answer."""
         self._requests.labels(method if method in METHODS else "other", str(status)).inc()
         self._seconds.observe(seconds)
 
@@ -78,7 +80,7 @@ class DeviceMetrics:
 
 
 class MeasuredRequests:
-    """ASGI middleware: tells each answer's method, status and seconds."""
+    """ASGI middleware that records each answer's method, status and duration in seconds."""
 
     def __init__(self, app: ASGIApp, *, metrics: DeviceMetrics) -> None:
         self.app, self._metrics = app, metrics

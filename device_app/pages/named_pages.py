@@ -1,4 +1,7 @@
-"""All that is here of one topic, section or publisher. No request tells which of them was opened."""
+"""Routes that list all articles on this device of one topic, section or publisher.
+
+No request reveals which of them the reader opened.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
-from device_app.feed.whole_pool import LISTED
 from device_app.pages.openapi import page
 from device_app.pages.renderer import PageRenderer, SectionName
 from device_app.store.news import Naming
@@ -17,12 +19,13 @@ if TYPE_CHECKING:
     from device_app.device import Device
 
 SHOWN = 30
+PAGES_LIMIT = 10_000
 Name = Annotated[str, Path(min_length=1, max_length=120)]
-PageNumber = Annotated[int, Query(ge=1, le=LISTED // SHOWN)]
+PageNumber = Annotated[int, Query(ge=1, le=PAGES_LIMIT)]
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """A page each, with more at its end."""
+    """Return one route for each kind of name; each has further pages."""
     routes = renderer.router()
     laid_out = _laying_out(renderer, renderer.device)
 
@@ -46,21 +49,22 @@ def _laying_out(renderer: PageRenderer, device: Device) -> Callable[[Request, Na
         upto = page * SHOWN
         with device.lists.still():
             listed = device.whole_pool.named(kind, name)
-            held = device.lists.hold(f"{kind}/{name}", listed, whole=not device.whole_pool.is_unread())
-            cards = held.cards[upto - SHOWN : upto]
+            held = device.lists.hold_ids(f"{kind}/{name}", listed, whole=not device.whole_pool.is_unread())
+            cards = device.whole_pool.cards_of(held.ids[upto - SHOWN : upto])
             device.whole_pool.show(cards)
         return renderer.cards(
             request,
             "named",
             kind=kind,
             name=name,
-            stance=device.stances().get((kind, name)),
+            stance=device.interests.stances().get((kind, name)),
             pool=device.whole_pool.size(),
             held=held,
-            came=held.came,
+            count=len(held.ids),
+            came=device.lists.came(held, cards),
             shown=cards,
             page=page,
-            older=page + 1 if len(held.cards) > upto else None,
+            older=page + 1 if len(held.ids) > upto else None,
             status_code=200 if cards else 404,
         )
 

@@ -1,6 +1,6 @@
-"""The OpenAPI of the reader's pages: what each route answers, refusals by the middleware and by the pages included.
+"""OpenAPI of the reader's pages: every route's answers, including refusals.
 
-No address serves it: it is for tests and tools that have the app. Whoever knows it knows no more than the source.
+No address serves it: it is for tests and tools that have the app. It reveals no more than the source code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.convertors import PathConvertor, register_url_convertor
 
-from device_app.pages.page_key import ENTER_PATH
+from device_app.pages.local_origin import ENTER_PATH
 
 HTML, JSON = "text/html", "application/json"
 ANYTHING = "*/*"
@@ -25,15 +25,18 @@ MEANINGS = {
     400: "The form can't be read.",
     403: "Another site or another user asks, or a browser without the key.",
     404: "Not on this device.",
-    422: "A field breaks its limit.",
+    422: "A field is not valid.",
     503: "Not now: no release yet, nothing reached, or a database at fault.",
 }
 GUARDED = 403
-"""Every route but static files' answers this to whoever has not the key, and all do to other sites."""
+"""The status of refusals by the middleware.
+
+Every route except static files answers it without the key, and every route answers it to other sites.
+"""
 
 
 class AnyPath(PathConvertor):
-    """The rest of an address whatever is in it: Starlette's own `path` ends at a line break."""
+    """Matches the rest of any address; Starlette's own `path` ends at a line break."""
 
     regex = r"[\s\S]*"
 
@@ -42,23 +45,23 @@ register_url_convertor("any", AnyPath())
 
 
 def page(*also: int) -> dict[str, Any]:
-    """Keywords of a route that answers with a page; also: what else it may answer."""
+    """Return the keyword arguments of a route that answers with a page; also: further statuses."""
     return {"response_class": HTMLResponse, "responses": answers(*also)}
 
 
 def form(*also: int) -> dict[str, Any]:
-    """Keywords of a route that takes a form and leads on to a page."""
+    """Return the keyword arguments of a route that takes a form and redirects to a page."""
     return {"response_class": RedirectResponse, "status_code": 303, "responses": answers(303, *also)}
 
 
 def bytes_of(media_type: str, *also: int) -> dict[int | str, Any]:
-    """A route's `responses` where it answers with this media type."""
+    """Return a route's `responses` if it answers with this media type."""
     content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
     return {200: {"description": "The answer.", "content": content}} | answers(*also)
 
 
 def answers(*statuses: int, media_type: str = HTML) -> dict[int | str, Any]:
-    """Of each status, what it means and that it's a page; a redirect and a 204 have no content."""
+    """Return each status's meaning and content; a redirect and a 204 have no content."""
     schema = {"type": "object" if media_type == JSON else "string"}
     return {
         status: {"description": MEANINGS[status]}
@@ -68,9 +71,9 @@ def answers(*statuses: int, media_type: str = HTML) -> dict[int | str, Any]:
 
 
 def refusals(route: APIRoute) -> dict[int | str, Any]:
-    """What a route of pages may answer besides what it says itself: its database's faults, and wrong forms as pages.
+    """Return answers that a page route doesn't declare: database faults and invalid forms.
 
-    A part of the address that can't be one is answered like any address without a page.
+    An invalid path parameter is answered like an address without a page.
     """
     takes = route.dependant
     may = {503: True, 400: takes.body_params, 404: takes.path_params, 422: takes.query_params or takes.body_params}
@@ -78,7 +81,7 @@ def refusals(route: APIRoute) -> dict[int | str, Any]:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI of the app, the middleware's own answers included."""
+    """Return the OpenAPI document of the app, including the middleware's answers."""
     made: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
     made["paths"][ENTER_PATH] = {
         "get": {
@@ -97,7 +100,10 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def _add_examples(made: dict[str, Any]) -> None:
-    """To every parameter by its name, and to every form by its route, from examples.json; but no key of a browser."""
+    """Add examples from examples.json to every parameter (by name) and form (by route).
+
+    No example contains a browser's key.
+    """
     told = json.loads(files(__package__).joinpath("examples.json").read_text(encoding="utf-8"))
     for path, operations in made["paths"].items():
         for method, operation in operations.items():

@@ -1,4 +1,4 @@
-"""What left this device, and what it could reveal."""
+"""Routes that show what left this device and what it could reveal."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from device_app.view_models.traffic import ShownTraffic
 
 BYTES = "application/octet-stream"
 SHOWN_BYTES = 60_000
-"""Most of a request's body shown on the page; the download always has all of it."""
+"""Most bytes of a request's body shown on the page; the download is always complete."""
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """The privacy page, and one request to the byte."""
+    """Return the routes of the privacy page and of a single request, byte by byte."""
     device = renderer.device
     routes = renderer.router()
 
@@ -31,7 +31,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         page: Annotated[int, Query(ge=1, le=100_000)] = 1,
         show: ShownTraffic | None = None,
     ) -> Response:
-        view = device.privacy(page, show)
+        view = device.privacy.overview(page, show)
         return renderer.page(
             request, "privacy", privacy=view, channels=channels(view.report), level=level_of(view.own),
             unusable=unusable(view), day_ends=day_ends(datetime.now(UTC)),
@@ -41,14 +41,14 @@ def router(renderer: PageRenderer) -> APIRouter:
     def polls(
         request: Request, oldest_id: RowId, newest_id: RowId, page: Annotated[int, Query(ge=1, le=100_000)] = 1
     ) -> Response:
-        found = device.polls(oldest_id, newest_id, page)
+        found = device.privacy.polls(oldest_id, newest_id, page)
         if found is None:
             return renderer.problem(request, 404, WORDS("no_requests_title"), WORDS("no_request", id=newest_id))
         return renderer.page(request, "polls", polls=found)
 
     @routes.get("/privacy/requests/{entry_id}", **page(404))
     def one_request(request: Request, entry_id: RowId) -> Response:
-        traffic = device.traffic(entry_id)
+        traffic = device.privacy.traffic(entry_id)
         if traffic is None:
             return renderer.problem(request, 404, WORDS("no_request_title"), WORDS("no_request", id=entry_id))
         body = traffic.request_body
@@ -59,7 +59,7 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     @routes.get("/privacy/requests/{entry_id}/body", response_class=Response, responses=bytes_of(BYTES, 404))
     def body(entry_id: RowId) -> Response:
-        traffic = device.traffic(entry_id)
+        traffic = device.privacy.traffic(entry_id)
         if traffic is None:
             raise HTTPException(404, f"no request {entry_id}")
         return Response(
@@ -72,14 +72,15 @@ def router(renderer: PageRenderer) -> APIRouter:
 
 
 def day_ends(now: datetime) -> datetime:
-    """When the UTC day of `now` ends, and the budgets of the next begin."""
+    """Return when the UTC day of `now` ends and the next day's budgets begin."""
     return datetime.combine(now.astimezone(UTC).date() + timedelta(days=1), time(), UTC)
 
 
 def channels(report: ReportPair | None) -> list[dict[str, object]]:
-    """The report in use, row by row: label, count or None, and (index, clear score or None, sent score).
+    """Return one dict per row of the report in use; empty if a sentence describes it.
 
-    Nothing for a report of one number or a set: it is told in a sentence.
+    Each has a label, a count or None, the largest absolute score, and the scores as (index, clear score or None, sent
+    score). A report of a single number or a set is described in a sentence.
     """
     if report is None or report.in_a_sentence:
         return []
@@ -95,7 +96,7 @@ def channels(report: ReportPair | None) -> list[dict[str, object]]:
 
 
 def readable(body: bytes) -> str | None:
-    """A JSON body indented; None where the body is something else."""
+    """Return a JSON body indented; None if the body isn't JSON."""
     try:
         return json.dumps(json.loads(body), indent=2, ensure_ascii=False)[:SHOWN_BYTES]
     except (ValueError, UnicodeDecodeError):
@@ -103,7 +104,7 @@ def readable(body: bytes) -> str | None:
 
 
 def hexdump(body: bytes) -> str:
-    """Sixteen bytes a line: offset, hexadecimal, and the printable ones as text."""
+    """Return sixteen bytes per line: offset, hexadecimal, and printable characters."""
     lines = []
     for start in range(0, len(body), 16):
         row = body[start : start + 16]

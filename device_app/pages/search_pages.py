@@ -1,10 +1,13 @@
-"""Searching the news on this device, and the saved list. Every answer comes from the device alone."""
+"""Routes for searching this device's articles and for saved searches.
+
+Everything is answered on the device.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
@@ -13,7 +16,7 @@ from device_app.feed.whole_pool import SEARCH_PAGE
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, RowId, see_other
 from device_app.store.searches import WORDS_LIMIT_CHARS
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 
 PAGES_LIMIT = 10_000
 TOPICS_OFFERED = 3
@@ -21,7 +24,7 @@ LOOKED_THROUGH = 20
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """Search, results, and what is saved."""
+    """Return the routes of search results and saved searches."""
     device = renderer.device
     routes = renderer.router()
 
@@ -30,16 +33,18 @@ def router(renderer: PageRenderer) -> APIRouter:
         request: Request,
         q: Annotated[str, Query(max_length=WORDS_LIMIT_CHARS)] = "",
         page: Annotated[int, Query(ge=1, le=PAGES_LIMIT)] = 1,
+        hidden: Literal["show"] | None = None,
     ) -> Response:
         query = " ".join(q.split())
-        found = device.search(query, page) if query else None
-        kept, stances = device.searches(), device.stances()
+        found = device.library.search(query, page, hidden=hidden is not None) if query else None
+        kept, stances = device.library.searches(), device.interests.stances()
         return renderer.cards(
             request,
             "search",
             query=query,
             found=found,
             page=page,
+            with_hidden=hidden is not None,
             size=SEARCH_PAGE,
             pool=device.whole_pool.size(),
             texts=device.whole_pool.texts(),
@@ -51,7 +56,7 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     @routes.get("/searches", **page())
     def searches(request: Request) -> Response:
-        return renderer.page(request, "searches", kept=device.searches())
+        return renderer.page(request, "searches", kept=device.library.searches())
 
     @routes.post("/searches", **form())
     def save(
@@ -60,20 +65,20 @@ def router(renderer: PageRenderer) -> APIRouter:
         back: Annotated[str, Form(max_length=BACK_CHARS)] = "/searches",
     ) -> Response:
         try:
-            device.save_search(words)
+            device.library.save_search(words)
         except ValueError as refused:
             return renderer.problem(request, 422, WORDS("search_refused_title"), f"{refused}.")
         return see_other(back, "search_saved")
 
     @routes.post("/searches/{search_id}/delete", **form())
     def delete(search_id: RowId, back: Annotated[str, Form(max_length=BACK_CHARS)] = "/searches") -> Response:
-        device.delete_search(search_id)
+        device.library.delete_search(search_id)
         return see_other(back, "search_deleted")
 
     return routes
 
 
 def topics_of(found: Sequence[NewsCard]) -> list[str]:
-    """The topics most of the best results are on, to follow one."""
+    """Return the most frequent topics among the best results, so that the reader can follow one."""
     topics = Counter(card.topic for card in found[:LOOKED_THROUGH] if card.topic)
     return [name for name, _ in topics.most_common(TOPICS_OFFERED)]

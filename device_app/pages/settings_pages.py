@@ -1,4 +1,4 @@
-"""You as one place, and the settings: how much may leave, every switch, what is hidden, export and erase."""
+"""Routes of You and Settings: what may be sent, switches, hidden names, export and erase."""
 
 from __future__ import annotations
 
@@ -10,52 +10,67 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
 from device_app.errors import ExportRefused
-from device_app.figures import plural
+from device_app.pages.app_pages import APPS
+from device_app.pages.feed_management import MANAGE
+from device_app.pages.feed_management import WORDS as FEED_WORDS
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import BACK_CHARS, ERASE_PATH, WORDS, PageRenderer, section_name, see_other
 from device_app.privacy.settings import ModeName
 from device_app.settings import PrivacySettings
 from device_app.store.exported import LIMIT_BYTES
 from device_app.view_models.privacy import PrivacyView
+from protocol.formatting import plural
 
 ERASE_WORD = "erase"
 TRAINING = frozenset(("training", "epsilon_per_day_training", "epsilon_lifetime_training"))
-"""Training is asked for by itself, so that no level switches it on."""
+"""Training has its own consent, so no level switches it on."""
 _USUAL = {name: value for name, value in PrivacySettings().model_dump().items() if name not in TRAINING}
 LEVELS: dict[str, dict[str, Any]] = {
     "off": {"mode": "none", "counting": False, "training": False},
     "balanced": _USUAL,
     "strict": {"mode": "broadcast", "counting": False, "training": False},
 }
-"""What each level sets. Balanced is how a device comes, training apart."""
+"""What each level sets. Balanced is a new device's default, training aside."""
 LEVEL_NAMES = {"off": "Off", "balanced": "Balanced", "strict": "Strict", "custom": "Custom"}
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """The pages You and Settings, and the forms that change or take what this device keeps."""
+    """Return the routes of You and Settings, and of their forms."""
     device = renderer.device
     routes = renderer.router()
 
     def whole(request: Request, problem: str | None = None, switches: bool = False) -> Response:
-        view = device.privacy()
-        hidden = sorted(each for each, stance in device.stances().items() if stance == "block")
+        view = device.privacy.overview()
+        hidden = sorted(each for each, stance in device.interests.stances().items() if stance == "block")
         return renderer.page(
             request, "settings", privacy=view, problem=problem, erase_word=ERASE_WORD, level=level_of(view.own),
-            unusable=unusable(view), switches_open=switches, hidden=hidden, unwanted=device.unwanted(),
+            unusable=unusable(view), switches_open=switches, hidden=hidden, unwanted=device.library.unwanted(),
             pictures_shown=device.parts.stores.pictures.shown(),
+            rare_first=device.interests.wants_rare_first(),
+            first_use=None,  # shown only by a page that is itself the device, since a site can clear its storage
             status_code=422 if problem else 200,
         )  # fmt: skip
 
+    def feed_places() -> list[tuple[str, str, str]]:
+        if device.own_server is None:
+            return []
+        feeds = device.own_server.feeds()
+        bad = sum(one.status in ("failing", "ended") for one in feeds)
+        trouble = FEED_WORDS("trouble", count=bad) if bad else ""
+        managed = FEED_WORDS("feeds_place", feeds=plural(len(feeds), "feed"), trouble=trouble)
+        return [(MANAGE, "Manage feeds", managed), (APPS, "Reader apps", FEED_WORDS("apps_place"))]
+
     @routes.get("/you", **page())
     def you(request: Request) -> Response:
-        view, status, kept = device.privacy(), device.status(), device.searches()
-        clusters = device.interests() if device.release() is not None else ()
+        view, status, kept = device.privacy.overview(), device.status(), device.library.searches()
+        clusters = device.interests.clusters() if device.release() is not None else ()
         found = [section_name(label) for label in list(dict.fromkeys(each.label for each in clusters))[:3]]
         searches = len(kept.searches) + len(kept.topics)
         reports = not status.own_feeds
         places = (
+            *feed_places(),
             ("/interests", "Interests", ", ".join(found) if found else WORDS("no_interests")),
-            ("/saved", "Saved", plural(len(device.saved()), "story", "stories")),
+            ("/saved", "Saved", plural(len(device.library.saved()), "story", "stories")),
             ("/searches", "Searches", f"{plural(searches, 'search or topic', 'searches and topics')} saved"),
             ("/interests/history", "History", f"{plural(status.clicks, 'story', 'stories')} opened"),
             ("/privacy", "Privacy", WORDS("privacy_place")),
@@ -71,9 +86,14 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     @routes.post("/settings/pictures", **form())
     def pictures(shown: Annotated[Literal["on", "off"], Form()]) -> Response:
-        with device.choosing():
+        with device.parts.choosing():
             device.parts.stores.pictures.show(shown == "on")
         return see_other("/settings#pictures", "pictures_on" if shown == "on" else "pictures_off")
+
+    @routes.post("/settings/rare-first", **form())
+    def rare_first(rare: Annotated[Literal["on", "off"], Form()]) -> Response:
+        device.interests.rare_first(rare == "on")
+        return see_other("/settings#rare", "settings")
 
     @routes.post("/settings/level", **form())
     def level(
@@ -82,7 +102,7 @@ def router(renderer: PageRenderer) -> APIRouter:
     ) -> Response:
         if level == "custom":
             return see_other("/settings?switches=open#custom")
-        device.set_privacy(**LEVELS[level])
+        device.privacy.change(**LEVELS[level])
         return see_other(back, "settings")
 
     @routes.post("/privacy/switches", **form())
@@ -117,7 +137,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             "epsilon_lifetime_alone": epsilon_lifetime_alone,
         }
         try:
-            device.set_privacy(
+            device.privacy.change(
                 mode=mode,
                 epsilon_per_day_reports=epsilon_per_day_reports,
                 epsilon_per_day_training=epsilon_per_day_training,
@@ -134,7 +154,7 @@ def router(renderer: PageRenderer) -> APIRouter:
     @routes.get("/privacy/export")
     def export() -> Response:
         return JSONResponse(
-            jsonable_encoder(device.export()),
+            jsonable_encoder(device.privacy.export()),
             headers={"content-disposition": 'attachment; filename="ownfeed-everything.json"'},
         )
 
@@ -155,16 +175,16 @@ def router(renderer: PageRenderer) -> APIRouter:
     def erase(request: Request, confirm: Annotated[str, Form(max_length=40)] = "") -> Response:
         if confirm.strip().lower() != ERASE_WORD:
             return whole(request, WORDS("nothing_erased", word=ERASE_WORD))
-        device.erase()
+        device.privacy.erase()
         answer = see_other("/welcome", "erased")
-        answer.headers["clear-site-data"] = '"cache", "storage"'  # what the browser kept of the pages goes, too
+        answer.headers["clear-site-data"] = '"cache", "storage"'  # also removes what the browser kept of the pages
         return answer
 
     return routes
 
 
 def level_of(settings: PrivacySettings) -> str:
-    """Which level these settings are; 'custom' where a switch stands as no level sets it."""
+    """Return which level these settings match; 'custom' if none."""
     return next(
         (
             name
@@ -176,6 +196,6 @@ def level_of(settings: PrivacySettings) -> str:
 
 
 def unusable(view: PrivacyView) -> frozenset[str]:
-    """Levels that can't be had from this newsroom just now."""
+    """Return the levels that this server can't support at present."""
     modes = {mode.name for mode in view.modes if mode.unusable}
     return frozenset(name for name, sets in LEVELS.items() if sets["mode"] in modes)

@@ -1,4 +1,7 @@
-"""A story, and what the reader says about it. Everything here is answered by the device alone."""
+"""Routes of a story and of the reader's reactions to it.
+
+Everything is answered on the device.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +11,62 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
-from device_app.pages.local_origin import followed
+from device_app.pages.local_origin import followed, navigates
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, answer_form, minutes_to_read
-from device_app.wire.ids import NewsId
+from device_app.pages.renderer import (
+    BACK_CHARS,
+    WORDS,
+    PageRenderer,
+    answer_form,
+    answer_mark,
+    local_path,
+    minutes_to_read,
+    see_other,
+)
+from device_app.pages.story_links import TOKEN_CHARS
+from protocol.ids import NewsId
+
+ID = r"[A-Za-z0-9][A-Za-z0-9._:~-]{0,79}"
+IDS = rf"^{ID}(?: {ID})*$"
+"""Ids of stories, separated by spaces."""
+MARKED_AT_ONCE = 1_000
+"""Maximum number of stories that one form marks as read; no page shows more."""
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """The story page and its forms."""
+    """Return the routes of the story page and its forms."""
     device = renderer.device
     routes = renderer.router()
 
-    @routes.get("/story/{news_id}", **page(404))
+    @routes.get("/story/{news_id}", **page(303, 404))
     def story(
         request: Request,
         news_id: NewsId,
         feed: Annotated[str | None, Query(max_length=80)] = None,
         found: Annotated[str | None, Query(max_length=200)] = None,
+        listed: Annotated[str | None, Query(alias="list", max_length=BACK_CHARS)] = None,
+        token: Annotated[str | None, Query(max_length=TOKEN_CHARS)] = None,
     ) -> Response:
-        article = device.open(news_id, feed, found=found is not None, clicked=followed(request.headers))
+        if token is not None and navigates(request.headers):
+            # A click is recorded once, before redirecting to the address without the token: reloading, going back or
+            # opening a bookmark records nothing.
+            if followed(request.headers) and renderer.links.made(token, news_id, feed, found, listed):
+                device.reading.click(news_id, feed, found=found is not None)
+            return see_other(renderer.links.address(news_id, feed, found, listed))
+        article = device.reading.open(news_id, feed, clicked=False)
         card = article.card
-        stances = device.stances()
+        stances = device.interests.stances()
         choices = [
             (kind, name, stances.get((kind, name)))
             for kind, name in (("topic", card.topic), ("section", card.section), ("publisher", card.publisher))
             if name and (kind != "topic" or name != card.section or (kind, name) in stances)
         ]
-        came_from = device.page_path(feed) if found is None else f"/search?{urlencode({'q': found})}"
+        if listed is not None:
+            came_from, words = local_path(listed, "/feeds"), WORDS("back_to_list")
+        elif found is not None:
+            came_from, words = f"/search?{urlencode({'q': found})}", WORDS("back_to_results")
+        else:
+            came_from, words = device.reading.page_path(feed), WORDS("back_to_feed")
         return renderer.cards(
             request,
             "story",
@@ -42,18 +74,40 @@ def router(renderer: PageRenderer) -> APIRouter:
             card=card,
             stances=choices,
             minutes=minutes_to_read(article),
+            text=renderer.text_of(article),
             back=f"{came_from}#n-{card.id}",
-            back_words=WORDS("back_to_feed" if found is None else "back_to_results"),
+            back_words=words,
         )
 
     @routes.post("/story/{news_id}/react", **form(204, 404))
     def react(
         request: Request,
         news_id: NewsId,
-        kind: Annotated[Literal["like", "less", "save"], Form()],
+        kind: Annotated[Literal["like", "less", "save", "read"], Form()],
         back: Annotated[str, Form(max_length=BACK_CHARS)] = "/",
     ) -> Response:
-        device.react(news_id, kind)
+        if kind == "read":
+            device.library.mark([news_id], read=news_id not in device.library.read_news())
+        else:
+            device.library.react(news_id, kind)
+        return answer_form(request, back)
+
+    @routes.post("/read", **form(204))
+    def read(
+        request: Request,
+        news: Annotated[str, Form(max_length=90 * MARKED_AT_ONCE, pattern=IDS)],
+        back: Annotated[str, Form(max_length=BACK_CHARS)] = "/",
+    ) -> Response:
+        """Mark all stories of a page as read."""
+        return answer_mark(request, back, device.library.mark(news.split()))
+
+    @routes.post("/read/undo", **form(204))
+    def undo_read(
+        request: Request,
+        batch: Annotated[int, Form(ge=0, le=2**53)],
+        back: Annotated[str, Form(max_length=BACK_CHARS)] = "/",
+    ) -> Response:
+        device.library.undo_mark(batch)
         return answer_form(request, back)
 
     @routes.post("/stance", **form(204))
@@ -64,7 +118,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         stance: Annotated[Literal["follow", "block", "none"], Form()],
         back: Annotated[str, Form(max_length=BACK_CHARS)] = "/",
     ) -> Response:
-        device.stance(kind, name, None if stance == "none" else stance)
+        device.interests.stance(kind, name, None if stance == "none" else stance)
         return answer_form(request, back)
 
     return routes

@@ -1,4 +1,4 @@
-"""Training: the round under way, what this device gives to it, and the switch."""
+"""Routes of Training: the current round, what this device contributes, and the switch."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import JSONResponse, Response
 
-from device_app.figures import size
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import WORDS, PageRenderer, see_other
 from device_app.view_models.training import TrainingView
+from protocol.formatting import size
 
 ONE_ROUND_EPSILON = 5.0
-"""What taking part allows a day where nothing was allowed: one round of the usual kind is charged 4.3."""
+"""Daily budget that joining sets if there was none.
+
+One round of the usual kind is charged 4.3.
+"""
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """The training page; `/training/live` is what its script reads while a round is under way."""
+    """Return the training routes; a script polls `/training/live` during a round."""
     device = renderer.device
     routes = renderer.router()
 
@@ -54,19 +57,22 @@ def router(renderer: PageRenderer) -> APIRouter:
     def switch(training: Annotated[Literal["on", "off"], Form()]) -> Response:
         allowed = device.training().settings.epsilon_per_day_training
         budget = {"epsilon_per_day_training": ONE_ROUND_EPSILON} if training == "on" and not allowed else {}
-        device.set_privacy(training=training == "on", **budget)
+        device.privacy.change(training=training == "on", **budget)
         return see_other("/training", "settings")
 
     return routes
 
 
 def steps(view: TrainingView) -> list[tuple[str, str, str]]:
-    """The stages of a round as (label, words, state), where state is 'done', 'now', 'failed' or ''."""
+    """Return a round's stages as (label, description, state).
+
+    state is 'done', 'now', 'failed' or ''.
+    """
     current = view.round
     if current is None:
         return []
     order = ("open", "updates", "applied")
-    # The stages of a secure sum after the keys are those in which updates arrive and are opened.
+    # In secure aggregation, the states after 'keys' are those in which updates arrive and are unmasked.
     at = 0 if current.state == "keys" else order.index(current.state) if current.state in order else 1
     ended_without = current.state == "applied" and current.published is None
     end = WORDS("ended_plain" if ended_without else "ended_published")

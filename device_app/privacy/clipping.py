@@ -1,4 +1,4 @@
-"""Bounding an update before noise; the bound travels with the values."""
+"""Clips an update before noise is added; the bound is stored with the values."""
 
 from __future__ import annotations
 

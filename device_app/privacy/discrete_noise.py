@@ -1,7 +1,8 @@
-"""A device's share of discrete Gaussian noise, drawn exactly and added before masking (docs/decisions/016).
+"""Draws a device's share of discrete Gaussian noise exactly, to be added before masking (docs/decisions/006).
 
-The sum of the survivors' shares is the noise on the opened sum: no device and no server has to be trusted with all of
-it. Canonne, Kamath and Steinke 2020 for the sampler, Kairouz, Liu and Steinke 2021 for sums of such shares.
+The survivors' shares add up to the noise on the opened sum, so no single device and no server has to be trusted with
+all of it. The sampler is Canonne, Kamath and Steinke 2020; sums of such shares are analysed in Kairouz, Liu and Steinke
+2021.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.wire.ring import FixedPoint, RingVector, as_integers, from_integers
+from protocol.ring import FixedPoint, RingVector, as_integers, from_integers
 
 SIGMA_LIMIT = 2**24
 """Steps. Keeps every intermediate number of the sampler exact, or known to 2^-40."""
@@ -50,16 +51,17 @@ def clip_and_encode(
     *,
     uniform_bits: Callable[[int], bytes] | None = None,
 ) -> BoundedCode:
-    """Scale a vector into the L2 ball of `norm`, encode it, and see to it that rounding doesn't leave the ball.
+    """Scale a vector into the L2 ball of radius `norm` and encode it so that rounding can't leave the ball.
 
     Args:
         values: float [m]; NaN or infinity raises RingError.
         norm: C, in the unit of the values.
         fixed: the ring's code.
-        uniform_bits: coins for stochastic rounding; None rounds to the nearest step.
+        uniform_bits: random bits for stochastic rounding; None rounds to the nearest step.
 
-    Formal guarantees: those of BoundedCode at C 2^f, whatever the values and the coins. A code that rounding pushed out
-    of the ball is cut toward zero instead, which costs less than a step a coordinate and never makes a norm larger.
+    Formal guarantees: those of BoundedCode at C 2^f, whatever the values and the random bits. A code that rounding
+    pushed out of the ball is truncated toward zero instead, which costs less than a step a coordinate and never
+    increases the norm.
     """
     length = float(np.linalg.norm(values.astype(np.float64)))
     scaled = values.astype(np.float64) * min(1.0, norm / length) if length > 0 else values.astype(np.float64)
@@ -73,14 +75,14 @@ def clip_and_encode(
 
 
 def add_noise_share(code: BoundedCode, share_sigma: int, source: NoiseSource, bits: int) -> RingVector:
-    """The code with this device's share of the noise, in the ring; to be masked, and never sent as it is.
+    """The code plus this device's share of the noise, in the ring. It must be masked before it is sent.
 
     share_sigma: sigma of one share, in steps. n survivors make noise of variance n sigma^2.
 
     Formal guarantees: the opened sum over n survivors is protected like a Gaussian mechanism of standard deviation
     sqrt(n) sigma and sensitivity bound_steps, with a correction for sums of discrete Gaussians; the figure is
-    `wire.concentrated.rho_of_sum`. Colluding members know their own shares: they don't count among the n. One device's
-    vector under its own share alone would be protected far less, which is why it's masked.
+    `protocol.concentrated.rho_of_sum`. Colluding members know their own shares: they don't count among the n. One
+    device's vector under its own share alone would be protected far less, which is why it's masked.
     """
     noise = from_integers(discrete_gaussian(share_sigma, code.codes.size, source), bits)
     noise += code.codes
@@ -94,9 +96,10 @@ def discrete_gaussian(sigma: int, size: int, source: NoiseSource) -> NDArray[np.
     is accepted with probability exp(-(|y| - sigma^2/t)^2 / (2 sigma^2)). Raises ValueError unless sigma is an integer
     from 1 to 2^24.
 
-    Formal guarantees: exact. Every coin is an infinite uniform number compared with an exponential: 64 bits of it
-    against a double decide unless they are within the double's error, and then as many digits of both as it takes. So
-    the distribution is the stated one, and no low bits tell anything. How long it takes depends on the draws.
+    Formal guarantees: exact. Every coin compares an infinite uniform number with an exponential: its first 64 bits and
+    a double decide unless they differ by no more than the double's error; then as many further digits of both are
+    computed as needed. So the distribution is the stated one, and the low bits reveal nothing. The running time depends
+    on the draws.
     """
     if not (isinstance(sigma, int) and 1 <= sigma <= SIGMA_LIMIT):
         raise ValueError(f"sigma: an integer from 1 to {SIGMA_LIMIT}, got {sigma!r}")
@@ -135,7 +138,7 @@ def _discrete_laplace(scale: int, size: int, source: NoiseSource) -> NDArray[np.
 
 
 def _geometric(size: int, source: NoiseSource) -> NDArray[np.int64]:
-    """How many coins of probability 1/e show heads in a row."""
+    """The number of coins of probability 1/e that show heads in a row."""
     counts = np.zeros(size, dtype=np.int64)
     going = np.arange(size)
     while going.size:
@@ -192,6 +195,6 @@ def _decide(word: int, exponent: Fraction, source: NoiseSource) -> bool:
 
 
 def _norm_above(values: NDArray[np.int64]) -> float:
-    """An L2 norm that is the true one or a little more."""
+    """An upper bound on the L2 norm, at most slightly above it."""
     floats = values.astype(np.float64)
     return math.sqrt(float(np.dot(floats, floats))) * (1 + 1e-10)

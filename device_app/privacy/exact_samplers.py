@@ -1,4 +1,4 @@
-"""Exact sampling from uniform bits with integers alone: what randomised response and discrete Laplace are drawn with.
+"""Exact samplers for randomised response and discrete Laplace, from uniform bits by integer arithmetic alone.
 
 After Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (NeurIPS 2020), algorithms 1 and 2.
 No floating-point number decides anything here, so the distributions hold to the last bit of the generator's output.
@@ -23,7 +23,7 @@ BOUND_LIMIT = 2**40
 
 
 def rational(epsilon: float) -> Fraction:
-    """The largest multiple of 2^-20 that is at most epsilon: what the samplers use, never more than what is claimed.
+    """The largest multiple of 2^-20 that is at most epsilon: what the samplers use, never above the claimed epsilon.
 
     Raises ValueError unless epsilon is finite and at least 2^-20.
     """
@@ -33,7 +33,7 @@ def rational(epsilon: float) -> Fraction:
 
 
 def uniform_below(source: NoiseSource, bound: int, n: int) -> Integers:
-    """n independent draws, each of 0 .. bound - 1 equally likely: 64-bit words, those beyond a multiple are redrawn.
+    """n independent uniform draws from 0 .. bound - 1, by rejection on 64-bit words.
 
     Raises ValueError unless bound is 1 to 2^40.
     """
@@ -116,14 +116,14 @@ def _geometric(source: NoiseSource, n: int) -> Integers:
 
 
 def randomised_response(source: NoiseSource, true: Integers, size: int, epsilon: float) -> Integers:
-    """For each of the codes `true` (0 .. size - 1) a code: itself e^eps times as likely as any other single one.
+    """Randomise each code in `true` (0 .. size - 1): the code itself is e^eps times as likely as any other code.
 
     By rejection: a uniform code is kept if it is the true one, else with chance e^-eps, else drawn again. The ratio is
     therefore exactly e^eps for eps = `rational(epsilon)`, and the number of tries has the same distribution for every
     true code.
 
     Formal guarantees: eps-local differential privacy of one code, eps = rational(epsilon) <= epsilon, exactly; P(true)
-    = e^eps / (e^eps + size - 1). Nothing is said of how often, or when, this is called.
+    = e^eps / (e^eps + size - 1). This says nothing about how often, or when, it is called.
     """
     exact = rational(epsilon)
     answer = np.empty(true.size, dtype=np.int64)
@@ -139,7 +139,7 @@ def randomised_response(source: NoiseSource, true: Integers, size: int, epsilon:
 
 
 def uniform_subsets(source: NoiseSource, size: int, width: int, n: int) -> Integers:
-    """n independent sets of `width` of 0 .. size - 1, every set equally likely, as [n, width] in ascending order."""
+    """n independent subsets of 0 .. size - 1 of size `width`, all equally likely, as [n, width] in ascending order."""
     if not 1 <= width <= size:
         raise ValueError(f"width must be 1 to {size}; got {width}")
     rows = np.arange(n)
@@ -151,9 +151,9 @@ def uniform_subsets(source: NoiseSource, size: int, width: int, n: int) -> Integ
 
 
 def subset_selection(source: NoiseSource, true: Integers, size: int, width: int, epsilon: float) -> Integers:
-    """For each true topic a set of `width` topics [n, width]: a set that holds it is e^eps times as likely as another.
+    """Draw a set of `width` topics for each true topic, [n, width]: sets that hold it are e^eps times as likely.
 
-    By rejection, as `randomised_response`, which is the case width = 1 (Ye and Barg, IEEE Trans. Inf. Theory 2018).
+    By rejection, like `randomised_response`, which is the case width = 1 (Ye and Barg, IEEE Trans. Inf. Theory 2018).
 
     Formal guarantees: eps-local differential privacy of one topic, eps = rational(epsilon) <= epsilon, exactly.
     """

@@ -1,4 +1,4 @@
-"""FL-MV-DSSM's local_secure_aggregate (eq. 7): views of one device mix their gradients of the item tower."""
+"""FL-MV-DSSM's local_secure_aggregate (eq. 7): averages the protected item-tower gradients of a device's views."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ClippedGradient:
 
 @dataclass(frozen=True)
 class NoisyGradient:
-    """A view's clipped gradient with noise of its own: what a view hands to the others of its device."""
+    """A view's clipped gradient with its own noise: what a view hands to the other views of its device."""
 
     tensors: Mapping[str, NDArray[np.float64]]
 
@@ -195,9 +195,10 @@ def composed_epsilon(sigmas: Sequence[float], delta: float) -> float:
 
 
 def renyi_epsilon(sigma: float, rounds: int, delta: float) -> float:
-    """min over orders a > 1 of a T / (2 sigma^2) + ln(1/delta) / (a - 1): the moments bound, larger than the exact one.
+    """The Renyi (moments) bound on epsilon, looser than `exact_epsilon`.
 
-    In closed form: s + 2 sqrt(s ln(1/delta)) with s = T / (2 sigma^2).
+    min over orders a > 1 of a T / (2 sigma^2) + ln(1/delta) / (a - 1), in closed form s + 2 sqrt(s ln(1/delta)) with s
+    = T / (2 sigma^2).
     """
     s = _checked(sigma, rounds, delta) / (2 * sigma**2)
     return s + 2 * math.sqrt(s * math.log(1 / delta))

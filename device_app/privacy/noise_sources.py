@@ -15,7 +15,7 @@ MANTISSA_BITS = 53
 
 
 class NoiseSource(Protocol):
-    """Uniform bits that nobody can foresee (or, in a simulation, repeat)."""
+    """Uniform bits that nobody can predict (or, in a simulation, repeatable ones)."""
 
     def uniform_bits(self, n: int) -> bytes:
         """n bytes, each value equally likely, independent of all before."""
@@ -30,7 +30,7 @@ class SystemNoise:
 
 
 class SeededNoise:
-    """A repeatable ChaCha20 stream, for simulations and tests only: who knows the seed can take the noise off again."""
+    """A repeatable ChaCha20 stream, for simulations and tests only: anyone who knows the seed can remove the noise."""
 
     def __init__(self, seed: int | str) -> None:
         key = sha256(f"ownfeed simulated noise {seed}".encode()).digest()

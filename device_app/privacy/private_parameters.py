@@ -1,4 +1,4 @@
-"""What of a training update may be shared at all; private parameters stop here, before any clipping or noise."""
+"""Removes private parameters from a training update, before any clipping or noise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.wire.releases import ModelEntry
+from protocol.releases import ModelEntry
 
 PREFIX = "g."
 ALWAYS_PRIVATE = frozenset({"user_embedding"})
@@ -43,10 +43,10 @@ class SharedUpdate:
 
 
 def zero_update(shapes: Mapping[str, tuple[int, ...]], model: ModelEntry | None) -> SharedUpdate:
-    """What a device gives that has nothing to give: zeros of these shapes, by name. Raises PrivateParameterShared.
+    """The update of a device that has nothing to give: zeros of these shapes, by name. Raises PrivateParameterShared.
 
-    Formal guarantees: it depends on no reader; after clipping, noise and masks it can't be told from another update by
-    more than those let be told.
+    Formal guarantees: it depends on no reader; after clipping, noise and masks it is distinguishable from another
+    update only as far as those allow.
     """
     return SharedUpdate({name: np.zeros(shape, np.float32) for name, shape in shapes.items()}, model)
 
@@ -54,12 +54,12 @@ def zero_update(shapes: Mapping[str, tuple[int, ...]], model: ModelEntry | None)
 def divide(
     tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry | None
 ) -> tuple[SharedUpdate, dict[str, NDArray[np.float32]]]:
-    """An update in two: what may be shared, and the gradients of private parameters, by parameter, that stay here.
+    """Split an update into the part that may be shared and the gradients of private parameters, which stay here.
 
-    model: whose gradients they are; None for tensors that are of no model.
+    model: whose gradients they are; None for tensors that belong to no model.
 
-    Formal guarantees: the first has those of `SharedUpdate`; the second is neither clipped nor noisy and may not leave.
-    Which parameters a model has is public; no value is.
+    Formal guarantees: the first part has those of `SharedUpdate`; the second is neither clipped nor noisy and may not
+    leave. Which parameters a model has is public; no value is.
     """
     own = {name for name in tensors if is_private(name, model)}
     shared = SharedUpdate({name: each for name, each in tensors.items() if name not in own}, model)

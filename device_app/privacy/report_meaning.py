@@ -1,6 +1,6 @@
 """What a report's number means, and when another release's codebook can be seen to mean the same.
 
-A server names its prototypes as it likes. This device goes by what it can compute: the prototypes' own inner products.
+A server chooses the names of its prototypes, so this device relies on what it can compute: their inner products.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 GRAM_TOLERANCE = 1e-4
-"""Most that an inner product of two carried prototypes may differ from what it was. A turn rounded to float32 moves one
-by 2e-7, a thousand turns one after another by 3e-6; it decides what a number means, not what is told."""
+"""Largest allowed change of an inner product of two carried prototypes. A rotation rounded to float32 changes one by
+2e-7, a thousand successive rotations by 3e-6. It decides what a number means, not what is sent."""
 
 
 @dataclass(frozen=True)
 class ReportMeaning:
-    """Of two reports with one `name` and one number, both say the same.
+    """Two reports with the same `name` and the same number say the same.
 
-    name: hash of everything that the server has a hand in and that the true value is computed from.
-    mechanism: by name, with size and epsilon. encoder: whose vectors the reader's are. directions: hash of what these
-    are compared with, prototypes or a projection; empty for reports by the basis, which are never carried over. gram:
-    the directions' inner products [n, n], which no turn of the space changes.
+    name: hash of everything that the server controls and that the true value is computed from. mechanism: by name, with
+    size and epsilon. encoder: of the reader's vectors. directions: hash of what these are compared with, the
+    prototypes; empty for reports by the basis, which are never carried over. gram: the directions' inner products [n,
+    n], which no rotation of the space changes.
     """
 
     name: str
@@ -34,11 +34,11 @@ class ReportMeaning:
     gram: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
 
     def carried_to(self, offered: ReportMeaning) -> bool:
-        """Whether a number said under this meaning may be said again, as it was drawn, under the one offered.
+        """Whether a number drawn under this meaning may be sent again, unchanged, under the one offered.
 
-        It may under the same meaning; by the same directions in the space of the same encoder; and where the offered
-        directions are these under a turn of the space, in the space of another news encoder: same mechanism, same inner
-        products within GRAM_TOLERANCE. A turn that comes without another encoder has no reason to be.
+        It may under the same meaning; with the same directions in the space of the same encoder; and, in the space of
+        another news encoder, if the offered directions are a rotation of these: same mechanism, and same inner products
+        within GRAM_TOLERANCE. A rotation without a new encoder has no legitimate reason.
         """
         if self.name == offered.name:
             return True
@@ -56,7 +56,7 @@ def gram(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
 
 
 def meaning_name(*parts: str) -> str:
-    """SHA-256 of all that a server has a hand in and a true value is computed from: `ReportMeaning.name`."""
+    """SHA-256 of all that the server controls and that a true value is computed from: `ReportMeaning.name`."""
     return sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The one envelope that may leave the device. Only this package can close it; `uplink` takes nothing else."""
+"""The sealed message: the only thing that may leave the device. Only this package can seal; only `uplink` sends."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Charge:
 class Sealed(Generic[M]):
     """A message that has been paid for, with the exact bytes to send.
 
-    words say to the reader what it is. charge is what sealing it cost now: 0 when the same bytes had been paid before.
+    words describes it to the reader. charge is what sealing it cost now: 0 if the same bytes had been paid for before.
 
     Formal guarantees: an instance exists only if a module of `device_app.privacy` made it, since building one needs the
     package's token and copying or unpickling is refused. It protects against mistakes inside one process, tested
@@ -67,7 +67,7 @@ class Sealed(Generic[M]):
 
 
 def close(message: M, payload: bytes, content_type: str, charge: Charge, words: str) -> Sealed[M]:
-    """Seal; called by the modules of this package only, after `Ledger.spend` where something is charged."""
+    """Seal a message; only modules of this package call it, after `Ledger.spend` if something is charged."""
     return Sealed(message, payload, content_type, charge, words, token=_TOKEN)
 
 
@@ -77,5 +77,5 @@ def json_payload(message: BaseModel) -> bytes:
 
 
 def digest(payload: bytes) -> str:
-    """SHA-256 in hex, by which the ledger knows what was paid for."""
+    """SHA-256 in hex, by which the ledger identifies what was paid for."""
     return sha256(payload).hexdigest()

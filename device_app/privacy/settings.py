@@ -1,4 +1,4 @@
-"""The settings that can change privacy: what may leave the device, how, and what it may cost."""
+"""All settings that affect privacy: what may leave the device, in which form, and at what cost."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from device_app.privacy.modes import MODES
-from device_app.privacy.modes.mode import PoolTerms
-from device_app.recall_frontier import USUAL_BYTES, USUAL_EPSILON, ListChoice
-from device_app.wire.releases import RecallProtocol
+from protocol.recall_frontier import USUAL_BYTES, USUAL_EPSILON
+
+MODE_NAMES = ("code", "auto", "broadcast", "none", "topics", "subset", "basis_l1", "basis_laplace")
+"""The names of the report modes (`reports.modes`), in the order in which the page offers them."""
 
 
 def _known_mode(name: str) -> str:
-    if name not in MODES:
-        *names, last = map(repr, MODES)
+    if name not in MODE_NAMES:
+        *names, last = map(repr, MODE_NAMES)
         raise PydanticCustomError("literal_error", f"Input should be {', '.join(names)} or {last}")
     return name
 
 
-ModeName = Annotated[str, AfterValidator(_known_mode), WithJsonSchema({"type": "string", "enum": list(MODES)})]
-"""The name of a report mode in `privacy.modes.MODES`."""
+ModeName = Annotated[str, AfterValidator(_known_mode), WithJsonSchema({"type": "string", "enum": list(MODE_NAMES)})]
 
 
 class PrivacySettings(BaseModel):
-    """Everything here can change what leaves the device, and nothing outside this class can."""
+    """The privacy settings. All of them can change what leaves the device, and no setting outside this class can."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -35,13 +34,13 @@ class PrivacySettings(BaseModel):
         "'broadcast' or 'none', and by a list as long, as was measured to find most in a pool of this size. "
         "'broadcast': nothing is reported, the device searches a compressed copy of the pool. 'none': nothing is "
         "reported; the feed is ranked here from the list that every device gets. For comparison: 'topics', 'subset', "
-        "'direction', and Uni-FedRec's noisy scores as the paper has them ('basis_laplace') or with its gaps closed "
+        "and Uni-FedRec's noisy scores as the paper has them ('basis_laplace') or with its gaps closed "
         "('basis_l1').",
     )
     epsilon_per_report: float = Field(
         default=USUAL_EPSILON,
         gt=0,
-        description="Most that one report of the modes 'code', 'topics', 'subset' and 'direction' may cost: of the "
+        description="Most that one report of the modes 'code', 'topics' and 'subset' may cost: of the "
         "release's codebooks the finest within it is used. 4 is 16 codes, 8 is 64. The costs of 'basis_laplace' and "
         "'basis_l1' are the release's (50 and 1.67 at the paper's figures).",
     )
@@ -84,28 +83,29 @@ class PrivacySettings(BaseModel):
         default=3,
         ge=1,
         le=50,
-        description="Nothing is reported before this many clicks: so few say little, and would cost as much.",
+        description="Until this many clicks a report is random and reveals nothing about the reader. One is sent and "
+        "charged all the same, so that a missing request doesn't show how little was read.",
     )
     clicks_per_report: int = Field(
         default=20,
         ge=1,
         le=50,
-        description="The report is made anew after this many new clicks (earlier while clicks are few: after as many "
+        description="A new report is made after this many new clicks (earlier while clicks are few: after as many "
         "again, 3 at least); until then the last one is sent again, bit for bit, which costs nothing.",
     )
     report_window_hours: float = Field(
         default=24.0,
         gt=0,
         le=24 * 30,
-        description="After this many hours a report is out of date and made anew; a code that was drawn before is sent "
-        "as it was drawn, and costs nothing.",
+        description="After this many hours a report is out of date and a new one is made; a code that was drawn before "
+        "is sent again unchanged, and costs nothing.",
     )
     codebooks_per_day: int = Field(
         default=2,
         ge=1,
         le=100,
-        description="Under at most so many new codebooks (or projections of 'direction') are reports drawn in one UTC "
-        "day. A server that changes them oftener gets the last report, where it still says something, or none.",
+        description="Under at most so many new codebooks are reports drawn in one UTC "
+        "day. A server that changes them oftener gets the last report, if it is still meaningful, or none.",
     )
     searches_in_reports: bool = Field(
         default=True,
@@ -124,7 +124,7 @@ class PrivacySettings(BaseModel):
         default=6.0,
         ge=0,
         description="Epsilon (at `delta_per_sum`) that private counts may cost in one UTC day. One count costs 5.3 "
-        "where it may be opened with ten devices, 2 where with sixty.",
+        "if it may be opened with ten devices, 2 if with sixty.",
     )
     epsilon_lifetime_counts: float | None = Field(
         default=None,
@@ -146,15 +146,15 @@ class PrivacySettings(BaseModel):
     secure_sum: Literal["never", "noisy", "exact"] = Field(
         default="noisy",
         description="Which secure sums this device takes part in. 'noisy': only those with noise inside. 'exact': also "
-        "those without, where the server learns the exact sum of all devices in it and no epsilon bounds what that "
-        "tells. 'never': none.",
+        "those without, in which the server learns the exact sum of all devices and no epsilon bounds what that "
+        "reveals. 'never': none.",
     )
-    secure_sum_mode: Literal["semi_honest", "active", "by_cohort"] = Field(
-        default="by_cohort",
+    secure_sum_mode: Literal["semi_honest", "active"] = Field(
+        default="active",
         description="Against which server the masks of a secure sum must hold. 'semi_honest': one that follows the "
-        "protocol and looks at all it gets. 'active': also one that lies about which devices dropped out; sums without "
-        "the consistency round are declined then. 'by_cohort': active where up to 100 devices mix, semi_honest above. "
-        "No mode holds against a server that invents the other devices: `epsilon_per_sum_alone` is for that.",
+        "protocol and reads all it receives. 'active': also one that misstates which devices dropped out; sums without "
+        "the consistency round are declined then, as sums without noise always are. No mode holds against a server "
+        "that invents the other devices: `epsilon_per_sum_alone` limits that.",
     )
     smallest_sum: int = Field(
         default=10,
@@ -180,10 +180,10 @@ class PrivacySettings(BaseModel):
     epsilon_per_click_alone: float = Field(
         default=8.0,
         gt=0,
-        description="Most that one private count may tell of a single click, with its display, if no other device in "
-        "it is real; an epsilon at `delta_per_sum`. The usual count tells 7.4, of everything 21.1; a list for one "
-        "click a device could tell as much of that one as of everything. A round of training is clipped as a whole, "
-        "so that one click can weigh as much as all: what holds there is `epsilon_per_sum_alone`.",
+        description="Most that one private count may reveal about a single click, with its display, if no other device "
+        "in it is real; an epsilon at `delta_per_sum`. The usual count costs 7.4 for one click, 21.1 for everything; a "
+        "list with one click per device could reveal as much about that one as about everything. A round of training "
+        "is clipped as a whole, so one click can weigh as much as all: there `epsilon_per_sum_alone` applies.",
     )
     epsilon_per_day_alone: float = Field(
         default=48.0,
@@ -196,33 +196,18 @@ class PrivacySettings(BaseModel):
         default=None,
         ge=0,
         description="Most that all noisy sums over the life of this device may cost together if no other device in "
-        "them is real; none: only the day counts. A click is counted once, so what is told of it doesn't grow with the "
-        "days; what is told of a reader's habits does. 200 pays for 23 counts.",
+        "them is real; none: only the day counts. A click is counted once, so what is revealed about it doesn't grow "
+        "with the days; what is revealed about a reader's habits does. 200 pays for 23 counts.",
     )
     delta_per_sum: float = Field(
         default=1e-6,
         gt=0,
         le=1e-3,
-        description="The delta at which this device prices noisy sums: with this probability a sum may tell more than "
-        "its epsilon. What a round proposes is not read.",
+        description="The delta at which this device prices noisy sums: with this probability a sum may reveal more "
+        "than its epsilon. What a round proposes is not read.",
     )
 
     def with_overrides(self, overrides: dict[str, Any]) -> PrivacySettings:
-        """These, with the reader's own changes. Raises pydantic's ValidationError naming the field and its limit."""
+        """These settings with the reader's changes. Raises pydantic's ValidationError naming the field and its
+        limit."""
         return PrivacySettings.model_validate(self.model_dump() | overrides)
-
-    def choice(self, news: int | None, protocol: RecallProtocol) -> ListChoice | None:
-        """What the mode stands for under a release that says it has so many news; None where it stands for itself, or
-        the release doesn't say."""
-        chooses = MODES[self.mode].chooses
-        if chooses is None or news is None:
-            return None
-        return chooses(PoolTerms(news, protocol, self.epsilon_per_report, self.bytes_per_list))
-
-    def in_force(self, choice: ListChoice | None) -> PrivacySettings:
-        """These, as they hold under a choice: its mode for the reader's, and no report dearer than it, nor than the
-        reader allows."""
-        if choice is None:
-            return self
-        limit = min(self.epsilon_per_report, choice.epsilon) if choice.epsilon else self.epsilon_per_report
-        return self.model_copy(update={"mode": choice.mode, "epsilon_per_report": limit})

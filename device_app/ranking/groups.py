@@ -1,6 +1,7 @@
-"""FINDING's groups on the device: which of a ranker's group models is this reader's (CIKM 2023, section 4.2).
+"""Rankers with one model per group of readers (FINDING, CIKM 2023, section 4.2).
 
-The device finds its group by itself and tells nobody. All devices fetch all groups.
+The device determines its reader's group locally and tells nobody; all devices download all groups. `GroupRanker` ranks
+with the model of that group.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.ranking.padding import left_padded
+from device_app.ranking.ranker import FeatureContext, Ranker
 from device_app.ranking.session import GraphSession, usable
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -19,10 +21,10 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class GroupModels:
-    """A ranker's groups as a release brings them (`wire.releases.Groups`).
+    """A ranker's groups as a release brings them (`protocol.releases.Groups`).
 
-    weights: each parameter [K, *shape]; centroids and next_centroids [K, D]; vectors and next_vectors: the global
-    weights that user vectors are computed with for each of the two.
+    weights: each parameter [K, *shape]. centroids and next_centroids are [K, D]. vectors and next_vectors are the
+    global weights that compute user vectors for each of the two.
     """
 
     weights: Weights
@@ -33,19 +35,19 @@ class GroupModels:
 
     @property
     def size(self) -> int:
-        """K: how many groups there are."""
+        """K: the number of groups."""
         return len(self.centroids)
 
     def of(self, group: int) -> Weights:
-        """The weights of one group."""
+        """Return the weights of one group."""
         return {name: block[group] for name, block in self.weights.items()}
 
 
 @dataclass(frozen=True)
 class OwnGroup:
-    """Which of a ranker's groups this device has chosen for its reader, counted from 0, and out of how many.
+    """The group this device chose for its reader, counted from 0, and the number of groups.
 
-    Sensitive: it says what the reader reads, and is shown to the reader alone.
+    Sensitive: it reveals what the reader reads, and is shown to the reader alone.
     """
 
     ranker: str
@@ -54,15 +56,15 @@ class OwnGroup:
 
 
 class ReaderVector:
-    """The vector that a ranker gives a reader: its scores of the D axes of the news space, at length 1.
+    """Computes a reader's vector: a ranker's scores of the D unit vectors, at length 1.
 
-    For a ranker whose score is an inner product with a user vector, that is the user vector; for one that weighs clicks
-    by the candidate, what comes closest to one. Features count as zeros.
+    If a ranker's score is an inner product with a user vector, this is the user vector; if it weighs clicks by the
+    candidate, this is the closest equivalent. Features count as zeros.
 
     Args:
         graph: a `score` graph.
-        weights: which weights speak.
-        features: how many the graph takes.
+        weights: the weights to score with.
+        features: number of features the graph takes.
     """
 
     def __init__(self, graph: bytes, weights: Weights, *, features: int, threads: int = 1) -> None:
@@ -70,7 +72,7 @@ class ReaderVector:
         self._features = features
 
     def __call__(self, clicks: NDArray[np.float32]) -> NDArray[np.float32]:
-        """[D] from clicks [H, D], oldest first; a zero vector stays zero, and stands for scores that can't be had."""
+        """Return [D] from clicks [H, D], oldest first; zeros if the scores are zero or unusable."""
         padded, mask = left_padded(clicks)
         axes = np.eye(clicks.shape[1], dtype=np.float32)[None]
         inputs = {"clicks": padded, "click_mask": mask, "candidates": axes}
@@ -83,12 +85,15 @@ class ReaderVector:
 
 
 def nearest_group(centroids: NDArray[np.float32], vector: NDArray[np.float32]) -> int:
-    """The centroid of greatest inner product; the first of equals, so a zero vector's group is 0."""
+    """Return the index of the centroid with the largest inner product.
+
+    Ties go to the first, so a zero vector gets 0.
+    """
     return int(np.argmax(centroids @ vector))
 
 
 class GroupChoice:
-    """Which group a reader is in, by the centroids in force and by the draft of the next."""
+    """Determines a reader's group, by the current centroids and by the draft of the next."""
 
     def __init__(self, graph: bytes, groups: GroupModels, *, features: int, threads: int = 1) -> None:
         self._groups = groups
@@ -96,10 +101,62 @@ class GroupChoice:
         self._next = ReaderVector(graph, groups.next_vectors, features=features, threads=threads)
 
     def in_force(self, clicks: NDArray[np.float32]) -> int:
-        """The group whose model this reader ranks with; 0 without clicks."""
+        """Return the group whose model this reader ranks with; 0 without clicks."""
         return nearest_group(self._groups.centroids, self._now(clicks)) if len(clicks) else 0
 
     def drafted(self, clicks: NDArray[np.float32]) -> tuple[int, NDArray[np.float32]]:
-        """The group by the draft, and the vector [D] that it was found with. clicks: at least one."""
+        """Return the group by the draft, and the vector [D] that determined it.
+
+        clicks: at least one.
+        """
         vector = self._next(clicks)
         return nearest_group(self._groups.next_centroids, vector), vector
+
+
+class GroupRanker:
+    """Determines the group from the clicks it ranks with, and ranks with that group's weights.
+
+    It stores nothing about any reader, so the devices of a fleet share one. Raises GraphMismatch like `Ranker`.
+    """
+
+    def __init__(
+        self, graph: bytes, groups: GroupModels, *, name: str, features: tuple[str, ...] = (), threads: int = 1
+    ) -> None:
+        self.name, self.features = name, features
+        self._choice = GroupChoice(graph, groups, features=len(features), threads=threads)
+        self._rankers = [
+            Ranker(GraphSession(graph, groups.of(group), threads=threads), name=name, features=features)
+            for group in range(groups.size)
+        ]
+
+    def group(self, clicks: NDArray[np.float32]) -> int:
+        """Return the group of a reader with these clicks [H, D]."""
+        return self._choice.in_force(clicks)
+
+    @property
+    def groups(self) -> int:
+        """K: the number of groups in the release."""
+        return len(self._rankers)
+
+    def with_views(self, views: object) -> GroupRanker:
+        """Return this ranker: it uses clicks only, and no other views."""
+        return self
+
+    def with_own(self, parameters: object) -> GroupRanker:
+        """Return this ranker: grouped rankers have no private parameters."""
+        return self
+
+    def score(
+        self,
+        clicks: NDArray[np.float32],
+        candidates: NDArray[np.float32],
+        context_features: FeatureContext | None = None,
+    ) -> NDArray[np.float32]:
+        """Return what `Ranker.score` returns for the model of the reader's group."""
+        return self._rankers[self.group(clicks)].score(clicks, candidates, context_features)
+
+    def contributions(
+        self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], context_features: FeatureContext
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return what `Ranker.contributions` returns for the model of the reader's group."""
+        return self._rankers[self.group(clicks)].contributions(clicks, candidates, context_features)

@@ -1,4 +1,4 @@
-"""Padding of click histories: put before short ones, and cut off again where a whole batch has it."""
+"""Pads short click histories on the left, and removes padding that a whole batch shares."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.wire.recall import CLICKS_AXIS, CLICKS_LIMIT
+from protocol.recall import CLICKS_AXIS, CLICKS_LIMIT
 
 
 def left_padded(clicks: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """[H, D] oldest first -> ([1, 50, D], mask [1, 50]); only the newest 50 are kept."""
+    """Return ([1, 50, D], mask [1, 50]) from [H, D], oldest first; keeps only the newest 50."""
     newest = clicks[-CLICKS_LIMIT:]
     padded = np.zeros((1, CLICKS_LIMIT, clicks.shape[1]), dtype=np.float32)
     mask = np.zeros((1, CLICKS_LIMIT), dtype=np.float32)
@@ -24,13 +24,13 @@ def left_padded(clicks: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArr
 
 
 MASKS = ("click_mask", "membership")
-"""Inputs that are 0 at padding, whatever the model; each ends with the axis of clicks."""
+"""Inputs that are 0 at padding in every model; their last axis is that of clicks."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 class Declared(Protocol):
-    """An input or output as ONNX Runtime declares it; a free axis is its name."""
+    """An input or output as ONNX Runtime declares it; a free axis is represented by its name."""
 
     name: str
     shape: Sequence[Any]
@@ -38,9 +38,9 @@ class Declared(Protocol):
 
 @dataclass(frozen=True)
 class SharedPadding:
-    """Where the free axis of clicks is, by the name of input and output.
+    """The position of the free axis of clicks, by name of input and output.
 
-    No result depends on padding, so one for the longest history of the batch is the same and costs less.
+    No result depends on padding, so padding only to the longest history of the batch gives the same and costs less.
     """
 
     inputs: Mapping[str, int]
@@ -48,11 +48,14 @@ class SharedPadding:
 
     @staticmethod
     def of(inputs: Sequence[Declared], outputs: Sequence[Declared]) -> SharedPadding:
-        """As a graph declares them."""
+        """Return the positions that a graph declares."""
         return SharedPadding(_axes(inputs), _axes(outputs))
 
     def count(self, given: Arrays) -> int:
-        """How many columns of clicks, from the oldest on, are padding for everybody; one column is always left."""
+        """Return how many leading columns are padding in every row.
+
+        At least one column always stays.
+        """
         mask = next((given[name] for name in MASKS if name in self.inputs and name in given), None)
         if mask is None:
             return 0
@@ -60,7 +63,7 @@ class SharedPadding:
         return int(real.argmax()) if real.any() else max(len(real) - 1, 0)
 
     def cut(self, given: Arrays, count: int) -> dict[str, NDArray[Any]]:
-        """Inputs without their first `count` columns."""
+        """Return the inputs without their first `count` columns."""
         if not count:
             return dict(given)
         return {
@@ -69,7 +72,7 @@ class SharedPadding:
         }
 
     def put_back(self, made: Arrays, count: int) -> dict[str, NDArray[Any]]:
-        """Outputs with zeros for these columns."""
+        """Return the outputs with zeros for these columns."""
         if not count:
             return dict(made)
         return {name: self._widened(name, each, count) for name, each in made.items()}

@@ -1,16 +1,69 @@
-"""The local ranker: how well candidates fit the reader's clicks, by a graph of the release."""
+"""Scores locally how well candidates fit the reader's clicks, by a graph of the release.
+
+A ranker may also use features of a candidate, which the device computes from the reader's own data.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import GraphMismatch
-from device_app.ranking.features import FEATURES, FeatureContext, feature_columns
 from device_app.ranking.padding import left_padded
 from device_app.ranking.session import GraphSession
+
+Names = NDArray[np.int64]
+"""Names as numbers: equal names have equal numbers."""
+
+
+@dataclass(frozen=True)
+class FeatureContext:
+    """R candidates with the reader's H clicks. Sensitive: it never leaves the device.
+
+    sections and topics are [R], clicked_sections and clicked_topics [H]; recency [R] is 1 for news of this moment and
+    halves with every half-life; popularity [R], from -1 to 1, is half the log of how much more often a piece of news is
+    clicked when displayed than news usually is, by private counts (protocol.popularity): 0 where nothing is known.
+    """
+
+    sections: Names
+    topics: Names
+    clicked_sections: Names
+    clicked_topics: Names
+    recency: NDArray[np.float64]
+    popularity: NDArray[np.float64]
+
+
+def share_of_clicks(column: Names, clicked: Names) -> NDArray[np.float64]:
+    """Return the share of clicks that have the candidate's name, [R]; zeros without clicks."""
+    if not len(clicked):
+        return np.zeros(len(column))
+    names, counts = np.unique(clicked, return_counts=True)
+    place = np.searchsorted(names, column).clip(max=len(names) - 1)
+    return np.where(names[place] == column, counts[place] / len(clicked), 0.0)
+
+
+FEATURES: Mapping[str, Callable[[FeatureContext], NDArray[np.float64]]] = {
+    "section_affinity": lambda seen: share_of_clicks(seen.sections, seen.clicked_sections),
+    "topic_affinity": lambda seen: share_of_clicks(seen.topics, seen.clicked_topics),
+    "popularity": lambda seen: seen.popularity,
+    "recency": lambda seen: seen.recency,
+}
+"""Every feature this program computes, by its name in a release.
+
+Each is [R], between -1 and 1.
+"""
+
+
+def feature_columns(names: Sequence[str], context_features: FeatureContext) -> NDArray[np.float32]:
+    """Return [R, F], one column for each of `names`, in order.
+
+    Raises KeyError for a name not in FEATURES.
+    """
+    return np.stack([FEATURES[name](context_features) for name in names], axis=1).astype(np.float32)
+
 
 FEATURES_INPUT = "features"
 
@@ -20,10 +73,10 @@ class Ranker:
 
     Args:
         graph: the graph with its parameters.
-        name: of the model in its release.
-        features: what the graph's input `features` holds, in order; none for a graph without that input.
+        name: the model's name in its release.
+        features: the columns of the graph's input `features`, in order; none for a graph without that input.
 
-    Raises GraphMismatch if graph and features do not fit, or for a feature that this program does not compute.
+    Raises GraphMismatch if graph and features don't fit, or for a feature that this program doesn't compute.
     """
 
     def __init__(self, graph: GraphSession, *, name: str, features: tuple[str, ...] = ()) -> None:
@@ -38,11 +91,11 @@ class Ranker:
         self.features = features
 
     def with_views(self, views: object) -> Ranker:
-        """This one: it weighs clicks, and features of them, whatever other views a reader has."""
+        """Return this ranker: it uses clicks and their features, and no other views."""
         return self
 
     def with_own(self, parameters: Callable[[str], Mapping[str, NDArray[np.float32]]]) -> Ranker:
-        """The same for one reader: its own private parameters, by the model's name, if the model has any."""
+        """Return this ranker for one reader, with private parameters if the model has any."""
         if not self._graph.private:
             return self
         return Ranker(self._graph.with_private(parameters(self.name)), name=self.name, features=self.features)
@@ -53,10 +106,11 @@ class Ranker:
         candidates: NDArray[np.float32],
         context_features: FeatureContext | None = None,
     ) -> NDArray[np.float32]:
-        """clicks [H, D] oldest first, candidates [R, D] -> scores [R], higher fits better.
+        """Return scores [R], higher is better, from clicks [H, D] and candidates [R, D].
 
-        A ranker with features needs the context of the same candidates and clicks; without clicks its features
-        decide. Other rankers give zeros without clicks. Raises GraphMismatch for scores that are not finite.
+        Clicks are ordered oldest first. A ranker with features needs the context of the same candidates and clicks;
+        without clicks its features decide. Other rankers return zeros without clicks. Raises GraphMismatch if scores
+        aren't finite.
         """
         if not len(candidates) or not (len(clicks) or self.features):
             return np.zeros(len(candidates), dtype=np.float32)
@@ -77,10 +131,11 @@ class Ranker:
         candidates: NDArray[np.float32],
         context_features: FeatureContext,
     ) -> dict[str, NDArray[np.float64]]:
-        """What each feature adds to `score`, [R] by name; empty for a ranker without features.
+        """Return what each feature adds to `score`, [R] by name.
 
-        Features enter a score by one weight each (models/user/feature_ranker.py); the weights are read off the graph by
-        scoring one candidate with each feature alone. What they leave of a score is the fit to the clicks.
+        Empty for a ranker without features. Each feature enters a score with one weight
+        (models/user/feature_ranker.py). The weights are recovered from the graph by scoring one candidate with each
+        feature alone. The remainder of a score is the fit to the clicks.
         """
         if not self.features or not len(candidates):
             return {}

@@ -1,4 +1,4 @@
-"""The ranker of several views: each view's probabilities, and their mean (FL-MV-DSSM, Algorithm 2)."""
+"""Ranks by several views: the mean of each view's probabilities (FL-MV-DSSM, Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import GraphMismatch
-from device_app.ranking.features import FeatureContext
 from device_app.ranking.padding import left_padded
+from device_app.ranking.ranker import FeatureContext
 from device_app.ranking.session import GraphSession
-from device_app.wire.releases import USER_TOWER, USER_TOWERS
+from protocol.releases import USER_TOWER, USER_TOWERS
 
 Parameters = Mapping[str, NDArray[np.float32]]
 ITEM_TOWER = "item_tower."
@@ -20,10 +20,10 @@ ITEM_TOWER = "item_tower."
 
 @dataclass(frozen=True)
 class ReaderViews:
-    """Sensitive: what a reader is ranked by besides clicks.
+    """What a reader is ranked by besides clicks. Sensitive.
 
-    searched [n, D] are vectors of what is saved and followed; towers are the views' own user towers, by view, where
-    they have learnt one.
+    searched [n, D] are the vectors of saved searches and followed topics. towers are the views' private user towers, by
+    view, if they have learned one.
     """
 
     searched: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
@@ -33,14 +33,14 @@ class ReaderViews:
 class ViewsRanker:
     """Scores candidates by the mean over views of P(d | u), without noise.
 
-    Whoever runs it sees every view: on a device that is the part that makes the page, which its reader has to trust
+    Whoever runs it sees every view; on a device, that is the part that makes the page, which its reader must trust
     anyway. The paper's noise at its own C and sigma would make the order random (docs/results/movielens.md).
 
     Args:
-        graph: the `score` graph of one view, in which the softmax of the scores is P.
+        graph: the `score` graph of one view; the softmax of its scores is P.
         weights: shared parameters, as released.
-        name: of the model in its release.
-        threads: of ONNX Runtime.
+        name: the model's name in its release.
+        threads: ONNX Runtime's threads.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class ViewsRanker:
         self._views = views or ReaderViews()
         self.name = name
         self.features: tuple[str, ...] = ()
-        self._session("reading", None)  # a graph that doesn't fit its weights is refused now, not at the first feed
+        self._session("reading", None)  # refuses a graph that doesn't fit its weights now, not at the first feed
 
     def with_views(self, views: Callable[[str], ReaderViews]) -> ViewsRanker:
-        """The same for one reader. The graph is loaded once a process, whosever towers are bound to it."""
+        """Return this ranker for one reader; the graph is loaded once per process for all towers."""
         return ViewsRanker(self._graph, self._weights, name=self.name, threads=self._threads, views=views(self.name))
 
     def with_own(self, parameters: object) -> ViewsRanker:
-        """This one: what is private here belongs to a view."""
+        """Return this ranker: its private parameters belong to a view."""
         return self
 
     def score(
@@ -66,9 +66,9 @@ class ViewsRanker:
         candidates: NDArray[np.float32],
         context_features: FeatureContext | None = None,
     ) -> NDArray[np.float32]:
-        """clicks [H, D], candidates [R, D] -> log of the mean probability [R]; zeros where no view knows anything.
+        """Return the log of the mean probability [R], from clicks [H, D] and candidates [R, D].
 
-        Raises GraphMismatch for scores that are not finite.
+        Zeros if no view has any vectors. Raises GraphMismatch if scores aren't finite.
         """
         given = {"reading": clicks, "searches": self._views.searched}
         each = [
@@ -84,7 +84,7 @@ class ViewsRanker:
     def contributions(
         self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], context_features: FeatureContext
     ) -> dict[str, NDArray[np.float64]]:
-        """None: it has no features."""
+        """Return nothing: it has no features."""
         return {}
 
     def _probabilities(
@@ -103,15 +103,16 @@ class ViewsRanker:
 
 
 def released_name(shared: Parameters, view: str, name: str) -> str:
-    """What a release with these parameters calls the parameter `name` of one view's graph."""
+    """Return a release's name of the parameter `name` of one view's graph."""
     own = f"{USER_TOWERS}{view}.{name.removeprefix(USER_TOWER)}"
     return own if name.startswith(USER_TOWER) and own in shared else name
 
 
 def of_view(shared: Parameters, view: str) -> Parameters:
-    """A release's parameters by the names of one view's graph: of the views' user towers that view's own.
+    """Return a release's parameters by the names of one view's graph.
 
-    Of a release without a user tower for this view, all that is no view's.
+    Of the views' user towers, only that view's own is included. If the release has none for this view, only the
+    parameters common to all views are returned.
     """
     own = f"{USER_TOWERS}{view}."
     common = {name: each for name, each in shared.items() if not name.startswith(USER_TOWERS)}
@@ -120,11 +121,11 @@ def of_view(shared: Parameters, view: str) -> Parameters:
 
 
 def user_tower(shared: Parameters, kept: Parameters | None) -> Parameters:
-    """A private user tower: the one that was kept, or at first the item tower as it came.
+    """Return the private user tower: the stored one, or initially a copy of the item tower.
 
-    Started alike, both towers put a reader's mean beside the news it is the mean of; from two random starts a cosine
-    would say nothing until much was learnt. Nothing where the user tower is shared, and so among the parameters. A
-    kept tower of other shapes than the release's is begun anew.
+    Equal initial towers place a reader's mean near the articles it averages; with two random initialisations, a cosine
+    would mean nothing until much was learned. Empty if the user tower is shared and thus among the parameters. A stored
+    tower whose shapes differ from the release's is replaced.
     """
     if any(name.startswith(USER_TOWER) for name in shared):
         return {}

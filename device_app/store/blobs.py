@@ -1,4 +1,4 @@
-"""Immutable files by their SHA-256; many devices of a fleet may share one folder."""
+"""Immutable files named by their SHA-256; many devices of a fleet may share one folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from device_app.errors import StoreBroken
-from device_app.private_files import make_folder
+from protocol.private_files import make_folder
 
 UNUSED_KEPT_SEC = 24 * 3600
 
@@ -22,11 +22,11 @@ class Blobs:
         self.folder = folder
 
     def path(self, digest: str) -> Path:
-        """Where the blob of that hash lies (or would lie)."""
+        """The path of the blob with this hash, whether or not it exists."""
         return self.folder / digest
 
     def has(self, digest: str) -> bool:
-        """Whether it's here; `read` checks that it's intact."""
+        """Whether the blob exists; `read` checks that it is intact."""
         return self.path(digest).exists()
 
     def put(self, content: bytes) -> str:
@@ -63,14 +63,14 @@ class Blobs:
         return content
 
     def touch(self, digest: str) -> None:
-        """Say that the blob was of use now: `prune` keeps it for a day from here."""
+        """Mark the blob as used now: `prune` keeps it for a day from here."""
         try:
             os.utime(self.path(digest))
         except FileNotFoundError:
             return
 
     def prune(self, keep: Iterable[str]) -> int:
-        """Remove blobs not in `keep` that nobody used for a day (another device may be fetching); returns how many."""
+        """Remove blobs not in `keep` that were unused for a day (another device may be fetching); returns how many."""
         wanted, removed = set(keep), 0
         if not self.folder.exists():
             return 0

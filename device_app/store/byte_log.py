@@ -1,18 +1,21 @@
-"""Every request that left this device, byte for byte, for its reader."""
+"""The log of every request that left this device, byte for byte, for its reader; and stage times of the last
+requests."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
 from device_app.store.database import Database
-from device_app.store.rows import PAGE_SIZE, Page, from_us, offset, to_us
+from device_app.store.rows import PAGE_SIZE, Page, from_us, if_readable, offset, to_us
 
 BODY_KEPT_BYTES = 2 * 1024 * 1024
-"""Most bytes of one body that are kept; of a longer one the beginning, its length and the hash of all of it."""
+"""Most bytes kept of one body; of a longer one, its beginning, its length and the hash of the whole are kept."""
 BODIES_KEPT_BYTES = 64 * 1024 * 1024
-"""Beyond this sum the oldest bodies go; their lines stay, with length and hash."""
+"""When all bodies together exceed this, the oldest are deleted; their lines stay, with length and hash."""
 ENTRIES_KEPT = 20_000
 ENTRIES_KEPT_DAYS = 90
 
@@ -26,7 +29,8 @@ _PRUNE_EVERY = 256
 
 @dataclass(frozen=True)
 class Departure:
-    """A request just before it leaves. head is the request line and headers, exactly; words say what it is, plainly."""
+    """A request just before it leaves. head is the exact request line and headers; words describes it in plain
+    language."""
 
     at: datetime
     purpose: str
@@ -41,10 +45,10 @@ class Departure:
 
 @dataclass(frozen=True)
 class LoggedRequest:
-    """A kept request. In a list `body` is left out; see ByteLog.entry.
+    """A logged request. Lists leave `body` out; see ByteLog.entry.
 
-    body holds the first BODY_KEPT_BYTES of body_bytes; status is None while unanswered, and trouble says why.
-    epsilon is what this very sending was charged: 0 for a report that had been paid for before.
+    body holds the first BODY_KEPT_BYTES of body_bytes; status is None while unanswered, and trouble says why. epsilon
+    is what sending it this time was charged: 0 for a report that had been paid for before.
     """
 
     id: int
@@ -77,14 +81,15 @@ class LoggedRequest:
 
 
 class ByteLog:
-    """Requests newest first. A request is kept before its first byte leaves; without a line nothing is sent."""
+    """Requests, newest first. A request is logged before its first byte leaves; if it can't be logged, nothing is
+    sent."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._since_prune = 0
 
     def record(self, departure: Departure) -> int:
-        """Keep a request that is about to leave; returns its id."""
+        """Log a request that is about to leave; returns its id."""
         with self._database.quick_transaction():
             kept = self._database.write(
                 """INSERT INTO traffic (at, purpose, words, method, url, head, body, body_bytes, body_sha256, mechanism,
@@ -118,7 +123,7 @@ class ByteLog:
             )
 
     def failed(self, entry_id: int, *, why: str, ms: float) -> None:
-        """Add that no whole answer came."""
+        """Record that no complete answer came."""
         with self._database.quick_transaction():
             self._database.write("UPDATE traffic SET trouble = ?, ms = ? WHERE id = ?", (why, ms, entry_id))
 
@@ -158,3 +163,50 @@ class ByteLog:
 
 def _traffic(row: tuple[object, ...]) -> LoggedRequest:
     return LoggedRequest(row[0], from_us(row[1]), *row[2:])  # type: ignore[arg-type]
+
+
+TIMINGS_KEPT = 1_000
+Listener = Callable[[str, Mapping[str, float], Mapping[str, float]], None]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Milliseconds by stage of one request."""
+
+    at: datetime
+    kind: str
+    device_ms: dict[str, float]
+    server_ms: dict[str, float]
+
+
+class TimingStore:
+    """The last thousand requests."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._listeners: list[Listener] = []
+
+    def listen(self, listener: Listener) -> None:
+        """Call the listener for each request from now on, with its kind and milliseconds by stage of device and
+        server."""
+        self._listeners.append(listener)
+
+    def record(self, kind: str, device_ms: Mapping[str, float], server_ms: Mapping[str, float], at: datetime) -> None:
+        """Keep one request's times; the oldest beyond a thousand are deleted."""
+        with self._database.quick_transaction():
+            kept = self._database.write(
+                "INSERT INTO timing (at, kind, device_ms, server_ms) VALUES (?, ?, ?, ?) RETURNING id",
+                (to_us(at), kind, json.dumps(dict(device_ms)), json.dumps(dict(server_ms))),
+            ).fetchone()
+            self._database.write("DELETE FROM timing WHERE id <= ?", (kept[0] - TIMINGS_KEPT,))
+        for listener in self._listeners:
+            listener(kind, device_ms, server_ms)
+
+    def last(self, n: int = 200) -> list[Timing]:
+        """The newest n, newest first."""
+        found = self._database.rows("SELECT at, kind, device_ms, server_ms FROM timing ORDER BY id DESC LIMIT ?", (n,))
+        timings = (
+            if_readable("a timing", lambda row=row: Timing(from_us(row[0]), row[1], *map(json.loads, row[2:])))  # type: ignore[misc]
+            for row in found
+        )
+        return [timing for timing in timings if timing is not None]

@@ -1,4 +1,4 @@
-"""The reader's clicks: written before the article is shown, never sent."""
+"""The reader's clicks: stored before the article is shown, never sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMNS = "click.id, click.news_id, click.feed_id, click.at"
 
 @dataclass(frozen=True)
 class Click:
-    """One opened piece of news; feed_id is empty if it was opened outside a feed."""
+    """One opened article; feed_id is empty if it was opened outside a feed."""
 
     id: int
     news_id: str
@@ -29,9 +29,9 @@ class Clicks:
         self._database = database
 
     def add(self, news_id: str, feed_id: str | None, at: datetime) -> int:
-        """Keep a click and return its id once it's on the disk.
+        """Store a click and return its id once it's on the disk.
 
-        The same news opened twice from one feed is one click; outside feeds, one click in all.
+        Opening the same article twice from one feed is one click; outside feeds, one click in all.
         """
         with self._database.transaction():
             kept = self._database.write(
@@ -47,7 +47,7 @@ class Clicks:
         return int(kept[0])
 
     def recent(self, limit: int = 50) -> list[Click]:
-        """The newest clicks, oldest of them first."""
+        """The newest clicks, in chronological order."""
         found = self._database.rows(f"SELECT {_COLUMNS} FROM click ORDER BY at DESC, id DESC LIMIT ?", (limit,))
         return [_click(row) for row in reversed(found)]
 
@@ -55,21 +55,13 @@ class Clicks:
         """How many clicks are kept."""
         return self._database.number("SELECT count(*) FROM click")
 
-    def count_since(self, moment: datetime) -> int:
-        """How many pieces of news were opened after a moment."""
-        return self._database.number("SELECT count(DISTINCT news_id) FROM click WHERE at > ?", (to_us(moment),))
-
     def latest_id(self) -> int:
-        """The highest id ever given, also to a click deleted since: how far a report is behind is told by it."""
+        """The highest id ever assigned, including deleted clicks; it measures how outdated a report is."""
         return self._database.number("SELECT seq FROM sqlite_sequence WHERE name = 'click'")
 
     def count_up_to(self, click_id: int) -> int:
-        """How many clicks are kept of those with this id or a lower one: fewer than before once one was deleted."""
+        """How many clicks with this id or a lower one are stored: fewer than before once one was deleted."""
         return self._database.number("SELECT count(*) FROM click WHERE id <= ?", (click_id,))
-
-    def clicked(self) -> set[str]:
-        """Ids of all clicked news."""
-        return {row[0] for row in self._database.rows("SELECT DISTINCT news_id FROM click")}
 
     def search(self, text: str = "", page: int = 1) -> Page[Click]:
         """Clicks newest first whose card has every word of `text`; all clicks if it is blank."""
@@ -83,17 +75,17 @@ class Clicks:
         return Page(tuple(_click(row) for row in rows), page, total)
 
     def news_of(self, click_id: int) -> str | None:
-        """What was clicked; None if there is no such click."""
+        """The id of the clicked article; None if there is no such click."""
         found = self._database.row("SELECT news_id FROM click WHERE id = ?", (click_id,))
         return found[0] if found else None
 
     def delete(self, click_id: int) -> bool:
-        """Delete a click for good; False if there was none."""
+        """Delete a click permanently; False if there was none."""
         with self._database.transaction():
             return self._database.write("DELETE FROM click WHERE id = ?", (click_id,)).rowcount > 0
 
     def delete_news(self, news_ids: set[str]) -> int:
-        """Delete every click on these news (an interest is forgotten); returns how many."""
+        """Delete every click on these articles (when an interest is forgotten); returns how many."""
         with self._database.transaction():
             return sum(
                 self._database.write("DELETE FROM click WHERE news_id = ?", (news_id,)).rowcount

@@ -1,4 +1,4 @@
-"""What this device has contributed to private counts, so that nothing is ever contributed twice."""
+"""A log of what this device has contributed to private counts, so that nothing is contributed twice."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from device_app.store.database import Database
 from device_app.store.rows import from_us, to_us
 
 PASSED_OVER = "passed over until "
-"""In the place of a round, where a window was spent and nothing contributed."""
+"""Stored in place of a round for a window that was spent without contributing anything."""
 
 
 @dataclass(frozen=True)
 class CountTaken:
-    """One count this device paid for: of its reader's displays and clicks after `since` until `until`, how many."""
+    """One count that this device paid for: its reader's displays and clicks after `since`, up to `until`, and how
+    many."""
 
     round: str
     since: datetime
@@ -25,7 +26,7 @@ class CountTaken:
 
 @dataclass(frozen=True)
 class CountWindow:
-    """Displays and clicks after `since`, until `until`: news ids, each once."""
+    """Displays and clicks after `since`, up to `until`: ids of articles, each once."""
 
     since: datetime
     until: datetime
@@ -34,7 +35,7 @@ class CountWindow:
 
 
 class CountLog:
-    """Windows of time that are spent. A display or click lies in one window, whatever becomes of the round."""
+    """The time windows already spent. A display or click is in one window, however its round ends."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -42,9 +43,9 @@ class CountLog:
     def window(self, now: datetime, longest: timedelta) -> CountWindow:
         """What may be contributed now: everything in feeds since the last window, but nothing older than `longest`.
 
-        A story is displayed when it is first looked at in a feed: what never came into sight is no display, else the
-        end of every page would look unloved. Clicks outside feeds (from a search, say) are left out: nobody counts such
-        displays, so they'd make a rate of clicks look higher than it is.
+        An article is displayed when it first comes into view in a feed; articles that never came into view are left
+        out, since they would lower the click rate at the end of every page. Clicks outside feeds (from a search, say)
+        are left out too: such displays aren't counted, so these clicks would raise the click rate.
         """
         with self._database.alone():
             spent = self._database.number("SELECT max(until) FROM count_taken")
@@ -65,7 +66,7 @@ class CountLog:
         )
 
     def take(self, taken: CountTaken) -> None:
-        """Spend a window; call it in the transaction that pays. Raises ValueError if part of it is spent already."""
+        """Spend a window; call it in the transaction that charges. Raises ValueError if part of it is spent already."""
         with self._database.transaction():
             spent = self._database.number("SELECT max(until) FROM count_taken")
             if to_us(taken.since) < spent:
@@ -78,7 +79,8 @@ class CountLog:
             )
 
     def pass_over(self, until: datetime) -> None:
-        """Spend everything until `until` without contributing it: a lost database may have known that it was."""
+        """Spend everything up to `until` without contributing it, since it may have been contributed before data
+        loss."""
         with self._database.transaction():
             spent = self._database.number("SELECT max(until) FROM count_taken")
             if spent < to_us(until):

@@ -1,4 +1,7 @@
-"""One SQLite file a device: opened, migrated, and written in transactions that a kill can't tear."""
+"""SQLite databases of a device: opened, migrated, and written in transactions that a kill can't tear.
+
+`LateDatabase` creates its file only when something is first written to it.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +15,33 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from device_app.errors import StoreBroken, StoreDamaged
-from device_app.private_files import make_file, make_folder, overwrite
+from protocol.private_files import make_file, make_folder, overwrite
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 BUSY_TIMEOUT_SEC = 5.0
 MIGRATION_WAIT_SEC = 30.0
 _MIGRATING = Lock()
 _NEW: dict[tuple[Path, frozenset[str]], bytes] = {}
-"""New databases by the migrations that made them, which take fifty times as long to run as what they leave to write."""
+"""Bytes of new databases, by the migrations that made them: writing them is fifty times faster than migrating."""
 PAGE_CACHE_KIB = 4096
 _KEPT_BY_ERASE = frozenset(
     {"charge", "pinned_key", "release", "encoder", "view_round", "report_meaning", "release_chain", "round_upload"}
 )
 LOGS = "-wal", "-shm", "-journal"
-"""Of SQLite's, by how their names end."""
+"""Suffixes of SQLite's own files beside a database."""
 EMPTY = "the file is there and is empty, where a database was kept"
-NOT_OURS = "the file is there and holds nothing that Ownfeed keeps, where a database was kept"
+NOT_OURS = "the file is there but contains no Ownfeed data, where a database should be"
+TOO_OLD = (
+    "an Ownfeed before 0.2.0 wrote it, which this one can't read, and it is unchanged. Use that version again, or move "
+    "the profile's folder away: that begins a new profile, which knows nothing of what was read or spent"
+)
 UNREADABLE = "file is not a database", "database disk image is malformed"
 Remedy = Callable[[], str]
-"""Says what the reader can do about a damaged database, in whole sentences."""
+"""Returns whole sentences that say what the reader can do about a damaged database."""
 
 
 def no_remedy() -> str:
-    """Of a database that nobody has copies of."""
+    """The remedy for a database without copies: none."""
     return "Keep the file, it may be mended."
 
 
@@ -84,7 +91,7 @@ class Database:
         try:
             log = path.with_name(f"{path.name}-wal")
             is_left = False
-            with suppress(FileNotFoundError):  # whoever else has the store open may fold it just now
+            with suppress(FileNotFoundError):  # another process may fold it at this moment
                 is_left = migrations is not None and log.stat().st_size > 0
             if migrations is not None:
                 make_folder(path.parent)
@@ -114,7 +121,7 @@ class Database:
             raise store_error(path, broken, self.remedy) from broken
 
     def close(self) -> None:
-        """Fold the log into the file and let go of it."""
+        """Fold the log into the file and close it."""
         with self._lock:
             if self._is_unfolded:
                 with suppress(StoreBroken):  # the next start tries again
@@ -122,25 +129,25 @@ class Database:
             self._connection.close()
 
     def check(self) -> None:
-        """Look through every page of the file. Raises StoreDamaged, naming the first fault, if one is damaged."""
+        """Check every page of the file. Raises StoreDamaged, naming the first fault."""
         (found,) = self.row("PRAGMA quick_check(1)") or ("nothing could be checked",)
         if found != "ok":
             raise StoreDamaged(self.path, f"a part of it is damaged ({' '.join(found.split())})", self.remedy())
 
     def known(self) -> Database:
-        """This one: it's there, where a `LateDatabase` may not be yet."""
+        """This database; it always exists, unlike that of a `LateDatabase`."""
         return self
 
     def when_undone(self, forget: Callable[[], None]) -> None:
-        """Have `forget` called whenever rows that were written are taken back: after a rollback and in `erase`.
+        """Call `forget` whenever written rows are undone: after a rollback and in `erase`.
 
-        For those who keep in memory what they wrote. It's called under the lock and must not write.
+        It is for callers that cache what they wrote. It's called under the lock and must not write.
         """
         self._undone.append(forget)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Several reads as one: no other thread of this device writes between them."""
+        """Make several reads consistent: no other thread of this device writes between them."""
         with self._lock:
             yield
 
@@ -225,15 +232,15 @@ class Database:
                 self._connection.executemany(sql, rows)
 
     def erase(self, keep: Callable[[], None] = lambda: None) -> None:
-        """Delete all that this device knows of its reader, overwrite it and give the space back.
+        """Delete all that this device knows of its reader, overwrite it and free the space.
 
         Kept: the charges of the ledger without their subjects (otherwise erasing would refill the budget for what the
-        backend already holds), the pinned key and the releases, which say nothing of the reader. keep: writes what
-        else stands after; it holds with the deletion or not at all, whenever the process is killed.
+        backend already holds), the pinned key and the releases, which say nothing of the reader. keep: writes what else
+        must remain; it is committed together with the deletion or not at all, whenever the process is killed.
         """
         with self._lock:
             with self.transaction():
-                # An index of words is emptied by its own name: the tables that it keeps itself in are not for us.
+                # An FTS index is emptied by its own name; its shadow tables must not be written directly.
                 kinds = (
                     "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual')"
                 )
@@ -253,10 +260,10 @@ class Database:
             self.fold()
 
     def fold(self) -> None:
-        """Bring the log into the file and empty it: neither holds a byte then of what was deleted or overwritten.
+        """Write the log into the file and empty it, so that neither holds a byte of deleted or overwritten rows.
 
-        Where another process reads the file for longer than BUSY_TIMEOUT_SEC, the log stays until the next time, which
-        is when the store is closed at the latest, or opened again.
+        If another process reads the file for longer than BUSY_TIMEOUT_SEC, the log stays until the next call, at the
+        latest when the store is closed or opened again.
         """
         self._is_unfolded = bool(self.number("PRAGMA wal_checkpoint(TRUNCATE)"))
 
@@ -270,7 +277,7 @@ class Database:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """What SQLite raises for a file that can't be read or written becomes StoreBroken."""
+        """Raise StoreBroken for SQLite's errors about a file that can't be read or written."""
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.ProgrammingError) as broken:
@@ -282,19 +289,19 @@ class Database:
 
 
 def draft_of(path: Path) -> Path:
-    """Where a database is made, or a copy of one written, before it takes its place."""
+    """The path where a database or a copy is first written, before it is moved to its place."""
     return path.with_name(path.name + ".part")
 
 
 def overwrite_draft(path: Path) -> None:
-    """Remove what a kill has left of a draft; it may hold all that the database did. Raises OSError."""
+    """Overwrite and remove a draft left by a kill, since it may hold all the database's data. Raises OSError."""
     draft = draft_of(path)
     for ending in ("", *LOGS):
         overwrite(draft.with_name(draft.name + ending))
 
 
 def forget_draft(path: Path) -> None:
-    """The same while another thread may be making the database for the first time. Raises OSError, sqlite3.Error."""
+    """Like `overwrite_draft`, while another thread may be creating the database. Raises OSError, sqlite3.Error."""
     draft = draft_of(path)
     if any(draft.with_name(draft.name + ending).exists() for ending in ("", *LOGS)):
         with _alone(path):
@@ -302,7 +309,7 @@ def forget_draft(path: Path) -> None:
 
 
 def _migrate(path: Path, migrations: Path) -> None:
-    """Bring the file to the newest version with yoyo; leave it alone if it's already there."""
+    """Migrate the file to the newest version with yoyo; unchanged if it is already there."""
     known = {file.stem for file in migrations.glob("*.sql")}
     if not known:
         raise StoreBroken(path, f"the migrations are missing from this installation ({migrations.name})")
@@ -313,8 +320,10 @@ def _migrate(path: Path, migrations: Path) -> None:
     elif path.stat().st_size == 0:
         raise StoreDamaged(path, EMPTY)
     applied = applied_to(path)
-    if not applied:  # a new one gets its name when it is whole, so this is none of ours
+    if not applied:  # a new database is named only when complete, so this isn't ours
         raise StoreDamaged(path, NOT_OURS)
+    if min(known) not in applied:
+        raise StoreBroken(path, TOO_OLD)
     if newer := sorted(applied - known):
         told = f"a newer version of Ownfeed wrote it (migration {newer[0]}; this one knows up to {max(known)})"
         raise StoreBroken(path, f"{told}, and it is unchanged")
@@ -327,7 +336,7 @@ def _migrate(path: Path, migrations: Path) -> None:
 
 
 def _create(path: Path, migrations: Path, known: frozenset[str]) -> None:
-    """Make a new database under another name first: under its own name it is whole, or something is wrong with it."""
+    """Create a new database under a draft name, so that a file under its final name is always complete."""
     overwrite_draft(path)
     draft = draft_of(path)
     make_file(draft)
@@ -353,9 +362,9 @@ def _run_yoyo(path: Path, migrations: Path, *, durable: bool = True) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Let one process (and one thread of it) migrate at a time.
+    """Let one process (and one of its threads) migrate at a time.
 
-    Held on a database beside it, because yoyo's own lock is a row that stays behind when its process is killed.
+    The lock is a separate database, because yoyo's own lock is a row that stays behind when its process is killed.
     """
     with _MIGRATING:
         beside = path.with_name(path.name + ".lock")
@@ -380,7 +389,7 @@ def applied_to(path: Path) -> set[str]:
 
 
 def store_error(path: Path, broken: Exception, remedy: Remedy = no_remedy) -> StoreBroken:
-    """What a failure of SQLite or of the disk is to the device: StoreDamaged where the file itself is at fault."""
+    """The device's error for a failure of SQLite or of the disk: StoreDamaged if the file itself is damaged."""
     if unreadable(broken):
         return StoreDamaged(path, f"it is damaged ({broken})", remedy())
     return StoreBroken(path, _plain(broken))
@@ -398,3 +407,70 @@ def _plain(broken: Exception) -> str:
     if "readonly" in words:
         return f"it can't be written ({words}); check the permissions of the file and its folder"
     return words
+
+
+class LateDatabase:
+    """A database that reads as empty while its file is missing; the first transaction creates it.
+
+    A view that its reader never uses then costs neither a file nor the time of its migrations, which adds up in a fleet
+    of thousands. Raises StoreBroken as `Database` does, when it opens the file.
+    """
+
+    def __init__(self, path: Path, migrations: Path, remedy: Remedy = no_remedy) -> None:
+        self.path = path
+        self._remedy = remedy
+        self._migrations = migrations
+        self._lock = RLock()
+        self._opened: Database | None = None
+
+    def known(self) -> Database | None:
+        """The database, or None while nothing was ever written to it."""
+        with self._lock:
+            return self._open() if self._opened is not None or self.path.exists() else None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """See `Database.transaction`."""
+        with self._lock:
+            database = self._open()
+        with database.transaction():
+            yield
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query; none without a file."""
+        database = self.known()
+        return database.rows(sql, values) if database is not None else []
+
+    def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """The first row of a query, or None."""
+        database = self.known()
+        return database.row(sql, values) if database is not None else None
+
+    def write(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Run one statement; call it inside a transaction."""
+        return self._open().write(sql, values)
+
+    def erase(self) -> None:
+        """Delete all rows, overwrite them and free the space."""
+        database = self.known()
+        if database is not None:
+            database.erase()
+
+    def fold(self) -> None:
+        """See `Database.fold`."""
+        database = self.known()
+        if database is not None:
+            database.fold()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def _open(self) -> Database:
+        with self._lock:
+            if self._opened is None:
+                self._opened = Database(self.path, self._migrations, self._remedy)
+            return self._opened

@@ -1,7 +1,12 @@
-"""The last copy of one database, beside it: made whole, checked, and marked inside as a copy."""
+"""A copy of the database beside it, and checks that a database's pages and own rows are what this device wrote.
+
+There is at most one copy. It is written completely, checked, and marked inside as a copy. The row checks cover the rows
+that no backend can provide again.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -9,10 +14,10 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from device_app.errors import StoreBroken
-from device_app.private_files import make_file, overwrite
 from device_app.store.database import (
     BUSY_TIMEOUT_SEC,
     Database,
@@ -21,26 +26,66 @@ from device_app.store.database import (
     overwrite_draft,
     store_error,
 )
-from device_app.store.integrity import damage
 from device_app.store.preferences import MOVED_SEARCHES
 from device_app.store.rows import from_us, to_us
+from protocol.private_files import make_file, overwrite
+from protocol.releases import SignedManifest, verify
+
+
+def _verified(manifest: str, signature: bytes, public_key: bytes) -> object:
+    return verify(SignedManifest(manifest=manifest, signature=signature, public_key=public_key), public_key)
+
+
+_OWN: dict[str, tuple[str, str, Callable[..., object]]] = {
+    "the release in use": (
+        "release", "SELECT manifest, signature, public_key FROM release ORDER BY id DESC LIMIT 1", _verified,
+    ),
+    "a setting": ("preference", "SELECT value FROM preference", json.loads),
+    "what was spent": ("charge", "SELECT DISTINCT parameters FROM charge", json.loads),
+    "the report in use": ("report_memo", "SELECT clear FROM report_memo", json.loads),
+}  # fmt: skip
+
+
+def unreadable_row(rows: Callable[[str], Iterable[tuple[Any, ...]]]) -> str | None:
+    """What is wrong with the first of the device's own rows that it can't have written; None if all are readable.
+
+    rows: runs a query.
+    """
+    tables = {name for (name,) in rows("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    for what, (table, sql, read) in _OWN.items():
+        try:
+            for row in rows(sql) if table in tables else ():
+                read(*row)
+        except ValueError:
+            return f"{what} can't be read"
+    return None
+
+
+def damage(connection: sqlite3.Connection, *, whole: bool = True) -> str | None:
+    """What is wrong with a database, as SQLite or this program describes it; None if nothing is. Raises sqlite3.Error.
+
+    whole: also check indices against their tables, which takes as long again.
+    """
+    (found,) = connection.execute(f"PRAGMA {'integrity' if whole else 'quick'}_check(1)").fetchone()
+    return unreadable_row(connection.execute) if found == "ok" else str(found)
+
 
 MARK_TABLE = "copied"
 LEFT_OUT = {"sum_part": "true", "parcel": "true", "preference": f"name = '{MOVED_SEARCHES}'"}
-"""Which rows, by table. Secrets and masked vectors of rounds under way, and uploads on their way: none of them may be
-used a second time. And the other view's searches on their way into its own file."""
+"""Rows left out of copies, by table: secrets and masked vectors of rounds under way, pending uploads, none of which may
+be used a second time; and searches waiting to be moved into the other view's own file."""
 PAGES_A_STEP = 256
 STEPS_BETWEEN_LOOKS = 10_000
-"""Of SQLite's virtual machine, between two looks at whether a copy is still wanted."""
+"""Steps of SQLite's virtual machine between two checks of whether a copy is still wanted."""
 
 
 class CopyStopped(Exception):
-    """The making of a copy was given up, because what it would hold is about to change; nothing is left of it."""
+    """Copying was stopped because the data is about to change; nothing is left of the copy."""
 
 
 @dataclass(frozen=True)
 class CopyMark:
-    """When a copy was made, and the limits (JSON of `privacy.limits.Limits`) that held at any time since."""
+    """When a copy was made, and the limits (JSON of `privacy.accounting.limits.Limits`) that held at any time since."""
 
     at: datetime
     limits: str
@@ -49,8 +94,8 @@ class CopyMark:
 class DatabaseCopy:
     """`device.copy.sqlite` beside `device.sqlite`: at most one a database, readable by its owner only.
 
-    The copy has a table more, with when it was made: by whatever means it gets into the database's place, the device
-    sees that it opens a copy, and charges for what may have been spent since (`privacy.restored_copy`).
+    The copy has an additional table with the time it was made: however it gets into the database's place, the device
+    sees that it opens a copy, and charges for what may have been spent since (`privacy.accounting.restored_copy`).
     """
 
     def __init__(self, original: Path) -> None:
@@ -59,7 +104,7 @@ class DatabaseCopy:
         self.draft = draft_of(self.path)
 
     def mark(self) -> CopyMark | None:
-        """What the copy says of itself; None if there is no copy, or none that can be read."""
+        """The copy's own mark; None if there is no copy, or no readable one."""
         if not self.path.exists():
             return None
         try:
@@ -70,9 +115,9 @@ class DatabaseCopy:
             return None
 
     def make(self, at: datetime, limits: str, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Put a copy of the database as it is now in the place of the last one, which stays if this fails.
+        """Replace the copy by one of the database as it is now; the last copy stays if this fails.
 
-        Other threads go on reading and writing meanwhile. Raises CopyStopped soon after `stopped` says so, StoreDamaged
+        Other threads can read and write meanwhile. Raises CopyStopped soon after `stopped` returns True, StoreDamaged
         if the database is damaged, StoreBroken if the copy can't be written.
         """
         try:
@@ -123,7 +168,7 @@ class DatabaseCopy:
             raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
 
     def check(self) -> CopyMark:
-        """Look through every page of the copy. Raises StoreBroken if there is none, or it is damaged itself."""
+        """Check every page of the copy. Raises StoreBroken if it is missing or damaged."""
         if not self.path.exists():
             raise StoreBroken(self.path, "there is no copy")
         try:
@@ -137,7 +182,7 @@ class DatabaseCopy:
         return mark
 
     def write(self, statements: Iterable[tuple[str, tuple[object, ...]]]) -> None:
-        """Change the copy, in one transaction that waits for the disk. Raises StoreBroken if it can't be."""
+        """Change the copy, in one transaction that waits for the disk. Raises StoreBroken if it can't be written."""
         try:
             with closing(_opened(self.path, "rw")) as connection:
                 connection.execute("PRAGMA secure_delete=ON")
@@ -149,7 +194,7 @@ class DatabaseCopy:
             raise StoreBroken(self.path, str(broken)) from broken
 
     def drop(self) -> None:
-        """Overwrite and remove the copy, and what is left of one being made or put back. Raises StoreBroken."""
+        """Overwrite and remove the copy and any drafts of it. Raises StoreBroken."""
         try:
             self.forget_drafts()
             for path in (self.path, self.path.with_name(self.path.name + "-journal")):
@@ -158,13 +203,13 @@ class DatabaseCopy:
             raise StoreBroken(self.path, str(broken)) from broken
 
     def forget_drafts(self) -> None:
-        """Remove what a kill has left of a copy that was being made, or was being put in the database's place."""
+        """Remove drafts that a kill has left, of a copy being made or being restored."""
         overwrite_draft(self.path)
         forget_draft(self.original)
 
 
 def mark_inside(database: Database) -> CopyMark | None:
-    """What a database that is open says of itself, if it is a copy that nothing was charged for yet. StoreBroken."""
+    """The copy mark of an open database; None if it isn't a copy, or was already charged for. Raises StoreBroken."""
     if database.row("SELECT 1 FROM sqlite_schema WHERE name = ?", (MARK_TABLE,)) is None:
         return None
     row = database.row(f"SELECT at, limits FROM {MARK_TABLE}")
@@ -174,12 +219,13 @@ def mark_inside(database: Database) -> CopyMark | None:
 
 
 def unmark(database: Database) -> None:
-    """Make a copy the database itself: inside the transaction that charges for what may have been spent since."""
+    """Turn a copy into the database itself; call it in the transaction that charges for what may have been spent
+    since."""
     database.write(f"DROP TABLE {MARK_TABLE}")
 
 
 def _opened(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection of its own, so that the device's own lock is not held; it makes no file."""
+    """A separate connection, so that the device's own lock is not held; it creates no file."""
     return sqlite3.connect(
         f"file:{quote(str(path))}?mode={mode}", uri=True, timeout=BUSY_TIMEOUT_SEC, isolation_level=None
     )

@@ -1,19 +1,20 @@
-"""The list that every device gets, and which vector shards were pulled: the same for everybody."""
+"""Data that is the same for every device: the default list, which vector shards were pulled, and popularity."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.store.database import Database
 from device_app.store.rows import RowCache, from_us, if_readable, to_us
+from protocol.popularity import LIFT_REACH, LIFT_STEP, Popularity
 
 
 @dataclass(frozen=True)
 class StoredDefaultList:
-    """Ids of the default list in its order; cards and vectors are in the store of news."""
+    """Ids of the default list in its order; cards and vectors are in `NewsStore`."""
 
     etag: str | None
     release: str
@@ -50,37 +51,37 @@ class DefaultListStore:
 
 
 class PulledShards:
-    """Which shards of news vectors were pulled under each encoder, so that a cut-off pull goes on where it was."""
+    """Which shards of article vectors were pulled under each encoder, so that an interrupted pull can resume."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def pulled(self, encoder: str) -> dict[str, str]:
-        """Hash by shard name."""
+        """The hash of each pulled shard, by its name."""
         return dict(self._database.rows("SELECT name, sha256 FROM shard WHERE encoder = ?", (encoder,)))
 
     def add(self, encoder: str, name: str, digest: str) -> None:
-        """A shard was pulled whole."""
+        """Record that a shard was pulled completely."""
         with self._database.transaction():
             self._database.write(
                 "INSERT OR REPLACE INTO shard (encoder, name, sha256) VALUES (?, ?, ?)", (encoder, name, digest)
             )
 
     def encoder(self) -> str | None:
-        """The encoder all vectors were completed under last; None on a device that never met one."""
+        """The last encoder under which all vectors were complete; None if there never was one."""
         found = self._database.row("SELECT encoder FROM encoder")
         return found[0] if found else None
 
     def generation(self, encoder: str) -> str | None:
-        """A name of this encoder's vectors as they are on this device; None while they are not complete.
+        """The name of this encoder's vectors as stored on this device; None while they are incomplete.
 
-        An encoder that this device has left and come back to gives another name: its vectors came anew.
+        If this device left an encoder and returned to it, the name is a new one, since its vectors were pulled again.
         """
         found = self._database.row("SELECT generation FROM encoder WHERE encoder = ?", (encoder,))
         return None if found is None else f"{encoder}/{found[0]}"
 
     def set_complete(self, encoder: str, at: datetime) -> None:
-        """All shards of this encoder were pulled, or none was needed. A later return to another starts anew."""
+        """Record that all shards of this encoder were pulled, or none was needed. A later switch back starts over."""
         with self._database.transaction():
             before = self._database.number("SELECT coalesce(max(generation) + 1, 0) FROM encoder")
             self._database.write("DELETE FROM encoder")
@@ -88,3 +89,46 @@ class PulledShards:
                 "INSERT INTO encoder (encoder, complete_at, generation) VALUES (?, ?, ?)", (encoder, to_us(at), before)
             )
             self._database.write("DELETE FROM shard")
+
+
+@dataclass(frozen=True)
+class StoredPopularity:
+    """content is the exact answer, from which its ETag is computed; values are its lifts, from -1 to 1."""
+
+    received: Popularity
+    content: bytes
+    kept_at: datetime
+    values: Mapping[str, float]
+
+
+class PopularityStore:
+    """The last answer; read from the disk once, then kept in memory."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._current = RowCache(database, self._read)
+
+    def current(self) -> StoredPopularity | None:
+        """The answer in use; None before the first."""
+        return self._current.get()
+
+    def keep(self, content: bytes, at: datetime) -> None:
+        """Use this answer from now on; it must have been checked."""
+        with self._database.quick_transaction():
+            self._database.write(
+                "INSERT OR REPLACE INTO popularity (only, content, kept_at) VALUES (1, ?, ?)", (content, to_us(at))
+            )
+            self._current.forget()
+
+    def _read(self) -> StoredPopularity | None:
+        row = self._database.row("SELECT content, kept_at FROM popularity")
+        if row is None:
+            return None
+        received = if_readable("what is popular", lambda: Popularity.model_validate_json(row[0]))
+        if received is None:
+            return None
+        values = {
+            news_id: steps * LIFT_STEP / LIFT_REACH
+            for news_id, steps in zip(received.news, received.lifts, strict=True)
+        }
+        return StoredPopularity(received, row[0], from_us(row[1]), values)

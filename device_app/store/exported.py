@@ -1,11 +1,14 @@
-"""What another device of the same reader has exported, read and checked: the rows of it that a device takes over."""
+"""Reads and checks an export of the reader's other device, from which this device imports rows.
+
+Searches and stances of the export are first stored here, then moved into the second view's store (`MovedSearches`).
+"""
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode
 from binascii import Error as NotBase64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 
@@ -26,21 +29,24 @@ from pydantic import (
 )
 
 from device_app.errors import ExportRefused
+from device_app.store.database import Database, LateDatabase
+from device_app.store.opinions import FORGET_UNFOLLOWED
+from device_app.store.preferences import MOVED_SEARCHES, Preferences
 from device_app.store.rows import to_us
 from device_app.store.searches import WORDS_LIMIT_CHARS
-from device_app.wire.ids import NewsId
-from device_app.wire.news import NewsCard
-from device_app.wire.recall import CodeReport
+from protocol.ids import NewsId
+from protocol.news import NewsCard
+from protocol.recall import CodeReport
 
 VERSION = 2
-"""Raised when an export changes so that an older device can't take it over."""
+"""Increased when an export changes in a way that older devices can't import."""
 LIMIT_BYTES = 128 * 2**20
 LEEWAY = timedelta(minutes=10)
-"""By so much the clocks of two devices may differ."""
+"""Allowed difference between the clocks of two devices."""
 LATEST_US = 2**53 - 1
-"""The last moment that both kinds of device can tell, in the year 2255."""
+"""The latest time that both kinds of device can represent, in the year 2255."""
 CHARGES_LIMIT = 50_000
-"""A dozen a day for ten years."""
+"""Enough for a dozen charges a day for ten years."""
 VECTOR_BYTES_LIMIT = 4 * 4_096
 MOMENTS: Mapping[str, tuple[str, ...]] = {
     "charge": ("at",),
@@ -48,12 +54,14 @@ MOMENTS: Mapping[str, tuple[str, ...]] = {
     "click": ("at",),
     "impression": ("at", "viewed_at"),
     "reaction": ("at",),
+    "read_story": ("at",),
+    "mute_rule": ("at",),
     "view_round": ("at",),
     "round_upload": ("bound_at",),
     "drawn_report": ("drawn_at",),
 }
-"""Columns, by table, that no row may have of later than the file: a click of next year is the newest for a year, and as
-long says that its reader reads just now."""
+"""Time columns, by table, that may not be later than the file: a click dated next year would count as the newest, and
+as current reading, for a year."""
 SEARCH_MOMENTS: Mapping[str, tuple[str, ...]] = {
     "stance": ("at",),
     "search": ("saved_at", "looked_at"),
@@ -91,13 +99,13 @@ SearchWords = Annotated[StrictStr, StringConstraints(min_length=1, max_length=WO
 
 
 class MovedRow(BaseModel):
-    """One row: its columns, and no others."""
+    """One row, with exactly its columns."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class MovedNews(MovedRow):
-    """A card. words: what of it is searched, which is made anew."""
+    """A card. words is its searchable text, which is computed again."""
 
     id: NewsId
     card: NewsCard
@@ -112,7 +120,7 @@ class MovedNews(MovedRow):
 
 
 class MovedBody(MovedRow):
-    """The text of one piece of news."""
+    """The text of one article."""
 
     news_id: NewsId
     body: LongText
@@ -137,7 +145,7 @@ class MovedVector(MovedRow):
 
 
 class MovedClick(MovedRow):
-    """A story that was opened; feed_id '': outside of any feed."""
+    """An article that was opened; feed_id '': outside of any feed."""
 
     id: Count
     news_id: NewsId
@@ -146,7 +154,7 @@ class MovedClick(MovedRow):
 
 
 class MovedImpression(MovedRow):
-    """A story that was laid out in a feed."""
+    """An article that was served in a feed."""
 
     feed_id: Name
     news_id: NewsId
@@ -161,6 +169,24 @@ class MovedReaction(MovedRow):
 
     news_id: NewsId
     kind: Literal["like", "less", "save"]
+    at: Us
+
+
+class MovedRead(MovedRow):
+    """A story that counts as read; batch 0: it was opened."""
+
+    news_id: NewsId
+    at: Us
+    batch: Count
+
+
+class MovedRule(MovedRow):
+    """A mute rule."""
+
+    id: Count
+    field: Literal["anywhere", "title", "text", "publisher", "address"]
+    kind: Literal["word", "phrase", "regex"]
+    pattern: Annotated[StrictStr, StringConstraints(min_length=1, max_length=200)]
     at: Us
 
 
@@ -179,7 +205,7 @@ class MovedCharge(MovedRow):
 
 
 class MovedViewRound(MovedRow):
-    """What a view handed over in a round."""
+    """What a view contributed to a round."""
 
     round: Name
     view: Name
@@ -196,7 +222,7 @@ class MovedMeaning(MovedRow):
 
 
 class MovedUpload(MovedRow):
-    """The one upload of a round."""
+    """The single upload of a round."""
 
     round: Name
     payload_sha256: HashOrNone
@@ -204,7 +230,7 @@ class MovedUpload(MovedRow):
 
 
 class MovedDrawing(MovedRow):
-    """What was drawn once for a true value."""
+    """The stored draw for a true value."""
 
     mechanism: Name
     book: Name
@@ -220,7 +246,7 @@ class MovedDrawing(MovedRow):
 
 
 class MovedInterest(MovedRow):
-    """What the reader said of an interest."""
+    """The reader's setting for an interest."""
 
     id: Count
     name: Annotated[StrictStr, StringConstraints(max_length=60)] | None
@@ -229,7 +255,7 @@ class MovedInterest(MovedRow):
 
 
 class MovedChoices(BaseModel):
-    """The preferences that go along; None: it was not chosen."""
+    """The preferences that are moved; None: not chosen."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -241,14 +267,14 @@ class MovedChoices(BaseModel):
 
 
 class MovedPreference(MovedRow):
-    """A choice by its name."""
+    """A preference by its name."""
 
     name: Name
     value: Any
 
 
 class MovedStance(MovedRow):
-    """What is followed or blocked."""
+    """A name that the reader follows or blocks."""
 
     kind: Literal["topic", "section", "publisher"]
     name: StanceName
@@ -272,14 +298,14 @@ class MovedSearch(MovedRow):
 
 
 class MovedOpening(MovedRow):
-    """A story that was opened from the results of a search."""
+    """An article that was opened from the results of a search."""
 
     news_id: NewsId
     at: Us
 
 
 class MovedTables(BaseModel):
-    """The tables that go along; others are not looked at."""
+    """The tables that are moved; others are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -289,6 +315,8 @@ class MovedTables(BaseModel):
     click: tuple[MovedClick, ...]
     impression: tuple[MovedImpression, ...]
     reaction: tuple[MovedReaction, ...]
+    read_story: tuple[MovedRead, ...] = ()
+    mute_rule: tuple[MovedRule, ...] = ()
     charge: Annotated[tuple[MovedCharge, ...], Field(max_length=CHARGES_LIMIT)]
     view_round: tuple[MovedViewRound, ...]
     report_meaning: tuple[MovedMeaning, ...]
@@ -298,7 +326,7 @@ class MovedTables(BaseModel):
 
 
 class MovedSearchTables(BaseModel):
-    """Those of the second view's store."""
+    """The tables of the second view's store."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -308,7 +336,7 @@ class MovedSearchTables(BaseModel):
 
 
 class MovedViews(BaseModel):
-    """The stores of other views, as far as there are any."""
+    """The stores of other views that exist."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -327,25 +355,25 @@ class ReaderExport(BaseModel):
 
     @property
     def choices(self) -> MovedChoices:
-        """The preferences that go along. Raises ValidationError."""
+        """The preferences that are moved. Raises ValidationError."""
         return MovedChoices.model_validate({one.name: one.value for one in self.tables.preference})
 
     @property
     def touched(self) -> set[str]:
-        """News that the reader opened or reacted to."""
+        """Ids of articles that the reader opened or reacted to."""
         tables = self.tables
         read = {one.news_id for one in tables.click} | {one.news_id for one in self.views.searches.opened}
         return read | {one.news_id for one in tables.reaction}
 
 
 def read_export(content: bytes, now: datetime) -> ReaderExport:
-    """Raises ExportRefused."""
+    """Parse and check an export. Raises ExportRefused."""
     if len(content) > LIMIT_BYTES:
         raise ExportRefused(f"the file has more than {LIMIT_BYTES // 2**20} MiB, which is the limit")
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as broken:
-        raise ExportRefused("the file is no export of Ownfeed (it is not JSON)") from broken
+        raise ExportRefused("the file is not an Ownfeed export (it is not JSON)") from broken
     if not isinstance(document, dict) or document.get("version") != VERSION:
         raise ExportRefused(
             f"version: must be {VERSION}; the file is of another version of Ownfeed, or none of its exports"
@@ -365,7 +393,7 @@ def read_export(content: bytes, now: datetime) -> ReaderExport:
 
 
 def _check_moments(exported: ReaderExport) -> None:
-    """Raises ExportRefused for a row of later than the file itself."""
+    """Raises ExportRefused for a row dated later than the file itself."""
     latest = to_us(exported.exported_at + LEEWAY)
     for where, tables, moments in (
         ("tables", exported.tables, MOMENTS),
@@ -384,3 +412,53 @@ def _check_moments(exported: ReaderExport) -> None:
 def _first(wrong: ValidationError, before: Iterable[str] = ()) -> str:
     found = wrong.errors()[0]
     return f"{'.'.join(map(str, (*before, *found['loc'])))}: {found['msg'].removeprefix('Value error, ')}"
+
+
+class MovedSearches:
+    """Rows waiting to be moved into the second view's store, kept in the preference MOVED_SEARCHES by table.
+
+    Two files can't be written in one transaction, so the first one records what must still be written to the second.
+
+    Formal guarantees: what was put in the transaction of `database` is in `searches` once `finish` has run, even if the
+    process ended in between; what was rolled back never gets there; nothing of it then stays in `database`; and nothing
+    of it is in copies and exports of `database` before that.
+    """
+
+    def __init__(self, database: Database, searches: LateDatabase) -> None:
+        self._database, self._searches = database, searches
+        self._preferences = Preferences(database)
+
+    def put(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Keep rows of `stance`, `search` and `opened` until `finish` moves them.
+
+        Call it in the transaction of the import, after a `finish`: rows that were still waiting would be lost.
+        """
+        if any(rows.values()):
+            self._preferences.set(MOVED_SEARCHES, rows)
+
+    def finish(self) -> None:
+        """Write the waiting rows, if any; of two settings for one name the later one wins. Call it after `put` and at
+        start."""
+        rows = self._preferences.get(MOVED_SEARCHES)
+        if rows is None:
+            return
+        with self._searches.transaction():
+            for one in rows["stance"]:
+                self._searches.write(
+                    """INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, name)
+                       DO UPDATE SET stance = excluded.stance, at = excluded.at WHERE excluded.at > stance.at""",
+                    (one["kind"], one["name"], one["stance"], one["at"]),
+                )
+            for one in rows["search"]:
+                self._searches.write(
+                    """INSERT INTO search (words, saved_at, looked_at) VALUES (?, ?, ?) ON CONFLICT (words)
+                       DO UPDATE SET looked_at = max(search.looked_at, excluded.looked_at)""",
+                    (one["words"], one["saved_at"], one["looked_at"]),
+                )
+            for one in rows["opened"]:
+                self._searches.write(
+                    "INSERT INTO opened (news_id, at) VALUES (?, ?) ON CONFLICT DO NOTHING", (one["news_id"], one["at"])
+                )
+            self._searches.write(FORGET_UNFOLLOWED)
+        self._preferences.set(MOVED_SEARCHES, None)
+        self._database.fold()

@@ -1,4 +1,4 @@
-"""Feeds as they were built: the one in use survives a restart, and those before it can be had back."""
+"""Built feeds: the current one survives a restart, and earlier ones can be reopened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FEEDS_KEPT = 100
 
 @dataclass(frozen=True)
 class KeptFeed:
-    """A feed's JSON; `feed` reads and writes it."""
+    """A stored feed as JSON. The package `device_app.feed` defines its format."""
 
     feed_id: str
     made_at: datetime
@@ -29,7 +29,7 @@ class FeedStore:
         self._database = database
 
     def save(self, feed: KeptFeed) -> None:
-        """Keep a feed; a feed of the same id is replaced, the oldest beyond a hundred go."""
+        """Save a feed; one with the same id is replaced, the oldest beyond a hundred are deleted."""
         with self._database.quick_transaction():
             self._database.write(
                 "INSERT OR REPLACE INTO feed (feed_id, made_at, content) VALUES (?, ?, ?)",
@@ -52,7 +52,7 @@ class FeedStore:
         return _feed(self._database.row("SELECT feed_id, made_at, content FROM feed WHERE feed_id = ?", (feed_id,)))
 
     def beside(self, feed_id: str) -> tuple[str | None, str | None]:
-        """Ids of the feeds made before and after one, None at either end and for one that isn't kept."""
+        """Ids of the feeds before and after this one; None at either end, or if this one isn't stored."""
         found = self._database.row(
             """SELECT before, after FROM (
                  SELECT feed_id, lag(feed_id) OVER made AS before, lead(feed_id) OVER made AS after
@@ -63,7 +63,7 @@ class FeedStore:
         return (found[0], found[1]) if found else (None, None)
 
     def naming(self, news_ids: Iterable[str]) -> list[KeptFeed]:
-        """Feeds in whose JSON one of these ids stands, wherever."""
+        """Feeds whose JSON contains one of these ids."""
         found = self._database.rows(
             """SELECT feed_id, made_at, content FROM feed
                WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE instr(content, json_quote(value)))""",
@@ -72,12 +72,12 @@ class FeedStore:
         return [kept for row in found if (kept := _feed(row)) is not None]
 
     def rewrite(self, feed: KeptFeed) -> None:
-        """Replace a kept feed's JSON in its place; one that isn't kept stays away."""
+        """Replace a stored feed's JSON; does nothing if it isn't stored."""
         with self._database.quick_transaction():
             self._database.write("UPDATE feed SET content = ? WHERE feed_id = ?", (feed.content, feed.feed_id))
 
     def drop(self, feed_id: str) -> None:
-        """Keep a feed no longer."""
+        """Delete a feed."""
         with self._database.quick_transaction():
             self._database.write("DELETE FROM feed WHERE feed_id = ?", (feed_id,))
 

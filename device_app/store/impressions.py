@@ -1,8 +1,8 @@
-"""What feeds laid out, and what of it was seen: seen news ranks lower in later feeds, and unclicked ones are the
-negatives of training samples.
+"""Impressions: articles that feeds served, and which of them were viewed.
 
-The terms are those of the trade: an impression is served when its feed is made, and viewable once half of its card was
-in sight for a second (Media Rating Council, Viewable Ad Impression Measurement Guidelines, 2014).
+Viewed articles rank lower in later feeds, and those viewed but not clicked are the negatives of training samples. Terms
+follow the industry: an impression is served when its feed is made, and viewable once half of its card was in view for a
+second (Media Rating Council, Viewable Ad Impression Measurement Guidelines, 2014).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from device_app.store.rows import RowCache, from_us, to_us
 
 @dataclass(frozen=True)
 class Shown:
-    """One feed with at least one click: all news of it that was looked at, in order, and those that were clicked."""
+    """One feed with at least one click: all its viewed articles in order, and those that were clicked."""
 
     feed_id: str
     at: datetime
@@ -27,7 +27,7 @@ class Shown:
 
 
 class ImpressionStore:
-    """News served in each feed, and when each was viewed there."""
+    """Articles served in each feed, and when each was viewed there."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -42,7 +42,7 @@ class ImpressionStore:
         *,
         first: int = 0,
     ) -> None:
-        """Keep what a feed lays out, and how popular each was then; news served before in it stays as it was.
+        """Store the articles that a feed serves, with their popularity then; already served ones stay unchanged.
 
         first: the position of the first of them.
         """
@@ -58,13 +58,13 @@ class ImpressionStore:
             )
 
     def served(self, feed_id: str) -> bool:
-        """Whether anything of such a feed is kept."""
+        """Whether any article of this feed is stored."""
         return self._database.row("SELECT 1 FROM impression WHERE feed_id = ? LIMIT 1", (feed_id,)) is not None
 
     def view(self, feed_id: str, news_ids: Iterable[str], at: datetime) -> int:
-        """Note that news of a feed was looked at; returns of how many that is new.
+        """Record that articles of a feed were viewed; returns how many were viewed for the first time.
 
-        The first time counts, and stays. News that the feed did not serve is passed over: nothing is noted of it.
+        The time of the first view is kept. Articles that the feed did not serve are ignored.
         """
         with self._database.quick_transaction():
             found = self._database.write(
@@ -79,34 +79,29 @@ class ImpressionStore:
     def record(
         self, feed_id: str, news_ids: Sequence[str], at: datetime, popularity: Sequence[float] | None = None
     ) -> None:
-        """Keep a feed of which all was looked at when it was served, as one that was replayed from elsewhere."""
+        """Store a feed whose articles were all viewed when served, such as one replayed from a data set."""
         with self._database.quick_transaction():
             self.serve(feed_id, news_ids, at, popularity)
             self.view(feed_id, news_ids, at)
 
     def seen(self, since: datetime) -> set[str]:
-        """Ids of news looked at at or after `since`."""
+        """Ids of articles viewed at or after `since`."""
         since_us = to_us(since)
         with self._database.alone():
             return {news_id for news_id, (_, at_us) in self._views.get().items() if at_us >= since_us}
 
     def times_seen(self, news_ids: Iterable[str], since: datetime) -> dict[str, int]:
-        """In how many feeds each of `news_ids` was looked at, of those last looked at at or after `since`."""
+        """In how many feeds each of `news_ids` was viewed, for those last viewed at or after `since`."""
         since_us, never = to_us(since), (0, -1)
         with self._database.alone():
             views = self._views.get()
             found = ((news_id, views.get(news_id, never)) for news_id in news_ids)
             return {news_id: feeds for news_id, (feeds, at_us) in found if at_us >= since_us}
 
-    def active_since(self, moment: datetime) -> bool:
-        """Whether a feed was served, or anything of one looked at, at or after that moment."""
-        newest = self._database.row("SELECT max(at), max(viewed_at) FROM impression") or ()
-        return any(at is not None and at >= to_us(moment) for at in newest)
-
     def for_training(self, limit: int) -> list[Shown]:
-        """The newest feeds that were clicked in, newest first, at most `limit`; of each, what was looked at.
+        """At most `limit` of the newest feeds with clicks, newest first, each with its viewed articles.
 
-        What never came into sight is left out: that it was not clicked says nothing of the reader.
+        Articles that never came into view are left out: that they were not clicked says nothing of the reader.
         """
         found = self._database.rows(
             """SELECT impression.feed_id, max(impression.at) AS last_at,
@@ -121,7 +116,8 @@ class ImpressionStore:
         return [_shown(*row) for row in found]
 
     def popularity_at(self, news_ids: Iterable[str], at: datetime) -> dict[str, float]:
-        """How popular these news were when last served, at or before a time; those not served by then are left out."""
+        """The popularity of these articles when last served, at or before a time; those not served by then are left
+        out."""
         found = self._database.rows(
             """SELECT news_id, popularity, max(at) FROM impression
                WHERE at <= ? AND popularity IS NOT NULL AND news_id IN (SELECT value FROM json_each(?))
@@ -131,13 +127,13 @@ class ImpressionStore:
         return {news_id: figure for news_id, figure, _ in found}
 
     def prune(self, before: datetime) -> int:
-        """Forget what was served before a time; returns how many rows."""
+        """Delete impressions served before a time; returns how many."""
         with self._database.quick_transaction():
             self._views.forget()
             return self._database.write("DELETE FROM impression WHERE at < ?", (to_us(before),)).rowcount
 
     def _read(self) -> dict[str, tuple[int, int]]:
-        """In how many feeds each piece of news was looked at, and when last."""
+        """In how many feeds each article was viewed, and when last."""
         found = self._database.rows(
             """SELECT news_id, count(*), max(viewed_at) FROM impression
                WHERE viewed_at IS NOT NULL GROUP BY news_id"""

@@ -1,4 +1,4 @@
-"""The ledger's rows: what each release of data cost. Append-only; `privacy.ledger.Ledger` decides, this keeps."""
+"""The ledger's rows, append-only: what each release of data cost. `accounting.ledger.Ledger` decides on charges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAST_US = 2**63 - 1
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One charge. parameters holds the mechanism's numbers by name; id is 0 until it's kept."""
+    """One charge. parameters holds the mechanism's numbers by name; id is 0 until it's stored."""
 
     at: datetime
     channel: str
@@ -47,7 +47,7 @@ class LedgerRepository:
         self._database = database
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Reading what is left and appending must happen inside one of these."""
+        """A transaction; reading the remaining budget and appending must happen inside one."""
         return self._database.transaction()
 
     def append(self, entry: LedgerEntry) -> int:
@@ -83,14 +83,15 @@ class LedgerRepository:
         return float(found[0]) if found else 0.0
 
     def charges_since(self, channel: str, since: datetime) -> int:
-        """How many charges of this channel there are from `since` on."""
+        """How many charges of this channel there are since this time."""
         found = "SELECT count(*) FROM charge WHERE channel = ? AND at >= ?"
         return self._database.number(found, (channel, to_us(since)))
 
     def rho_alone(self, since: datetime | None = None, before: datetime | None = None) -> float:
-        """What the noisy sums come to with one share of noise each; of all time, or of charges from `since`.
+        """Total rho of the noisy sums if every other device was fake; of all time, or of charges since a time.
 
-        Charges of before 2026-11-22 name the rho of so many shares: so many times that is no less than what one has.
+        Charges made before 2026-11-22 store the rho of a number of shares; that rho times the number is an upper bound
+        on the rho of one share.
         """
         found = self._database.row(
             """SELECT total(coalesce(json_extract(parameters, '$.rho_alone'),
@@ -134,7 +135,7 @@ class LedgerRepository:
         return Page(tuple(_entry(row) for row in rows), page, self._database.number("SELECT count(*) FROM charge"))
 
     def grouped(self) -> list[tuple[str, str, dict[str, float], float, float, int]]:
-        """Charges of one channel, mechanism, parameters, epsilon and delta together, with how many there are."""
+        """Charges grouped by channel, mechanism, parameters, epsilon and delta, with their number."""
         found = self._database.rows(
             """SELECT channel, mechanism, parameters, epsilon, delta, count(*) FROM charge
                GROUP BY channel, mechanism, parameters, epsilon, delta ORDER BY min(id)"""

@@ -1,4 +1,4 @@
-"""News on the device: cards, bodies and vectors, kept until pruned."""
+"""Articles on the device: cards, bodies and vectors, kept until pruned."""
 
 from __future__ import annotations
 
@@ -14,22 +14,40 @@ from device_app.errors import NewsNotHere
 from device_app.store.database import Database
 from device_app.store.rows import if_readable, to_us
 from device_app.store.search_index import words_of_card
-from device_app.wire.news import NewsCard
+from protocol.news import AlsoIn, NewsCard
 
+KEPT_OF_A_PUBLISHER = 20
+"""So many of a publisher's articles stay however long they have been here, as the server keeps a feed's newest."""
 Naming = Literal["topic", "section", "publisher"]
 _WIDE = "SELECT value FROM json_each(?)"
+_LAST_OF_PUBLISHERS = f"""
+    SELECT id FROM (
+        SELECT id, row_number() OVER (
+            PARTITION BY json_extract(card, '$.publisher')
+            ORDER BY shelved_at DESC, json_extract(card, '$.published_at') DESC, id
+        ) AS place FROM news WHERE json_valid(card)
+    ) WHERE place <= {KEPT_OF_A_PUBLISHER}"""
 
 
 def readable_card(text: str) -> NewsCard | None:
-    """A card as it is kept; None, as if it weren't here, for one that can't be read any more."""
+    """Parse a stored card; None, as if it weren't stored, if it can't be read any more."""
     return if_readable("a story", lambda: NewsCard.model_validate_json(text))
+
+
+def report_of(card: NewsCard, news_id: str) -> NewsCard | None:
+    """Return the card of another source's report that this card lists; None if it doesn't list it."""
+    entry = next((one for one in card.also if one.id == news_id), None)
+    if entry is None:
+        return None
+    mine = AlsoIn(id=card.id, title=card.title, url=card.url, publisher=card.publisher, published_at=card.published_at)
+    also = (mine, *(one for one in card.also if one.id != news_id))
+    return card.model_copy(update=dict(entry) | {"dated": True, "abstract": "", "also": also})
 
 
 class NewsStore:
     """Cards by id, bodies by id, vectors by (id, encoder).
 
-    edition goes up whenever a card or a vector that was here is replaced or leaves; what was read before then may be
-    kept in memory while it stays.
+    edition increases whenever a stored card or vector is replaced or deleted; caches stay valid while it is unchanged.
     """
 
     def __init__(self, database: Database) -> None:
@@ -38,9 +56,9 @@ class NewsStore:
         database.when_undone(self._revise)
 
     def put(self, cards: Sequence[NewsCard], vectors: NDArray[np.float32], encoder: str, at: datetime) -> None:
-        """Keep cards and their vectors [n, D] by `encoder`; known ones are replaced, but for vectors of clicked news.
+        """Store cards and their vectors [n, D] by `encoder`, replacing older ones except vectors of clicked articles.
 
-        Raises ValueError unless there is one finite vector a card.
+        Raises ValueError unless there is one finite vector per card.
         """
         if vectors.ndim != 2 or len(vectors) != len(cards):
             raise ValueError(f"vectors of shape {vectors.shape} for {len(cards)} cards")
@@ -50,7 +68,7 @@ class NewsStore:
             self.put_vectors(ids, vectors, encoder)
 
     def put_cards(self, cards: Iterable[NewsCard], at: datetime) -> None:
-        """Keep cards whose vectors come later."""
+        """Store cards whose vectors come later."""
         cards = list(cards)
         offered = {card.id: card.model_dump_json() for card in cards}
         # A recall answer mostly repeats the last one: comparing first is five times faster than writing all again.
@@ -72,11 +90,11 @@ class NewsStore:
     def put_vectors(
         self, ids: Sequence[str], vectors: NDArray[np.float32], encoder: str, *, of_clicked: bool = False
     ) -> None:
-        """Keep vectors [n, D] of news that are in the store; rows of other news are left out.
+        """Store vectors [n, D] of articles in the store; rows of other articles are ignored.
 
-        of_clicked: whether clicked news may get one that they lack, as when a new encoder's shards are pulled. One that
-        they have stays as it is in any case: what the reader's value is computed from must not change because the
-        server sends something else later.
+        of_clicked: whether clicked articles may get a vector that they lack, as when a new encoder's shards are pulled.
+        Their existing vectors never change: what the reader's value is computed from must not change because the server
+        sends something else later.
         """
         if vectors.ndim != 2 or len(vectors) != len(ids):
             raise ValueError(f"vectors of shape {vectors.shape} for {len(ids)} ids")
@@ -121,10 +139,10 @@ class NewsStore:
         return [by_id[news_id] for news_id in ids if news_id in by_id]
 
     def vectors(self, ids: Sequence[str], encoder: str) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
-        """Which of `ids` have a vector by `encoder` (mask [n]), and float32 [n, D] in their order, zeros where missing.
+        """Which of `ids` have a vector by `encoder` (mask [n]), and float32 [n, D] in their order, zeros if missing.
 
-        D is 0 if none of them has one. One of another width than `width` is as good as none: it is of a release that
-        gave this encoder other dimensions, and which news those are must not show.
+        D is 0 if none of them has one. A vector of another width than `width` counts as missing: it is of a release
+        that gave this encoder other dimensions, and which articles those are must not be visible.
         """
         found = self._database.rows(
             f"SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN ({_WIDE})",
@@ -139,7 +157,7 @@ class NewsStore:
         return present, np.frombuffer(joined, dtype="<f4").reshape(len(ids), len(blank) // 4)
 
     def width(self, encoder: str) -> int | None:
-        """D of this encoder's vectors, as the release in use has it; None of any other encoder."""
+        """D of this encoder's vectors in the release in use; None for any other encoder."""
         row = self._database.row(
             """SELECT json_extract(manifest, '$.dimensions') FROM release
                WHERE id = (SELECT max(id) FROM release) AND json_extract(manifest, '$.encoder') = ?""",
@@ -154,7 +172,7 @@ class NewsStore:
         return [news_id for news_id in ids if news_id not in here]
 
     def arrived_since(self, moment: datetime, ids: Sequence[str]) -> set[str]:
-        """Those of `ids` whose card first came here after a moment."""
+        """Those of `ids` whose card was first stored after a time."""
         found = self._database.rows(
             f"SELECT id FROM news WHERE shelved_at > ? AND id IN ({_WIDE})", (to_us(moment), json.dumps(list(ids)))
         )
@@ -168,7 +186,7 @@ class NewsStore:
         return [row[0] for row in found]
 
     def put_bodies(self, bodies: Mapping[str, str]) -> None:
-        """Keep the texts of news that are in the store; others are left out."""
+        """Store the texts of articles in the store; others are ignored."""
         known: dict[str, str] = dict(
             self._database.rows(
                 f"SELECT news_id, body FROM body WHERE news_id IN ({_WIDE})", (json.dumps(list(bodies)),)
@@ -185,18 +203,18 @@ class NewsStore:
             )
 
     def body(self, news_id: str) -> str | None:
-        """The text of one piece of news, or None if it hasn't come."""
+        """The text of one article, or None if it isn't stored."""
         found = self._database.row("SELECT body FROM body WHERE news_id = ?", (news_id,))
         return found[0] if found else None
 
     def without_body(self, ids: Sequence[str]) -> list[str]:
-        """Those of `ids` whose text isn't here, in order."""
+        """Those of `ids` whose text isn't stored, in order."""
         found = self._database.rows(f"SELECT news_id FROM body WHERE news_id IN ({_WIDE})", (json.dumps(list(ids)),))
         here = {row[0] for row in found}
         return [news_id for news_id in ids if news_id not in here]
 
     def named(self, kind: Naming, name: str, limit: int) -> list[str]:
-        """Ids of the newest news of a topic, section or publisher."""
+        """Ids of the newest articles of a topic, section or publisher."""
         found = self._database.rows(
             """SELECT id FROM news WHERE CASE WHEN json_valid(card) THEN json_extract(card, ?) END = ?
                ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?""",
@@ -209,21 +227,22 @@ class NewsStore:
         return self._database.number("SELECT count(*) FROM news")
 
     def prune(self, before: datetime, keep: Iterable[str] = ()) -> int:
-        """Forget news stored before a time, with bodies and vectors; returns how many.
+        """Delete articles stored before a time, with bodies and vectors; returns how many.
 
-        Clicked news, news the reader reacted to, and `keep` stay: history and training need them.
+        Clicked articles, those the reader reacted to, and `keep` stay: history and training need them. So do the last
+        that came of each publisher: its feed may publish once in months.
         """
         with self._database.transaction():
             self._revise()
             return self._database.write(
-                f"""DELETE FROM news WHERE shelved_at < ?
+                f"""DELETE FROM news WHERE shelved_at < ? AND id NOT IN ({_LAST_OF_PUBLISHERS})
                     AND id NOT IN (SELECT news_id FROM click) AND id NOT IN (SELECT news_id FROM reaction)
                     AND id NOT IN ({_WIDE})""",
                 (to_us(before), json.dumps(sorted(keep))),
             ).rowcount
 
     def prune_vectors(self, keep_encoders: Iterable[str]) -> int:
-        """Forget vectors by encoders that no release here uses any more; returns how many."""
+        """Delete vectors of encoders that no stored release uses any more; returns how many."""
         with self._database.transaction():
             self._revise()
             return self._database.write(

@@ -1,4 +1,4 @@
-"""What the reader said outright: liked, less of this, saved; followed and blocked."""
+"""The reader's explicit feedback: liked, less of this, saved; followed and blocked."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from device_app.store.database import Database
-from device_app.store.late_database import LateDatabase
+from device_app.store.database import Database, LateDatabase
 from device_app.store.rows import from_us, to_us
 
 ReactionKind = Literal["like", "less", "save"]
@@ -17,12 +16,12 @@ Names = set[tuple[StanceKind, str]]
 _OPPOSITE: dict[str, str] = {"like": "less", "less": "like"}
 FORGET_UNFOLLOWED = """DELETE FROM meaning WHERE kind = 'topic'
   AND name NOT IN (SELECT name FROM stance WHERE kind = 'topic' AND stance = 'follow')"""
-"""Of the second view's store: a topic's vector goes with its following."""
+"""For the second view's store: deletes a topic's vector once the topic is no longer followed."""
 
 
 @dataclass(frozen=True)
 class Reaction:
-    """One reaction to one piece of news."""
+    """One reaction to one article."""
 
     news_id: str
     kind: ReactionKind
@@ -30,13 +29,13 @@ class Reaction:
 
 
 class Feedback:
-    """Reactions to news; 'like' and 'less' exclude each other."""
+    """Reactions to articles; 'like' and 'less' exclude each other."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def react(self, news_id: str, kind: ReactionKind, at: datetime) -> None:
-        """Keep a reaction; a repeated one keeps its first time."""
+        """Store a reaction; a repeated one keeps its first time."""
         with self._database.transaction():
             if kind in _OPPOSITE:
                 self._database.write("DELETE FROM reaction WHERE news_id = ? AND kind = ?", (news_id, _OPPOSITE[kind]))
@@ -69,26 +68,14 @@ class Feedback:
 
 
 class Stances:
-    """Topics, sections and publishers the reader follows or blocks. On a device they're in the second view's store."""
+    """Topics, sections and publishers that the reader follows or blocks. On a device they are in the second view's
+    store."""
 
     def __init__(self, database: Database | LateDatabase) -> None:
         self._database = database
 
-    def take_over(self, earlier: Database) -> int:
-        """Move what an earlier version kept in the device's own database; returns how many there were."""
-        found = earlier.rows("SELECT kind, name, stance, at FROM stance ORDER BY kind, name")
-        if found:
-            with self._database.transaction():
-                for row in found:
-                    self._database.write(
-                        "INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", row
-                    )
-            with earlier.transaction():
-                earlier.write("DELETE FROM stance")
-        return len(found)
-
     def set(self, kind: StanceKind, name: str, stance: Stance | None, at: datetime) -> None:
-        """Follow or block a name; None takes it back. What a topic meant goes when it is followed no longer."""
+        """Follow or block a name; None undoes it. Unfollowing a topic deletes its vector."""
         with self._database.transaction():
             if stance is None:
                 self._database.write("DELETE FROM stance WHERE kind = ? AND name = ?", (kind, name))
@@ -105,7 +92,7 @@ class Stances:
         return self._with("follow")
 
     def followed_topics(self) -> list[tuple[str, datetime]]:
-        """Followed topics and since when, by name."""
+        """Followed topics, by name, and when each was followed."""
         found = self._database.rows(
             "SELECT name, at FROM stance WHERE stance = 'follow' AND kind = 'topic' ORDER BY name"
         )

@@ -1,10 +1,15 @@
-"""Training rounds this device took part in, the one upload of each, and what its views handed over inside of it."""
+"""Rounds that this device takes part in: its single upload of each, its secure sums, its views' parts, and the outbox.
+
+Uploads and the state of secure sums are stored before they are sent, so that a kill neither loses nor repeats a
+message: an upload is sent again byte for byte, and dropped when too late.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 
 from device_app.errors import RoundTakenOver
 from device_app.store.count_log import PASSED_OVER
@@ -16,7 +21,8 @@ from device_app.store.rows import from_us, to_us
 class Participation:
     """One round.
 
-    state is the participant's last word: 'joined', 'uploaded', 'declined', 'not needed', 'failed'; detail says why.
+    state is the last state of this device's part: 'joined', 'uploaded', 'declined', 'not needed', 'failed'; detail says
+    why.
     """
 
     round: str
@@ -38,7 +44,8 @@ class Participations:
         self._database = database
 
     def record(self, participation: Participation) -> None:
-        """Keep a round that was just joined. Raises RoundTakenOver if it is known: a device has one part in a round."""
+        """Store a round that was just joined. Raises RoundTakenOver if it is stored: a device has one part in a
+        round."""
         with self._database.transaction():
             kept = self._database.write(
                 """INSERT INTO participation
@@ -86,8 +93,10 @@ class Participations:
         return next((one for one in self.list() if one.round == round_id), None)
 
     def may_have(self, round_id: str, opened_at: datetime) -> bool:
-        """Whether this device has had to do with a round. One that goes on from a copy can't know of those that were
-        opened before the copy was put back, and may have."""
+        """Whether this device has taken part in a round, or may have.
+
+        A device restored from a copy can't know of rounds opened before the copy was restored, so it may have.
+        """
         put_back = self._database.number("SELECT max(until) FROM count_taken WHERE round LIKE ?", (f"{PASSED_OVER}%",))
         return to_us(opened_at) <= put_back or self.get(round_id) is not None
 
@@ -120,16 +129,17 @@ def _participation(
 class RoundUploads:
     """Hashes of updates and masked vectors by round.
 
-    Formal guarantees: of all processes and connections that have this database open, and over all restarts, at most one
-    upload a round is ever bound. Whoever sends only what it has bound, or what is kept from the transaction that bound
-    it, sends no two uploads of one round that differ.
+    Formal guarantees: across all processes and connections that have this database open, and over all restarts, at most
+    one upload a round is ever bound. Whoever sends only what it has bound, or what is stored from the transaction that
+    bound it, sends no two uploads of one round that differ.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def bind(self, round_id: str, payload_sha256: str, at: datetime) -> None:
-        """Bind the round to these bytes, in the transaction that pays for them. Raises RoundTakenOver if it's bound."""
+        """Bind the round to these bytes, in the transaction that charges for them. Raises RoundTakenOver if it's
+        bound."""
         with self._database.transaction():
             bound = self._database.write(
                 """INSERT INTO round_upload (round, payload_sha256, bound_at) VALUES (?, ?, ?)
@@ -141,14 +151,16 @@ class RoundUploads:
 
 
 class ViewLog:
-    """One row a view and round, on the disk before the view's process starts."""
+    """One row per view and round, on the disk before the view's process starts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def record(self, round_id: str, views: Sequence[str], *, clip: float, sigma: float, at: datetime) -> None:
-        """These views are about to hand over a gradient each. Once more in the same round counts as one
-        gradient with the noise that both together leave."""
+        """Record that these views are about to contribute a gradient each.
+
+        A second contribution in the same round counts as one gradient with the noise that both together leave.
+        """
         with self._database.transaction():
             for view in views:
                 self._database.write(
@@ -162,3 +174,156 @@ class ViewLog:
         """The noise multiplier of each round this view took part in, oldest first."""
         found = self._database.rows("SELECT sigma FROM view_round WHERE view = ? ORDER BY at, round", (view,))
         return [row[0] for row in found]
+
+
+@dataclass(frozen=True)
+class SumPart:
+    """This device's part in one sum. offer and state are JSON; state holds the round's secrets.
+
+    sent: the current message has arrived. payload: the masked vector, until it has arrived; a second, different one
+    must never be made.
+    """
+
+    round: str
+    offer: str
+    state: str
+    payload: bytes | None = None
+    sent: bool = False
+
+
+class SumParts:
+    """Parts in sums by round; several are under way if rounds run in parallel.
+
+    Every change names the state it starts from: a process that holds an older one changes nothing, and sends nothing.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, part: SumPart, at: datetime) -> None:
+        """Keep the first state of a part. Raises RoundTakenOver if the round has one."""
+        with self._database.transaction():
+            kept = self._database.write(
+                """INSERT INTO sum_part (round, offer, state, payload, sent, changed_at) VALUES (?, ?, ?, ?, ?, ?)
+                   ON CONFLICT (round) DO NOTHING""",
+                (part.round, part.offer, part.state, part.payload, int(part.sent), to_us(at)),
+            )
+            if kept.rowcount != 1:
+                raise RoundTakenOver(part.round)
+
+    def go_on(self, before: SumPart, after: SumPart, at: datetime) -> None:
+        """Replace `before` by `after`. Raises RoundTakenOver unless `before` is the stored state.
+
+        The comparison is inside the transaction that writes (BEGIN IMMEDIATE), so of several processes that start from
+        one state, only one gets to the next; a state holds its own keys, so no two of them are equal by chance.
+        """
+        with self._database.transaction():
+            kept = self._database.write(
+                """UPDATE sum_part SET offer = ?, state = ?, payload = ?, sent = ?, changed_at = ?
+                   WHERE round = ? AND state = ?""",
+                (after.offer, after.state, after.payload, int(after.sent), to_us(at), before.round, before.state),
+            )
+            if kept.rowcount != 1:
+                raise RoundTakenOver(before.round)
+
+    def under_way(self) -> list[SumPart]:
+        """The parts that are not finished, oldest first."""
+        rows = self._database.rows("SELECT round, offer, state, payload, sent FROM sum_part ORDER BY changed_at, round")
+        return [SumPart(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows]
+
+    def drop(self, part: SumPart) -> None:
+        """Delete a part, its keys and its vector. Raises RoundTakenOver if its stored state has changed."""
+        with self._database.transaction():
+            gone = self._database.write("DELETE FROM sum_part WHERE round = ? AND state = ?", (part.round, part.state))
+            if gone.rowcount != 1:
+                raise RoundTakenOver(part.round)
+
+
+_COLUMNS = "id, subject, method, path, content_type, payload, sha256, words, expires_at, attempts, trouble"
+
+
+@dataclass(frozen=True)
+class OutboxItem:
+    """One pending upload. subject is unique ('round-3'); trouble says why the last try failed."""
+
+    id: int
+    subject: str
+    method: str
+    path: str
+    content_type: str
+    payload: bytes
+    sha256: str
+    words: str
+    expires_at: datetime
+    attempts: int
+    trouble: str | None
+
+
+class Outbox:
+    """Durable uploads, oldest first."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(
+        self,
+        *,
+        subject: str,
+        method: str,
+        path: str,
+        content_type: str,
+        payload: bytes,
+        words: str,
+        at: datetime,
+        expires_at: datetime,
+    ) -> int:
+        """Store an upload and return its id once it's on the disk; a pending subject keeps its first bytes."""
+        with self._database.transaction():
+            self._database.write(
+                """INSERT INTO parcel (subject, method, path, content_type, payload, sha256, words, put_at, due_at,
+                                       expires_at, attempts)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (subject) DO NOTHING""",
+                (
+                    subject,
+                    method,
+                    path,
+                    content_type,
+                    payload,
+                    sha256(payload).hexdigest(),
+                    words,
+                    to_us(at),
+                    to_us(at),
+                    to_us(expires_at),
+                ),
+            )
+            return self._database.number("SELECT id FROM parcel WHERE subject = ?", (subject,))
+
+    def due(self, now: datetime) -> list[OutboxItem]:
+        """The uploads that should be sent now, oldest first; those that are too late are dropped first."""
+        with self._database.transaction():
+            self._database.write("DELETE FROM parcel WHERE expires_at <= ?", (to_us(now),))
+            rows = self._database.rows(
+                f"SELECT {_COLUMNS} FROM parcel WHERE due_at <= ? ORDER BY put_at, id", (to_us(now),)
+            )
+        return [_item(row) for row in rows]
+
+    def waiting(self) -> list[OutboxItem]:
+        """All pending uploads, oldest first."""
+        return [_item(row) for row in self._database.rows(f"SELECT {_COLUMNS} FROM parcel ORDER BY put_at, id")]
+
+    def done(self, item_id: int) -> None:
+        """Remove an upload that arrived or is no longer wanted."""
+        with self._database.transaction():
+            self._database.write("DELETE FROM parcel WHERE id = ?", (item_id,))
+
+    def fail(self, item_id: int, why: str, again_at: datetime) -> None:
+        """Record a failed try; the same bytes are due again at `again_at`."""
+        with self._database.transaction():
+            self._database.write(
+                "UPDATE parcel SET attempts = attempts + 1, trouble = ?, due_at = ? WHERE id = ?",
+                (why, to_us(again_at), item_id),
+            )
+
+
+def _item(row: tuple[int, str, str, str, str, bytes, str, str, int, int, str | None]) -> OutboxItem:
+    return OutboxItem(*row[:8], expires_at=from_us(row[8]), attempts=row[9], trouble=row[10])

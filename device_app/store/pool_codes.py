@@ -1,25 +1,29 @@
-"""The pool's codes and cards on this device, the same for everybody, for recall without a report."""
+"""The pool's codes and cards on this device, the same for every device, for recall without a report.
+
+`PoolIndex` is a word search over the pool's cards, updated one day at a time.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.store.database import Database
-from device_app.store.news import Naming, readable_card
+from device_app.store.news import readable_card
 from device_app.store.rows import RowCache, from_us, if_readable, to_us
-from device_app.wire.broadcast import CodeShard, PoolCodes
-from device_app.wire.news import NewsCard
+from device_app.store.search_index import CARD_WEIGHT, WordHit, match_of, words_of, words_of_card
+from protocol.broadcast import CodeShard, PoolCodes
+from protocol.news import NewsCard
 
 BLOCK = 100
-"""Texts of at least this many news are asked for together: about 300 KB, and one in a hundred is not named."""
+"""Texts of at least this many articles are requested together: about 300 KB, which hides one among a hundred."""
 
 
 @dataclass(frozen=True)
 class StoredPool:
-    """A listing whose every part is here. text is the listing to the byte, from which its ETag is computed."""
+    """A listing whose parts are all stored. text is the exact listing, from which its ETag is computed."""
 
     listing: PoolCodes
     text: bytes
@@ -27,22 +31,22 @@ class StoredPool:
 
     @property
     def pulled_bytes(self) -> int:
-        """What came over the wire for it, if it was pulled at once."""
+        """The size of its download, if everything was pulled at once."""
         shards = (part.size_bytes for shard in self.listing.shards for part in (shard.codes, shard.cards))
         return len(self.text) + self.listing.book.size_bytes + self.listing.priors.size_bytes + sum(shards)
 
 
 @dataclass(frozen=True)
 class PoolBlock:
-    """Neighbours in the pool, in the order of ids; only `PoolStore.block` cuts them."""
+    """Neighbouring articles of the pool, ordered by id; only `PoolStore.block` makes them."""
 
     ids: tuple[str, ...]
 
 
 class PoolStore:
-    """Parts (codes, book, priors) by hash, cards by shard and place; a listing is in use once all its parts are here.
+    """Parts (codes, book, priors) by hash, cards by shard and place; a listing is used once all its parts are stored.
 
-    A shard's cards are kept under the hash of their blob, so that a pull that was cut off goes on where it was.
+    A shard's cards are stored under the hash of their blob, so that an interrupted pull can resume.
     """
 
     def __init__(self, database: Database) -> None:
@@ -74,12 +78,12 @@ class PoolStore:
             self._database.write_many("INSERT INTO pool_card (shard, place, id, card) VALUES (?, ?, ?, ?)", rows)
 
     def has_cards(self, shard: CodeShard) -> bool:
-        """Whether the cards of this shard are here, as many as it says: they come whole or not at all."""
+        """Whether all cards of this shard are stored; they are stored completely or not at all."""
         found = self._database.number("SELECT count(*) FROM pool_card WHERE shard = ?", (shard.cards.sha256,))
         return found == shard.count
 
     def use(self, listing: PoolCodes, text: bytes, at: datetime) -> None:
-        """Put a listing in use, in one step, and let go of what it has no use for."""
+        """Put a listing in use in one step, and delete what it doesn't need."""
         parts = [listing.book.sha256, listing.priors.sha256, *(shard.codes.sha256 for shard in listing.shards)]
         with self._database.transaction():
             self._database.write(
@@ -89,14 +93,14 @@ class PoolStore:
             self._current.forget()
 
     def drop(self) -> None:
-        """Let go of everything: this reader, or this release, has no use for it."""
+        """Delete everything, when the reader's settings or the release no longer need it."""
         with self._database.transaction():
             self._database.write("DELETE FROM pool")
             self._drop_all_but((), ())
             self._current.forget()
 
     def cards(self, places: Iterable[tuple[str, int]]) -> list[NewsCard]:
-        """The cards at (hash of the shard's cards, place), in that order; without those that can't be read."""
+        """The cards at (hash of the shard's cards, place), in that order, without unreadable ones."""
         wanted = list(places)
         found = self._database.rows(
             """SELECT pool_card.card FROM json_each(?) AS wanted CROSS JOIN pool_card
@@ -106,29 +110,22 @@ class PoolStore:
         )
         return [card for (text,) in found if (card := readable_card(text)) is not None]
 
-    def named(self, kind: Naming, name: str, limit: int) -> list[NewsCard]:
-        """The newest cards of a topic, section or publisher."""
-        found = self._database.rows(
-            """SELECT card FROM pool_card WHERE CASE WHEN json_valid(card) THEN json_extract(card, ?) END = ?
-               ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?""",
-            (f"$.{kind}", name, limit),
-        )
-        return [card for (text,) in found if (card := readable_card(text)) is not None]
-
     def places(self, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
-        """(Hash of the shard's cards, place) by id, of those that are here."""
+        """(Hash of the shard's cards, place) by id, for articles of the listing in use."""
+        kept = self.current()
+        shards = {shard.cards.sha256 for shard in kept.listing.shards} if kept is not None else set()
         found = self._database.rows(
             "SELECT id, shard, place FROM pool_card WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(ids)),),
         )
-        return {news_id: (shard, place) for news_id, shard, place in found}
+        return {news_id: (shard, place) for news_id, shard, place in found if shard in shards}
 
     def block(self, news_id: str) -> PoolBlock | None:
-        """The block of BLOCK news or more that holds this one; None if it isn't in the pool, or the pool is smaller.
+        """The block of at least BLOCK articles that holds this one, or None.
 
-        Blocks are cut at multiples of BLOCK of all ids of the pool in their order, each id counted once, so that every
-        device asks in the same blocks, and how the server cuts its days makes none of them smaller. What is left at the
-        end belongs to the last whole one.
+        None if it isn't in the pool, or the pool is smaller. Blocks are cut at multiples of BLOCK in the ordered ids of
+        the pool, each id counted once, so that every device requests the same blocks, and the way the server cuts its
+        days can't make them smaller. The remainder at the end belongs to the last full block.
         """
         kept = self.current()
         if kept is None:
@@ -160,3 +157,91 @@ class PoolStore:
         row = self._database.row("SELECT listing, kept_at FROM pool")
         listing = if_readable("the pool's list", lambda: PoolCodes.model_validate_json(row[0])) if row else None
         return StoredPool(listing, row[0], from_us(row[1])) if row and listing else None
+
+
+ROWS_A_STEP = 200
+"""Cards added or deleted in one transaction: some 10 ms in which no page is answered."""
+
+
+class PoolIndex:
+    """Finds cards of the listing in use, by the same rules as `SearchIndex` finds articles.
+
+    Its content follows from the listing alone: the words of every day that it names. Search queries are not stored.
+    """
+
+    def __init__(self, database: Database, pool: PoolStore) -> None:
+        self._database, self._pool = database, pool
+
+    def catch_up(self, limit: int | None = None) -> int:
+        """Delete days that the listing in use doesn't name and add those it does, at most about `limit` cards.
+
+        Returns how many cards were added.
+        """
+        kept = self._pool.current()
+        days = {shard.cards.sha256: shard.count for shard in kept.listing.shards} if kept is not None else {}
+        while self._let_go(days):
+            pass
+        done = 0
+        while (limit is None or done < limit) and (taken := self._take_in(days)):
+            done += taken
+        return done
+
+    def hits(self, text: str) -> list[WordHit]:
+        """All cards that have every word of `text`, in no order; a card listed on two days is returned twice."""
+        query = match_of(text)
+        if not query:
+            return []
+        self.catch_up()
+        found = self._database.rows(
+            f"SELECT id, -bm25(pool_text, {CARD_WEIGHT}), published_us FROM pool_text WHERE pool_text MATCH ?",
+            (query,),
+        )
+        return [WordHit(news_id, relevance, published_us) for news_id, relevance, published_us in found]
+
+    def _let_go(self, days: Mapping[str, int]) -> bool:
+        """Whether some rows of a day that isn't named were deleted."""
+        with self._database.quick_transaction():
+            for shard, first, size in self._database.rows("SELECT shard, first, size FROM pool_indexed"):
+                if days.get(shard) == size:
+                    continue
+                left = max(0, size - ROWS_A_STEP)
+                self._database.write(
+                    "DELETE FROM pool_text WHERE rowid >= ? AND rowid < ?", (first + left, first + size)
+                )
+                if left:
+                    self._database.write("UPDATE pool_indexed SET size = ? WHERE shard = ?", (left, shard))
+                else:
+                    self._database.write("DELETE FROM pool_indexed WHERE shard = ?", (shard,))
+                return True
+        return False
+
+    def _take_in(self, days: Mapping[str, int]) -> int:
+        """How many missing cards of a named day were added; 0 if none are missing."""
+        with self._database.quick_transaction():
+            held: dict[str, list[int]] = {
+                shard: rest for shard, *rest in self._database.rows("SELECT * FROM pool_indexed")
+            }
+            for shard, size in days.items():
+                if size == 0 or (shard in held and held[shard][2] >= size):
+                    continue
+                if shard not in held:
+                    first = self._database.number("SELECT max(first + size) FROM pool_indexed")
+                    self._database.write("INSERT INTO pool_indexed VALUES (?, ?, ?, 0)", (shard, first, size))
+                    held[shard] = [first, size, 0]
+                first, _, done = held[shard]
+                upto = min(size, done + ROWS_A_STEP)
+                rows = self._database.rows(
+                    "SELECT place, card FROM pool_card WHERE shard = ? AND place >= ? AND place < ?",
+                    (shard, done, upto),
+                )
+                self._database.write_many(
+                    "INSERT INTO pool_text (rowid, card, id, published_us) VALUES (?, ?, ?, ?)",
+                    [(first + place, *_row(card)) for place, text in rows if (card := readable_card(text))],
+                )
+                self._database.write("UPDATE pool_indexed SET done = ? WHERE shard = ?", (upto, shard))
+                return upto - done
+        return 0
+
+
+def _row(card: NewsCard) -> tuple[str, str, int]:
+    return words_of(words_of_card(card)), card.id, to_us(card.counted_at)

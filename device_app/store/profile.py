@@ -1,4 +1,4 @@
-"""A profile's folder: one process at a time, and what tells one that was in use from a new one."""
+"""A profile's folder: a lock for one process at a time, and marks that show whether it was used before."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from device_app.errors import ProfileInUse, StoreBroken, StoreDamaged
-from device_app.private_files import FILE_MODE, make_folder, write_file
 from device_app.store.database import Remedy
 from device_app.store.database_copy import DatabaseCopy
+from protocol.private_files import FILE_MODE, make_folder, write_file
 
 LOCK_NAME, HOLDER_NAME = "device.lock", "device.pid"
 
@@ -37,7 +37,7 @@ class ProfileLock:
             raise StoreBroken(home, broken.strerror or str(broken)) from broken
 
     def release(self) -> None:
-        """Let another process have the profile; again does nothing."""
+        """Release the profile for other processes; calling it again does nothing."""
         if self._lock.is_locked:
             self._holder.unlink(missing_ok=True)
             self._lock.release()
@@ -52,13 +52,13 @@ def _holder(note: Path) -> str:
 
 BEGUN_NAME = "profile.begun"
 ASIDE = ".damaged-"
-"""In the names of files whose place a copy or an empty database has taken."""
+"""Part of the names of files that a copy or an empty database has replaced."""
 BESIDE = {"device.sqlite": (BEGUN_NAME, "page.key", "views/searches.sqlite")}
-"""What else is made only after a database, by its name: neither locks nor a database being made tell anything."""
+"""Other files created only after a database, by its name; locks and drafts don't show that it existed."""
 
 
 def marks_of(database: Path) -> list[Path]:
-    """What is left of an earlier use of this database, itself not counted."""
+    """Traces of an earlier use of this database, other than the database itself."""
     home = database.parent
     named = (DatabaseCopy(database).path, database.with_name(f"{database.name}-wal"))
     beside = [home / name for name in BESIDE.get(database.name, ())]
@@ -66,12 +66,12 @@ def marks_of(database: Path) -> list[Path]:
 
 
 def asides_of(database: Path) -> list[Path]:
-    """Files that were moved aside from the place of a database, of its log or of its copy."""
+    """Files of a database, its log or its copy that were moved aside."""
     return sorted(database.parent.glob(f"{database.stem}*{ASIDE}*")) if database.parent.exists() else []
 
 
 def why_lost(database: Path) -> str | None:
-    """Why a missing database is not one that was never there, in words; None if it is there, or never was."""
+    """Why a missing database must have existed before; None if it is there, or never existed."""
     if database.exists() or not (marks := marks_of(database)):
         return None
     names = ", ".join(path.relative_to(database.parent).as_posix() for path in marks)

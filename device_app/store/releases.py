@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from device_app.store.blobs import Blobs
 from device_app.store.database import Database
 from device_app.store.rows import from_us, to_us
-from device_app.wire.releases import BlobRef, ReleaseManifest, SignedManifest
+from protocol.releases import BlobRef, ReleaseManifest, SignedManifest
 
 RELEASES_KEPT = 50
 RELEASES_WITH_BLOBS = 2
@@ -22,7 +22,7 @@ _TRUST = {
     "release_chain": "SELECT * FROM release_chain ORDER BY number DESC LIMIT 1",
     "release": "SELECT * FROM release ORDER BY id DESC LIMIT 1",
 }
-"""The key, the end of the chain, and the release in use: what was used before decides nothing."""
+"""The key, the end of the chain, and the release in use; earlier ones have no effect."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class KeptRelease:
 
 
 class TrustedKey(NamedTuple):
-    """public_key signs what this device takes; first is the key that the reader began with, rotation the number of the
-    last rotation on the way from it, 0 for none."""
+    """public_key is the key that must sign releases; first is the reader's initial key, rotation the number of the last
+    rotation from it, 0 for none."""
 
     public_key: bytes
     first: bytes
@@ -44,7 +44,7 @@ class TrustedKey(NamedTuple):
 
 
 class ChainLink(NamedTuple):
-    """A release that this device has used, and the head of the chain with it."""
+    """A release that this device has used, and the chain's head at that release."""
 
     number: int
     manifest_sha256: str
@@ -77,7 +77,7 @@ class InstalledReleases:
         ]
 
     def installed(self, release: str) -> tuple[ReleaseManifest, int] | None:
-        """The manifest last installed by this name, and how many were installed since; None if it's kept no more."""
+        """The manifest last installed under this name and how many were installed since; None if no longer stored."""
         row = self._database.row(
             """SELECT manifest, (SELECT count(*) FROM release AS later WHERE later.id > release.id) FROM release
                WHERE release = ? ORDER BY id DESC LIMIT 1""",
@@ -90,13 +90,14 @@ class InstalledReleases:
         signed: SignedManifest,
         blobs: Iterable[bytes],
         at: datetime,
-        link: ChainLink | None = None,
+        link: ChainLink,
         *,
         anew: bool = False,
     ) -> None:
-        """Keep a verified release's blobs, then put it in use in one step: a kill leaves the old one or the new one.
+        """Store a verified release's blobs, then put it in use in one step: a kill leaves the old or the new one.
 
-        link is kept as the end of its chain; anew: it is another server's, whose chain takes the place of the old one.
+        link is stored as the end of its chain. anew: the release is from another server, whose chain replaces the old
+        one.
         """
         manifest = ReleaseManifest.model_validate_json(signed.manifest)
         for blob in blobs:
@@ -108,8 +109,7 @@ class InstalledReleases:
                 (manifest.release, signed.manifest, signed.signature, signed.public_key, to_us(at)),
             ).fetchone()
             self._database.write("DELETE FROM release WHERE id <= ?", (kept[0] - RELEASES_KEPT,))
-            if link is not None:
-                self._chain_onto(link, anew=anew)
+            self._chain_onto(link, anew=anew)
 
     def chained(self) -> ChainLink | None:
         """The newest release of the chain that this device has used; None before the first."""
@@ -124,21 +124,21 @@ class InstalledReleases:
         )
 
     def prune_blobs(self) -> int:
-        """Remove blobs that neither the release in use nor the one before needs; returns how many."""
+        """Remove blobs that neither the release in use nor the previous one needs; returns how many."""
         return self.blobs.prune(
             digest for kept in self.history(RELEASES_WITH_BLOBS) for digest in blob_digests(kept.manifest)
         )
 
     def pinned_key(self) -> bytes | None:
-        """The Ed25519 public key trusted on first use, or the one that it was rotated to."""
+        """The Ed25519 public key trusted on first use, or its successor by rotation."""
         found = self._database.row("SELECT public_key FROM pinned_key")
         return found[0] if found else None
 
     def trusted_key(self, from_settings: bytes | None = None) -> TrustedKey | None:
-        """The key that must have signed what the backend says; None before the first release.
+        """The key that must have signed the backend's releases; None before the first release.
 
-        from_settings: the reader's own choice. It wins over the first key seen, and counts for the key that it was
-        rotated to, if this device has followed those rotations.
+        from_settings: the reader's own choice. It takes precedence over the pinned key, and stands for its successor by
+        rotation if this device has followed those rotations.
         """
         row = self._database.row("SELECT public_key, coalesce(first_key, public_key), rotation FROM pinned_key")
         kept = TrustedKey(*row) if row else None
@@ -159,7 +159,7 @@ class InstalledReleases:
             )
 
     def pin_successor(self, key: TrustedKey, at: datetime) -> None:
-        """Trust the key that rotations have led to, in the place of the one pinned before."""
+        """Trust the key that rotations have led to, replacing the pinned one."""
         with self._database.transaction():
             self._database.write(
                 """INSERT OR REPLACE INTO pinned_key (only, public_key, pinned_at, first_key, rotation)
@@ -168,11 +168,11 @@ class InstalledReleases:
             )
 
     def pin_anew(self, key: bytes, at: datetime) -> None:
-        """Trust the key of the reader's own choice in the place of the one pinned before, whatever led to that."""
+        """Trust the key of the reader's own choice, replacing the pinned one however that was chosen."""
         self.pin_successor(TrustedKey(key, key, 0), at)
 
     def trust(self) -> Trust:
-        """What says which releases this device takes: for its copy (`Copies.trust`)."""
+        """The rows that decide which releases this device accepts, for its copy (`Copies.trust`)."""
         return {table: tuple(self._database.rows(sql)) for table, sql in _TRUST.items()}
 
 
@@ -182,9 +182,8 @@ def blob_digests(manifest: ReleaseManifest) -> list[str]:
 
 
 def blob_refs(manifest: ReleaseManifest) -> dict[str, BlobRef]:
-    """Every blob a release needs, by hash: graphs, weights, groups, prototypes of codebooks, the projection."""
+    """Every blob a release needs, by hash: graphs, weights, groups, prototypes of codebooks."""
     refs = [ref for model in manifest.models.values() for ref in (*model.graphs.values(), model.weights)]
     refs += [ref for model in manifest.models.values() if model.groups is not None for ref in model.groups.blobs]
     refs += [book.prototypes for book in manifest.recall.codebooks]
-    refs.append(manifest.recall.projection.matrix if manifest.recall.projection else None)
     return {ref.sha256: ref for ref in refs if ref is not None}

@@ -1,4 +1,7 @@
-"""The report in use: sent again and again, so that only the first sending costs."""
+"""Drawn reports: the one in use, sent repeatedly at no further cost, and the stored draw for each reported value.
+
+When a reader has a value again under the same meaning, the stored draw is sent: nothing is drawn or charged.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,9 @@ from device_app.store.rows import RowCache, from_us, to_us
 class Memo:
     """The noisy request as it was paid for, and the clear scores it was made from (these never leave).
 
-    payload is the exact JSON of the RecallRequest; clear is C x B, after clipping; clicks is Clicks.latest_id() then.
-    meaning, mechanism, encoder, directions and gram ([n, n] float32) are those of `ReportMeaning`, by
-    which the report was made; empty in one that an older version of Ownfeed kept, which is sent while its
-    encoder is in use.
+    payload is the exact JSON of the RecallRequest; clear is C x B, after clipping; clicks is the Clicks.latest_id() at
+    that time, -1 for a cover. meaning, mechanism, encoder, directions and gram ([n, n] float32) are those of the
+    `ReportMeaning` by which the report was made.
     """
 
     release: str
@@ -25,9 +27,9 @@ class Memo:
     clear: tuple[tuple[float, ...], ...]
     clicks: int
     made_at: datetime
-    meaning: str = ""
-    mechanism: str = ""
-    encoder: str = ""
+    meaning: str
+    mechanism: str
+    encoder: str
     directions: str = ""
     gram: bytes = b""
 
@@ -49,9 +51,9 @@ class ReportMemo:
         return self._latest.get()
 
     def by_another_process(self) -> Memo | None:
-        """A report that another process of this profile put in use since this one last looked; None if none did.
+        """A report that another process of this profile put in use since this one last checked; None if none did.
 
-        Asked inside the transaction that would pay for a new one, so that two processes don't both pay.
+        Call it inside the transaction that would pay for a new one, so that two processes don't both pay.
         """
         remembered, stored = self._latest.get(), self._read()
         if stored == remembered:
@@ -82,7 +84,7 @@ class ReportMemo:
             self._latest.forget()
 
     def clear(self) -> None:
-        """Take the report out of use: the next one is drawn and paid for anew."""
+        """Take the report out of use: the next one is drawn and charged again."""
         with self._database.transaction():
             self._database.write("DELETE FROM report_memo")
             self._latest.forget()
@@ -95,3 +97,51 @@ class ReportMemo:
             return None
         clear = tuple(tuple(channel) for channel in json.loads(row[2]))
         return Memo(row[0], row[1], clear, row[3], from_us(row[4]), *row[5:])
+
+
+class DrawnReports:
+    """The noisy report (JSON) of every true value ever reported, by mechanism and meaning.
+
+    A meaning is named by `ReportMeaning` (the column `book`); the time of its first draw is stored here too, and
+    `erase` keeps it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, mechanism: str, meaning: str, value: int) -> str | None:
+        """The stored draw for this value, or None."""
+        row = self._database.row(
+            "SELECT report FROM drawn_report WHERE mechanism = ? AND book = ? AND value = ?",
+            (mechanism, meaning, value),
+        )
+        return row[0] if row else None
+
+    def keep(self, mechanism: str, meaning: str, value: int, report: str, at: datetime) -> None:
+        """Store a first draw, inside the transaction of its charge. Raises sqlite3.IntegrityError for a second."""
+        with self._database.transaction():
+            self._database.write(
+                "INSERT INTO drawn_report (mechanism, book, value, report, drawn_at) VALUES (?, ?, ?, ?, ?)",
+                (mechanism, meaning, value, report, to_us(at)),
+            )
+
+    def distinct(self, mechanism: str) -> int:
+        """How many values were reported by a mechanism, under all meanings."""
+        return self._database.number("SELECT count(*) FROM drawn_report WHERE mechanism = ?", (mechanism,))
+
+    def begin(self, meaning: str, at: datetime) -> None:
+        """Record that a report is drawn under this meaning, perhaps the first; call it in the transaction of its
+        charge."""
+        with self._database.transaction():
+            self._database.write(
+                "INSERT INTO report_meaning (meaning, first_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (meaning, to_us(at)),
+            )
+
+    def begun(self, meaning: str) -> bool:
+        """Whether a report was ever drawn under this meaning."""
+        return self._database.row("SELECT 1 FROM report_meaning WHERE meaning = ?", (meaning,)) is not None
+
+    def begun_since(self, at: datetime) -> int:
+        """How many meanings had their first report drawn at or after this time."""
+        return self._database.number("SELECT count(*) FROM report_meaning WHERE first_at >= ?", (to_us(at),))

@@ -1,7 +1,8 @@
-"""Rows as repositories read and write them: times as numbers, pages of long lists, rows kept in memory as well.
+"""Helpers for repositories: times as numbers, pages of long lists, and cached rows.
 
-SQLite keeps no checksums of its pages: a bit that flips on the disk shows only where a row is read. What the backend
-gives again counts as not kept then (`if_readable`); of what it doesn't give the file is told as damaged (`integrity`).
+SQLite keeps no checksums of its pages: a bit that flips on the disk shows only when a row is read. Unreadable rows that
+the backend can provide again count as missing (`if_readable`); unreadable rows of the device's own mean that the file
+is damaged (`database_copy`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
-from device_app.logs import kind_of
+from device_app.process import kind_of
 from device_app.store.database import Database
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ def from_us(us: int) -> datetime:
 
 
 def if_readable(what: str, read: Callable[[], T]) -> T | None:
-    """What is made of a row that the backend gives again, which the log calls `what`; None if it can't be read."""
+    """Read a row that the backend can provide again; None if it can't be read. The log calls the row `what`."""
     try:
         return read()
     except ValueError as broken:
@@ -66,9 +67,9 @@ def offset(number: int, size: int = PAGE_SIZE) -> int:
 
 
 class RowCache(Generic[T]):
-    """A value made of rows that only its owner writes: read once, then from memory until the owner forgets it.
+    """A cached value of rows that only its owner writes: read once, then kept in memory until the owner forgets it.
 
-    Forgotten by itself when a transaction is rolled back and when the device is erased.
+    It is also forgotten when a transaction is rolled back and when the device is erased.
     """
 
     def __init__(self, database: Database, read: Callable[[], T]) -> None:
@@ -85,5 +86,5 @@ class RowCache(Generic[T]):
             return self._known[0]
 
     def forget(self) -> None:
-        """Read again next time; call it inside the transaction that writes."""
+        """Read the rows again next time; call it inside the transaction that writes."""
         self._known = None

@@ -1,6 +1,6 @@
-"""Search by words over what is on the device, in any script: by a word's letters anywhere, and by SQLite's FTS5.
+"""Word search over the device's articles, in any script: by substrings, and by SQLite's FTS5.
 
-The words searched for are kept nowhere here.
+Search queries are not stored here.
 """
 
 from __future__ import annotations
@@ -12,31 +12,32 @@ from typing import NamedTuple
 
 from device_app.store.database import Database
 from device_app.store.rows import to_us
-from device_app.wire.news import NewsCard
+from protocol.bodies import pieces_of, text_of_body
+from protocol.news import NewsCard
 
 QUERY_WORDS_LIMIT = 16
 
 
 def folded(text: str) -> str:
-    """Text as it is compared: composed, without case."""
+    """Text normalised for comparison: composed, without case."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def all_words(text: str) -> tuple[list[str], list[str]]:
-    """SQL tests and their values: news.words holds every word of `text` (the first sixteen of them)."""
+    """SQL conditions and their values: news.words contains every word of `text` (the first sixteen of them)."""
     words = folded(text).split()[:QUERY_WORDS_LIMIT]
     return ["instr(news.words, ?) > 0"] * len(words), words
 
 
 BATCH = 50
 CARD_WEIGHT, BODY_WEIGHT = 8.0, 1.0
-_UNSPACED = re.compile("([\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
-"""Scripts without spaces between words: each character is a word, and a word asked for is a row of them."""
+UNSPACED = re.compile("([\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
+"""Scripts without spaces between words: each character is indexed as a word, and a query word is a phrase of them."""
 
 
 class WordHit(NamedTuple):
-    """News that has all words: its relevance (BM25, the greater the better) and when it was published, in microseconds
-    since 1970."""
+    """An article that has all words, with its relevance (BM25, higher is better) and its publication time in
+    microseconds since 1970."""
 
     id: str
     relevance: float
@@ -44,17 +45,17 @@ class WordHit(NamedTuple):
 
 
 class SearchIndex:
-    """Finds news by words: every word asked for, if it has two letters, begins a word of the story's card or text.
+    """Finds articles by words: every query word of two letters or more must begin a word of the card or the text.
 
-    Titles, abstracts, publishers, sections and topics weigh eight times as much as the text (BM25). The index lies in
-    the device's own database beside the news and is thrown out with it.
+    Titles, abstracts, publishers, sections and topics weigh eight times as much as the text (BM25). The index is in the
+    device's own database beside the articles and is deleted with them.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def catch_up(self, limit: int | None = None) -> int:
-        """Index what came or changed since, at most `limit` pieces of news; returns how many."""
+        """Index articles that are new or changed, at most `limit`; returns how many."""
         done = 0
         while limit is None or done < limit:
             size = BATCH if limit is None else min(BATCH, limit - done)
@@ -71,19 +72,22 @@ class SearchIndex:
                 self._database.write_many("DELETE FROM news_text WHERE rowid = ?", gone)
                 self._database.write_many(
                     "INSERT INTO news_text (rowid, card, body) VALUES (?, ?, ?)",
-                    [(rowid, words_of(card), words_of(body)) for rowid, card, body in rows],
+                    [
+                        (rowid, words_of(card), words_of(text_of_body(pieces_of(body), pictures=True)))
+                        for rowid, card, body in rows
+                    ],
                 )
                 self._database.write_many("DELETE FROM unindexed WHERE news_rowid = ?", gone)
             done += len(rows)
         return done
 
     def tidy(self) -> None:
-        """Drop the words of news that has left; deleting a row only marks them."""
+        """Remove the words of deleted articles; deleting a row only marks them."""
         with self._database.quick_transaction():
             self._database.write("INSERT INTO news_text (news_text) VALUES ('optimize')")
 
     def find(self, text: str, limit: int = 50) -> list[str]:
-        """Ids of the news that has every word of `text`, best first; nothing for a text without a word."""
+        """Ids of the articles that have every word of `text`, best first; none for a text without a word."""
         query = match_of(text)
         if not query:
             return []
@@ -97,7 +101,7 @@ class SearchIndex:
         return [row[0] for row in found]
 
     def hits(self, text: str) -> list[WordHit]:
-        """All news that has every word of `text`, in no order."""
+        """All articles that have every word of `text`, in no order."""
         query = match_of(text)
         if not query:
             return []
@@ -112,20 +116,20 @@ class SearchIndex:
 
 
 def words_of_card(card: NewsCard) -> str:
-    """What of a card is searched, as it is compared."""
+    """The searchable text of a card, normalised for comparison."""
     return folded("\n".join((card.title, card.abstract, card.publisher, card.section, card.topic)))
 
 
 def words_of(text: str) -> str:
-    """A text as it is indexed and asked for: without case or marks on letters, unspaced scripts spaced."""
+    """Text normalised for indexing and search: no case, no diacritics, unspaced scripts spaced."""
     if text.isascii():
         return text.lower()
     bare = "".join(each for each in unicodedata.normalize("NFKD", folded(text)) if unicodedata.category(each) != "Mn")
-    return _UNSPACED.sub(r" \1 ", bare)
+    return UNSPACED.sub(r" \1 ", bare)
 
 
 def match_of(text: str) -> str:
-    """FTS5's own words for the first sixteen words of `text`; '' if none of them holds a letter or a number."""
+    """The FTS5 query for the first sixteen words of `text`; '' if none of them holds a letter or a number."""
     phrases = []
     for word in folded(text).split()[:QUERY_WORDS_LIMIT]:
         plain = " ".join(re.findall(r"\w+", words_of(word).replace("_", " ")))

@@ -1,4 +1,4 @@
-"""Searches the reader saved, and news opened from the results of any. All of it stays in this view's own store."""
+"""Saved searches, and articles opened from search results. All of it stays in this view's own store."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.store.database import Database
-from device_app.store.late_database import LateDatabase
+from device_app.store.database import Database, LateDatabase
 from device_app.store.rows import from_us, to_us
 
 SEARCH_MIGRATIONS = Path(__file__).parent / "search_migrations"
@@ -23,7 +22,7 @@ MeaningKind = Literal["search", "topic", "news"]
 
 @dataclass(frozen=True)
 class SavedSearch:
-    """Words the reader wants to find again; looked_at is when the results were last looked at."""
+    """A query that the reader saved; looked_at is when its results were last viewed."""
 
     id: int
     words: str
@@ -33,7 +32,7 @@ class SavedSearch:
 
 @dataclass(frozen=True)
 class SearchVector:
-    """The vector [D] of a search, a followed topic or a piece of news, by one encoder."""
+    """The vector [D] of a search, a followed topic or an article, by one encoder."""
 
     kind: MeaningKind
     name: str
@@ -43,7 +42,7 @@ class SearchVector:
 
 
 class Searches:
-    """What was saved, what was opened from results, and what it all means in vectors. Unsaved words are not kept."""
+    """Saved searches, articles opened from results, and the vectors of both. Unsaved queries are not stored."""
 
     def __init__(self, database: Database | LateDatabase) -> None:
         self._database = database
@@ -74,14 +73,14 @@ class Searches:
         return [SavedSearch(id, words, from_us(saved), from_us(looked)) for id, words, saved, looked in found]
 
     def looked(self, words: str, at: datetime) -> None:
-        """The results of these words were looked at, if they are saved."""
+        """Record that the results of this query were viewed, if it is saved."""
         plain = " ".join(words.split())
         if any(one.words == plain for one in self.saved()):
             with self._database.transaction():
                 self._database.write("UPDATE search SET looked_at = ? WHERE words = ?", (to_us(at), plain))
 
     def delete(self, search_id: int) -> bool:
-        """Delete a saved search and its vector for good; False if there was none."""
+        """Delete a saved search and its vector permanently; False if there was none."""
         if self._database.known() is None:
             return False
         with self._database.transaction():
@@ -92,7 +91,7 @@ class Searches:
             return self._database.write("DELETE FROM search WHERE id = ?", (search_id,)).rowcount > 0
 
     def opened(self, news_id: str, at: datetime) -> None:
-        """A story was opened from results; a repeated one keeps its first time."""
+        """Record that an article was opened from results; a repeated one keeps its first time."""
         with self._database.transaction():
             self._database.write(
                 "INSERT INTO opened (news_id, at) VALUES (?, ?) ON CONFLICT DO NOTHING", (news_id, to_us(at))
@@ -104,7 +103,7 @@ class Searches:
         return [(news_id, from_us(at)) for news_id, at in found]
 
     def forget_opened(self, news_ids: Sequence[str]) -> None:
-        """Forget that these were opened from results, with their vectors."""
+        """Delete these articles from those opened from results, with their vectors."""
         if self._database.known() is None:
             return
         with self._database.transaction():
@@ -113,8 +112,10 @@ class Searches:
                 self._database.write("DELETE FROM meaning WHERE kind = 'news' AND name = ?", (news_id,))
 
     def keep_meaning(self, meaning: SearchVector) -> None:
-        """Keep a vector in place of the one before; of a topic only while it is followed, as it may have been computed
-        while its reader took that back. Raises ValueError if it isn't finite."""
+        """Store a vector, replacing the previous one. Raises ValueError if it isn't finite.
+
+        A topic's vector is stored only while the topic is followed, since the reader may have unfollowed it meanwhile.
+        """
         if not np.isfinite(meaning.vector).all():
             raise ValueError("vector: has values that are not finite")
         blob = np.ascontiguousarray(meaning.vector, dtype="<f4").tobytes()

@@ -1,25 +1,26 @@
-"""Pulling the default list: recent news, the same for every device."""
+"""Pulls data that is the same for every device: the default list of recent articles, and their popularity."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
 
-from device_app.errors import NoRelease
-from device_app.prose import Prose
-from device_app.store.default_list import DefaultListStore
+from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
+from device_app.store.default_list import DefaultListStore, PopularityStore
 from device_app.store.news import NewsStore
 from device_app.store.releases import InstalledReleases
-from device_app.uplink.answers import read_vectors
-from device_app.uplink.backend_client import parsed
+from device_app.uplink.backend_client import parsed, read_vectors
 from device_app.uplink.http import HttpClient, etag_of
-from device_app.wire.recall import RecallAnswer
+from protocol.ids import short_release
+from protocol.popularity import Popularity, etag_of_popularity
+from protocol.recall import RecallAnswer
+from protocol.text_catalogue import TextCatalogue
 
-REQUESTS = Prose("device_app.uplink", "requests.toml")
+REQUESTS = TextCatalogue("device_app.uplink", "requests.toml")
 
 
 class DefaultListSync:
-    """Keeps the default list and the news on it."""
+    """Keeps the default list and its articles up to date."""
 
     def __init__(
         self,
@@ -38,9 +39,10 @@ class DefaultListSync:
         self._limit = limit
 
     def refresh(self) -> RecallAnswer | None:
-        """Pull the list if it changed and keep it with its cards and vectors; None if it's the one here.
+        """Pull the list if it changed, and store it with its cards and vectors; None if it is unchanged.
 
-        Raises NoRelease before the first release, errors as in HttpClient, AnswerMalformed; the old list stays then.
+        Raises NoRelease before the first release, AnswerMalformed, and errors as in HttpClient; the old list stays
+        then.
         """
         release = self._releases.current()
         if release is None:
@@ -67,3 +69,48 @@ class DefaultListSync:
             at=now,
         )
         return found
+
+
+ANSWER_LIMIT_BYTES = 8 * 1024 * 1024
+NOT_NOW = (404, 409, 410, 503)
+"""Statuses of a backend without popularity, behind its release, or ahead of it: the stored answer stays."""
+
+
+class PopularitySync:
+    """Keeps the last answer up to date. Requests depend on the release in use, never on the reader.
+
+    The ETag is computed here, from the answer's bytes, so that the server can't use it to mark this device.
+    """
+
+    def __init__(
+        self, client: HttpClient, store: PopularityStore, releases: InstalledReleases, clock: Callable[[], datetime]
+    ) -> None:
+        self._client, self._store, self._releases, self._clock = client, store, releases, clock
+
+    def refresh(self) -> bool:
+        """Poll for another answer; True if there was one. Raises NoRelease, AnswerMalformed, errors as in
+        HttpClient."""
+        release = self._releases.current()
+        if release is None:
+            raise NoRelease
+        name = release.manifest.release
+        kept = self._store.current()
+        try:
+            answer = self._client.get(
+                f"/v1/releases/{short_release(name)}/popularity",
+                words=REQUESTS("popularity"),
+                purpose="sync",
+                etag=etag_of_popularity(kept.content) if kept is not None else None,
+                limit_bytes=ANSWER_LIMIT_BYTES,
+            )
+        except BackendRefused as refused:
+            if refused.problem.status in NOT_NOW:
+                return False
+            raise
+        if answer.status == 304:
+            return False
+        told = parsed(Popularity, answer, "popularity")
+        if told.release != name:
+            raise AnswerMalformed("popularity", f"it is for {told.release}, this device asked for {name}")
+        self._store.keep(answer.body, self._clock())
+        return True

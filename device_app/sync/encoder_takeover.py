@@ -1,4 +1,4 @@
-"""A new release and its news encoder take over on the device: checked, the vectors by it pulled, then put in use."""
+"""Switches the device to a new release and its news encoder: check it, pull its vectors, then put it in use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from device_app.uplink.http import HttpClient
 
 
 class EncoderTakeover:
-    """From the release in use to a newer one; with another encoder, from one space of news vectors to another.
+    """Moves from the release in use to a newer one; with another encoder, also to another space of vectors.
 
     Args:
         swap: puts the newest installed release in use: from then on feeds and reports are made by its encoder.
@@ -25,7 +25,7 @@ class EncoderTakeover:
         self._releases, self._vectors, self._swap = releases, vectors, swap
 
     def step(self) -> bool:
-        """Take over the newest release, if it is another; True if so. Raises as `ReleaseSync` and `VectorSync` do."""
+        """Switch to the newest release if it differs; True if so. Raises what ReleaseSync and VectorSync raise."""
         installed = self._releases.refresh()
         try:
             # First the vectors: the feed would else have none of the reader's clicks. Where the pull is cut off, the
@@ -38,11 +38,11 @@ class EncoderTakeover:
 
 
 class VectorSync:
-    """Gives the news of the store their vectors by the encoder of the release in use.
+    """Pulls the stored articles' vectors by the encoder of the release in use.
 
-    Needed only when the encoder changes: all news arrive with vectors of their day's encoder. Which shards are asked
-    for depends on the release and on which of them were pulled before, never on what is in the store: every device
-    that meets a new encoder pulls all shards, and throws away what it has no use for.
+    This is needed only when the encoder changes: new articles come with vectors by the current encoder. Which shards
+    are requested depends on the release and on which of them were pulled before, never on what is in the store: every
+    device that meets a new encoder pulls all shards, and discards what it doesn't need.
     """
 
     def __init__(
@@ -52,7 +52,11 @@ class VectorSync:
         pulled: PulledShards,
         releases: InstalledReleases,
         clock: Callable[[], datetime],
+        *,
+        at_first: bool = False,
     ) -> None:
+        """at_first: pull under the first release too, for a device that shows stories before there is one."""
+        self._at_first = at_first
         self._client = client
         self._news = news
         self._pulled = pulled
@@ -60,9 +64,10 @@ class VectorSync:
         self._clock = clock
 
     def refresh(self) -> int:
-        """Pull every shard that is missing under the encoder in use; returns how many. A cut-off pull goes on later.
+        """Pull every missing shard of the encoder in use; returns how many. An interrupted pull resumes later.
 
-        Raises NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a shard of another hash.
+        Raises NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a shard with another
+        hash.
         """
         release = self._releases.current()
         if release is None:
@@ -70,7 +75,7 @@ class VectorSync:
         encoder = release.manifest.encoder
         if self._pulled.encoder() == encoder:
             return 0
-        if self._pulled.encoder() is None:
+        if self._pulled.encoder() is None and not self._at_first:
             self._pulled.set_complete(encoder, self._clock())
             return 0
         listed = listed_shards(self._client, release.manifest.release, encoder)

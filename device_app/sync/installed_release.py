@@ -1,4 +1,4 @@
-"""A release in use: its manifest, graphs and weights, all checked when it was installed."""
+"""The release in use: its manifest, graphs and weights, all checked when it was installed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from device_app.errors import GraphMismatch, NoRelease, ReleaseRefused
-from device_app.privacy.modes.mode import PublicVectors
-from device_app.ranking.features import FEATURES
 from device_app.ranking.groups import GroupModels
+from device_app.ranking.ranker import FEATURES
 from device_app.ranking.session import GraphSession
 from device_app.ranking.views_ranker import of_view
+from device_app.reports.reporters.base import PublicVectors
 from device_app.store.blobs import Blobs
 from device_app.store.releases import InstalledReleases
-from device_app.wire.recall import DIRECTION_DIMENSIONS
-from device_app.wire.releases import BlobRef, ModelEntry, ReleaseManifest
-from device_app.wire.tensors import TensorError, TensorSpec, unpack
+from protocol.releases import BlobRef, ModelEntry, ReleaseManifest
+from protocol.tensors import TensorError, TensorSpec, unpack
 
 NEEDED_OF_RECALL = ("context", "decompose")
 NEEDED_OF_RANKER = ("score",)
@@ -34,7 +33,7 @@ Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class Release:
-    """Graphs as bytes, weights as read-only float32 arrays by parameter name, read once."""
+    """An installed release: graphs as bytes, weights as read-only float32 arrays by parameter name, each read once."""
 
     def __init__(self, manifest: ReleaseManifest, blobs: Blobs) -> None:
         self.manifest = manifest
@@ -65,7 +64,8 @@ class Release:
         return self._weights[model]
 
     def groups(self, model: str) -> GroupModels:
-        """The models of a ranker's groups, and how a device finds its own. Raises ReleaseRefused."""
+        """The models of a ranker's groups, and the rule by which a device finds its own group. Raises
+        ReleaseRefused."""
         entry = self._entry(model).groups
         if entry is None:
             raise ReleaseRefused(self.id, f"model {model} has no groups")
@@ -86,19 +86,16 @@ class Release:
         return GroupModels(weights, centroids, vectors, next_centroids, next_vectors)
 
     def spaces(self) -> PublicVectors:
-        """The prototypes of every codebook, and the projection. Raises ReleaseRefused."""
-        protocol, dimensions = self.manifest.recall, self.manifest.dimensions
-        prototypes = {
-            book.size: self._vectors(book.prototypes, "prototypes", book.size, dimensions)
-            for book in protocol.codebooks
-        }
-        offered = protocol.projection
-        if offered is None:
-            return PublicVectors(prototypes)
-        return PublicVectors(prototypes, self._vectors(offered.matrix, "projection", DIRECTION_DIMENSIONS, dimensions))
+        """The prototypes of every codebook. Raises ReleaseRefused."""
+        return PublicVectors(
+            {
+                book.size: self._vectors(book.prototypes, "prototypes", book.size, self.manifest.dimensions)
+                for book in self.manifest.recall.codebooks
+            }
+        )
 
     def check(self) -> None:
-        """Raise ReleaseRefused unless all is here, fits together and loads.
+        """Raise ReleaseRefused unless the release is complete, consistent and loads.
 
         The default ranker and the recall model have the graphs that serving needs, reports would carry noise, weights
         are finite float32, and ONNX Runtime loads every graph and finds every parameter it declares.

@@ -1,4 +1,4 @@
-"""Pulling the pool's codes: whole publishing days, so that no request tells of a click."""
+"""Pulls the pool's codes by whole publishing days, so that no request reveals a click."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
-from device_app.prose import Prose
 from device_app.store.pool_codes import PoolStore
 from device_app.store.releases import InstalledReleases
 from device_app.sync.release_sync import checked_blob
 from device_app.uplink.backend_client import parsed
 from device_app.uplink.http import HttpClient
-from device_app.wire.broadcast import (
+from protocol.broadcast import (
     CodeShard,
     PoolCodes,
     etag_of_codes,
@@ -22,21 +21,22 @@ from device_app.wire.broadcast import (
     unpack_codes,
     unpack_priors,
 )
-from device_app.wire.ids import short_release
-from device_app.wire.releases import BlobRef, ReleaseManifest
-from device_app.wire.tensors import TensorError
+from protocol.ids import short_release
+from protocol.releases import BlobRef, ReleaseManifest
+from protocol.tensors import TensorError
+from protocol.text_catalogue import TextCatalogue
 
-REQUESTS = Prose("device_app.uplink", "requests.toml")
+REQUESTS = TextCatalogue("device_app.uplink", "requests.toml")
 
 LISTING_LIMIT_BYTES = 4 * 1024 * 1024
 
 
 class PoolSync:
-    """Keeps the pool's codes and cards.
+    """Keeps the pool's codes and cards up to date.
 
-    wanted says, of a pool of so many news, whether this reader's settings want it kept; nothing else decides. What is
-    asked for depends on the release, the settings and what was pulled before. The ETag is computed here, from the
-    listing's bytes, so that it can't be made a mark of this device by the backend.
+    wanted(n) says whether this reader's settings want a pool of n articles stored; nothing else decides. Requests
+    depend on the release, the settings and what was pulled before. The ETag is computed here, from the listing's bytes,
+    so that the backend can't use it to mark this device.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class PoolSync:
         self._wanted = wanted
 
     def refresh(self) -> int:
-        """Pull what is new; returns how many blobs. A cut-off pull goes on later, and the old pool stays until then.
+        """Pull new blobs; returns how many. An interrupted pull resumes later, and the old pool stays until then.
 
-        Raises NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a blob of another hash.
+        Raises NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a blob with another hash.
         """
         release = self._releases.current()
         if release is None:
@@ -77,7 +77,7 @@ class PoolSync:
                 limit_bytes=LISTING_LIMIT_BYTES,
             )
         except BackendRefused as refused:
-            if refused.problem.status == 503:  # they are being made: the next look finds them
+            if refused.problem.status == 503:  # they are being made: the next poll finds them
                 return 0
             raise
         if answer.status == 304:
@@ -93,8 +93,11 @@ class PoolSync:
         return pulled
 
     def _parts(self, listing: PoolCodes, manifest: ReleaseManifest) -> int:
-        """Also what is here already must be what this listing declares it to be: found out later, when a reader's
-        vector is searched with, it would show by another pull whose vector that was."""
+        """Pull the parts and check them, including those already stored, against what this listing declares.
+
+        If a mismatch were found only when a reader's vector is used in a search, the pull that follows would reveal
+        that vector.
+        """
         pulled = 0
         checks: tuple[tuple[BlobRef, Callable[[bytes], object]], ...] = (
             (listing.book, lambda content: unpack_book(content, listing.subspaces, manifest.dimensions)),
@@ -118,7 +121,7 @@ class PoolSync:
             unpack_codes(codes, shard.count, listing.subspaces)
         if here:
             return 0
-        if has_cards:  # another encoder gives the same news other codes
+        if has_cards:  # another encoder gives the same articles other codes
             self._pool.put_part(shard.codes.sha256, codes)
             return 1
         packed = self._blob(shard.cards, listing.release)
@@ -140,7 +143,7 @@ class PoolSync:
 
 @contextmanager
 def _declared() -> Iterator[None]:
-    """What the blobs hold must be what the listing declares."""
+    """Raise AnswerMalformed for blobs whose content is not what the listing declares."""
     try:
         yield
     except TensorError as broken:

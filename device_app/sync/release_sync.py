@@ -1,4 +1,9 @@
-"""Pulling releases: signature, hashes and a trial run first, then one swap; and blobs that rounds need besides."""
+"""Pulls releases: checks that one follows from the release in use, verifies and tries it, then puts it in use.
+
+A release must follow by number, date and chain, under the trusted key or one that rotations lead to. Signature, hashes
+and a trial run are checked before the release is put in use in one step. `MaterialSync` pulls the other blobs that
+rounds need.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +12,156 @@ from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
-from device_app.errors import BackendRefused, ReleaseRefused
+from device_app.errors import AnswerMalformed, BackendRefused, ReleaseForked, ReleaseRefused
 from device_app.privacy.sealed import digest
-from device_app.prose import Prose
 from device_app.store.blobs import Blobs
-from device_app.store.releases import InstalledReleases, KeptRelease, blob_digests, blob_refs
+from device_app.store.releases import ChainLink, InstalledReleases, KeptRelease, TrustedKey, blob_digests, blob_refs
 from device_app.sync.installed_release import Release
-from device_app.sync.succession import (
-    is_old_news,
-    link_of,
-    require_in_chain,
-    require_sane_date,
-    require_successor,
-    successor,
-)
 from device_app.uplink.backend_client import parsed
 from device_app.uplink.http import HttpClient
-from device_app.wire.ids import short_release
-from device_app.wire.releases import BlobRef, ReleaseManifest, SignatureRefused, SignedManifest, verify
+from protocol.chain import (
+    KEYS_LIMIT_BYTES,
+    LENGTHS,
+    KeyHistory,
+    ReleaseChain,
+    RotationRefused,
+    fingerprint,
+    follow,
+    head_after,
+    next_head,
+)
+from protocol.ids import release_number, short_release
+from protocol.releases import BlobRef, ReleaseManifest, SignatureRefused, SignedManifest, verify
+from protocol.text_catalogue import TextCatalogue
 
-REQUESTS = Prose("device_app.uplink", "requests.toml")
+REQUESTS = TextCatalogue("device_app.uplink", "requests.toml")
+
+_ANOTHER = "it is not signed by the pinned key"
+
+
+def successor(client: HttpClient, trusted: TrustedKey, offered: bytes) -> TrustedKey:
+    """The key to trust after following rotations from the trusted one to `offered`.
+
+    Requests are the same whatever key is trusted. Raises ReleaseRefused if no chain of rotations leads there, or if one
+    of them is forged; the trusted key stays.
+    """
+    reader_may = (
+        f"trusted is {fingerprint(trusted.public_key)}, offered {fingerprint(offered)}. If the operator told you of a "
+        "new key by a way that you trust, set backend_key to it"
+    )
+    try:
+        answer = client.get(
+            "/v1/keys",
+            words=REQUESTS("keys"),
+            purpose="sync",
+            limit_bytes=KEYS_LIMIT_BYTES,
+        )
+        history = parsed(KeyHistory, answer, "keys")
+        key, rotation = follow(history, trusted.public_key, trusted.rotation)
+    except BackendRefused:  # a server without rotations
+        key, rotation = trusted.public_key, trusted.rotation
+    except (RotationRefused, AnswerMalformed) as broken:
+        raise ReleaseRefused("offered now", f"{_ANOTHER}, and {broken}") from broken
+    if key != offered:
+        raise ReleaseRefused("offered now", f"{_ANOTHER}, which no rotation leads to ({reader_may})")
+    return TrustedKey(key, trusted.first, rotation)
+
+
+AHEAD_AT_MOST = timedelta(days=2)
+"""Furthest that a release may be dated ahead of this device's clock. A release beyond it is refused until the clock is
+corrected: one dated years ahead would block every later one."""
+CHAIN_LIMIT_BYTES = 16 * 1024 * 1024
+
+
+def link_of(signed: SignedManifest, manifest: ReleaseManifest) -> ChainLink:
+    """The chain link of a release, at the end of its chain."""
+    content = digest(signed.manifest.encode())
+    return ChainLink(release_number(manifest.release), content, next_head(manifest.chain, manifest.release, content))
+
+
+def is_old_news(signed: SignedManifest, manifest: ReleaseManifest, store: InstalledReleases) -> bool:
+    """Whether a release that this device has already used is offered again.
+
+    That happens when one of several server workers is behind the others: the release isn't used again, and this is no
+    cause for alarm.
+    """
+    current = store.current()
+    if current is None or release_number(manifest.release) >= release_number(current.manifest.release):
+        return False
+    return any(kept.signed.manifest == signed.manifest for kept in store.history())
+
+
+def require_successor(
+    manifest: ReleaseManifest,
+    current: KeptRelease,
+    store: InstalledReleases,
+    client: HttpClient,
+    now: datetime,
+) -> None:
+    """Raise ReleaseRefused unless the offered release comes after the one in use, by number, date and chain.
+
+    The date may not be before that of the release in use, if that is in the past by this device's clock. If this device
+    lacks a part of the chain, it requests the releases in between (`/v1/releases/chain`, the same for every device).
+    """
+    name, number = manifest.release, release_number(manifest.release)
+    in_use = release_number(current.manifest.release)
+    if number == in_use:
+        raise ReleaseForked(name, "its content differs from an earlier release with the same number")
+    if number < in_use:
+        raise ReleaseRefused(name, f"its number is not above that of {current.manifest.release}, which is in use")
+    if manifest.created_at < min(current.manifest.created_at, now):
+        raise ReleaseRefused(name, f"its date is before that of {current.manifest.release}")
+    kept = store.chained()
+    assert kept is not None, "a release is put in use together with its place in the chain"
+    head: str | None = kept.head
+    if number > kept.number + 1:
+        between = _chain_since(client, kept, number).releases
+        head = head_after(head, [each for each in between if kept.number < release_number(each.release) < number])
+    if manifest.chain != head:
+        why = f"the releases before it are others than those that this device was shown up to r{kept.number}"
+        raise ReleaseForked(name, why)
+
+
+def require_sane_date(manifest: ReleaseManifest, now: datetime) -> None:
+    """Raise ReleaseRefused for a release dated more than two days ahead of this device's clock."""
+    if manifest.created_at > now + AHEAD_AT_MOST:
+        why = (
+            f"its date, {manifest.created_at:%Y-%m-%d}, is more than two days ahead of this device's clock, "
+            f"{now:%Y-%m-%d}; if that clock is wrong, set it"
+        )
+        raise ReleaseRefused(manifest.release, why)
+
+
+def require_in_chain(client: HttpClient, store: InstalledReleases) -> None:
+    """Raise ReleaseForked unless the release in use is in the chain that the server shows every device."""
+    kept = store.chained()
+    if kept is not None:
+        _chain_since(client, kept, kept.number + 1)
+
+
+def _chain_since(client: HttpClient, kept: ChainLink, number: int) -> ReleaseChain:
+    """The server's chain from the stored release at least to the one before `number`.
+
+    Raises ReleaseForked if it doesn't contain the stored release unchanged, and errors as in HttpClient.
+    """
+    for length in LENGTHS:
+        answer = client.get(
+            f"/v1/releases/chain?last={length}",
+            words=REQUESTS("chain"),
+            purpose="sync",
+            limit_bytes=CHAIN_LIMIT_BYTES,
+        )
+        chain = parsed(ReleaseChain, answer, "chain of releases")
+        here = {release_number(each.release): each for each in chain.releases}
+        if here and min(here) <= kept.number:
+            break
+    mine, newest = here.get(kept.number), max(here, default=0)
+    if mine is None or mine.manifest_sha256 != kept.manifest_sha256:
+        raise ReleaseForked(f"r{kept.number}", "the list of releases that the server shows everybody doesn't have it")
+    if newest < number - 1:
+        raise ReleaseForked(f"r{number}", f"the list of releases that the server shows everybody ends with r{newest}")
+    return chain
+
 
 ASKED_WHOLE_EVERY = timedelta(hours=1)
 CHAIN_CHECKED_EVERY = timedelta(days=1)
@@ -38,16 +173,16 @@ class ReleaseSync:
 
     The key: `pinned_key` from the settings if given, else the one pinned in the store; on the first sync of a device
     without either, the backend's own, which is pinned once the release has passed (trust on first use). A release under
-    another key is taken if rotations lead to it from the trusted one, whichever way that was chosen; the new key is
-    then the pinned one, and the old one is worth nothing any more. So is a key of the settings whose release has taken
-    the place of another server's: it stays trusted if the settings name it no more.
+    another key is accepted if rotations lead to it from the trusted one, however that was chosen; the new key is then
+    the pinned one, and the old one is no longer valid. The same holds for a key from the settings whose release has
+    replaced another server's: it stays trusted if the settings no longer name it.
 
-    A release must follow from the one in use (`sync.succession`); once a day, and with each new release, the one in use
-    is looked for in the list of releases that everybody gets. Where the settings name the key of another server, its
-    releases begin anew.
+    A release must follow from the one in use (`require_successor`); once a day, and with each new release, the one in
+    use is looked up in the list of releases that every device gets. If the settings name the key of another server, its
+    releases start a new chain.
 
-    What it asks depends only on which release and blobs are here. The ETag sent is the number of the release in use
-    modulo 16, so that it can't serve as a mark; once an hour none is sent, as a release 16 ahead has the same.
+    Requests depend only on which release and blobs are stored. The ETag sent is the number of the release in use modulo
+    16, so that it can't serve as a mark; once an hour none is sent, as a release 16 ahead has the same.
     """
 
     def __init__(
@@ -65,7 +200,7 @@ class ReleaseSync:
         self._chain_checked_at: datetime | None = None
 
     def refresh(self) -> bool:
-        """Look for a release; True if another one (or a repaired one) is in use now.
+        """Poll for a release; True if another one (or a repaired one) is in use now.
 
         Raises ReleaseRefused if it fails a check: the one in use stays. Network errors as in HttpClient.
         """
@@ -99,10 +234,10 @@ class ReleaseSync:
         return True
 
     def _is_of_another_server(self, signed: SignedManifest, current: KeptRelease) -> bool:
-        """Whether the reader has named another key than the one in use was signed with, and this is signed with it.
+        """Whether the settings name another key than that of the release in use, and this release is signed with it.
 
-        A key to which, or from which, this device has followed rotations is of the same server: an operator who goes
-        back to an earlier key doesn't begin anew, and what that key signed before stays old.
+        A key that this device has followed rotations to or from belongs to the same server: an operator who returns to
+        an earlier key doesn't start a new chain, and what that key signed before stays old.
         """
         if not signed.public_key == self._pinned_key != current.signed.public_key:
             return False
@@ -116,7 +251,7 @@ class ReleaseSync:
             except BackendRefused as refused:
                 if refused.problem.status < 500:
                     raise
-                return  # its own trouble says nothing against its releases; the next look asks again
+                return  # a failing server says nothing against its releases; the next poll retries
             self._chain_checked_at = now
 
     def _verified(self, signed: SignedManifest) -> ReleaseManifest:
@@ -165,8 +300,10 @@ def _within(before: datetime | None, now: datetime, span: timedelta) -> bool:
 
 
 def fetch_blob(client: HttpClient, ref: BlobRef, release: str) -> bytes:
-    """A blob whose size and hash are as the manifest says. Raises ReleaseRefused otherwise, and BackendRefused for a
-    backend that can't answer now."""
+    """Fetch a blob whose size and hash are as the manifest says.
+
+    Raises ReleaseRefused otherwise, and BackendRefused if the backend can't answer now.
+    """
     try:
         answer = client.get(
             f"/v1/blobs/{ref.sha256}",
@@ -183,26 +320,27 @@ def fetch_blob(client: HttpClient, ref: BlobRef, release: str) -> bytes:
 
 
 def checked_blob(content: bytes, ref: BlobRef, release: str) -> bytes:
-    """The content itself, once its size and hash are right; raises ReleaseRefused otherwise."""
+    """The content, if its size and hash are right. Raises ReleaseRefused otherwise."""
     if len(content) != ref.size_bytes:
         raise ReleaseRefused(release, f"blob {ref.sha256[:12]} has {len(content)} bytes, declared {ref.size_bytes}")
     if digest(content) != ref.sha256:
-        raise ReleaseRefused(release, f"blob {ref.sha256[:12]} has another hash than declared")
+        raise ReleaseRefused(release, f"blob {ref.sha256[:12]}: its hash is not the declared one")
     return content
 
 
 class MaterialSync:
-    """Blobs of rounds, kept in the folder of releases' blobs, where those that no release names go after a day without
-    a round that needs them.
+    """Fetches blobs for rounds and stores them in the folder of releases' blobs.
 
-    What it asks for is named in the offer of a round, and by nothing the reader did.
+    Blobs that no release names are deleted after a day without a round that needs them. Requests depend on the offer of
+    a round, never on the reader.
     """
 
     def __init__(self, client: HttpClient, blobs: Blobs) -> None:
         self._client, self._blobs = client, blobs
 
     def fetch(self, ref: BlobRef) -> bytes:
-        """The blob, its size and hash checked. Raises ReleaseRefused if they don't fit, and errors as HttpClient."""
+        """Fetch the blob and check its size and hash. Raises ReleaseRefused if they don't match, and errors as in
+        HttpClient."""
         kept = self._blobs.read(ref.sha256)
         if kept is not None:
             self._blobs.touch(ref.sha256)

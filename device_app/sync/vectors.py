@@ -1,4 +1,4 @@
-"""News vectors by the shard, as a release lists them: always whole shards, so that no request tells of a click."""
+"""Pulls article vectors by whole shards, as a release lists them, so that no request reveals a click."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from device_app.errors import AnswerMalformed
-from device_app.prose import Prose
 from device_app.sync.release_sync import checked_blob
-from device_app.uplink.answers import read_codes
-from device_app.uplink.backend_client import parsed
+from device_app.uplink.backend_client import parsed, read_codes
 from device_app.uplink.http import HttpClient
-from device_app.wire.ids import NewsId, ReleaseId, short_release
-from device_app.wire.releases import BLOB_LIMIT_BYTES, ShardList, ShardRef
+from protocol.ids import NewsId, ReleaseId, short_release
+from protocol.releases import BLOB_LIMIT_BYTES, ShardList, ShardRef
+from protocol.text_catalogue import TextCatalogue
 
-REQUESTS = Prose("device_app.uplink", "requests.toml")
+REQUESTS = TextCatalogue("device_app.uplink", "requests.toml")
 
 _IDS = TypeAdapter(tuple[NewsId, ...])
 IDS_LIMIT_BYTES = 64 * 1024 * 1024
@@ -39,7 +38,10 @@ def listed_shards(client: HttpClient, release: ReleaseId, encoder: str) -> Shard
 def pull_shard(
     client: HttpClient, listed: ShardList, shard: ShardRef, dimensions: int
 ) -> tuple[tuple[NewsId, ...], NDArray[np.float32]]:
-    """One shard's news ids and their vectors [n, D], checked. Raises as HttpClient, AnswerMalformed, ReleaseRefused."""
+    """One shard's article ids and their vectors [n, D], checked.
+
+    Raises HttpClient's network errors, AnswerMalformed and ReleaseRefused.
+    """
     path = f"/v1/releases/{short_release(listed.release)}/vectors/{shard.name}"
     what = f"shard {shard.name}"
     blob = client.get(
@@ -69,7 +71,7 @@ def pull_shard(
 def pull_all(
     client: HttpClient, release: ReleaseId, encoder: str, dimensions: int
 ) -> Iterator[tuple[tuple[NewsId, ...], NDArray[np.float32]]]:
-    """Every shard, one after another: the whole pool's vectors."""
+    """Pull every shard, one after another: the vectors of the whole pool."""
     listed = listed_shards(client, release, encoder)
     for shard in listed.shards:
         yield pull_shard(client, listed, shard, dimensions)

@@ -1,9 +1,10 @@
-"""What a round asks this device to compute: the task on the release's model, from the samples the task may use."""
+"""Computes a round's update: runs the task on the release's model, from the samples that the task may use."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
@@ -11,47 +12,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NotEligible, ReleaseRefused
-from device_app.logs import kind_of
-from device_app.privacy.prices import OneClick
+from device_app.privacy.accounting.cost_of_sums import OneClick
 from device_app.privacy.private_parameters import SharedUpdate, divide, zero_update
 from device_app.privacy.protections.protection import ComputedUpdate
-from device_app.ranking.features import FEATURES
+from device_app.process import kind_of
+from device_app.ranking.ranker import FEATURES
 from device_app.ranking.session import shared_session
-from device_app.store.parameters import PrivateParameters
+from device_app.store.preferences import PrivateParameters
 from device_app.sync.installed_release import Release
 from device_app.training.gradients import GradientFn, OnnxGradients, Params, no_gradients, stepped
 from device_app.training.multiview.local import LocalViews
-from device_app.training.samples import NO_SAMPLES, ReaderSamples, SampleSource
-from device_app.training.stored_samples import StoredSamples
+from device_app.training.samples import (
+    NO_SAMPLES,
+    NobodysReading,
+    ReaderSamples,
+    ReadingMark,
+    SampleSource,
+    StoredSamples,
+)
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import LocalTask, Shapes, TaskInputs, TaskKind, Update
 from device_app.training.union_draws import UnionDraws
-from device_app.wire.releases import BlobRef
-from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, RoundManifest
+from protocol.releases import BlobRef
+from protocol.rounds import MATERIALS_LIMIT_BYTES, RoundManifest
 
 _log = logging.getLogger(__name__)
 GRADIENTS = ("gradient", "table_gradient")
-"""Purposes of graphs that give gradients."""
+"""Purposes of graphs that compute gradients."""
+
+ENOUGH_CLICKS = 5
+"""A device whose reader has fewer clicks takes part like any other, but its update is zeros."""
 
 Draw = Callable[[str], np.random.Generator]
 """Round id -> the generator that draws its samples: fresh on a device, seeded in a simulation."""
 
 
 def fresh_draw(_: str) -> np.random.Generator:
-    """Seeded by the operating system: which negatives a device draws is nobody else's knowledge."""
+    """A generator seeded by the operating system, so that nobody else can know which negatives a device draws."""
     return np.random.default_rng()
 
 
 class ComputationFactory:
-    """Makes computations from what they take besides release and round.
+    """Makes computations; holds what they need besides release and round.
 
     Args:
         reading: the reader's feeds and clicks.
-        private: values of the parameters that this device keeps for itself.
+        private: values of the parameters that never leave this device.
         materials: fetches what a round's task needs besides the release.
-        draw: where samples are drawn from.
-        threads: of ONNX Runtime.
-        views: of this device, for tasks in which they meet.
+        draw: makes the generator that draws samples.
+        threads: ONNX Runtime's threads.
+        views: this device's views, for tasks that combine them.
     """
 
     def __init__(
@@ -70,9 +80,9 @@ class ComputationFactory:
         self.draws = UnionDraws()
         self._session: object = None
 
-    def make(self, release: Release, manifest: RoundManifest, samples: ReaderSamples | None) -> Computation:
-        """The computation of one round on one release. samples: the reader's, as `reading` has them for its encoder."""
-        return Computation(self, release, manifest, samples)
+    def make(self, release: Release, manifest: RoundManifest) -> Computation:
+        """The computation of one round on one release."""
+        return Computation(self, release, manifest)
 
     def gradients(self, graph: bytes, *, private: tuple[str, ...], own: Params) -> OnnxGradients:
         """The gradients of a graph, with these values of its private parameters."""
@@ -82,21 +92,23 @@ class ComputationFactory:
 
 
 class Computation:
-    """One round's task on one release: what an update will be like, and the update."""
+    """One round's task on one release: the form of its update, and the update.
 
-    def __init__(
-        self, factory: ComputationFactory, release: Release, manifest: RoundManifest, samples: ReaderSamples | None
-    ) -> None:
-        self._factory, self._release, self._manifest, self._samples = factory, release, manifest, samples
-        self._marks = [factory.reading.mark()]
-        if samples is not None and samples.mark is not None:
-            self._marks.append(samples.mark)
+    The form follows from release and round alone: nothing of the reader's is read before `gather`, which a device calls
+    after it has taken its place.
+    """
+
+    def __init__(self, factory: ComputationFactory, release: Release, manifest: RoundManifest) -> None:
+        self._factory, self._release, self._manifest = factory, release, manifest
+        self._marks: list[ReadingMark] = []
+        self._samples: ReaderSamples | None = None
+        self._also_unchanged: Callable[[], bool] = lambda: True
         self._kind: TaskKind = TASKS[manifest.task]
         self._entry = None if manifest.model is None else release.manifest.models.get(manifest.model)
         self._given = TaskInputs(
             release=release,
             manifest=manifest,
-            reading=factory.reading,
+            reading=NobodysReading(counts=factory.reading.counts),
             materials=self._material,
             threads=factory.threads,
             now=factory.clock(),
@@ -104,61 +116,104 @@ class Computation:
             views=factory.views,
         )
 
+    @property
+    def round(self) -> str:
+        """The round's id."""
+        return self._manifest.round
+
     def shapes(self) -> Shapes:
-        """Of the tensors of an update. Raises NotEligible where no samples were gathered, or materials don't come."""
-        self._source()
+        """The shapes of an update's tensors. Raises NotEligible if materials are unavailable."""
         return self._task.shapes(self._params)
 
     def one_click(self) -> OneClick | None:
-        """How far one click exchanged for another moves the update; None: as far as everything. Raises NotEligible."""
+        """How far replacing one click by another moves the update; None: as far as replacing all. Raises
+        NotEligible."""
         return self._kind.one_click(self._given)
 
-    def update(self) -> ComputedUpdate:
-        """The task's update, without what stays private; zeros in its place where it can't be computed.
+    def gather(self) -> None:
+        """Read the data that the task computes from, and record the state of the reader's clicks."""
+        self._marks = [self._factory.reading.mark()]
+        if self._kind.needs_samples:
+            self._samples = self._factory.reading.samples(self._release.manifest.encoder)
+            if self._samples.mark is not None:
+                self._marks.append(self._samples.mark)
 
-        Raises NotEligible and ValueError for what holds of every reader alike: no samples gathered, no gradient graph.
-        Its `paid` raises NotEligible, so that nothing is paid, if clicks were deleted or muted since they were read.
+    def unchanged(self) -> bool:
+        """Whether all gathered data is still there, and none of it was muted."""
+        return all(map(self._factory.reading.holds, self._marks)) and self._also_unchanged()
+
+    def update(self) -> ComputedUpdate:
+        """The task's update without its private part; `nothing` if it can't be computed.
+
+        Raises NotEligible and ValueError for causes that are the same for every reader: no gradient graph. Its `paid`
+        raises NotEligible, so that nothing is charged, if any data it comes from was deleted or muted meanwhile.
 
         Formal guarantees: graphs, weights, vectors and materials are the server's, and may be made so that the
-        computation fails, gives values that are not finite, or other tensors than were said, for some clicks and not
-        for others. None of this shows in what is sent or charged: such a device gives zeros, in the same form, under
-        the same noise, at the same price. So does one all of whose clicks are held out, or none of them where a task is
-        about these: the share is the server's to choose, too. How long it computes is not covered.
+        computation fails, gives values that are not finite, or other tensors than declared, for some clicks and not for
+        others. None of this shows in what is sent or charged: such a device gives zeros, in the same form, under the
+        same noise, at the same cost. So does one whose reader has fewer than ENOUGH_CLICKS clicks, or none that can be
+        used for training, and one all of whose clicks are held out, or none of them if a task is about these. When it
+        is sent doesn't depend on how long the computation takes (`due_updates`).
         """
-        source, rng = self._source(), self._factory.draw(self._manifest.round)
+        if not self._marks:
+            self.gather()
+        rng = self._factory.draw(self._manifest.round)
         left_out = self._leaves_own_out(rng)
         gradients = self._gradients(left_out)
-        nothing = zero_update(self._task.shapes(self._params), self._entry)
-        empty = self._kind.zeros(self._given), nothing, dict[str, NDArray[np.float32]]()
+        like = zero_update(self.shapes(), self._entry)
+        source = self._source()
+        if isinstance(source, ReaderSamples) and not (source.available and self._has_enough()):
+            return self.nothing()
         try:
-            if isinstance(source, ReaderSamples) and not source.available:
-                update, shared, own = empty
-            else:
-                with np.errstate(all="ignore"):
-                    update = self._task.run(self._params, source, gradients, rng)
-                    shared, own = self._divided(update, nothing)
-                if left_out:
-                    own = {}
+            with np.errstate(all="ignore"):
+                task = self._kind.make(replace(self._given, reading=self._factory.reading))
+                update = task.run(self._params, source, gradients, rng)
+                shared, own = self._divided(update, like)
+                self._also_unchanged = update.unchanged or self._also_unchanged
         except Exception as fault:  # whatever it is: what a release can cause may not show in what leaves
             _log.warning(
                 "the update for %s could not be computed and counts as zeros: %s", self._manifest.round, kind_of(fault)
             )
-            update, shared, own = empty
+            return self.nothing()
         return ComputedUpdate(
             shared=shared,
             samples=update.samples,
             channel=self._kind.channel,
             one_click=self.one_click(),
-            paid=self._paid(update, own),
+            paid=self._paid(update, {} if left_out else own),
         )
 
+    def nothing(self) -> ComputedUpdate:
+        """Zeros in the update's form, computed from no data of the reader's.
+
+        A device sends them if it has nothing to contribute, or if its update is not ready when it is due.
+
+        Formal guarantees: in what is sent and charged it can't be told from another update, as `zero_update`.
+        """
+        update = self._kind.zeros(self._given)
+        shared = zero_update(self.shapes(), self._entry)
+        if update.tensors:
+            shared, _ = self._divided(update, shared)
+        return ComputedUpdate(
+            shared=shared,
+            samples=update.samples,
+            channel=self._kind.channel,
+            one_click=self.one_click(),
+            paid=update.paid,
+        )
+
+    def _has_enough(self) -> bool:
+        return self._marks[-1].clicks >= ENOUGH_CLICKS
+
     def _divided(self, update: Update, like: SharedUpdate) -> tuple[SharedUpdate, dict[str, NDArray[np.float32]]]:
-        """What may be shared of an update, and the gradients that stay here. Raises ValueError for an update of other
-        tensors than said, or with values that are not finite."""
+        """Split an update into the part that may be shared and the gradients that stay here.
+
+        Raises ValueError for tensors other than declared, or values that are not finite.
+        """
         shared, own = divide(update.tensors, self._entry)
         said = {name: each.shape for name, each in like.tensors.items()}
         if (found := {name: each.shape for name, each in shared.tensors.items()}) != said:
-            raise ValueError(f"task {self._manifest.task!r}: computed {found}, which is not what it said")
+            raise ValueError(f"task {self._manifest.task!r}: computed shapes {found}, declared {said}")
         for name, each in update.tensors.items():
             if each.dtype != np.float32 or not np.isfinite(each).all():
                 raise ValueError(f"tensor {name}: {each.dtype}, or values that are not finite")
@@ -173,7 +228,7 @@ class Computation:
         return {} if self._manifest.model is None else self._release.weights(self._manifest.model)
 
     def _material(self, name: str) -> bytes:
-        """Raises NotEligible, which declines the round, for whatever keeps the bytes away."""
+        """A material's bytes. Raises NotEligible, which declines the round, if they are unavailable for any reason."""
         materials = self._manifest.materials
         size_bytes = sum(ref.size_bytes for ref in materials.values())
         if size_bytes > MATERIALS_LIMIT_BYTES:
@@ -186,17 +241,18 @@ class Computation:
             raise NotEligible(f"{name!r} of the round can't be had: {trouble}") from trouble
 
     def _source(self) -> SampleSource:
-        """The samples that the task may use, perhaps none. Raises NotEligible if none were gathered."""
-        if not self._kind.needs_samples:
-            return NO_SAMPLES
+        """The samples that the task may use; may be empty."""
         if self._samples is None:
-            raise NotEligible("another round was opened while it looked for one.")
+            return NO_SAMPLES
         share, held = self._manifest.held_out, self._kind.held_out
         return self._samples.held_out(share) if held else self._samples.without_held_out(share)
 
     def _leaves_own_out(self, rng: np.random.Generator) -> bool:
-        """Whether the device's own parameters count as zero in this round and stay as they are: with LSTUR, so that
-        its other parameters learn for readers without a vector, too. No reader's clicks have a part in it."""
+        """Whether this round sets the device's private parameters to zero and leaves them unchanged.
+
+        With LSTUR, this trains the other parameters for readers without a vector, too. It depends on no reader's
+        clicks.
+        """
         own = self._entry is not None and bool(self._entry.private)
         return own and self._manifest.dropout > 0 and bool(rng.random() < self._manifest.dropout)
 
@@ -209,13 +265,16 @@ class Computation:
         return self._factory.gradients(graph, private=manifest.models[model].private, own=own)
 
     def _paid(self, update: Update, gradients: Params) -> Callable[[], None]:
-        """What to do in the transaction that pays: a last look at what the update was computed from, the task's own,
-        and the step on private parameters."""
+        """The function to call in the transaction that charges.
+
+        It checks again that all data behind the update is there, lets the task record what it must, and steps private
+        parameters.
+        """
         model, encoder, private = self._manifest.model, self._release.manifest.encoder, self._factory.private
 
         def paid() -> None:
-            if not all(map(self._factory.reading.holds, self._marks)):
-                raise NotEligible("its reader has deleted or muted clicks that this was computed from.")
+            if not self.unchanged():
+                raise NotEligible("something that the update was computed from has been deleted or muted.")
             if update.paid is not None:
                 update.paid()
             if model is None or not gradients:
@@ -228,7 +287,7 @@ class Computation:
 
 
 def trainable(release: Release, kind: TaskKind) -> tuple[str, ...] | None:
-    """Models of the release that the task can be done on; None for a task of no particular model."""
+    """Models of the release that the task can run on; None for a task of no particular model."""
     if kind.role is None:
         return None
     return tuple(

@@ -1,12 +1,12 @@
-"""Updates on their way: paid for and kept in one transaction, sent, sent again, or given up.
+"""Delivers updates: charged and stored in one transaction, then sent, sent again, or dropped.
 
-A payload is in the outbox, and its cost in the ledger, before its first byte leaves. So a crash at any point costs at
-most once, and what is sent again is the same bytes.
+A payload is in the outbox, and its cost in the ledger, before its first byte leaves. So a crash at any point charges at
+most once, and a retry sends the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,23 +18,21 @@ from device_app.errors import (
     NotEligible,
     ProtectionTooWeak,
 )
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.protections.local_laplace import NoisyUpdate, reseal
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import resolve
 from device_app.privacy.sealed import Sealed
-from device_app.prose import Prose
+from device_app.settings import PrivacySettings
 from device_app.store.database import Database
-from device_app.store.outbox import Outbox, OutboxItem
-from device_app.store.participations import Participations, RoundUploads
-from device_app.training.participant import is_complete, may_pass
+from device_app.store.participations import Outbox, OutboxItem, Participations, RoundUploads
+from device_app.training.participant import WORDS, is_complete, may_pass
 from device_app.uplink.backend_client import Uplink, upload_path
-from device_app.wire.rounds import RoundOffer, UploadReceipt
+from protocol.rounds import RoundOffer, UploadReceipt
 
 RETRY_SEC = 10.0
 RETRY_LIMIT_SEC = 300.0
-WORDS = Prose("device_app.training", "words.toml")
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class UploadChannel:
-    """Where what leaves for a round is kept until it has arrived, and what sends it.
+    """Where messages of a round are stored until they have arrived, and the client that sends them.
 
     database: for the transaction that ledger, outbox and participations share.
     """
@@ -60,21 +58,27 @@ class UploadChannel:
 
 
 class Delivery:
-    """What becomes of an update after it was computed, and of the note about it on the page."""
+    """Stores and sends computed updates, and records their state on the page."""
 
     def __init__(
-        self, channel: UploadChannel, *, ledger: Ledger, noise: NoiseSource, clock: Callable[[], datetime]
+        self,
+        channel: UploadChannel,
+        *,
+        ledger: Ledger,
+        privacy: Callable[[], PrivacySettings],
+        noise: NoiseSource,
+        clock: Callable[[], datetime],
     ) -> None:
         self._database, self._outbox = channel.database, channel.outbox
         self._participations, self._uplink = channel.participations, channel.uplink
-        self._ledger, self._noise, self._clock = ledger, noise, clock
+        self._ledger, self._privacy, self._noise, self._clock = ledger, privacy, noise, clock
         self._uploads = RoundUploads(channel.database)
 
     def keep(self, offer: RoundOffer, update: ComputedUpdate) -> Kept:
-        """Clip, add noise, pay and keep in one transaction, and do what goes with the payment.
+        """Clip, add noise, charge and store in one transaction, with whatever else goes with the charge.
 
-        Raises BudgetSpent, NotEligible if the reader has deleted or erased something since it was computed, and
-        RoundTakenOver if the round has an upload of this device, whichever process made it.
+        Raises BudgetSpent, NotEligible if the reader has deleted or erased something since the update was computed, and
+        RoundTakenOver if the round already has an upload of this device, whichever process made it.
         """
         manifest, now = offer.manifest, self._clock()
         with self._database.transaction():
@@ -101,7 +105,8 @@ class Delivery:
         return Kept(offer, item, sealed)
 
     def send(self, kept: Kept) -> UploadReceipt:
-        """The first try. Raises the backend's errors, after which the update waits, or is given up if that's final."""
+        """Send for the first time. Raises the backend's errors; the update then waits, or is dropped if the error is
+        final."""
         try:
             receipt = self._uplink.upload(kept.offer, kept.sealed)
         except (BackendUnreachable, AnswerMalformed, BackendRefused) as trouble:
@@ -113,18 +118,23 @@ class Delivery:
         self._arrived(kept.item, kept.offer.manifest.round, len(kept.sealed.payload))
         return receipt
 
-    def give_up_late(self) -> None:
-        """Note as failed what was cut off before it was kept, and what its round no longer takes."""
+    def give_up_late(self, held: Collection[str] = ()) -> None:
+        """Record as failed what was interrupted before it was stored, and what its round no longer accepts.
+
+        held: rounds whose update isn't due.
+        """
         now = self._clock()
         waiting = {item.subject: item for item in self._outbox.waiting()}
         for mine in self._participations.list():
             item = waiting.get(mine.round)
+            if mine.round in held:
+                continue
             if mine.state == "joined" and (item is None or item.expires_at <= now):
                 why = WORDS("cut_off" if item is None else "closed_before")
                 self._participations.update(mine.round, state="failed", at=now, detail=why)
 
     def give_up_unwanted(self, wanted: Callable[[str], bool], why: str = WORDS("switched_off")) -> None:
-        """Drop what a task has left here that the reader doesn't want sent any more. wanted: by the task's name."""
+        """Drop pending uploads of tasks that the reader no longer wants. wanted: decides by the task's name."""
         for item in self._outbox.waiting():
             mine = self._participations.get(item.subject)
             if mine is None or wanted(mine.task):
@@ -134,14 +144,14 @@ class Delivery:
                 self._participations.update(item.subject, state="declined", at=self._clock(), detail=why)
 
     def due(self) -> list[OutboxItem]:
-        """What should be sent again now."""
+        """The uploads that should be sent again now."""
         return self._outbox.due(self._clock())
 
     def send_again(self, item: OutboxItem) -> None:
-        """The same bytes once more; kept for later, or given up, if they can't be or the reader has forbidden it."""
+        """Send the same bytes again; keep them for later if that fails, or drop them if the reader has forbidden it."""
         now = self._clock()
         try:
-            self._uplink.resend(reseal(item, self._ledger))
+            self._uplink.resend(reseal(item, self._ledger, self._privacy()))
         except (ProtectionTooWeak, BudgetSpent) as forbidden:
             with self._database.transaction():
                 self._outbox.done(item.id)

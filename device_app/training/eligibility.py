@@ -1,58 +1,102 @@
-"""Whether this device may train now and accepts a round's terms: the server proposes, the device disposes."""
+"""Decides whether this device may train now, and whether it accepts a round's terms.
+
+Settings, a pause and budgets decide the first (`ReaderConsent`); `check_offer` checks the terms that a server proposes.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from device_app.errors import BudgetSpent, NotEligible
-from device_app.privacy.prices import OneClick
+from device_app.privacy.accounting.cost_of_sums import NOTHING_ALONE, OneClick, SumsAlone
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.protections.protection import ROUNDING
 from device_app.privacy.protections.registry import resolve
-from device_app.privacy.worst_case_sums import NOTHING_ALONE, SumsAlone
 from device_app.settings import PrivacySettings
+from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import Shapes
-from device_app.wire.ids import ReleaseId
-from device_app.wire.rounds import RoundManifest
+from protocol.ids import ReleaseId
+from protocol.rounds import RoundManifest
 
+
+class ReaderConsent:
+    """What the reader allows; checked again at every step, since a reader may change a setting at any time.
+
+    Args:
+        ledger: the budget.
+        privacy: returns what the reader accepts now.
+        paused: whether the reader has paused training.
+    """
+
+    def __init__(
+        self, ledger: Ledger, privacy: Callable[[], PrivacySettings], *, paused: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.ledger, self.privacy, self.paused = ledger, privacy, paused
+
+    def readiness(self, release: ReleaseId | None) -> Readiness:
+        """What is known before any request, on a device with this release."""
+        settings = self.privacy()
+        return Readiness(
+            switched_on=settings.training,
+            paused=self.paused(),
+            release=release,
+            epsilon_left=self.ledger.left("training"),
+            counting=settings.counting,
+            counts_left=self.ledger.left("counts"),
+        )
+
+    def switched_on(self, task: str) -> bool:
+        """Whether the reader allows such a task, regardless of a pause."""
+        kind = TASKS.get(task)
+        return switched_on(self.privacy(), "training" if kind is None else kind.channel)
+
+    def check(self, task: str) -> None:
+        """Raise NotEligible if the reader has withdrawn permission; call it last just before the charge."""
+        if self.paused() or not self.switched_on(task):
+            raise NotEligible("training has since been paused or switched off.", "off")
+
+
+MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError)
+"""Errors, besides refusals, raised by an offer whose parts are inconsistent."""
 LONGEST_ROUND = timedelta(days=8)
-"""A server opens none of more than seven days."""
-ENOUGH_CLICKS = 5
+"""Longest accepted round; a server opens none of more than seven days."""
 Channel = Literal["training", "counts"]
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """What is known before any request: whether to look for a round at all.
+    """What is known before any request, which decides whether to poll for a round at all.
 
-    switched_on and epsilon_left are of training; counting and counts_left of private counts.
+    It comes from settings and the ledger, and from nothing that the reader does: otherwise the time at which a device
+    takes a place would reveal it. switched_on and epsilon_left are of training; counting and counts_left of private
+    counts.
     """
 
     switched_on: bool
     paused: bool
     release: ReleaseId | None
-    clicks: int
     epsilon_left: float
-    idle: bool = True
     counting: bool = False
     counts_left: float = 0.0
 
     @property
     def may_count(self) -> bool:
-        """Whether a private count could be joined, as far as the reader's settings go."""
+        """Whether the reader's settings allow joining a private count."""
         return self.counting and self.counts_left > 0
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What this device holds an offer against.
+    """What this device compares an offer with.
 
-    trainable: the models that it can do the offered task on; None for a task of no particular model. shapes: of the
+    trainable: the models that it can run the offered task on; None for a task of no particular model. shapes: of the
     update it would compute, and one_click: how far one click moves it, None for as far as all of them. channel: of the
-    ledger that pays, and epsilon_left in it; alone: what noisy sums have cost so far if nobody else in them was real.
-    reads_release: whether the task reads anything of the release; if not, the round may be for another one.
+    ledger that is charged, and epsilon_left in it; alone: what noisy sums have cost so far if every other device was
+    fake. reads_release: whether the task reads anything of the release; if not, the round may be for another one.
     """
 
     privacy: PrivacySettings
@@ -69,66 +113,52 @@ class Terms:
 
     @property
     def coordinates(self) -> int:
-        """Numbers of the update, which the price counts."""
+        """The number of coordinates of the update, which its cost depends on."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
 
 def check_ready(readiness: Readiness) -> None:
-    """Raises NotEligible, saying why in a sentence."""
+    """Raises NotEligible with the reason in a sentence."""
     if not readiness.may_count:
         check_training(readiness)
     if readiness.paused:
-        raise NotEligible("its reader has paused training.", "off")
+        raise NotEligible("training is paused.", "off")
     if readiness.release is None:
         raise NotEligible("it has no release yet.", "old")
     if not readiness.may_count:
         check_budget(readiness)
 
 
-def check_idle(readiness: Readiness) -> None:
-    """Raises NotEligible while the reader reads. Asked once a round is under way: polls that fell out would tell when
-    somebody reads."""
-    if not readiness.idle:
-        raise NotEligible("its reader is reading just now.", "busy")
-
-
 def check_task(readiness: Readiness, channel: Channel) -> None:
-    """For a task of this channel. Raises NotEligible."""
+    """Raises NotEligible unless the device may run a task of this channel."""
     if channel == "training":
         check_training(readiness)
         check_budget(readiness)
     elif not readiness.counting:
-        raise NotEligible("its reader has switched private counts off.", "off")
+        raise NotEligible("anonymous counts are switched off.", "off")
     elif not readiness.may_count:
-        raise NotEligible("today's privacy budget for counts is spent, or set to 0.", "spent")
+        raise NotEligible("today's limit for counts is reached, or set to 0.", "spent")
 
 
 def switched_on(privacy: PrivacySettings, channel: str) -> bool:
-    """Whether the reader lets a device take part in what this channel of the ledger pays for."""
+    """Whether the reader allows what this channel of the ledger pays for."""
     return privacy.counting if channel == "counts" else privacy.training
 
 
 def check_training(readiness: Readiness) -> None:
-    """Raises NotEligible."""
+    """Raises NotEligible unless training is allowed."""
     if not readiness.switched_on:
-        raise NotEligible("its reader has not switched training on.", "off")
+        raise NotEligible("training is not switched on.", "off")
 
 
 def check_budget(readiness: Readiness) -> None:
-    """Raises NotEligible."""
+    """Raises NotEligible if the budget is spent."""
     if readiness.epsilon_left <= 0:
-        raise NotEligible("today's privacy budget for training is spent, or set to 0.", "spent")
-
-
-def check_clicks(readiness: Readiness) -> None:
-    """For tasks that need samples. Raises NotEligible."""
-    if readiness.clicks < ENOUGH_CLICKS:
-        held = "1 click" if readiness.clicks == 1 else f"{readiness.clicks} clicks"
-        raise NotEligible(f"it holds {held}; {ENOUGH_CLICKS} are needed.", "few")
+        raise NotEligible("today's limit for training is reached, or set to 0.", "spent")
 
 
 def check_offer(manifest: RoundManifest, terms: Terms) -> None:
-    """Raises NotEligible, ProtectionTooWeak or BudgetSpent; nothing has been computed or charged by then."""
+    """Raises NotEligible, ProtectionTooWeak or BudgetSpent, before anything is computed or charged."""
     if manifest.task not in terms.tasks:
         raise NotEligible(f"it does not know the task {manifest.task!r}.", "old")
     if terms.reads_release and manifest.release != terms.release:
@@ -136,11 +166,13 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
     if terms.trainable is not None and manifest.model not in terms.trainable:
         raise NotEligible(f"the release has no gradient of {manifest.model!r} for {manifest.task!r}.")
     if manifest.shapes != dict(terms.shapes):
-        raise NotEligible(f"the round wants an update of other tensors than {manifest.task!r} computes.")
+        raise NotEligible(f"the round asks for tensors that differ from those that {manifest.task!r} computes.")
     if manifest.closes_at <= terms.now:
         raise NotEligible("the round has closed.", "late")
     if manifest.closes_at > terms.now + LONGEST_ROUND:
-        raise NotEligible(f"the round would go on until {manifest.closes_at:%Y-%m-%d %H:%M}, over a week from now.")
+        raise NotEligible(
+            f"the round would go on until {manifest.closes_at:%Y-%m-%d %H:%M}, more than a week from now."
+        )
     protection = resolve(manifest.protection)
     protection.check(terms.privacy)
     cost = protection.price(manifest, terms.coordinates, terms.privacy, terms.alone, terms.one_click)

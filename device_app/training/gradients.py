@@ -14,8 +14,8 @@ from device_app.ranking.session import GraphSession
 GRADIENT_PREFIX = "g."
 LOSS = "loss"
 PRIVATE_RATE = 0.1
-"""Of a device's own step on its private parameters, plain gradient descent, one step a round: .2 at most where a score
-is <u, d> with unit vectors d."""
+"""Step size of a device's own step on its private parameters: plain gradient descent, one step a round. A step is at
+most .2 if scores are <u, d> with unit vectors d."""
 
 Params = Mapping[str, NDArray[np.float32]]
 Batch = Mapping[str, NDArray[Any]]
@@ -44,10 +44,9 @@ def no_gradients(params: Params, batch: Batch) -> Gradients:
 
 
 class BoundGraph:
-    """An ONNX graph that keeps the parameters it was given last, so that batches of one round bind them once.
+    """An ONNX graph that caches its last parameters, so that all batches of a round bind them once.
 
-    private names parameters that are zero where they are not given (`GraphSession`); own holds those that this device
-    has learnt.
+    private names parameters that are zero if not given (`GraphSession`); own holds those that this device has learnt.
     """
 
     def __init__(
@@ -86,9 +85,9 @@ class OnnxGradients:
 
 
 def stepped(values: Params, gradients: Params, rate: float = PRIVATE_RATE) -> Params:
-    """A device's own step on its private parameters (LSTUR's reader vector, An et al. 2019): values - rate * gradients.
+    """values - rate * gradients: a device's own step on its private parameters (LSTUR's reader vector, An et al. 2019).
 
-    What is missing among the values, or has another shape, starts at zero.
+    Parameters that are missing, or have another shape, start at zero.
     """
     moved = {}
     for name, gradient in gradients.items():

@@ -1,24 +1,20 @@
-"""A device's part in a round as a generator without I/O: it yields what it wants done and is sent what came of it.
+"""A device's part in a round, top to bottom: take part -> compute -> send.
 
-    look at the rounds -> gather samples -> check in -> compute -> hand in
-
-Whoever drives it does the work, or raises into it what went wrong: errors of the backend and refusals of the ledger end
-the attempt with an outcome; anything else ends it with that error.
+`participate` and `finish`, or `secagg_client` in a secure sum, say what is done in which order; a `RoundWork` does it.
+Errors of the backend and refusals are outcomes; anything else is a fault of this device or of the release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 from device_app.errors import (
     AnswerMalformed,
     BackendRefused,
     BackendUnreachable,
     BudgetSpent,
-    DeviceError,
     Hindrance,
     NotEligible,
     OfferRefused,
@@ -26,154 +22,119 @@ from device_app.errors import (
     RoundTakenOver,
 )
 from device_app.privacy.protections.protection import ComputedUpdate
-from device_app.prose import Prose
-from device_app.training.eligibility import (
-    Readiness,
-    Terms,
-    check_clicks,
-    check_idle,
-    check_offer,
-    check_ready,
-    check_task,
-)
-from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, short_release
-from device_app.wire.rounds import CheckIn, OpenRounds, RoundOffer, RoundStatus, UploadReceipt
+from device_app.training.eligibility import Readiness, check_ready, check_task
+from device_app.training.tasks import TASKS
+from protocol.ids import PROTOCOL_VERSION, ReleaseId, short_release
+from protocol.rounds import CheckIn, RoundOffer, RoundStatus, SignedOffer, UploadReceipt
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("device_app.training", "words.toml")
+WORDS = TextCatalogue("device_app.training", "words.toml")
+AGAIN_SEC = 1.0
+"""Mean seconds to the next step of a device that has a part in a round."""
 
 
-@dataclass(frozen=True)
-class PollRounds:
-    """Wanted: the rounds under way, or None; one of them from a server that tells no more."""
+class RoundWork(Protocol):
+    """What a device does in a round, in this order."""
+
+    def poll_rounds(self) -> tuple[RoundStatus, ...]:
+        """Return the rounds under way, oldest first. Raises the backend's errors."""
+        ...
+
+    def may_have_part(self, status: RoundStatus) -> bool:
+        """Whether this device has taken part in that round, or may have."""
+        ...
+
+    def ask_for_place(self, message: CheckIn) -> RoundOffer | None:
+        """Send the check-in; return the offer, verified and recorded as joined, or None without a place.
+
+        Raises the backend's errors, OfferRefused and RoundTakenOver.
+        """
+        ...
+
+    def check_offer(self, offer: RoundOffer) -> None:
+        """Raise NotEligible, ProtectionTooWeak or BudgetSpent unless this device accepts the offer."""
+        ...
+
+    def join(self, offer: RoundOffer) -> None:
+        """Draw when the update is due; for a secure sum, make and store keys. Raises what `check_wanted` raises."""
+        ...
+
+    def check_wanted(self, task: str) -> None:
+        """Raise NotEligible if the reader doesn't allow such a task now."""
+        ...
+
+    def check_signer(self, signed: SignedOffer) -> object:
+        """Raise OfferRefused unless the key that this device trusts now has signed the offer."""
+        ...
+
+    def update(self, offer: RoundOffer) -> ComputedUpdate | None:
+        """Return the update, or None before it is due.
+
+        Raises what `check_offer` raises, since settings may have changed.
+        """
+        ...
+
+    def send(self, offer: RoundOffer, update: ComputedUpdate) -> UploadReceipt:
+        """Clip the update, add noise, charge, store and send it.
+
+        Raises NotEligible, ProtectionTooWeak, BudgetSpent, RoundTakenOver and the backend's errors.
+        """
+        ...
 
 
-MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError)
-"""What an offer raises, besides refusals, whose parts don't go together."""
-
-
-@dataclass(frozen=True)
-class AskIfJoined:
-    """Wanted: whether this device has had to do with that round before, or may have."""
-
-    round: RoundId
-    opened_at: datetime
-
-
-@dataclass(frozen=True)
-class Gather:
-    """Wanted: the reader's samples, kept ready; the answer is how many there are."""
-
-
-@dataclass(frozen=True)
-class AskForPlace:
-    """Wanted: this check-in sent; the answer is an offer, verified and noted as joined, or None."""
-
-    message: CheckIn
-
-
-@dataclass(frozen=True)
-class StateTerms:
-    """Wanted: what this device holds the offer against, now."""
-
-    offer: RoundOffer
-
-
-@dataclass(frozen=True)
-class Compute:
-    """Wanted: the update."""
-
-    offer: RoundOffer
-
-
-@dataclass(frozen=True)
-class HandIn:
-    """Wanted: the update clipped, made noisy, paid for, kept, and sent; the answer is the receipt."""
-
-    offer: RoundOffer
-    update: ComputedUpdate
-
-
-@dataclass(frozen=True)
-class JoinSecAgg:
-    """Wanted: keys for the secure sum of this round, kept; `training.secagg_client` goes on with it from there."""
-
-    offer: RoundOffer
-
-
-Effect = JoinSecAgg | PollRounds | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
-Reply = OpenRounds | RoundStatus | RoundOffer | Terms | ComputedUpdate | UploadReceipt | bool | int | None
+OutcomeState = Literal["idle", "declined", "waiting", "uploaded", "failed", "not needed"]
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a step ended.
 
-    idle: nothing to do, or not eligible; declined: an offer was refused by this device; waiting: the update is paid for
-    and kept, and will be sent again, or the stage of a secure sum isn't closed; uploaded: it arrived; failed: the
-    server refused it; not needed: the round was complete before. why is a sentence; again_sec: when to try again, where
-    that isn't the usual time. hindrance: the same as why, of every round that isn't among `hindrances`, by round.
-    Neither leaves the device.
+    idle: nothing to do, or not eligible; declined: an offer was refused by this device; waiting: the update isn't due,
+    or is paid for and kept, and will be sent again, or the stage of a secure sum isn't closed; uploaded: it arrived;
+    failed: the server refused it; not needed: the round was complete before. why is a sentence; again_sec: the pause
+    before the next step, on average, where it isn't the usual one; not_before_sec: the least pause, as the server asks
+    for. hindrance: the same as why, of every round that isn't among `hindrances`, by round. Neither leaves the device.
     """
 
-    state: Literal["idle", "declined", "waiting", "uploaded", "failed", "not needed"]
+    state: OutcomeState
     why: str | None = None
     offer: RoundOffer | None = None
     again_sec: float | None = None
+    not_before_sec: float = 0.0
     hindrance: Hindrance | None = None
     hindrances: Mapping[str, Hindrance] = field(default_factory=dict)
 
 
-def participate(
-    readiness: Readiness,
-    tasks: tuple[str, ...],
-    without_samples: Collection[str] = (),
-    counts: Collection[str] = (),
-    without_release: Collection[str] = (),
-) -> Generator[Effect, Reply, Outcome]:
-    """One attempt to take part in a round: of several under way, the oldest that takes this device.
+def participate(work: RoundWork, readiness: Readiness) -> Outcome:
+    """Take part in a round: the oldest of those under way that accepts this device; 'waiting' once it has joined.
 
-    One whose task is among `without_release` is for devices of any release. A device whose reader has too few clicks
-    for samples looks only for rounds of the tasks `without_samples`, and one whose reader allows either training or
-    private counts, the tasks `counts`, for rounds of these. What it says at the check-in is the same: what this program
-    can do, the round, and nothing of its reader.
+    A round whose task reads no release is for devices of any release. If the reader allows only training or only
+    private counts, the device considers only rounds of these. Nothing else about its reader decides whether or when it
+    asks for a place. The check-in contains only what this program can do, and the round.
     """
     try:
         check_ready(readiness)
-        if not without_samples:
-            check_clicks(readiness)
-        found = yield PollRounds()
+        rounds = work.poll_rounds()
     except NotEligible as not_now:
         return Outcome("idle", str(not_now), hindrance=not_now.hindrance)
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
         return _not_now(trouble)
-    assert found is None or isinstance(found, OpenRounds | RoundStatus)
-    rounds = found.rounds if isinstance(found, OpenRounds) else () if found is None else (found,)
     why_not, hindrances = [], dict[str, Hindrance]()
     for status in rounds:
         try:
-            _check_round(status, None if status.task in without_release else readiness.release)
-            if (yield AskIfJoined(status.round, status.opened_at)):
+            kind = TASKS.get(status.task or "")
+            if kind is None:
+                raise NotEligible(f"it does not know the task {status.task!r}.", "old")
+            _check_round(status, readiness.release if kind.reads_release else None)
+            if work.may_have_part(status):
                 why_not.append(WORDS("had_its_part", round=status.round))
                 continue
-            check_idle(readiness)
-            check_task(readiness, "counts" if status.task in counts else "training")
-            if status.task not in without_samples:
-                check_clicks(readiness)
-                if not (yield Gather()):
-                    raise NotEligible(WORDS("nothing_to_learn_from"), "few")
+            check_task(readiness, kind.channel)
         except NotEligible as not_now:
             why_not.append(str(not_now))
             hindrances[status.round] = not_now.hindrance
             continue
-        # Of a round that reads no release the round's own is repeated, the same from every device: whatever a server
-        # names there, no check-in tells which one this device holds.
-        message = CheckIn(
-            protocol=PROTOCOL_VERSION,
-            release=short_release(status.release),
-            tasks=tasks,
-            round=status.round if isinstance(found, OpenRounds) else None,
-        )
-        outcome = yield from _take_part(message)
+        outcome = _take_place(work, status)
         if outcome.hindrance is not None:
             hindrances[status.round] = outcome.hindrance
         if outcome.why != WORDS("no_place"):
@@ -182,10 +143,14 @@ def participate(
     return Outcome("idle", why_not[0] if why_not else WORDS("no_round"), hindrances=hindrances)
 
 
-def _take_part(message: CheckIn) -> Generator[Effect, Reply, Outcome]:
-    """message: asks for a place; of a server that doesn't know devices to say a round, for one in the oldest."""
+def _take_place(work: RoundWork, status: RoundStatus) -> Outcome:
+    """Ask for a place in this round, and join it if the offer is acceptable."""
+    # Of a round that reads no release the round's own is repeated, the same from every device: whatever a server
+    # names there, no check-in reveals which one this device holds.
+    release = short_release(status.release)
+    message = CheckIn(protocol=PROTOCOL_VERSION, release=release, tasks=tuple(TASKS), round=status.round)
     try:
-        offer = yield AskForPlace(message)
+        offer = work.ask_for_place(message)
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
         return _not_now(trouble)
     except RoundTakenOver as elsewhere:
@@ -194,63 +159,51 @@ def _take_part(message: CheckIn) -> Generator[Effect, Reply, Outcome]:
         return Outcome("declined", str(refusal), hindrance=hindrance_of(refusal))
     if offer is None:
         return Outcome("idle", WORDS("no_place"), hindrance="full")
-    assert isinstance(offer, RoundOffer)
     try:
-        terms = yield StateTerms(offer)
-        assert isinstance(terms, Terms)
-        _check_offer(offer, terms)
-        if offer.manifest.terms is not None:
-            yield JoinSecAgg(offer)
-            return Outcome("waiting", WORDS("joined"), offer)
-        update = yield Compute(offer)
-        assert isinstance(update, ComputedUpdate)
-        yield HandIn(offer, update)
+        work.check_offer(offer)
+        work.join(offer)
     except RoundTakenOver as elsewhere:
         return Outcome("idle", str(elsewhere))
     except (NotEligible, ProtectionTooWeak, BudgetSpent) as refusal:
         return Outcome("declined", str(refusal), offer, hindrance=hindrance_of(refusal))
+    return Outcome("waiting", WORDS("joined"), offer)
+
+
+def finish(work: RoundWork, offer: RoundOffer) -> Outcome:
+    """Compute and send the update of a round without a secure sum; 'waiting' with `again_sec` before it is due."""
+    try:
+        update = work.update(offer)
+        if update is None:
+            return Outcome("waiting", WORDS("computing"), offer, again_sec=AGAIN_SEC)
+        work.send(offer, update)
+    except RoundTakenOver as elsewhere:
+        return Outcome("idle", str(elsewhere))
+    except (NotEligible, ProtectionTooWeak, BudgetSpent) as refusal:
+        return left(offer, "declined", str(refusal), hindrance_of(refusal))
     except (BackendUnreachable, AnswerMalformed) as trouble:
         return Outcome("waiting", str(trouble), offer)
     except BackendRefused as refusal:
         if is_complete(refusal):
-            return Outcome("not needed", str(refusal), offer, hindrance="full")
+            return left(offer, "not needed", str(refusal), "full")
         if may_pass(refusal):
             return Outcome("waiting", str(refusal), offer)
-        return Outcome("failed", str(refusal), offer, hindrance=hindrance_of(refusal))
+        return left(offer, "failed", str(refusal), hindrance_of(refusal))
     return Outcome("uploaded", None, offer)
 
 
-def _check_offer(offer: RoundOffer, terms: Terms) -> None:
-    """As `check_offer`; what an offer is that can't even be checked is declined, too. Raises NotEligible then."""
-    try:
-        check_offer(offer.manifest, terms)
-    except MALFORMED as malformed:
-        raise NotEligible(f"the offer is malformed: {type(malformed).__name__}: {malformed}.") from malformed
-
-
-def drive(attempt: Generator[Effect, Reply, Outcome], fulfil: Callable[[Effect], Reply]) -> Outcome:
-    """Run an attempt to its end; what goes wrong with an effect is raised where it was asked for."""
-    try:
-        effect = next(attempt)
-        while True:
-            try:
-                reply = fulfil(effect)
-            except DeviceError as trouble:
-                effect = attempt.throw(trouble)
-            else:
-                effect = attempt.send(reply)
-    except StopIteration as end:
-        outcome: Outcome = end.value
-        return outcome
+def left(offer: RoundOffer, state: OutcomeState, why: str | None, hindrance: Hindrance | None) -> Outcome:
+    """Return the outcome of a device that has left the round of this offer."""
+    hindrances = {} if hindrance is None else {offer.manifest.round: hindrance}
+    return Outcome(state, why, offer, hindrances=hindrances)
 
 
 def may_pass(refusal: BackendRefused) -> bool:
-    """Whether the same request may succeed later: the server's trouble, and not this device's."""
+    """Whether the same request may succeed later, since the server and not this device has the problem."""
     return refusal.problem.status >= 500
 
 
 def hindrance_of(trouble: Exception | str | None) -> Hindrance:
-    """What kept a device out of a round, by what was raised."""
+    """What kept a device out of a round, by the error raised."""
     match trouble:
         case NotEligible(hindrance=hindrance):
             return hindrance
@@ -267,14 +220,14 @@ def hindrance_of(trouble: Exception | str | None) -> Hindrance:
 
 
 def is_complete(refusal: BackendRefused) -> bool:
-    """Whether others were quicker: more devices are asked than are needed, since some always vanish."""
+    """Whether the round was already complete: more devices are invited than needed, since some always drop out."""
     return refusal.problem.type.endswith("round-closed") and refusal.problem.field == "cohort"
 
 
 def _not_now(trouble: BackendUnreachable | BackendRefused | AnswerMalformed) -> Outcome:
-    """Nothing was joined; asked again when the backend says, where it does."""
-    again_sec = trouble.retry_after_sec if isinstance(trouble, BackendRefused) and may_pass(trouble) else None
-    return Outcome("idle", str(trouble), again_sec=again_sec, hindrance="unreachable")
+    """Nothing was joined; tried again after the usual pause, or after a longer one if the backend requires it."""
+    asked = trouble.retry_after_sec if isinstance(trouble, BackendRefused) else None
+    return Outcome("idle", str(trouble), not_before_sec=asked or 0.0, hindrance="unreachable")
 
 
 def _check_round(status: RoundStatus, release: ReleaseId | None) -> None:

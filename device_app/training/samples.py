@@ -1,31 +1,41 @@
-"""Training samples from what the reader was shown and clicked. They exist in memory, for one round, on this device."""
+"""Training samples from the articles that a reader was shown and clicked, read from the device's store.
+
+They exist in memory, for one round, on this device.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.ranking.features import FeatureContext, feature_columns
+from device_app.errors import NewsNotHere, NotEligible
+from device_app.feed.candidates import Candidates
+from device_app.feed.feature_context import feature_context_at
 from device_app.ranking.padding import left_padded
-from device_app.store.clicks import Click
-from device_app.store.impressions import Shown
-from device_app.wire.recall import CLICKS_LIMIT
+from device_app.ranking.ranker import FeatureContext, feature_columns
+from device_app.store.clicks import Click, Clicks
+from device_app.store.count_log import CountLog, CountTaken, CountWindow
+from device_app.store.impressions import ImpressionStore, Shown
+from device_app.store.news import NewsStore
+from protocol.news import NewsCard
+from protocol.recall import CLICKS_LIMIT
 
 Vectors = Mapping[str, NDArray[np.float32]]
 FeatureContextAt = Callable[[Sequence[str], Sequence[str], datetime], FeatureContext]
-"""(candidates, clicks made before, oldest first, when the feed was shown) -> what a ranker could know of them then."""
+"""(candidates, earlier clicks, oldest first, time the feed was shown) -> what a ranker could know of them then."""
 
 
 @dataclass(frozen=True)
 class ReadingMark:
-    """What a computation read of the reader's clicks: how many there were up to the newest id, and what was muted."""
+    """The state of the reader's clicks at a computation: how many there were up to the newest id, and what was
+    muted."""
 
     newest: int
     clicks: int
@@ -34,9 +44,10 @@ class ReadingMark:
 
 @dataclass(frozen=True)
 class Samples:
-    """n samples: clicks [n, 50, D] left-padded, click_mask [n, 50], candidates [n, 1 + K, D], clicked news first.
+    """n training samples, as arrays; the clicked article is the first candidate.
 
-    features [n, 1 + K, F] if they were asked for.
+    clicks [n, 50, D] left-padded, click_mask [n, 50], candidates [n, 1 + K, D], features [n, 1 + K, F] if they were
+    requested.
     """
 
     clicks: NDArray[np.float32]
@@ -50,8 +61,11 @@ class Samples:
 
 @dataclass(frozen=True)
 class RowSamples:
-    """n samples over a table of distinct news: ids and table [t, D] float32; click_rows int64 [n, 50] left-padded with
-    0, click_mask [n, 50], candidate_rows int64 [n, 1 + K], clicked news first; features as in Samples."""
+    """n samples that refer to a table of distinct articles by rows.
+
+    ids and table [t, D] float32; click_rows int64 [n, 50] left-padded with 0, click_mask [n, 50], candidate_rows int64
+    [n, 1 + K], the clicked article first; features as in Samples.
+    """
 
     ids: tuple[str, ...]
     table: NDArray[np.float32]
@@ -65,7 +79,7 @@ class RowSamples:
 
 
 class SampleSource(Protocol):
-    """Something a task draws its samples from."""
+    """A source from which a task draws samples."""
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
         """At most `limit` samples with K = `negatives` and the features of these names; another draw gives others."""
@@ -74,7 +88,7 @@ class SampleSource(Protocol):
 
 @runtime_checkable
 class RowSource(Protocol):
-    """Something a task draws samples from that name their news by rows."""
+    """A source of samples that refer to articles by rows."""
 
     def draw_rows(
         self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()
@@ -84,7 +98,7 @@ class RowSource(Protocol):
 
 
 class NoSamples:
-    """For tasks that need none."""
+    """The source for tasks that need no samples."""
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
         """Raises ValueError: a task that draws samples has to say that it needs them."""
@@ -95,14 +109,15 @@ NO_SAMPLES = NoSamples()
 
 
 def is_held_out(feed_id: str, news_id: str, share: float) -> bool:
-    """Whether a click is kept for evaluation: by its hash, so that it's always the same ones and nothing is stored."""
+    """Whether a click is held out for evaluation: decided by its hash, so it is always the same and nothing is
+    stored."""
     drawn = int.from_bytes(sha256(f"{feed_id} {news_id}".encode()).digest()[:8], "big")
     return drawn < share * 2**64
 
 
 @dataclass(frozen=True)
 class _Positive:
-    """A click that can be learnt from: its feed, and what had been clicked before that feed was shown, oldest first."""
+    """A click usable for training: its feed, and the clicks made before that feed was shown, oldest first."""
 
     news_id: str
     feed: Shown
@@ -116,11 +131,10 @@ class ReaderSamples:
     Args:
         feeds: feeds with at least one click.
         clicks: the reader's clicks, oldest first.
-        vectors: of all news named by the others that this device has vectors of; the rest is left out.
-        others: news to draw negatives from where a feed shows none.
-        contexts: what a ranker with features saw; needed where features are asked for.
-        muted: news that nothing is learnt from.
-        mark: of the moment it was read.
+        vectors: of all articles in the other arguments that have vectors here; articles without one are left out.
+        others: articles to draw negatives from if a feed has none.
+        contexts: what a ranker with features saw; needed if features are requested.
+        mark: the state when it was read.
 
     Sensitive: only a clipped and noisy gradient of it may leave the device.
     """
@@ -130,52 +144,39 @@ class ReaderSamples:
     vectors: Vectors
     others: Sequence[str] = ()
     contexts: FeatureContextAt | None = None
-    muted: frozenset[str] = frozenset()
     mark: ReadingMark | None = None
     _positives: list[_Positive] = field(init=False, repr=False)
-    _learnable: list[_Positive] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_positives", self._find_positives(lambda news_id: news_id in self.vectors))
-        object.__setattr__(self, "_learnable", self._find_positives(lambda news_id: news_id not in self.muted))
 
     @property
     def available(self) -> int:
-        """Clicks that samples can be made of."""
+        """How many clicks samples can be made from."""
         return len(self._positives)
 
-    @property
-    def learnable(self) -> int:
-        """Clicks that samples could be made of if the server had given vectors of all news.
-
-        Whether a device takes part hangs on this number: which news have vectors is the server's choice, and may not
-        show by who has samples of them.
-        """
-        return len(self._learnable)
-
     def without_held_out(self, share: float) -> ReaderSamples:
-        """For gradients: without the clicks that are held out. They still stand in the histories of later ones."""
+        """For gradients: without the held-out clicks. They remain in the histories of later clicks."""
         return self._part(lambda positive: not is_held_out(positive.feed.feed_id, positive.news_id, share))
 
     def held_out(self, share: float) -> ReaderSamples:
-        """For evaluation: the clicks that gradients leave out."""
+        """For evaluation: only the held-out clicks."""
         return self._part(lambda positive: is_held_out(positive.feed.feed_id, positive.news_id, share))
 
     def _part(self, wanted: Callable[[_Positive], bool]) -> ReaderSamples:
         part = copy.copy(self)
-        for name in ("_positives", "_learnable"):
-            object.__setattr__(part, name, [positive for positive in getattr(self, name) if wanted(positive)])
+        object.__setattr__(part, "_positives", [positive for positive in self._positives if wanted(positive)])
         return part
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
-        """Samples drawn afresh.
+        """Draw new samples.
 
         The history is what was clicked before the feed was shown: neither the click itself nor later ones. K negatives
-        come from the same feed, looked at and not clicked, with replacement; a feed of which nothing else was looked at
+        are drawn with replacement from articles of the same feed that were viewed and not clicked; a feed without any
         draws them from `others`. Padding is never a negative. If there are more clicks than `limit`, a random choice of
-        them is used.
-        Features are those of the moment the feed was shown, from that same history. Which features are asked for
-        changes nothing else. Raises ValueError if there is nothing to draw from, or for features without contexts.
+        them is used. Features are those at the time the feed was shown, from that same history. Which features are
+        requested changes nothing else. Raises ValueError if there is nothing to draw from, or for features without
+        contexts.
         """
         chosen, offered = self._choose(negatives, limit, rng)
         histories = [left_padded(self._vectors(positive.history)) for positive in chosen]
@@ -189,7 +190,7 @@ class ReaderSamples:
     def draw_rows(
         self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()
     ) -> RowSamples:
-        """The same draw as `draw`, with news named by their rows in a table of distinct ones."""
+        """Draw as `draw` does, with articles given by their rows in a table of distinct ones."""
         chosen, offered = self._choose(negatives, limit, rng)
         row_of: dict[str, int] = {}
         for positive, ids in zip(chosen, offered, strict=True):
@@ -218,7 +219,7 @@ class ReaderSamples:
         return chosen, [self._offered(positive, negatives, rng) for positive in chosen]
 
     def _offered(self, positive: _Positive, negatives: int, rng: np.random.Generator) -> tuple[str, ...]:
-        """The clicked news and K others."""
+        """The clicked article and K others."""
         pool = self._negatives_of(positive.feed, lambda news_id: news_id in self.vectors)
         return (positive.news_id, *(pool[place] for place in rng.integers(len(pool), size=negatives)))
 
@@ -256,3 +257,151 @@ class ReaderSamples:
             return same_feed
         ever_clicked = clicked | {click.news_id for click in self.clicks}
         return [news_id for news_id in self.others if news_id not in ever_clicked and held(news_id)]
+
+
+FEEDS_LIMIT = 50
+CLICKS_READ = 500
+OTHERS_LIMIT = 200
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class StoredSamples:
+    """The reader's feeds, clicks and article vectors, read while a round is under way.
+
+    half_life_hours is the feed's own, so that a ranker learns from the recency it is served with. counted is the log of
+    contributions to private counts; a view without one contributes to none. muted names clicked articles of muted
+    interests, which are not used for training.
+    """
+
+    def __init__(
+        self,
+        clicks: Clicks,
+        impressions: ImpressionStore,
+        store: NewsStore,
+        *,
+        half_life_hours: float,
+        counted: CountLog | None = None,
+        muted: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:
+        self._clicks, self._impressions, self._store, self._counted = clicks, impressions, store, counted
+        self._half_life_hours, self._muted = half_life_hours, muted
+
+    def count(self) -> int:
+        """How many clicks the device has stored."""
+        return self._clicks.count()
+
+    def mark(self) -> ReadingMark:
+        """The state of what a computation reads from now on."""
+        newest = self._clicks.latest_id()
+        return ReadingMark(newest, self._clicks.count_up_to(newest), self._muted())
+
+    def holds(self, mark: ReadingMark) -> bool:
+        """Whether everything present at that mark is still there, and nothing was muted or erased since."""
+        kept = self._clicks.count_up_to(mark.newest) == mark.clicks and self._clicks.latest_id() >= mark.newest
+        return kept and self._muted() <= mark.muted
+
+    @property
+    def counts(self) -> bool:
+        """Whether anything is contributed to private counts from here."""
+        return self._counted is not None
+
+    def uncounted(self, now: datetime, longest: timedelta) -> CountWindow:
+        """Displays and clicks that may be contributed to a private count now. Raises NotEligible."""
+        if self._counted is None:
+            raise NotEligible("nothing is counted here.")
+        return self._counted.window(now, longest)
+
+    def take_count(self, taken: CountTaken) -> None:
+        """Spend a window; call it in the transaction that pays."""
+        assert self._counted is not None, "without it there is no window"
+        self._counted.take(taken)
+
+    def samples(self, encoder: str) -> ReaderSamples:
+        """The source of samples with vectors by `encoder`; fallback negatives are articles of other feeds."""
+        mark = self.mark()
+        feeds = self._impressions.for_training(FEEDS_LIMIT)
+        clicks = self._active()
+        others = sorted(self._impressions.seen(LONG_AGO))[:OTHERS_LIMIT]
+        named = {news_id for feed in feeds for news_id in (*feed.shown, *feed.clicked)}
+        ids = sorted(named | {click.news_id for click in clicks} | set(others))
+        present, vectors = self._store.vectors(ids, encoder)
+        muted = self._muted()
+        held = {news_id: vectors[row] for row, news_id in enumerate(ids) if present[row] and news_id not in muted}
+        past = _Past(self._store, self._impressions, self._half_life_hours)
+        return ReaderSamples(
+            feeds=feeds,
+            clicks=clicks,
+            vectors=held,
+            others=others,
+            contexts=past.context_features,
+            mark=mark,
+        )
+
+    def clicked(self, encoder: str) -> NDArray[np.float32]:
+        """Vectors [H, D] of the newest clicks, oldest first, from which a report is made; [0, 0] if there are none."""
+        clicks = self._active()[-CLICKS_LIMIT:]
+        present, vectors = self._store.vectors([click.news_id for click in clicks], encoder)
+        return vectors[present] if present.any() else np.empty((0, 0), dtype=np.float32)
+
+    def _active(self) -> list[Click]:
+        muted = self._muted()
+        return [click for click in self._clicks.recent(CLICKS_READ) if click.news_id not in muted]
+
+
+@dataclass(frozen=True)
+class NobodysReading:
+    """An empty history, for when only the form of an update is needed.
+
+    counts: whether private counts are contributed to.
+    """
+
+    counts: bool = True
+
+    def count(self) -> int:
+        """No clicks."""
+        return 0
+
+    def clicked(self, encoder: str) -> NDArray[np.float32]:
+        """[0, 0]."""
+        return np.empty((0, 0), dtype=np.float32)
+
+    def uncounted(self, now: datetime, longest: timedelta) -> CountWindow:
+        """An empty window. Raises NotEligible as that of `StoredSamples`."""
+        if not self.counts:
+            raise NotEligible("nothing is counted here.")
+        return CountWindow(now, now, frozenset(), frozenset())
+
+    def take_count(self, taken: CountTaken) -> None:
+        """Nothing is spent."""
+
+    def holds(self, mark: ReadingMark) -> bool:
+        """True: nothing was read that could be deleted."""
+        return True
+
+
+class _Past:
+    """What a ranker with features could know at past feeds. Cards are read on first use."""
+
+    def __init__(self, store: NewsStore, impressions: ImpressionStore, half_life_hours: float) -> None:
+        self._store, self._impressions, self._half_life_hours = store, impressions, half_life_hours
+        self._cards: dict[str, NewsCard] = {}
+
+    def context_features(self, candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> FeatureContext:
+        """Computed by the same code as serving. Raises NewsNotHere if a card was deleted meanwhile."""
+        asked = self._read(candidates)
+        then = self._impressions.popularity_at(candidates, at)
+        return feature_context_at(
+            Candidates(asked, np.zeros((len(asked), 0), np.float32), ""),
+            self._read(clicks),
+            at,
+            self._half_life_hours,
+            np.array([then.get(news_id, 0.0) for news_id in candidates]),
+        )
+
+    def _read(self, ids: Sequence[str]) -> tuple[NewsCard, ...]:
+        new = [news_id for news_id in dict.fromkeys(ids) if news_id not in self._cards]
+        self._cards.update((card.id, card) for card in self._store.cards(new))
+        for news_id in new:
+            if news_id not in self._cards:
+                raise NewsNotHere(news_id)
+        return tuple(self._cards[news_id] for news_id in ids)

@@ -1,19 +1,16 @@
 """A device's way through the secure sum of a round: what to send, what to wait for, and when to leave.
 
-Nothing of it is in memory between two steps. Each step restores the part, sends its message if that has not arrived,
-asks for the stage's answer, and keeps the next state on the disk before the next message leaves.
+No state is kept in memory between two steps. Each step restores the part, sends its message if that has not arrived,
+requests the stage's answer, and writes the next state to the disk before the next message leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
-
-import numpy as np
-from pydantic import ValidationError
 
 from device_app.errors import (
     AnswerMalformed,
@@ -27,62 +24,52 @@ from device_app.errors import (
     RoundTakenOver,
     SumAborted,
 )
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.ledger import Ledger
+from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.protections.registry import resolve
 from device_app.privacy.requests import seal_poll
-from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.secagg.messages import Reply, Step
-from device_app.privacy.secagg.participant import take_part
+from device_app.privacy.secagg.messages import NO_CONTRIBUTION, Contribution, Reply
 from device_app.privacy.secagg.state import SumState, begin_sum
-from device_app.prose import Prose
-from device_app.store.participations import RoundUploads
-from device_app.store.sum_parts import SumPart, SumParts
+from device_app.privacy.secagg.transitions import SumParticipant
+from device_app.settings import PrivacySettings
+from device_app.store.participations import RoundUploads, SumPart, SumParts
 from device_app.training.delivery import UploadChannel
-from device_app.training.participant import MALFORMED, Outcome, hindrance_of, may_pass
-from device_app.wire.offers import SignedOffer
-from device_app.wire.ring import ring_dtype
-from device_app.wire.rounds import GROUP, RoundManifest, RoundOffer
+from device_app.training.eligibility import MALFORMED
+from device_app.training.participant import AGAIN_SEC, WORDS, Outcome, RoundWork, hindrance_of, left, may_pass
+from protocol.rounds import GROUP, RoundManifest, RoundOffer, SignedOffer
 
-AGAIN_SEC = 1.0
 GRACE_SEC = 60.0
-"""How long past a round's deadline a device that gets no answer goes on asking."""
+"""How long after a round's deadline a device that gets no answer keeps asking."""
 PAID = ("masked", "agree", "unmask")
-WORDS = Prose("device_app.training", "words.toml")
 APPLIED_WITHOUT = WORDS("applied_without")
 WAITS = WORDS.table("waits")
 
 
 class SecAggClient:
-    """Goes on with the sums under way, each by itself."""
+    """Continues the sums under way, each independently."""
 
     def __init__(
         self,
         channel: UploadChannel,
         *,
+        work: RoundWork,
         ledger: Ledger,
+        noise: NoiseSource,
+        privacy: Callable[[], PrivacySettings],
         clock: Callable[[], datetime],
-        contribution: Callable[[RoundOffer], Contribution],
-        check_signer: Callable[[SignedOffer], object],
-        check_wanted: Callable[[str], None],
         threads: int = 1,
     ) -> None:
-        """All that a reader may change or a key may lose between two steps is asked anew.
-
-        contribution: computes the device's vector, when it's to be masked; raises as `eligibility.check_offer`.
-        check_signer: raises OfferRefused unless the key that this device trusts now has signed the offer.
-        check_wanted: raises NotEligible if the reader lets a device do no such task now.
-        """
+        """Everything that a reader may change between two steps, or that a key may lose, is checked again by `work`."""
         self._database, self._participations, self._uplink = channel.database, channel.participations, channel.uplink
-        self._ledger, self._clock, self._contribution, self._threads = ledger, clock, contribution, threads
-        self._check_signer, self._check_wanted = check_signer, check_wanted
+        self._work, self._ledger, self._noise, self._clock, self._threads = work, ledger, noise, clock, threads
+        self._privacy = privacy
         self.parts = SumParts(channel.database)
         self._uploads = RoundUploads(channel.database)
 
     def begin(self, offer: RoundOffer, signed: SignedOffer) -> None:
-        """Fresh keys for a round, kept before any leaves. Raises RoundTakenOver if the round has keys.
+        """Make keys for a round, stored before any leaves. Raises RoundTakenOver if the round already has keys.
 
-        signed: the same offer as it came, kept so that its signer can be looked at again before it is paid for.
+        signed: the same offer as it was received, kept so that its signer can be checked again before the charge.
         """
         assert offer.manifest.terms is not None
         state = begin_sum(offer.manifest.terms)
@@ -92,12 +79,11 @@ class SecAggClient:
             self._tell(part.round, WORDS("joined"))
 
     def go_on(self) -> Outcome | None:
-        """As far as the server's answers allow, with each sum under way; None if there is none.
+        """Advance each sum under way as far as the server's answers allow; None if there is none.
 
-        Of several outcomes, that of one that waits.
-
-        'waiting': a stage isn't closed, or nobody answers; 'uploaded': all is sent; 'not needed': the cohort was
-        complete before its keys came; 'declined' and 'failed': this device has left the sum, and forgotten its keys.
+        Of several outcomes it returns that of one that waits. 'waiting': a stage isn't closed, or nobody answers;
+        'uploaded': all is sent; 'not needed': the cohort was complete before its keys came; 'declined' and 'failed':
+        this device has left the sum, and deleted its keys.
         """
         outcomes = [self._go_on_with(part) for part in self.parts.under_way()]
         return next((each for each in outcomes if each.state == "waiting"), outcomes[-1] if outcomes else None)
@@ -114,21 +100,22 @@ class SecAggClient:
             part = further
 
     def forget_unsent(self) -> None:
-        """Leave a sum whose masked vector hasn't arrived. One that has can't be taken back: others open the sum."""
+        """Leave a sum whose masked vector hasn't arrived. One that has can't be withdrawn: others open the sum."""
         for part in self.parts.under_way():
             if part.payload is not None and not part.sent:
                 with suppress(RoundTakenOver):  # another thread has gone on with it: it has left
                     self._leave(part, _kept_offer(part)[0], "declined", WORDS("deleted"))
 
-    def _stage(self, part: SumPart, offer: RoundOffer, signed: SignedOffer | None) -> SumPart | Outcome:
-        """Send the stage's message, if that has not arrived, and go on to the next; or how this step ended."""
+    def _stage(self, part: SumPart, offer: RoundOffer, signed: SignedOffer) -> SumPart | Outcome:
+        """Send the stage's message if it has not arrived, and advance to the next stage, or return this step's
+        outcome."""
         state = SumState.model_validate_json(part.state)
         try:
-            self._check_wanted(offer.manifest.task)
+            self._work.check_wanted(offer.manifest.task)
             if state.stage in PAID:
-                resolve(offer.manifest.protection).check_again(offer.manifest, self._ledger.settings)
+                resolve(offer.manifest.protection).check_again(offer.manifest, self._privacy())
             else:
-                self._check_offer(signed)
+                self._work.check_signer(signed)
                 if self._clock() > offer.manifest.closes_at + timedelta(seconds=GRACE_SEC):
                     return self._leave(part, offer, "failed", WORDS("overdue"), "late")
             if not part.sent:
@@ -138,7 +125,10 @@ class SecAggClient:
             answer = self._uplink.sum_answer(seal_poll(offer, state.stage), state.stage)
             if answer is None:
                 return self._wait(offer, WAITS[state.stage])
-            return self._advance(part, state, offer, signed, answer)
+            contribution = self._contribution(offer) if state.stage == "complaints" else NO_CONTRIBUTION
+            if contribution is None:
+                return self._wait(offer, WAITS[state.stage])
+            return self._advance(part, state, offer, signed, answer, contribution)
         except (NotEligible, ProtectionTooWeak) as unwanted:
             # Switched off means that nothing more leaves, whatever it has cost. The others' sum bears who vanishes.
             if state.stage in ("agree", "unmask") or (state.stage == "masked" and part.sent):
@@ -166,13 +156,16 @@ class SecAggClient:
                 return self._leave(part, offer, "failed", trouble)
             return self._wait(offer, str(trouble))
 
-    def _check_offer(self, signed: SignedOffer | None) -> None:
-        if signed is None:
-            raise OfferRefused(WORDS("unsigned"))
-        self._check_signer(signed)
+    def _contribution(self, offer: RoundOffer) -> Contribution | None:
+        """This device's vector and its charge; None before the update is due. Raises what `RoundWork.update` raises."""
+        update = self._work.update(offer)
+        if update is None:
+            return None
+        protection, delta = resolve(offer.manifest.protection), self._privacy().delta_per_sum
+        return protection.contribute(update, offer.manifest, noise=self._noise, delta=delta)
 
     def _send(self, part: SumPart, state: SumState, offer: RoundOffer) -> SumPart:
-        step = next(self._take_part(state, _NOTHING, part))
+        step = self._participant(state, NO_CONTRIBUTION, part).step()
         self._uplink.sum_message(offer, state.stage, step.sealed)
         arrived = replace(part, sent=True)
         with self._database.transaction():
@@ -181,25 +174,29 @@ class SecAggClient:
         return arrived
 
     def _advance(
-        self, part: SumPart, state: SumState, offer: RoundOffer, signed: SignedOffer | None, answer: Reply
+        self,
+        part: SumPart,
+        state: SumState,
+        offer: RoundOffer,
+        signed: SignedOffer,
+        answer: Reply,
+        contribution: Contribution,
     ) -> SumPart:
-        """The next state; the masked vector, its price and the state that goes with it are one transaction.
+        """The next state; the masked vector, its charge and its state are written in one transaction.
 
         It is refused to all but one of several processes, to a vector other than the one the round is bound to, and to
         an offer whose signer this device no longer trusts.
         """
-        contribution = self._contribution(offer) if state.stage == "complaints" else _NOTHING
-        way = self._take_part(state, contribution, part)
-        next(way)
+        participant = self._participant(state, contribution, part)
         with self._database.transaction():
-            step = way.send(answer)
+            step = participant.hear(answer)
             masked = step.state.stage == "masked"
             payload = step.sealed.payload if masked else None
             after = SumPart(part.round, part.offer, step.state.model_dump_json(), payload)
             self.parts.go_on(part, after, self._clock())
             if masked:
-                self._check_offer(signed)
-                self._check_wanted(offer.manifest.task)
+                self._work.check_signer(signed)
+                self._work.check_wanted(offer.manifest.task)
                 assert step.state.masked_sha256 is not None
                 self._uploads.bind(part.round, step.state.masked_sha256, self._clock())
                 words = WORDS("paid")
@@ -208,15 +205,13 @@ class SecAggClient:
                     contribution.paid()
         return after
 
-    def _take_part(
-        self, state: SumState, contribution: Contribution, part: SumPart
-    ) -> Generator[Step, Reply, SumState]:
-        return take_part(
+    def _participant(self, state: SumState, contribution: Contribution, part: SumPart) -> SumParticipant:
+        return SumParticipant(
             state,
             contribution,
             self._ledger,
             payload=part.payload,
-            smallest=self._ledger.settings.smallest_sum,
+            smallest=self._privacy().smallest_sum,
             threads=self._threads,
         )
 
@@ -231,19 +226,18 @@ class SecAggClient:
         why: Exception | str | None,
         hindrance: Hindrance | None = None,
     ) -> Outcome:
-        """Forget the keys; what was sent opens nothing by itself."""
+        """Delete the keys; what was sent reveals nothing by itself."""
         words = None if why is None else str(why)
         with self._database.transaction():
             self.parts.drop(part)
             self._participations.update(offer.manifest.round, state=state, at=self._clock(), detail=words)
-        self._database.fold()  # the log has every state that was, and a state has keys
+        self._database.fold()  # the log holds every earlier state, and states hold keys
         if state != "uploaded" and hindrance is None:
             hindrance = hindrance_of(why)
-        hindrances = {} if hindrance is None else {offer.manifest.round: hindrance}
-        return Outcome(state, words, offer, hindrances=hindrances)
+        return left(offer, state, words, hindrance)
 
     def _tell(self, round_id: str, words: str, *, sent_bytes: int = 0, epsilon: float | None = None) -> None:
-        """Keep on the page what this device does for the round, and all it has sent and spent."""
+        """Record on the page what this device does for the round, and all it has sent and spent."""
         before = self._participations.get(round_id)
         total = sent_bytes + (0 if before is None else before.sent_bytes)
         self._participations.update(
@@ -251,14 +245,7 @@ class SecAggClient:
         )
 
 
-def _kept_offer(part: SumPart) -> tuple[RoundOffer, SignedOffer | None]:
-    """The offer of a part, and as it was signed; None where an earlier version kept it without the signature."""
-    try:
-        signed = SignedOffer.model_validate_json(part.offer)
-    except ValidationError:
-        return RoundOffer.model_validate_json(part.offer), None
+def _kept_offer(part: SumPart) -> tuple[RoundOffer, SignedOffer]:
+    """The offer of a part, and as it was signed."""
+    signed = SignedOffer.model_validate_json(part.offer)
     return RoundOffer(manifest=RoundManifest.model_validate_json(signed.manifest), pseudonym=signed.pseudonym), signed
-
-
-_NOTHING = Contribution(np.zeros(0, dtype=ring_dtype(32)), Charge("training", "secure_sum"))
-"""Handed over at stages that read no vector; the answer of stage complaints does, and refuses its length."""

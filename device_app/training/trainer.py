@@ -1,4 +1,4 @@
-"""Takes part in rounds: one step looks for a round and, if all agrees, computes, protects and hands in one update."""
+"""Takes part in rounds: each step polls for a round and, if its terms are accepted, computes and sends one update."""
 
 from __future__ import annotations
 
@@ -19,52 +19,31 @@ from device_app.errors import (
 )
 from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.protections.protection import ComputedUpdate
-from device_app.privacy.protections.registry import resolve
 from device_app.privacy.requests import seal_check_in
-from device_app.privacy.secagg.contribution import Contribution
 from device_app.ranking.groups import GroupChoice, OwnGroup
 from device_app.store.participations import Participation
 from device_app.sync.installed_release import Release
 from device_app.training.computation import Computation, ComputationFactory, trainable
-from device_app.training.consent import ReaderConsent
 from device_app.training.delivery import Delivery, UploadChannel
-from device_app.training.eligibility import Readiness, Terms, check_clicks, check_idle, check_offer, check_ready
-from device_app.training.participant import (
-    MALFORMED,
-    AskForPlace,
-    AskIfJoined,
-    Compute,
-    Effect,
-    Gather,
-    HandIn,
-    JoinSecAgg,
-    Outcome,
-    PollRounds,
-    Reply,
-    StateTerms,
-    drive,
-    participate,
-)
-from device_app.training.samples import ReaderSamples
-from device_app.training.secagg_client import APPLIED_WITHOUT, WORDS, SecAggClient
+from device_app.training.due_updates import DueUpdate, DueUpdates
+from device_app.training.eligibility import MALFORMED, ReaderConsent, Readiness, Terms, check_offer, check_ready
+from device_app.training.participant import WORDS, Outcome, finish, participate
+from device_app.training.secagg_client import APPLIED_WITHOUT, SecAggClient
 from device_app.training.tasks import TASKS
-from device_app.wire.offers import SignedOffer, verify_offer
-from device_app.wire.releases import SignatureRefused
-from device_app.wire.rounds import OpenRounds, RoundOffer, RoundStatus, UploadReceipt
+from protocol.releases import SignatureRefused
+from protocol.rounds import CheckIn, RoundOffer, RoundStatus, SignedOffer, UploadReceipt, verify_offer
 
 LOOK_BESIDE = timedelta(seconds=10)
 ENDED = ("applied", "failed")
-TrainerStage = Literal[
-    "sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending", "summing"
-]
+TrainerStage = Literal["sending again", "looking", "checking in", "computing", "protecting", "sending", "summing"]
 
 
 @dataclass(frozen=True)
 class RoundSeen:
-    """What this device has heard of rounds by its own looks, which come at their own pace, whoever reads.
+    """What this device knows of rounds from its own polls, whose timing doesn't depend on the reader.
 
-    status: of the round under way, else of the last one, as it was told at told_at. looked_at: when the server last
-    said which rounds are under way.
+    status: of the round under way, else of the last one, as received at told_at. looked_at: when the server last said
+    which rounds are under way.
     """
 
     status: RoundStatus | None = None
@@ -73,19 +52,22 @@ class RoundSeen:
 
     @property
     def gone(self) -> bool:
-        """Whether it was under way when it was told of, and a later look found it no longer."""
+        """Whether the round was under way when its status was received, and a later poll found it gone."""
         if self.status is None or self.told_at is None or self.looked_at is None:
             return False
         return self.status.state not in ENDED and self.looked_at > self.told_at
 
 
 class Trainer:
-    """A device's training. `step` is called from one thread; the attributes may be read from any.
+    """A device's training: the `RoundWork` of this device, and the steps that do it.
+
+    `step` is called from one thread; the attributes may be read from any.
 
     Args:
         release: the release in use. Raises NoRelease on a device that was never synced.
-        computations: what reads and computes.
-        channel: what keeps and sends.
+        computations: reads the data and computes.
+        updates: when updates are due, and how they are computed.
+        channel: stores and sends messages.
         consent: what the reader allows.
         trusted_key: the Ed25519 key that must have signed an offer; None while there is none.
         noise: cryptographic on a device.
@@ -96,6 +78,7 @@ class Trainer:
         *,
         release: Callable[[], Release],
         computations: ComputationFactory,
+        updates: DueUpdates,
         channel: UploadChannel,
         consent: ReaderConsent,
         trusted_key: Callable[[], bytes | None],
@@ -103,56 +86,86 @@ class Trainer:
         clock: Callable[[], datetime],
     ) -> None:
         self._release, self._computations, self._consent = release, computations, consent
-        self._ledger, self._noise, self._clock = consent.ledger, noise, clock
+        self._updates = updates
+        self._ledger, self._privacy, self._clock = consent.ledger, consent.privacy, clock
         self._reading, self._participations, self._uplink = computations.reading, channel.participations, channel.uplink
         self._trusted_key = trusted_key
-        self._delivery = Delivery(channel, ledger=consent.ledger, noise=noise, clock=clock)
+        self._delivery = Delivery(channel, ledger=consent.ledger, privacy=consent.privacy, noise=noise, clock=clock)
         self.summing = SecAggClient(
             channel,
+            work=self,
             ledger=consent.ledger,
+            noise=noise,
+            privacy=consent.privacy,
             clock=clock,
-            contribution=self._contribution,
-            check_signer=self._verified,
-            check_wanted=consent.check,
             threads=computations.threads,
         )
-        self._samples: ReaderSamples | None = None
         self._computation: Computation | None = None
         self._offered: SignedOffer | None = None
+        self._due: dict[str, DueUpdate] = {}
+        self._held: dict[str, RoundOffer] = {}
         self._looked_at: datetime | None = None
         self._open: tuple[RoundStatus, ...] = ()
         self.stage: TrainerStage | None = None
         self.seen = RoundSeen()
 
     def step(self) -> Outcome:
-        """Send what waits, then try to take part once. Returns how the try ended.
+        """Send what is due, then try to take part once. Returns the outcome of the try.
 
-        Errors of the backend and refusals are outcomes; what is raised is a fault of this device or of the release.
+        Errors of the backend and refusals are outcomes; an exception is a fault of this device or of the release.
         """
         try:
             self._send_again()
             self._follow_up()
-            summed = self._go_on_summing()
-            if summed is not None and not (summed.state == "waiting" and self._may_look_again()):
-                return summed
-            release = self._release_or_none()
-            without_samples = [name for name, kind in TASKS.items() if not kind.needs_samples]
-            counts = [name for name, kind in TASKS.items() if kind.channel == "counts"]
-            no_release = [name for name, kind in TASKS.items() if not kind.reads_release]
-            attempt = participate(self._readiness(release), tuple(TASKS), without_samples, counts, no_release)
-            outcome = drive(attempt, lambda effect: self._fulfil(effect, release))
+            under_way = [each for each in (self._go_on_summing(), *self._finish_held()) if each is not None]
+            waits = next((each for each in under_way if each.state == "waiting"), None)
+            if under_way and not (waits and self._may_look_again()):
+                return waits or under_way[-1]
+            outcome = participate(self, self._readiness(self._release_or_none()))
             self._note(outcome)
             if outcome.state == "waiting":
-                return self._go_on_summing() or outcome
-            return summed or outcome  # a sum that waits is gone on with, whatever came of another round
+                return self._go_on_joined(outcome)
+            return waits or outcome  # what waits is gone on with, whatever came of another round
         finally:
-            self.stage = self._offered = self._samples = self._computation = None
+            self.stage = self._offered = self._computation = None
+            self._compute_due()
+
+    def _compute_due(self) -> None:
+        """Start the updates of the rounds in which this device has a part, and drop the others."""
+        if self._due:
+            rounds = set(self._held)
+            rounds |= {part.round for part in self.summing.parts.under_way()}
+            self._due = {name: update for name, update in self._due.items() if name in rounds}
+            for update in self._due.values():
+                update.start()
+
+    def _go_on_joined(self, joined: Outcome) -> Outcome:
+        """Go on with the round that was joined in this step."""
+        offer = joined.offer
+        assert offer is not None, "a device joins by an offer"
+        if offer.manifest.terms is not None:
+            return self._go_on_summing() or joined
+        ended = self._finish(offer)
+        return replace(ended, hindrances={**joined.hindrances, **ended.hindrances})
+
+    def _finish_held(self) -> list[Outcome]:
+        return [self._finish(offer) for offer in tuple(self._held.values())]
+
+    def _finish(self, offer: RoundOffer) -> Outcome:
+        """Compute and send this round's update, or hold it until it is due."""
+        outcome = finish(self, offer)
+        if outcome.again_sec is None:
+            self._held.pop(offer.manifest.round, None)
+            self._note(outcome)
+        else:
+            self._held[offer.manifest.round] = offer
+        return outcome
 
     def forget_unsent(self) -> None:
-        """Drop what is paid for and has not arrived: its reader has deleted something that it may have come from.
+        """Drop what is paid for and has not arrived, since the reader has deleted data that it may have come from.
 
-        Nothing is made in its place: a second drawing under one charge would tell by the difference what was deleted.
-        Safe to call while another thread steps; what that one is sending just then has left.
+        Nothing replaces it: a second draw under one charge would reveal by the difference what was deleted. It may be
+        called while another thread steps; a message being sent at that time has left.
         """
         self._delivery.give_up_unwanted(lambda _: False, WORDS("deleted"))
         self.summing.forget_unsent()
@@ -162,14 +175,12 @@ class Trainer:
         readiness = replace(self._readiness(self._release_or_none()), counting=False)
         try:
             check_ready(readiness)
-            check_idle(readiness)
-            check_clicks(readiness)
         except NotEligible as not_now:
             return str(not_now)
         return None
 
     def own_groups(self) -> tuple[OwnGroup, ...]:
-        """The reader's group for each ranker of the release that has groups, as a round would find it. Raises
+        """The reader's group for each ranker of the release that has groups, as a round would determine it. Raises
         ReleaseRefused."""
         release = self._release_or_none()
         if release is None:
@@ -190,68 +201,62 @@ class Trainer:
             return None
 
     def _may_look_again(self) -> bool:
-        """Whether a device that waits for others in a sum looks for rounds beside it: seldom, since each look counts at
-        the server as a device that waits."""
+        """Whether a device that waits for others in a sum may also poll for rounds.
+
+        It does so rarely, since the server counts each poll as a waiting device.
+        """
         return self._looked_at is None or self._clock() - self._looked_at >= LOOK_BESIDE
 
     def _readiness(self, release: Release | None) -> Readiness:
         return self._consent.readiness(None if release is None else release.id)
 
-    def _gather(self, release: Release) -> int:
-        """Keep the reader's samples at hand for this step; how many there are, or would be with vectors of all news."""
-        self._samples = self._reading.samples(release.manifest.encoder)
-        return self._samples.learnable
+    def poll_rounds(self) -> tuple[RoundStatus, ...]:
+        """See `RoundWork`; `seen` keeps the last status."""
+        self.stage, self._looked_at = "looking", self._clock()
+        self._open = self._uplink.open_rounds()
+        now = self._clock()
+        seen = replace(self.seen, status=self._open[0], told_at=now) if self._open else self.seen
+        self.seen = replace(seen, looked_at=now)
+        return self._open
 
-    def _fulfil(self, effect: Effect, release: Release | None) -> Reply:
-        """Do what the participant wants done."""
-        assert release is not None, "the participant is not eligible without a release"
-        match effect:
-            case PollRounds():
-                self.stage, self._looked_at = "looking", self._clock()
-                found = self._uplink.open_rounds()
-                self._open = found.rounds if isinstance(found, OpenRounds) else () if found is None else (found,)
-                now = self._clock()
-                told = replace(self.seen, status=self._open[0], told_at=now) if self._open else self.seen
-                self.seen = replace(told, looked_at=now)  # the last one stays in sight
-                return found
-            case AskIfJoined(round_id, opened_at):
-                return self._participations.may_have(round_id, opened_at)
-            case Gather():
-                self.stage = "gathering"
-                return self._gather(release)
-            case AskForPlace(message):
-                self.stage = "checking in"
-                signed = self._uplink.check_in(seal_check_in(message))
-                # Verified before anything is kept: a forged offer must not stand in for a round of the same number.
-                offer = None if signed is None else self._verified(signed)
-                if offer is not None:
-                    self._offered = signed
-                    joined = next((each for each in self._open if each.round == offer.manifest.round), None)
-                    self.seen = self.seen if joined is None else replace(self.seen, status=joined)
-                    self._participations.record(self._joined(offer))
-                return offer
-            case StateTerms(offer):
-                try:
-                    return self._terms(release, offer)
-                except MALFORMED as malformed:
-                    raise NotEligible(
-                        f"the offer is malformed: {type(malformed).__name__}: {malformed}."
-                    ) from malformed
-            case Compute(offer):
-                self.stage = "computing"
-                self._consent.check(offer.manifest.task)
-                assert self._computation is not None, "terms are stated before anything is computed"
-                return self._computation.update()
-            case JoinSecAgg(offer):
-                assert self._offered is not None, "an offer is joined in the step that brought it"
-                self.summing.begin(offer, self._offered)
-                return None
-            case HandIn(offer, update):
-                self._consent.check(offer.manifest.task)
-                return self._hand_in(offer, update)
+    def may_have_part(self, status: RoundStatus) -> bool:
+        """See `RoundWork`."""
+        return self._participations.may_have(status.round, status.opened_at)
 
-    def _verified(self, signed: SignedOffer) -> RoundOffer:
-        """The offer, if the trusted key signed it. Raises OfferRefused."""
+    def ask_for_place(self, message: CheckIn) -> RoundOffer | None:
+        """See `RoundWork`."""
+        self.stage = "checking in"
+        signed = self._uplink.check_in(seal_check_in(message))
+        if signed is None:
+            return None
+        # Verified before anything is kept: a forged offer must not stand in for a round of the same number.
+        offer = self.check_signer(signed)
+        self._offered = signed
+        joined = next((each for each in self._open if each.round == offer.manifest.round), None)
+        self.seen = self.seen if joined is None else replace(self.seen, status=joined)
+        self._participations.record(self._joined(offer))
+        return offer
+
+    def check_offer(self, offer: RoundOffer) -> None:
+        """See `RoundWork`; keeps the round's computation for `join`."""
+        try:
+            check_offer(offer.manifest, self._terms(self._release(), offer))
+        except MALFORMED as malformed:
+            raise NotEligible(f"the offer is malformed: {type(malformed).__name__}: {malformed}.") from malformed
+
+    def join(self, offer: RoundOffer) -> None:
+        """See `RoundWork`."""
+        if offer.manifest.terms is not None:
+            assert self._offered is not None, "an offer is joined in the step that brought it"
+            self.summing.begin(offer, self._offered)
+        self._due_update(offer)
+
+    def check_wanted(self, task: str) -> None:
+        """See `RoundWork`."""
+        self._consent.check(task)
+
+    def check_signer(self, signed: SignedOffer) -> RoundOffer:
+        """Return the offer, if the trusted key signed it. Raises OfferRefused."""
         trusted = self._trusted_key()
         if trusted is None:
             raise OfferRefused("this device trusts no key yet")
@@ -264,16 +269,20 @@ class Trainer:
             where = ".".join(str(part) for part in first["loc"])
             raise OfferRefused(f"its manifest is malformed: {where}: {first['msg']}") from broken
 
-    def _terms(self, release: Release, offer: RoundOffer) -> Terms:
-        """What the offer is held against; the computation of the round it is for is at hand from then on."""
+    def _terms(self, release: Release, offer: RoundOffer, made: Computation | None = None) -> Terms:
+        """The terms that the offer is compared with; keeps the round's computation for later.
+
+        made: the computation, if it exists already.
+        """
         manifest = offer.manifest
         kind = TASKS.get(manifest.task)
         channel = "training" if kind is None else kind.channel
         models = () if kind is None else trainable(release, kind)
         known = kind is not None and (models is None or manifest.model in models)
-        self._computation = made = self._computations.make(release, manifest, self._samples) if known else None
+        if made is None and known:
+            self._computation = made = self._computations.make(release, manifest)
         return Terms(
-            privacy=self._ledger.settings,
+            privacy=self._privacy(),
             release=release.id,
             tasks=tuple(TASKS),
             reads_release=kind is None or kind.reads_release,
@@ -290,8 +299,11 @@ class Trainer:
         self.stage = "summing"
         return self.summing.go_on()
 
-    def _contribution(self, offer: RoundOffer) -> Contribution:
-        """This device's vector for a secure sum, from samples drawn now. Raises as `check_offer`."""
+    def _due_update(self, offer: RoundOffer) -> DueUpdate:
+        """The update of this place; if it wasn't computed before, it is started after this step.
+
+        Raises NotEligible if the reader or another release has ended the part.
+        """
         manifest = offer.manifest
         self._consent.check(manifest.task)
         release = self._release()
@@ -299,32 +311,40 @@ class Trainer:
             raise NotEligible(
                 f"the round is for release {manifest.release}, this device now holds {release.id}.", "old"
             )
-        if TASKS[manifest.task].needs_samples and not self._gather(release):
-            raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.", "few")
-        # The reader may have asked for more since the round was joined, and the server decides how long that was.
-        check_offer(manifest, self._terms(release, offer))
-        self.stage = "computing"
-        assert self._computation is not None, "check_offer refuses what can't be computed"
-        update = self._computation.update()
-        self.stage = "protecting"
-        return resolve(manifest.protection).contribute(
-            update, manifest, noise=self._noise, delta=self._ledger.settings.delta_per_sum
-        )
+        if manifest.round not in self._due:
+            at_hand = self._computation
+            if at_hand is None or at_hand.round != manifest.round:  # the place is from before a restart
+                at_hand = self._computations.make(release, manifest)
+            self._due[manifest.round] = self._updates.begin(at_hand)
+        return self._due[manifest.round]
 
-    def _hand_in(self, offer: RoundOffer, update: ComputedUpdate) -> UploadReceipt:
-        """Clip, add noise, pay and keep; then send."""
+    def update(self, offer: RoundOffer) -> ComputedUpdate | None:
+        """See `RoundWork`."""
+        update = self._due_update(offer)
+        if not update.is_due(self._clock()):
+            return None
+        del self._due[offer.manifest.round]
+        # The reader may have asked for more since the round was joined, and the server decides how long that was.
+        check_offer(offer.manifest, self._terms(self._release(), offer, update.computation))
+        self.stage = "computing"
+        found = update.take()
         self.stage = "protecting"
+        return found
+
+    def send(self, offer: RoundOffer, update: ComputedUpdate) -> UploadReceipt:
+        """See `RoundWork`."""
+        self._consent.check(offer.manifest.task)
         kept = self._delivery.keep(offer, update)
         self.stage = "sending"
         return self._delivery.send(kept)
 
     def _send_again(self) -> None:
-        """Send what an earlier step could not, unless paused; give up what came too late or is no longer wanted.
+        """Send what an earlier step could not, unless paused; drop what is too late or no longer wanted.
 
-        Switched off means that nothing more leaves: an update of before is dropped for good, so that switching on again
-        sends nothing old. What it cost stays charged, since it may have arrived unheard. A pause keeps it.
+        Switched off means that nothing more leaves: an older update is dropped permanently, so that switching on again
+        sends nothing old. Its cost stays charged, since it may have arrived without an answer. A pause keeps it.
         """
-        self._delivery.give_up_late()
+        self._delivery.give_up_late(self._held)
         self._delivery.give_up_unwanted(self._consent.switched_on)
         if self._consent.paused():
             return
@@ -333,7 +353,7 @@ class Trainer:
             self._delivery.send_again(item)
 
     def _follow_up(self) -> None:
-        """Learn what became of the newest round this device has sent an update to."""
+        """Poll the outcome of the newest round that this device has sent an update to."""
         newest = next((mine for mine in self._participations.list() if mine.state == "uploaded"), None)
         if newest is None or self._consent.paused() or not self._consent.switched_on(newest.task):
             return
@@ -345,19 +365,19 @@ class Trainer:
         self._conclude(status)
 
     def _conclude(self, status: RoundStatus) -> None:
-        """Note what a round that has ended made of the update that this device has sent to it, if it has."""
+        """Record what a finished round did with this device's update, if it sent one."""
         if status.state not in ENDED:
             return
         mine = next((one for one in self._participations.list() if one.round == status.round), None)
         if mine is None or mine.state != "uploaded":
             return
-        # The status is the same for everybody: only the member itself was told that its group is left out.
+        # The status is the same for every device: only the member itself learns that its group is left out.
         left_out = status.state == "applied" and mine.detail == WORDS("left_out")
         detail = APPLIED_WITHOUT if left_out else status.reason
         self._participations.update(mine.round, state=status.state, at=self._clock(), detail=detail)
 
     def _note(self, outcome: Outcome) -> None:
-        """Keep on the page how an offer ended; what is kept in the outbox stays 'joined'."""
+        """Record on the page how an offer ended; what is in the outbox stays 'joined'."""
         if outcome.offer is not None and outcome.state in ("declined", "failed", "not needed"):
             self._participations.update(
                 outcome.offer.manifest.round, state=outcome.state, at=self._clock(), detail=outcome.why

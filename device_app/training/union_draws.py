@@ -1,7 +1,8 @@
-"""What a device has drawn for a union of news: the round of gradients that follows uses that draw, and no other.
+"""The samples that a device drew for a union of articles; the gradient round that follows uses exactly these.
 
-Efficient-FedRec opens rows of the news' gradients by their owners (EMNLP 2021, section 3.4). An owner is counted for
-what its samples name, so its gradients must be of these very samples, or a row that three own is one device's.
+Efficient-FedRec opens rows of the article gradients by their number of owners (EMNLP 2021, section 3.4). A device is
+counted as an owner of what its samples name, so its gradients must be of the same samples; otherwise a row with three
+counted owners could belong to a single device.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from device_app.errors import NotEligible
 from device_app.training.samples import ReadingMark, RowSamples
 
 ROUNDS_KEPT = 4
-"""The last unions and the rounds of gradients that followed them."""
+"""The last unions and the gradient rounds that followed them."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,10 @@ as a server that makes the computation fail for some clicks would else see by wh
 
 
 class UnionDraws:
-    """The draws for the last unions, in memory only, as they name news that the reader clicked: a device that was
-    started again since takes no part in what follows."""
+    """The draws for the last unions, in memory only, since they name articles that the reader clicked.
+
+    A device that was restarted since takes no part in the round that follows.
+    """
 
     def __init__(self) -> None:
         self._draws: OrderedDict[str, UnionDraw] = OrderedDict()

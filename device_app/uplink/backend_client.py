@@ -1,35 +1,91 @@
-"""The device's client of the backend for whatever is about its reader: sealed messages out, checked answers back."""
+"""The client for messages about the reader: sends sealed messages, and parses and checks the answers.
+
+Most cards of an answer were read before, so `KnownCards` reuses them; `read_vectors` reads the vectors of candidates.
+"""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError, ValidatorFunctionWrapHandler
 
 from device_app.errors import AnswerMalformed
 from device_app.privacy.protections.local_laplace import NoisyUpdate
-from device_app.privacy.sealed import JSON, Sealed
-from device_app.prose import Prose
-from device_app.store.outbox import OutboxItem
-from device_app.uplink.answers import KnownCards
+from device_app.privacy.sealed import Sealed
+from device_app.store.participations import OutboxItem
 from device_app.uplink.http import Answer, HttpClient
-from device_app.wire.ids import SHORT_RELEASES, Message, RoundId, short_release
-from device_app.wire.news import BodiesAnswer, BodiesRequest
-from device_app.wire.offers import SignedOffer
-from device_app.wire.recall import RecallAnswer, RecallRequest
-from device_app.wire.rounds import (
-    OPEN_ROUNDS,
+from protocol.ids import SHORT_RELEASES, Message, RoundId, short_release
+from protocol.news import BodiesAnswer, BodiesRequest, NewsCard
+from protocol.recall import RecallAnswer, RecallRequest
+from protocol.rounds import (
     CheckIn,
     OpenRounds,
     RoundOffer,
     RoundStatus,
+    SignedOffer,
     SumStage,
     UploadReceipt,
 )
-from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors
-from device_app.wire.server_timing import Stopwatch, parse_server_timing
+from protocol.secagg import Agreements, Roster, Sharers, Shares, Survivors
+from protocol.server_timing import Stopwatch, parse_server_timing
+from protocol.tensors import TensorError, TensorSpec, dequantise, unpack
+from protocol.text_catalogue import TextCatalogue
 
-REQUESTS = Prose("device_app.uplink", "requests.toml")
+CARDS_KEPT = 8_000
+
+
+class KnownCards:
+    """Caches parsed cards by their JSON (cards are frozen); a changed card is parsed again.
+
+    The cache is emptied when it exceeds CARDS_KEPT. Not thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[dict[str, Any], NewsCard]] = {}
+
+    def card(self, raw: Any, read: ValidatorFunctionWrapHandler) -> NewsCard:
+        """The card of a JSON value. Raises the errors of `read`."""
+        news_id = raw.get("id") if isinstance(raw, dict) else None
+        if isinstance(news_id, str):
+            known = self._known.get(news_id)
+            if known is not None and known[0] == raw:
+                return known[1]
+        card: NewsCard = read(raw)
+        if len(self._known) >= CARDS_KEPT:
+            self._known.clear()
+        self._known[card.id] = (raw, card)
+        return card
+
+    def forget(self) -> None:
+        """Empty the cache."""
+        self._known.clear()
+
+
+VECTORS_LIMIT_BYTES = 8 * 1024 * 1024
+SCALE_LIMIT = 1e6
+"""Article vectors have a length of about 1; squares and products of numbers this large still fit a float32."""
+
+
+def read_vectors(answer: RecallAnswer, dimensions: int) -> NDArray[np.float32]:
+    """float32 [R, D], one row per candidate, in the answer's order. Raises AnswerMalformed."""
+    return read_codes(answer.vectors, len(answer.candidates), dimensions, "recall", VECTORS_LIMIT_BYTES)
+
+
+def read_codes(blob: bytes, rows: int, dimensions: int, what: str, limit_bytes: int) -> NDArray[np.float32]:
+    """float32 [rows, dimensions] from a blob of `codes` and `scales`. Raises AnswerMalformed."""
+    specs = {"codes": TensorSpec("int8", (rows, dimensions)), "scales": TensorSpec("float32", (rows,))}
+    try:
+        tensors = unpack(blob, specs, limit_bytes=limit_bytes)
+    except TensorError as broken:
+        raise AnswerMalformed(what, str(broken)) from broken
+    if rows and (largest := float(np.abs(tensors["scales"]).max())) > SCALE_LIMIT:
+        raise AnswerMalformed(what, f"tensor scales: at most {SCALE_LIMIT:g}, got {largest:g}")
+    return dequantise(tensors["codes"], tensors["scales"])
+
+
+REQUESTS = TextCatalogue("device_app.uplink", "requests.toml")
 
 T = TypeVar("T", bound=Message)
 
@@ -41,8 +97,6 @@ ANSWERS: dict[SumStage, type[Roster] | type[Shares] | type[Sharers] | type[Survi
     "masked": Survivors,
     "agree": Agreements,
 }
-READER_WAITS_SEC = 4.0
-"""A reader waits for a page: a server that is silent for so long counts as unreachable, which is said within 5 s."""
 
 
 class Uplink:
@@ -54,7 +108,7 @@ class Uplink:
         self._last: tuple[bytes, RecallAnswer] | None = None
 
     def forget(self) -> None:
-        """Drop the answers that are kept in memory to be read faster when they come again."""
+        """Drop cached answers."""
         self._known_cards.forget()
         self._last = None
 
@@ -63,11 +117,11 @@ class Uplink:
     ) -> tuple[RecallAnswer, dict[str, float]]:
         """Candidates for a report, and the server's milliseconds by stage.
 
-        The same bytes as last time are the same object. watch gets this end's stages: store (the byte log), encode,
-        network (first byte out to last byte in), decode.
+        The same bytes as last time return the same object. watch receives this device's stages: store (the byte log),
+        encode, network (first byte out to last byte in), decode.
         """
         watch = watch or Stopwatch()
-        answer = self.client.deliver(sealed, "/v1/recall", purpose="recall", watch=watch, wait_sec=READER_WAITS_SEC)
+        answer = self.client.deliver(sealed, "/v1/recall", purpose="recall", watch=watch)
         with watch.stage("decode"):
             found = self._read(answer)
         if short_release(found.release) != sealed.message.release:
@@ -78,7 +132,7 @@ class Uplink:
         return found, parse_server_timing(answer.headers.get("server-timing", ""))
 
     def bodies(self, sealed: Sealed[BodiesRequest]) -> BodiesAnswer:
-        """Texts of a whole returned list; texts that were not asked for are refused."""
+        """Texts of a whole returned list; texts that were not requested are refused."""
         answer = self.client.deliver(sealed, "/v1/news/bodies", purpose="bodies", limit_bytes=BODIES_ANSWER_LIMIT_BYTES)
         found = parsed(BodiesAnswer, answer, "bodies")
         if unasked := {body.id for body in found.bodies} - set(sealed.message.ids):
@@ -86,56 +140,43 @@ class Uplink:
         return found
 
     def check_in(self, sealed: Sealed[CheckIn]) -> SignedOffer | None:
-        """A round to take part in, not yet verified, or None: not now."""
+        """Request a round to take part in: its offer, not yet verified, or None: not now."""
         answer = self.client.deliver(sealed, "/v1/rounds/check-in", purpose="training")
         return None if answer.status == 204 else parsed(SignedOffer, answer, "check-in")
 
     def upload(self, offer: RoundOffer, sealed: Sealed[NoisyUpdate]) -> UploadReceipt:
-        """Hand in an update; handing in the same bytes again gets the same receipt. Checks the receipt's hash."""
+        """Upload an update and check the receipt's hash; repeating the same bytes gets the same receipt."""
         if sealed.message.round != offer.manifest.round:
             raise ValueError(f"the update is for {sealed.message.round}, the offer for {offer.manifest.round}")
         return self._hand_in(sealed, upload_path(offer), "PUT", offer.manifest.round)
 
     def resend(self, sealed: Sealed[OutboxItem]) -> UploadReceipt:
-        """Hand in an upload of the outbox once more, byte for byte (see privacy.protections.local_laplace.reseal)."""
+        """Send an upload of the outbox again, byte for byte (see privacy.protections.local_laplace.reseal)."""
         return self._hand_in(sealed, sealed.message.path, sealed.message.method, sealed.message.subject)
 
     def sum_message(self, offer: RoundOffer, stage: SumStage, sealed: Sealed[object]) -> UploadReceipt:
-        """Hand in a message of a secure sum; the same bytes again get the same receipt."""
+        """Send a message of a secure sum; repeating the same bytes gets the same receipt."""
         return self._hand_in(sealed, stage_path(offer, stage), "PUT", offer.manifest.round)
 
     def sum_answer(
         self, sealed: Sealed[RoundOffer], stage: SumStage
     ) -> Roster | Shares | Sharers | Survivors | Agreements | None:
-        """What a stage came to for this device, or None while it isn't closed."""
+        """The result of a stage for this device, or None while it isn't closed."""
         path = stage_path(sealed.message, stage)
         answer = self.client.deliver(sealed, path, purpose="training", method="GET")
         return None if answer.status == 204 else parsed(ANSWERS[stage], answer, f"stage {stage}")
 
     def round_status(self, round_id: RoundId) -> RoundStatus:
-        """How a round stands; the same for everybody."""
+        """The status of a round; the same for every device."""
         answer = self.client.get(
             f"/v1/rounds/{round_id}", words=REQUESTS("round_status", round=round_id), purpose="progress"
         )
         return parsed(RoundStatus, answer, "round status")
 
-    def open_rounds(self) -> OpenRounds | RoundStatus | None:
-        """The rounds under way, or None; a server of an earlier version tells one, whatever is accepted."""
-        answer = self.client.get(
-            "/v1/rounds/current",
-            words=REQUESTS("current_round"),
-            purpose="progress",
-            accept=f"{OPEN_ROUNDS}, {JSON}",
-        )
-        if answer.status == 204:
-            return None
-        several = answer.headers.get("content-type", "").startswith(OPEN_ROUNDS)
-        return parsed(OpenRounds, answer, "open rounds") if several else parsed(RoundStatus, answer, "current round")
-
-    def current_round(self) -> RoundStatus | None:
-        """The oldest round under way, or None."""
-        found = self.open_rounds()
-        return next(iter(found.rounds), None) if isinstance(found, OpenRounds) else found
+    def open_rounds(self) -> tuple[RoundStatus, ...]:
+        """The rounds under way, oldest first."""
+        answer = self.client.get("/v1/rounds/current", words=REQUESTS("current_round"), purpose="progress")
+        return () if answer.status == 204 else parsed(OpenRounds, answer, "open rounds").rounds
 
     def _read(self, answer: Answer) -> RecallAnswer:
         last = self._last
@@ -153,12 +194,12 @@ class Uplink:
 
 
 def upload_path(offer: RoundOffer) -> str:
-    """Where the update of an offer goes."""
+    """The path that an offer's update is sent to."""
     return f"/v1/rounds/{offer.manifest.round}/updates/{offer.pseudonym}"
 
 
 def stage_path(offer: RoundOffer, stage: SumStage) -> str:
-    """Where the messages of a secure sum go, and their answers come from."""
+    """The path of a stage's messages and answers in a secure sum."""
     return f"/v1/rounds/{offer.manifest.round}/{stage}/{offer.pseudonym}"
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import httpx
 import numpy as np
 
-from device_app.uplink.connection_pools import SeparatePools
+from device_app.uplink.http import SeparatePools
 
 ROUND_MESSAGE = re.compile(rb"^/v1/rounds/[^/]+/[^/]+/")
 MASKED_VECTOR = re.compile(rb"^/v1/rounds/[^/]+/masked/")
@@ -19,7 +19,7 @@ MASKED_VECTOR = re.compile(rb"^/v1/rounds/[^/]+/masked/")
 Fault = Literal["dropout", "straggler", "crash", "liar"]
 
 LARGE_LIE = 2**29
-"""Steps: an eighth of a ring of 32 bits, more than any sum or its noise comes to."""
+"""Steps: an eighth of a 32-bit ring, more than any sum or its noise reaches."""
 
 
 class Crashed(BaseException):
@@ -27,9 +27,9 @@ class Crashed(BaseException):
 
 
 class FaultyTransport(httpx.BaseTransport):
-    """Passes requests on, but for what befalls the one message of a round that it was told of.
+    """Passes requests on, except that a chosen fault strikes at one message of a round.
 
-    Looking whether a round is under way, feeds and releases go on as ever.
+    Polls for rounds, feeds and releases are unaffected.
     """
 
     def __init__(self, network: httpx.BaseTransport | None = None, *, straggle_sec: float = 3.0) -> None:
@@ -41,15 +41,15 @@ class FaultyTransport(httpx.BaseTransport):
         self.struck = False
 
     def expect(self, fault: Fault | None, message: int = 0, lie_steps: int = LARGE_LIE) -> None:
-        """Before a round: which fault strikes at which of its messages, counted from 0; None: none.
+        """Set, before a round, which fault strikes at which of its messages, counted from 0; None: no fault.
 
-        lie_steps: what a liar adds to every number of a masked vector, in steps of its fixed point.
+        lie_steps: what a malicious client adds to every number of a masked vector, in steps of its fixed point.
         """
         with self._lock:
             self._fault, self._left, self.struck, self._lie_steps = fault, message, False, lie_steps
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Raises httpx.ConnectError for one that dropped out, and Crashed."""
+        """Raises httpx.ConnectError for a dropout, and Crashed."""
         if self._fault is None or not ROUND_MESSAGE.match(request.url.raw_path):
             return self._network.handle_request(request)
         with self._lock:
@@ -91,16 +91,16 @@ class FaultyTransport(httpx.BaseTransport):
 
 
 def _changed(request: httpx.Request, content: bytes) -> httpx.Request:
-    """The same request with other bytes. Every byte flipped, no message in JSON or safetensors survives."""
+    """The same request with other bytes. With every byte flipped, no JSON or safetensors message remains valid."""
     return httpx.Request(
         request.method, request.url, headers=request.headers, content=content, extensions=request.extensions
     )
 
 
 def _poisoned(masked: bytes, steps: int) -> bytes:
-    """A masked vector of 32-bit ring elements with so many steps added to each but the last, which counts samples.
+    """A masked vector of 32-bit ring elements with `steps` added to each but the last, which counts samples.
 
-    Masks are added in the ring, so the opened sum has them too.
+    Masks are added in the ring, so the addition is also in the opened sum.
     """
     vector = np.frombuffer(masked, dtype="<u4").copy()
     vector[:-1] += np.uint32(steps % 2**32)

@@ -1,9 +1,17 @@
-"""The device's only HTTP client: every request is written to the byte log before its first byte leaves."""
+"""The device's only HTTP client, with a connection pool for each purpose.
+
+Every request is written to the byte log before its first byte leaves. Separate pools keep the server from linking
+requests of different purposes by their connection.
+"""
 
 from __future__ import annotations
 
+import re
+import ssl
+import threading
 import time
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,22 +25,97 @@ from pydantic import ValidationError
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
 from device_app.privacy.sealed import Sealed
 from device_app.store.byte_log import ByteLog, Departure
-from device_app.uplink.connection_pools import SeparatePools
-from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
-from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
-from device_app.wire.server_timing import Stopwatch
+from protocol.ids import PROBLEM_MEDIA_TYPE, PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
+from protocol.server_timing import Stopwatch
+
+KEPT_CONNECTIONS = 4
+CONNECTIONS_LIMIT = 16
+IDLE_SEC = 5.0
+"""How long an idle connection is kept: less than servers keep theirs, so that no request meets a closing one."""
+PLACES_KEPT = 4
+"""Most pools of places in rounds that stay open; the least recently used is closed to make room for another."""
+
+_REPORTS = re.compile(rb"/v1/(recall|news/bodies)(\?|$)")
+_PLACE = re.compile(rb"/v1/rounds/([^/?]+)/[^/?]+/([^/?]+)")
+_ROUNDS = re.compile(rb"/v1/rounds(/|$)")
+
+
+class SeparatePools(httpx.BaseTransport):
+    """Sends a request over the pool that its path belongs to. Thread-safe.
+
+    'reports': recall, and texts of the lists that recall returned. 'rounds': polls for a round and check-ins, each on a
+    connection of its own that is closed after the answer. A pool for every place in a round, named by round and
+    pseudonym. 'everybody's': the rest, which is the same for all readers.
+
+    Formal guarantees: no TCP connection carries requests of two of these pools, so a connection joins no report to a
+    round, no pseudonym to another and no two polls for a round. No TLS session is resumed across connections (the
+    standard library's client never offers a ticket unless it's handed one). The network address and the moment of a
+    request are not hidden by this.
+
+    Args:
+        encrypted: whether certificates are checked; loading them takes 30 ms, done once for all pools.
+    """
+
+    def __init__(self, *, encrypted: bool) -> None:
+        self._verify: ssl.SSLContext | bool = httpx.create_ssl_context(trust_env=False) if encrypted else False
+        self._lock = threading.Lock()
+        self._pools: dict[str, httpx.HTTPTransport] = {}
+        self._places: OrderedDict[str, httpx.HTTPTransport] = OrderedDict()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """See `httpx.HTTPTransport`."""
+        return self._pool(pool_name(request.url.raw_path)).handle_request(request)
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            for pool in (*self._pools.values(), *self._places.values()):
+                pool.close()
+            self._pools.clear()
+            self._places.clear()
+
+    def _pool(self, name: str) -> httpx.HTTPTransport:
+        with self._lock:
+            pools = self._places if name.startswith("place ") else self._pools
+            if name not in pools:
+                pools[name] = self._opened(0 if name == "rounds" else KEPT_CONNECTIONS)
+            if pools is self._places:
+                self._places.move_to_end(name)
+                if len(self._places) > PLACES_KEPT:
+                    self._places.popitem(last=False)[1].close()
+            return pools[name]
+
+    def _opened(self, kept: int) -> httpx.HTTPTransport:
+        limits = httpx.Limits(
+            max_connections=CONNECTIONS_LIMIT, max_keepalive_connections=kept, keepalive_expiry=IDLE_SEC
+        )
+        return httpx.HTTPTransport(verify=self._verify, limits=limits, trust_env=False)
+
+
+def pool_name(raw_path: bytes) -> str:
+    """The pool of a path: 'reports', 'rounds', 'everybody's', or 'place <round> <pseudonym>'."""
+    if _REPORTS.match(raw_path):
+        return "reports"
+    if place := _PLACE.match(raw_path):
+        return f"place {place[1].decode('ascii')} {place[2].decode('ascii')}"
+    return "rounds" if _ROUNDS.match(raw_path) else "everybody's"
+
 
 USER_AGENT = "ownfeed"
 ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
 PROBLEM_LIMIT_BYTES = 64 * 1024
+PACKING_BYTES = 64 * 1024
+"""Most that gzip may add to an answer: incompressible data grows by less than a thousandth."""
 CONNECT_TIMEOUT_SEC = 3.0
 RETRY_AFTER_LIMIT_SEC = 3_600
 _ETAG_LIMIT = 80
+LEFT_OUT = b"(left out of this log)"
+"""In place of a token: the log can be exported, and a copy of it must not open anything."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer: body decoded (gzip undone), ms from the first byte out to the last byte in."""
+    """A complete answer: body decoded (gzip undone), ms from the first byte out to the last byte in."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,16 +124,18 @@ class Answer:
 
 
 class HttpClient:
-    """HTTP to one backend. Use from any thread.
+    """HTTP to one backend. Thread-safe.
 
-    What goes out is what is needed and the same for every reader: method, path, Host, Accept, Accept-Encoding, a
-    User-Agent without version, the protocol's version, Connection, and Content-Type and Content-Length of a body. No
-    cookie is kept, no proxy or password of the environment used, no redirect followed. A body goes out only sealed.
-    Reports, rounds and what is everybody's never share a connection (`connection_pools`).
+    A request has only what is needed and is the same for every reader: method, path, Host, Accept, Accept-Encoding, a
+    User-Agent without version, the protocol's version, Connection, and Content-Type and Content-Length of a body. It
+    keeps no cookies, uses no proxy or password from the environment, and follows no redirects. A body is sent only if
+    sealed. Reports, rounds and requests that are the same for every device never share a connection (`SeparatePools`).
 
     transport replaces the network, in fleets and tests. Errors: BackendUnreachable, BackendRefused (also for an answer
-    in another version of the protocol, whatever it says), AnswerMalformed;
-    StoreBroken if the log can't be written, and then nothing was sent.
+    in another version of the protocol, whatever it says), AnswerMalformed; StoreBroken if the log can't be written, and
+    then nothing was sent.
+
+    bearer: a token for the reader's own server, sent with each request and left out of the log.
     """
 
     def __init__(
@@ -60,19 +145,20 @@ class HttpClient:
         clock: Callable[[], datetime],
         transport: httpx.BaseTransport | None = None,
         timeout_sec: float = 10.0,
+        bearer: str | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._log = log
         self._clock = clock
-        self._timeout_sec = timeout_sec
         self._client = httpx.Client(
             headers={
                 "user-agent": USER_AGENT,
                 "accept-encoding": "gzip",
                 PROTOCOL_HEADER: str(PROTOCOL_VERSION),
-            },
+            }
+            | ({"authorization": f"Bearer {bearer}"} if bearer else {}),
             cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
-            timeout=self._timeout(),
+            timeout=httpx.Timeout(timeout_sec, connect=min(CONNECT_TIMEOUT_SEC, timeout_sec)),
             # An address without TLS has no certificates to check.
             transport=transport or SeparatePools(encrypted=not self.base_url.startswith("http://")),
             # httpx would load certificates for a transport of its own, which is never used.
@@ -80,10 +166,6 @@ class HttpClient:
             trust_env=False,
             follow_redirects=False,
         )
-
-    def _timeout(self, wait_sec: float | None = None) -> httpx.Timeout:
-        longest = self._timeout_sec if wait_sec is None else min(wait_sec, self._timeout_sec)
-        return httpx.Timeout(longest, connect=min(CONNECT_TIMEOUT_SEC, longest))
 
     def close(self) -> None:
         """Close the connections."""
@@ -99,7 +181,7 @@ class HttpClient:
         accept: str = "application/json",
         limit_bytes: int = ANSWER_LIMIT_BYTES,
     ) -> Answer:
-        """Fetch what is the same for everybody. `path` may hold nothing that comes from the reader's behaviour.
+        """Fetch what is the same for every device. Nothing in `path` may come from the reader's behaviour.
 
         With `etag` the answer may be 304 with an empty body.
         """
@@ -115,12 +197,10 @@ class HttpClient:
         method: str = "POST",
         limit_bytes: int = ANSWER_LIMIT_BYTES,
         watch: Stopwatch | None = None,
-        wait_sec: float | None = None,
     ) -> Answer:
         """Send sealed bytes, exactly. Raises TypeError for anything that isn't sealed.
 
-        watch gets the stages encode, store (the byte log) and network. wait_sec: the longest silence of the server that
-        is waited for, where that is shorter than this client's own limit.
+        watch receives the stages encode, store (the byte log) and network.
         """
         if type(sealed) is not Sealed:
             raise TypeError(
@@ -139,7 +219,6 @@ class HttpClient:
             charge.epsilon,
             limit_bytes,
             watch,
-            wait_sec,
         )
 
     def _send(
@@ -154,13 +233,10 @@ class HttpClient:
         epsilon: float,
         limit_bytes: int,
         watch: Stopwatch | None = None,
-        wait_sec: float | None = None,
     ) -> Answer:
         watch = watch or Stopwatch()
         with watch.stage("encode"):
-            request = self._client.build_request(
-                method, self.base_url + path, headers=headers, content=body or None, timeout=self._timeout(wait_sec)
-            )
+            request = self._client.build_request(method, self.base_url + path, headers=headers, content=body or None)
             departure = Departure(
                 self._clock(), purpose, words, method, str(request.url), _head(request), body, mechanism, epsilon
             )
@@ -202,7 +278,7 @@ def etag_of(answer: Answer) -> str | None:
 
 
 def retry_after_sec(header: str) -> float | None:
-    """Seconds of a Retry-After, at most an hour; None for none, or for one that names a date."""
+    """Seconds of a Retry-After, at most an hour; None if there is none, or if it is a date."""
     header = header.strip()
     if not (header.isascii() and header.isdigit()):
         return None
@@ -210,9 +286,11 @@ def retry_after_sec(header: str) -> float | None:
 
 
 def _head(request: httpx.Request) -> bytes:
-    """Request line and headers as HTTP/1.1 puts them on the wire."""
+    """Request line and headers as HTTP/1.1 sends them, without a token."""
     lines = [f"{request.method} {request.url.raw_path.decode('ascii')} HTTP/1.1".encode("ascii")]
-    lines += [name + b": " + value for name, value in request.headers.raw]
+    lines += [
+        name + b": " + (value if name.lower() != b"authorization" else LEFT_OUT) for name, value in request.headers.raw
+    ]
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
@@ -224,7 +302,7 @@ def _answer_head(response: httpx.Response) -> bytes:
 
 
 def _read(response: httpx.Response, limit_bytes: int, what: str) -> bytes:
-    """The decoded body, given up as soon as it passes the limit: neither a flood nor a gzip bomb fills memory.
+    """The decoded body. Raises as soon as it passes the limit: neither a flood nor a gzip bomb can fill memory.
 
     httpx would undo several encodings one after another, each without a limit: 2 KB of gzip in gzip became 1 GB.
     """
@@ -240,7 +318,7 @@ def _read(response: httpx.Response, limit_bytes: int, what: str) -> bytes:
 
 
 def _unpacked(response: httpx.Response, limit_bytes: int, what: str) -> Iterator[bytes]:
-    """The body's parts, none longer than the limit by more than one byte if gzip made it. Raises AnswerMalformed."""
+    """The body's parts; a part of a gzip body is at most a byte longer than the limit. Raises AnswerMalformed."""
     if response.is_stream_consumed:  # an answer that this process has made itself, and read
         yield response.content
         return
@@ -250,14 +328,18 @@ def _unpacked(response: httpx.Response, limit_bytes: int, what: str) -> Iterator
         return
     if encoding != "gzip":
         raise AnswerMalformed(what, f"it is encoded as {encoding[:40]!r}, asked for was gzip")
-    unpacker, begun = zlib.decompressobj(zlib.MAX_WBITS | 16), False
+    unpacker, packed = zlib.decompressobj(zlib.MAX_WBITS | 16), 0
     try:
         for part in response.iter_raw():
-            begun = begun or bool(part)
+            packed += len(part)
             yield unpacker.decompress(part, limit_bytes + 1)
+            if unpacker.unused_data:  # zlib keeps all that comes
+                raise AnswerMalformed(what, "bytes follow the end of its gzip")
+            if packed > limit_bytes + PACKING_BYTES:  # which may unpack to nothing
+                raise AnswerMalformed(what, f"it is packed in more than {limit_bytes + PACKING_BYTES} bytes")
     except zlib.error as broken:
         raise AnswerMalformed(what, f"its gzip is broken ({broken})") from broken
-    if begun and not unpacker.eof:
+    if packed and not unpacker.eof:
         raise AnswerMalformed(what, "its gzip is cut off")
 
 
@@ -266,7 +348,7 @@ def _problem(response: httpx.Response, content: bytes) -> Problem:
         try:
             return Problem.model_validate_json(content)
         except ValidationError:
-            pass  # an answer that only claims to be a problem is told by its status, like any other
+            pass  # not a valid problem: only its status counts
     status = response.status_code
     return Problem(
         type="about:blank",
@@ -277,7 +359,8 @@ def _problem(response: httpx.Response, content: bytes) -> Problem:
 
 
 def _another_version(status: int) -> Problem:
-    """Said by this device itself: its backend can't know what this version of the program understands."""
+    """The problem for an answer in another protocol version, written by this device: the backend can't know its
+    version."""
     return Problem(
         type="urn:ownfeed:problem:protocol-differs",
         title="The backend speaks another version of the protocol",

@@ -1,4 +1,4 @@
-"""A backend in the same process, for fleets without sockets and for tests; requests are logged like any other."""
+"""A backend in the same process, for tests and for fleets without sockets; requests are logged as usual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices within seconds that the backend is gone, by a connection that is always there and carries nothing."""
+"""Notices within seconds that the backend is gone, by an open connection that carries no data."""
 
 from __future__ import annotations
 
@@ -9,30 +9,34 @@ from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
+from device_app.errors import BackendUnreachable
+
 CONNECT_WITHIN_SEC = 1.5
 KEEPALIVE_SEC = 10
-"""A peer that vanished without a word (its machine, or the network) is noticed after two of these: one until the system
-asks whether it is there, one that the system waits. Less would cost a battery and a server of many devices more than it
-tells."""
+"""A peer that vanished silently (its machine, or the network) is noticed after two of these: one until the system sends
+a probe, one that it waits. A shorter time would cost battery, and load on a server of many devices, for little gain."""
 TRY_AGAIN_SEC = 2.0
 BRIEF_SEC, CROWDED_SEC = 5.0, 60.0
-"""A server that twice ends this connection sooner than the first has no room, and is left alone for the second."""
+"""A server that twice ends this connection before BRIEF_SEC is out of capacity, and is left alone for CROWDED_SEC."""
 WAKE_SEC = 0.5
 
 
 class BackendWatch:
-    """Holds one TCP connection to a backend and opens another as soon as it ends; where none can be had, it's lost.
+    """Holds one TCP connection to a backend and reopens it when it ends; if that fails, the backend is lost.
 
     Formal guarantees: no byte is written on these connections. When they are opened depends on the backend, the network
-    and how long this runs: nothing of what its reader does gets here, and nobody but its own loop has it do anything.
+    and how long this runs: nothing that the reader does reaches this class, and only its own loop makes it act.
 
     Args:
-        url: of the backend; only its host and port are used.
+        url: the backend's URL; only its host and port are used.
         back: called when it can be reached again after it was lost.
+        gone: called with the last connection error when it is lost.
     """
 
-    def __init__(self, url: str, back: Callable[[], None]) -> None:
-        parts = urlsplit(url)
+    def __init__(
+        self, url: str, back: Callable[[], None], gone: Callable[[BackendUnreachable], None] = lambda _: None
+    ) -> None:
+        parts, self._url, self._gone = urlsplit(url), url, gone
         self._host, self._port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         self._back = back
         self._address: tuple[Any, ...] | None = None
@@ -45,8 +49,11 @@ class BackendWatch:
         while not stop.is_set():
             try:
                 connection = self._connected()
-            except OSError:
-                self.lost, brief = True, 0
+            except OSError as failed:
+                if not self.lost:
+                    self.lost = True
+                    self._gone(BackendUnreachable(self._url, str(failed)))
+                brief = 0
                 stop.wait(TRY_AGAIN_SEC)
                 continue
             if self.lost:
@@ -60,8 +67,10 @@ class BackendWatch:
                 stop.wait(CROWDED_SEC)
 
     def _connected(self) -> socket.socket:
-        """A connection to the address that was right last time, so that no name is looked up before it is said that
-        nobody answers; else to one that the name has now. Raises OSError."""
+        """Connect to the last working address, else to one that the name resolves to now. Raises OSError.
+
+        Trying the known address first avoids a name lookup before the backend is reported as lost.
+        """
         known, self._address = self._address, None
         found = [known] if known is not None else socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         failed: OSError = OSError(f"{self._host} has no address")
@@ -82,7 +91,7 @@ class BackendWatch:
 
 
 def _keep_alive(connection: socket.socket) -> None:
-    """Have the system ask whether the peer is there: by empty segments, of which no program at either end learns."""
+    """Have the system probe the peer with empty segments, which no program at either end sees."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     idle = "TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE"
     for name, value in ((idle, KEEPALIVE_SEC), ("TCP_KEEPINTVL", KEEPALIVE_SEC), ("TCP_KEEPCNT", 1)):
@@ -91,7 +100,7 @@ def _keep_alive(connection: socket.socket) -> None:
 
 
 def _wait_for_end(connection: socket.socket, stop: Event) -> None:
-    """Return when the peer has closed the connection, or it broke; what it says is not read into anything."""
+    """Return when the peer has closed the connection, or it broke; data that it sends is discarded."""
     connection.settimeout(WAKE_SEC)
     while not stop.is_set():
         try:

@@ -1,4 +1,4 @@
-"""Everything this device keeps, as one JSON document for its reader."""
+"""Exports everything this device stores, as one JSON document for its reader."""
 
 from __future__ import annotations
 
@@ -13,23 +13,45 @@ from device_app.store.exported import VERSION
 from device_app.store.preferences import MOVED_SEARCHES
 
 LEFT_OUT = frozenset(
-    {"unindexed", "sum_part", "pool", "pool_part", "pool_card", "pool_indexed", "picture_list", "picture"}
+    {
+        "article",
+        "unindexed",
+        "unjudged",
+        "sum_part",
+        "pool",
+        "pool_part",
+        "pool_card",
+        "pool_indexed",
+        "picture_list",
+        "picture",
+    }
 )
-"""What hangs on this very file; the keys of a round under way, which are for nobody to keep; and the pool's codes and
-cards, and publishers' pictures: they are everybody's alike, may be a hundred megabytes, and are pulled again by whoever
-wants them."""
+"""Tables that are not exported.
+
+These are technical tables of this file, the keys of a round in progress (which nobody may keep), and the pool's codes,
+cards and publishers' pictures: every device has the same ones, they can be a hundred megabytes, and another device
+downloads them itself.
+"""
 TOUCHED = "SELECT news_id FROM click UNION SELECT news_id FROM reaction"
 OF_NEWS = f"news_id IN ({TOUCHED})"
-"""Of news that the reader opened or reacted to alone: those of all others would be most of the bytes, and the newsroom
-has them."""
+"""Only rows for articles that the reader opened or reacted to.
+
+All others would be most of the bytes, and the server has them.
+"""
 WHICH = {"vector": OF_NEWS, "body": OF_NEWS, "preference": f"name <> '{MOVED_SEARCHES}'"}
-"""Rows of tables that don't go whole. Searches on their way into another view's file are none of this one's."""
+"""Tables of which only some rows are exported.
+
+Searches being moved to another view's file aren't part of this one.
+"""
 BODIES_BYTES = 8 * 1024 * 1024
-"""Of the log of requests the newest bodies up to this sum: of earlier ones the line stays, with length and hash. Masked
-vectors of rounds are most of the log's 64 MiB, and as many again would pass what another device takes over."""
+"""Total size of the newest request bodies that are exported from the log.
+
+Older entries keep only length and hash. Masked vectors of rounds make up most of the log's 64 MiB, which is more than
+another device imports.
+"""
 UPTO = "sum(length(body)) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
 INSTEAD_OF = {("traffic", "body"): f"CASE WHEN {UPTO} <= {BODIES_BYTES} THEN body ELSE x'' END"}
-"""What is written for a column, where that isn't its value."""
+"""What is exported for a column instead of its value."""
 JSON_COLUMNS = frozenset(
     {
         "card",
@@ -44,14 +66,14 @@ JSON_COLUMNS = frozenset(
         "value",
     }
 )
-"""Columns whose text is JSON."""
+"""Columns that contain JSON text."""
 
 
 def export_all(database: Database, views: Mapping[str, Database | None], profile: str, now: datetime) -> dict[str, Any]:
-    """Every table by name, each row by column; blobs in base64, times as microseconds since 1970 (UTC).
+    """Return every table by name, each row by column.
 
-    views are the stores of other views, by name, each with tables of its own; None where there is none yet. Another
-    device takes it over (`device_app.moving`).
+    Blobs are in base64, times in microseconds since 1970 (UTC). views are the stores of other views by name, each with
+    its own tables; None if it doesn't exist yet. Another device can import the result (`device_app.moving`).
     """
     return {
         "version": VERSION,
@@ -63,7 +85,7 @@ def export_all(database: Database, views: Mapping[str, Database | None], profile
 
 
 def _tables(database: Database) -> dict[str, list[dict[str, Any]]]:
-    # Only plain tables: those of the word index hold nothing but the news again.
+    # Only plain tables: those of the word index just repeat the articles.
     found = database.rows("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name")
     names = [row[0] for row in found if not row[0].startswith(("_yoyo", "yoyo", "sqlite_"))]
     return {name: _table(database, name) for name in names if name not in LEFT_OUT}
@@ -79,9 +101,9 @@ def _table(database: Database, name: str) -> list[dict[str, Any]]:
 
 
 def plain_value(column: str, value: Any) -> Any:
-    """A value of a column as JSON has it: bytes in base64, and the JSON of a column of such as what it says.
+    """Return a column's value as JSON: bytes in base64, JSON text parsed.
 
-    Text that no other program would read as JSON stays text: "[NaN]", or a thousand brackets.
+    Text that other programs might not read as JSON stays text: "[NaN]", or a thousand brackets.
     """
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")

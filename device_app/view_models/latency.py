@@ -1,4 +1,4 @@
-"""The latency page's values: the last requests as waterfalls, percentiles, a histogram."""
+"""View model of the latency page: the last requests as waterfalls, percentiles, a histogram."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Literal
 
 import numpy as np
 
-from device_app.prose import Prose
-from device_app.store.timings import TimingStore
-from device_app.wire.server_timing import DEVICE_STAGES, SERVER_STAGES
+from device_app.store.byte_log import TimingStore
+from protocol.server_timing import DEVICE_STAGES, SERVER_STAGES
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("device_app.view_models", "words.toml")
+WORDS = TextCatalogue("device_app.view_models", "words.toml")
 
 
 @dataclass(frozen=True)
 class StageWords:
-    """A short name for tables and one sentence that says what happens."""
+    """A short name for tables, and one sentence that explains the stage."""
 
     name: str
     sentence: str
@@ -29,18 +29,20 @@ _SERVER = {name: StageWords(*pair) for name, pair in WORDS.pairs("server_stages"
 
 
 def stage_words(name: str, place: str) -> StageWords:
-    """The words of a stage; one not known here keeps its name and says no more."""
+    """Return a stage's name and explanation; an unknown stage keeps its name."""
     known = (_SERVER if place == "server" else _DEVICE).get(name)
     return known or StageWords(name.replace("_", " ").capitalize(), WORDS("stage_unknown"))
 
 
 LatencyPlace = Literal["device", "network", "server"]
+RECALL = "recall"
+"""The kind of the background's requests for candidates."""
 ROUND_STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 
 @dataclass(frozen=True)
 class StageTime:
-    """One bar of a waterfall; server stages lie within the network's."""
+    """One bar of a waterfall; the server's stages lie within the network's bar."""
 
     name: str
     place: LatencyPlace
@@ -60,7 +62,7 @@ class RequestTimes:
 
 @dataclass(frozen=True)
 class StagePercentiles:
-    """Percentiles of one stage over those of the requests that had it: count of them."""
+    """Percentiles of one stage over the `count` requests that had it."""
 
     name: str
     place: LatencyPlace
@@ -81,7 +83,10 @@ class Bin:
 
 @dataclass(frozen=True)
 class LatencyView:
-    """The whole latency page; percentiles are None before the first request."""
+    """The whole latency page; percentiles are None before the first page.
+
+    recall: the background's last request for candidates, from which pages are made. stages covers both.
+    """
 
     requests: tuple[RequestTimes, ...]
     count: int
@@ -90,10 +95,14 @@ class LatencyView:
     p99_ms: float | None
     stages: tuple[StagePercentiles, ...]
     histogram: tuple[Bin, ...]
+    recall: RequestTimes | None = None
 
 
 def waterfall(at: datetime, kind: str, device_ms: dict[str, float], server_ms: dict[str, float]) -> RequestTimes:
-    """Lay the stages end to end in the order they ran; the server's own stages are centred in the network's bar."""
+    """Return the stages laid end to end in the order they ran.
+
+    The server's stages are centred in the network's bar.
+    """
     bars: list[StageTime] = []
     clock_ms = 0.0
     for name in sorted(device_ms, key=_order):
@@ -109,15 +118,22 @@ def waterfall(at: datetime, kind: str, device_ms: dict[str, float], server_ms: d
 
 
 def latest(timings: TimingStore, count: int = 200) -> LatencyView:
-    """The last `count` requests."""
-    return latency_view([waterfall(one.at, one.kind, one.device_ms, one.server_ms) for one in timings.last(count)])
+    """Return the view of the last `count` pages and requests for candidates."""
+    times = [waterfall(one.at, one.kind, one.device_ms, one.server_ms) for one in timings.last(count)]
+    recalls = [one for one in times if one.kind == RECALL]
+    return latency_view([one for one in times if one.kind != RECALL], recalls)
 
 
-def latency_view(requests: Sequence[RequestTimes], *, shown: int = 20) -> LatencyView:
-    """Percentiles and histogram over all `requests` (newest first), waterfalls of the newest `shown`."""
-    totals = np.array([one.total_ms for one in requests])
+def latency_view(
+    requests: Sequence[RequestTimes], recalls: Sequence[RequestTimes] = (), *, shown: int = 20
+) -> LatencyView:
+    """Return percentiles and histogram over all `requests`, waterfalls of the newest `shown`.
+
+    requests are pages, newest first.
+    """
+    totals, last = np.array([one.total_ms for one in requests]), next(iter(recalls), None)
     if not len(totals):
-        return LatencyView((), 0, None, None, None, (), ())
+        return LatencyView((), 0, None, None, None, (), (), last)
     p50, p95, p99 = (float(value) for value in np.percentile(totals, [50, 95, 99]))
     edges = round_edges(float(totals.min()), float(totals.max()))
     counts, _ = np.histogram(totals, bins=edges)
@@ -127,16 +143,17 @@ def latency_view(requests: Sequence[RequestTimes], *, shown: int = 20) -> Latenc
         p50_ms=p50,
         p95_ms=p95,
         p99_ms=p99,
-        stages=_stage_figures(requests),
+        stages=_stage_figures([*requests, *recalls]),
         histogram=tuple(
             Bin(float(low), float(high), int(count))
             for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
         ),
+        recall=last,
     )
 
 
 def round_edges(low_ms: float, high_ms: float) -> list[float]:
-    """Edges of bars from the round number at or below low_ms to the first above high_ms, each about half as far again.
+    """Return histogram edges that enclose low_ms and high_ms, each about half again as large.
 
     Latencies have long tails: even steps would put nearly all of them into one bar.
     """
@@ -160,7 +177,7 @@ def _stage_figures(requests: Sequence[RequestTimes]) -> tuple[StagePercentiles, 
 
 
 def _stage_order(stage: tuple[LatencyPlace, str]) -> tuple[int, int]:
-    """In the order they run, the server's within the network's."""
+    """Sort key: the order in which stages run, the server's within the network's."""
     place, name = stage
     if place == "server":
         known = SERVER_STAGES.index(name) if name in SERVER_STAGES else len(SERVER_STAGES)

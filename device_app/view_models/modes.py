@@ -1,31 +1,35 @@
-"""How interests may be reported, mode by mode, in the words of the privacy page."""
+"""View models of the report modes: what each does, costs and gains."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from device_app.privacy.modes import MODES
-from device_app.privacy.modes.by_codebook import affordable
-from device_app.privacy.modes.mode import Mechanism, PublicVectors, ReportMode
-from device_app.privacy.reports import reporter_of
-from device_app.prose import Prose
-from device_app.recall_frontier import SLACK, USUAL_PLACES, packaged_frontier
+from device_app.privacy.reporter import Mechanism
+from device_app.reports.modes import MODES, ReportMode
+from device_app.reports.policy import choice_of, reporter_of
+from device_app.reports.reporters.base import PublicVectors
+from device_app.reports.reporters.by_codebook import affordable
 from device_app.settings import PrivacySettings
-from device_app.wire.releases import RecallProtocol
+from protocol.recall_frontier import SLACK, USUAL_PLACES, packaged_frontier
+from protocol.releases import RecallProtocol
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("device_app.view_models", "words.toml")
+WORDS = TextCatalogue("device_app.view_models", "words.toml")
 PROMISE_UP_TO = 10.0
-"""An epsilon beyond which a report's bound is called no promise."""
+"""An epsilon above this is not presented as a promise."""
+GAIN_SHOWN = 0.5
+"""A gain below this is shown as none."""
 
 
 @dataclass(frozen=True)
 class MechanismFacts:
     """The mechanism in use under the current release.
 
-    costs are (what, epsilon), from a part to the whole report; epsilon_per_report is the last. truth is the chance that
-    what is sent is true, where that makes sense; uncovered names what no figure covers.
+    costs are (what, epsilon), from a part to the whole report; epsilon_per_report is the last. truth is the probability
+    that the sent value is true, where that applies. uncovered names what no figure covers.
     """
 
     name: str
@@ -37,14 +41,17 @@ class MechanismFacts:
 
     @property
     def is_promise(self) -> bool:
-        """Whether the bound of a report is worth the name."""
+        """Whether the report's bound is small enough to count as a promise."""
         return self.epsilon_per_report <= PROMISE_UP_TO
 
 
 @dataclass(frozen=True)
 class ModeFacts:
-    """One choice: cost is what it takes, in epsilon or in bytes, and worth what it brings in a pool of this size, where
-    that was measured; unusable says why the release can't serve it."""
+    """One choice in the settings.
+
+    cost: in epsilon or bytes. worth: its measured benefit in a pool of this size; in_short: the same in one plain
+    sentence. Both are empty if it wasn't measured. unusable: why the release can't support it.
+    """
 
     name: str
     title: str
@@ -54,6 +61,7 @@ class ModeFacts:
     unusable: str | None
     for_comparison: bool = False
     worth: str = ""
+    in_short: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,44 +73,52 @@ class PoolFacts:
 
 
 def mechanism_facts(settings: PrivacySettings, protocol: RecallProtocol | None) -> MechanismFacts | None:
-    """The mechanism of the reader's mode under a release; None where nothing is reported."""
+    """Return the mechanism of the reader's mode under a release; None if nothing is reported."""
     mechanism = None if protocol is None else _mechanism(settings, protocol)
     if mechanism is None or protocol is None:
         return None
+    label = MODES[settings.mode].label
     return MechanismFacts(
         name=settings.mode,
-        sentence=mechanism.words(),
+        sentence=label.sent(mechanism),
         costs=_costs(mechanism, protocol),
         epsilon_per_report=mechanism.epsilon_per_report,
         truth=getattr(mechanism, "truth", None),
-        uncovered=MODES[settings.mode].uncovered,
+        uncovered=label.uncovered,
     )
 
 
 def mode_facts(
     settings: PrivacySettings, protocol: RecallProtocol | None, pool: PoolFacts | None, news: int | None = None
 ) -> tuple[ModeFacts, ...]:
-    """Every mode, those for readers first. news: of the pool, as the release says."""
-    book = None if protocol is None else affordable(protocol, settings.epsilon_per_report)
+    """Return every mode; those for comparison only come last.
+
+    news: size of the pool according to the release.
+    """
     return tuple(
         ModeFacts(
             name=mode.name,
-            title=mode.title,
-            paragraph=mode.paragraph(book),
+            title=mode.label.title,
+            paragraph=mode.label.paragraph(_mechanism_in(mode, settings, protocol)),
             cost=_cost(mode, settings, protocol, pool, news),
-            worth=_worth(mode, settings, protocol, news),
-            recommended=mode.stricter_up_to is not None and pool is not None and pool.news <= mode.stricter_up_to,
+            worth=_worth(mode, settings, protocol, news, measured_worth),
+            in_short=_worth(mode, settings, protocol, news, report_worth),
+            recommended=(limit := mode.label.stricter_up_to) is not None and pool is not None and pool.news <= limit,
             unusable=None if protocol is None else _unusable(mode, settings, protocol),
-            for_comparison=mode.for_comparison,
+            for_comparison=mode.label.for_comparison,
         )
-        for mode in sorted(MODES.values(), key=lambda mode: mode.for_comparison)
+        for mode in sorted(MODES.values(), key=lambda mode: mode.label.for_comparison)
     )
 
 
+def _mechanism_in(mode: ReportMode, settings: PrivacySettings, protocol: RecallProtocol | None) -> Mechanism | None:
+    return None if protocol is None else _mechanism(settings.model_copy(update={"mode": mode.name}), protocol)
+
+
 def _mechanism(settings: PrivacySettings, protocol: RecallProtocol) -> Mechanism | None:
-    """The mechanism alone: prototypes are not needed to say what a report costs."""
+    """Return the mechanism alone: computing a report's cost needs no prototypes."""
     blank = np.empty((8, 0), dtype=np.float32)
-    spaces = PublicVectors({book.size: blank for book in protocol.codebooks}, blank)
+    spaces = PublicVectors({book.size: blank for book in protocol.codebooks})
     reporter = reporter_of(settings, protocol, spaces)
     return reporter.mechanism if reporter else None
 
@@ -124,7 +140,7 @@ def _unusable(mode: ReportMode, settings: PrivacySettings, protocol: RecallProto
         return None
     if mode.finds == "here":
         return None if protocol.pool_codes else WORDS("no_pool_codes")
-    if _mechanism(settings.model_copy(update={"mode": mode.name}), protocol) is not None:
+    if _mechanism_in(mode, settings, protocol) is not None:
         return None
     return WORDS("nothing_within", limit=settings.epsilon_per_report)
 
@@ -137,7 +153,9 @@ def _cost(
     news: int | None,
 ) -> str:
     if mode.chooses is not None:
-        choice = None if protocol is None else settings.model_copy(update={"mode": mode.name}).choice(news, protocol)
+        choice = (
+            None if protocol is None else choice_of(settings.model_copy(update={"mode": mode.name}), news, protocol)
+        )
         if choice is None:
             return WORDS("chooses_nothing_yet")
         told = {"places": choice.places, "megabytes": choice.weight / 1e6, "epsilon": choice.epsilon}
@@ -148,29 +166,46 @@ def _cost(
         if pool is None:
             return WORDS("costs_no_pool")
         return WORDS("costs_pool", pulled_mb=pool.pulled_bytes / 1e6, news=pool.news)
-    mechanism = None if protocol is None else _mechanism(settings.model_copy(update={"mode": mode.name}), protocol)
+    mechanism = _mechanism_in(mode, settings, protocol)
     return "" if mechanism is None else WORDS("costs_report", epsilon=mechanism.epsilon_per_report)
 
 
-def _worth(mode: ReportMode, settings: PrivacySettings, protocol: RecallProtocol | None, news: int | None) -> str:
-    """What the mode was measured to bring in a pool of this size; nothing where the size isn't told."""
+def _worth(
+    mode: ReportMode,
+    settings: PrivacySettings,
+    protocol: RecallProtocol | None,
+    news: int | None,
+    said: Callable[[str, int, float, int], str],
+) -> str:
+    """Return the mode's measured benefit in a pool of this size; empty if the size is unknown."""
     if protocol is None or news is None:
         return ""
     if mode.chooses is not None:
-        choice = settings.model_copy(update={"mode": mode.name}).choice(news, protocol)
+        choice = choice_of(settings.model_copy(update={"mode": mode.name}), news, protocol)
         return "" if choice is None else WORDS("choice_worth", found=choice.found, silent=choice.silent)
     book = affordable(protocol, settings.epsilon_per_report)
-    return "" if book is None else report_worth(mode.name, book.size, book.epsilon, news)
+    return "" if book is None else said(mode.name, book.size, book.epsilon, news)
 
 
 def report_worth(mode: str, codebook: int, epsilon: float, news: int) -> str:
-    """What was measured of reports by one of K codes in a pool of so many news; nothing where it wasn't."""
-    frontier = packaged_frontier()
-    gains = frontier.gain(mode, codebook, epsilon, news)
+    """Return the benefit of a report of one of K codes in plain words; empty if unmeasured.
+
+    news: number of articles in the pool.
+    """
+    gains = packaged_frontier().gain(mode, codebook, epsilon, news)
     if gains is None or news == 0:
         return ""
     if news <= USUAL_PLACES:
         return WORDS("report_unneeded", places=USUAL_PLACES, news=news)
+    return WORDS("worth", gain=gains[0]) if gains[0] >= GAIN_SHOWN else WORDS("worth_none")
+
+
+def measured_worth(mode: str, codebook: int, epsilon: float, news: int) -> str:
+    """Return the same with the measured figures and the sizes of the measured pools."""
+    frontier = packaged_frontier()
+    gains = frontier.gain(mode, codebook, epsilon, news)
+    if gains is None or news <= USUAL_PLACES:
+        return report_worth(mode, codebook, epsilon, news)
     gain, places, longer = gains
     low, high = frontier.around(news)
     if low < high:

@@ -1,4 +1,4 @@
-"""What every page shows of the device: the state of its protection, budget, connection, release and alerts."""
+"""View model of the status on every page: protection, budget, connection, release, alerts."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from device_app.alerts import LoopAlert, LoopAlerts
 from device_app.errors import ReleaseForked, ReleaseRefused
 from device_app.feed.item import FeedMode
 from device_app.feed.serving import Serving
-from device_app.figures import plural
-from device_app.privacy.ledger import ROUNDING, Ledger
-from device_app.prose import Prose
+from device_app.privacy.accounting.ledger import ROUNDING, Ledger
+from device_app.reports.policy import ReportPolicy
 from device_app.settings import DeviceSettings
 from device_app.store.preferences import CHOSEN_SECTIONS
 from device_app.stores import DeviceStores
 from device_app.syncing import Syncing
 from device_app.view_models.modes import mechanism_facts
+from protocol.formatting import plural
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("device_app.view_models", "words.toml")
+WORDS = TextCatalogue("device_app.view_models", "words.toml")
 
 ReportStatus = Literal["green", "weak", "amber", "red"]
 
 
 @dataclass(frozen=True)
 class StatusView:
-    """What the head of every page says of this device.
+    """What the head of every page says about this device.
 
-    shield: green with budget for another report (or with reports off), weak if that one's price is no promise, amber
-    without, red if a release was refused. It is about reports alone; training says whether this device takes part in
-    rounds. release is the one in use now, feed_release the one that the last feed was made under.
-    online is None before the first try to reach the backend, and where nothing was heard since a page wasn't to be had.
-    own_feeds: the backend is this reader's own.
-    as_printed: the paper whose system this device was started to run, by its name in the settings.
+    shield: green with budget for another report (or with reports off), weak if its cost is too high to be a promise,
+    amber without budget, red if a release was refused. It is about reports alone; training says whether this device
+    takes part in rounds. release is the one in use, feed_release the one that made the last feed. online is None until
+    a sync has succeeded or found the server unreachable. own_feeds: the server is this reader's own. as_published: the
+    paper whose system this device was started to run, by its name in the settings.
     """
 
     profile: str
@@ -54,12 +54,13 @@ class StatusView:
     training: bool
     alerts: tuple[LoopAlert, ...]
     own_feeds: bool = False
-    as_printed: str | None = None
+    as_published: str | None = None
 
 
 def status_view(
     settings: DeviceSettings,
     stores: DeviceStores,
+    policy: ReportPolicy,
     ledger: Ledger,
     serving: Serving,
     syncing: Syncing,
@@ -67,15 +68,18 @@ def status_view(
     *,
     lost: bool,
 ) -> StatusView:
-    """Reads a few counts; cheap enough for every page. lost: whether no connection to the backend can be had."""
+    """Return the status; reads a few counts, so it is cheap enough for every page.
+
+    lost: whether the server can't be connected to.
+    """
     last = serving.last()
     chosen = stores.preferences.get(CHOSEN_SECTIONS)
-    shield, words = _shield(ledger, serving, alerts)
+    shield, words = _shield(policy, ledger, serving, alerts)
     kept_default_list = stores.default_list.current()
     models = serving.loaded()
     return StatusView(
         profile=settings.profile,
-        mode=ledger.settings.mode,
+        mode=policy.settings.mode,
         shield=shield,
         shield_words=words,
         spent_today=ledger.spent_today("reports"),
@@ -89,26 +93,27 @@ def status_view(
         last_sync_at=syncing.last_at,
         clicks=stores.clicks.count(),
         chosen_sections=None if chosen is None else tuple(chosen),
-        training=ledger.settings.training,
+        training=policy.own.training,
         alerts=alerts.now(),
         own_feeds=settings.own_feeds,
-        as_printed=settings.as_printed,
+        as_published=settings.as_published,
     )
 
 
-def _shield(ledger: Ledger, serving: Serving, alerts: LoopAlerts) -> tuple[ReportStatus, str]:
+def _shield(policy: ReportPolicy, ledger: Ledger, serving: Serving, alerts: LoopAlerts) -> tuple[ReportStatus, str]:
     if alerts.any(ReleaseForked):
         return "red", WORDS("forked")
     if alerts.any(ReleaseRefused):
         return "red", WORDS("refused")
-    if ledger.settings.mode == "none":
+    settings = policy.settings
+    if settings.mode == "none":
         return "green", WORDS("reports_off")
-    if ledger.settings.mode == "broadcast":
+    if settings.mode == "broadcast":
         return "green", WORDS("found_here")
     left, models = ledger.left("reports"), serving.loaded()
     if models is None:
         return "green", WORDS("nothing_sent")
-    facts = mechanism_facts(ledger.settings, models.manifest.recall)
+    facts = mechanism_facts(settings, models.manifest.recall)
     if facts is None:
         return "amber", WORDS("no_way")
     cost = facts.epsilon_per_report
@@ -119,5 +124,5 @@ def _shield(ledger: Ledger, serving: Serving, alerts: LoopAlerts) -> tuple[Repor
         return "amber", WORDS("spent_today")
     more = int(left * (1 + ROUNDING) / cost)
     if not facts.is_promise:
-        return "weak", WORDS("no_promise", price=cost, reports=plural(more, "fresh report"))
-    return "green", WORDS("may_leave", numbers=plural(more, "new number"))
+        return "weak", WORDS("no_promise", price=cost, reports=plural(more, "report"))
+    return "green", WORDS("may_leave", reports=plural(more, "report"))

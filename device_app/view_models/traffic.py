@@ -1,20 +1,31 @@
-"""What left this device: its log, with the polls that every device makes alike drawn together."""
+"""View models of what left this device: today's summary, and the log of requests.
+
+The summary covers all channels, for the sentence at the top of the privacy pages. The log groups polls that every
+device makes in the same way.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
+from device_app.privacy.accounting.ledger import Ledger
+from device_app.privacy.accounting.limits import CHANNELS
+from device_app.privacy.accounting.moved_charges import MECHANISM as MOVED
+from device_app.privacy.accounting.restored_copy import MECHANISM as RESTORED
 from device_app.privacy.requests import COMMON
+from device_app.reports.policy import ReportPolicy
 from device_app.store import byte_log
 from device_app.store.database import Database
+from device_app.store.preferences import TAKEN_OVER
 from device_app.store.rows import PAGE_SIZE, Page, from_us, offset
 from device_app.stores import DeviceStores
+from device_app.training.tasks import TASKS
 
 POLLS_LISTED = 10
-"""So many polls of a drawn-together line are listed with it; the others have pages of their own."""
+"""This many polls of a grouped line are listed with it; the others have pages of their own."""
 
 ShownTraffic = Literal["concerning", "all"]
 
@@ -27,14 +38,16 @@ _LINES = f"""
          mechanism = '{COMMON}' OR method = 'GET' AND mechanism IN ('nothing', 'presence') AS is_poll,
          mechanism, body_sha256, CASE mechanism WHEN '{COMMON}' THEN mechanism ELSE words END AS asked
   FROM traffic"""
-"""A request concerns the reader if it carries something made from their reading, or anything at all beyond a GET but
-what every device asks alike: the texts of the list that everybody gets.
+"""One line of the log per request.
 
-A poll carries nothing: what every device asks alike, or what a stage of a secure sum came to. Those with the same
-`asked` are drawn together: with the same words, which for texts of that list say how many they are.
+A request concerns the reader if it carries something derived from their reading, or is anything but a GET. Requests
+that every device makes in the same way, for the texts of the default list, don't count.
+
+A poll carries nothing: it is such a common request, or asks for the result of a stage of secure aggregation. Polls with
+equal `asked` are grouped: those with the same description, which for texts of the default list includes their number.
 """
 COLUMNS = 17
-"""Of a line of the log; what is gathered of its group follows."""
+"""Columns of a line of the log; the aggregates of its group follow."""
 _GATHERED = f"""
   WITH line AS ({_LINES}),
        stretch AS (SELECT *, sum(NOT is_poll) OVER (ORDER BY id) AS after FROM line WHERE concerns OR ?1 = 'all'),
@@ -48,15 +61,18 @@ _GATHERED = f"""
          CASE mechanism WHEN 'secure_sum'
            THEN (SELECT max(charge.epsilon) FROM charge WHERE payload_sha256 = body_sha256) END AS paid
   FROM gathered JOIN line ON line.id = newest ORDER BY newest DESC"""
-"""`after` counts the requests that were no polls so far, so each of these stands alone in its group.
+"""`after` counts the requests so far that were no polls, so each of those is its own group.
 
-A masked vector was paid for when it was made, not when it was sealed: the ledger knows its price by its hash.
+A masked vector was charged when it was made, not when it was sealed: the ledger finds its cost by its hash.
 """
 
 
 @dataclass(frozen=True)
 class TrafficEntry:
-    """One request that left this device, without the bytes. concerns: whether it told something about the reader."""
+    """One request that left this device, without its bytes.
+
+    concerns: whether it carried anything about the reader.
+    """
 
     entry_id: int
     at: datetime
@@ -73,10 +89,10 @@ class TrafficEntry:
 
 @dataclass(frozen=True)
 class TrafficLine(TrafficEntry):
-    """A line of the table: one request, or several polls that ask the same, of which the entry is the newest.
+    """A line of the table: one request, or a group of equal polls with the newest as entry.
 
-    Polls are drawn together within a day and never across a request that carries something. sent_bytes and
-    received_bytes are sums; polls holds the newest ten of count, and is empty where the line is one request.
+    Polls are grouped within a day and never across a request that carries something. sent_bytes and received_bytes are
+    sums. polls holds the newest ten of count, and is empty if the line is a single request.
     """
 
     count: int
@@ -88,7 +104,10 @@ class TrafficLine(TrafficEntry):
 
 @dataclass(frozen=True)
 class TrafficLog:
-    """One page of lines, newest first, and how many requests there are: of any kind, and concerning the reader."""
+    """One page of lines, newest first, with the number of requests in all.
+
+    requests counts all of them, concerning those that concern the reader.
+    """
 
     shown: ShownTraffic
     lines: tuple[TrafficLine, ...]
@@ -100,7 +119,7 @@ class TrafficLog:
 
 @dataclass(frozen=True)
 class TrafficDetail:
-    """One request with the very bytes that left, and the head of what came back."""
+    """One request with the exact bytes that left, and the head of the answer."""
 
     entry: TrafficEntry
     request_head: str
@@ -124,7 +143,10 @@ class RequestGroup:
 
 
 def traffic_log(stores: DeviceStores, page: int, shown: ShownTraffic | None) -> TrafficLog:
-    """One page of the log; by default what concerned the reader, or all where nothing did."""
+    """Return one page of the log.
+
+    By default what concerns the reader, or everything if nothing does.
+    """
     database = stores.database
     counts = database.row(f"SELECT count(*), coalesce(sum(concerns), 0) FROM ({_LINES})")
     requests, concerning = (int(counts[0]), int(counts[1])) if counts else (0, 0)
@@ -136,7 +158,7 @@ def traffic_log(stores: DeviceStores, page: int, shown: ShownTraffic | None) -> 
 
 
 def request_group_page(stores: DeviceStores, oldest_id: int, newest_id: int, page: int) -> RequestGroup | None:
-    """The polls of one line; None if its newest is not in the log."""
+    """Return the polls of one line; None if its newest is not in the log."""
     database = stores.database
     newest = database.row(f"SELECT * FROM ({_LINES}) WHERE id = ?", (newest_id,))
     if newest is None:
@@ -152,7 +174,7 @@ def request_group_page(stores: DeviceStores, oldest_id: int, newest_id: int, pag
 
 
 def traffic_view(stores: DeviceStores, kept: byte_log.LoggedRequest) -> TrafficDetail:
-    """One kept request, to the byte."""
+    """Return one logged request with all its bytes."""
     masked = kept.mechanism == "secure_sum" and stores.ledger_entries.charged(kept.body_sha256)
     return TrafficDetail(
         entry=TrafficEntry(
@@ -204,4 +226,94 @@ def _entry(row: Sequence[Any]) -> TrafficEntry:
     entry_id, at, words, method, url, status, ms, epsilon, _, sent, received, _, concerns, *_ = row
     return TrafficEntry(
         entry_id, from_us(at), words, method, url, sent, received, status, ms or 0.0, epsilon, bool(concerns)
+    )
+
+
+SENT = frozenset({"summing", "uploaded", "applied"})
+"""States of a participation in which something was sent."""
+LEFT_BEFORE_ERASE = "left_before_erase"
+"""Preference that survives an erase: when it took place, and what had left that day.
+
+It counts only what left without a charge.
+"""
+
+
+@dataclass(frozen=True)
+class TodayView:
+    """Counts of one day of the ledger (UTC).
+
+    reports: new ones, each of which was charged. one_number: whether the mode reports a single number, or a set that
+    hides one. again: how often an already charged report was resent, which reveals nothing new. counts: private counts.
+    rounds: training rounds. spent_before: whether anything was ever charged, which an erase doesn't undo. erased_at:
+    when everything was last erased here, if ever. moved: whether another device's charges were imported today, so that
+    reports, counts and rounds are what both may have sent. up_to_limits: whether a charge of today stands for anything
+    up to a limit, so that none of these numbers is known.
+    """
+
+    reports: int
+    again: int
+    counts: int
+    rounds: int
+    one_number: bool
+    spent_before: bool
+    erased_at: datetime | None = None
+    moved: bool = False
+    up_to_limits: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.reports or self.again or self.counts or self.rounds)
+
+
+def today_view(stores: DeviceStores, policy: ReportPolicy, ledger: Ledger) -> TodayView:
+    """Return today's counts.
+
+    Charges come from the ledger, which an erase keeps. What cost nothing comes from the logs, which an erase deletes,
+    and from the totals that it keeps. A charge is made before bytes are sent, so whatever was charged counts as sent.
+    """
+    day = ledger.day()
+    midnight = datetime.combine(day, datetime.min.time(), UTC)
+    charges = {one.channel: one.charges for one in stores.ledger_entries.days() if one.day == day}
+    left = left_so_far(stores, ledger)
+    erased_at = (stores.preferences.get(LEFT_BEFORE_ERASE) or {}).get("at")
+    moved_at = stores.preferences.get(TAKEN_OVER)
+    return TodayView(
+        reports=charges.get("reports", 0),
+        again=left["again"],
+        counts=charges.get("counts", 0) + left["counts"],
+        rounds=charges.get("training", 0) + left["rounds"],
+        one_number=policy.mode.label.in_a_sentence,
+        spent_before=any(ledger.total(channel) > 0 for channel in CHANNELS),
+        erased_at=None if erased_at is None else datetime.fromisoformat(erased_at),
+        moved=moved_at is not None and datetime.fromisoformat(moved_at).date() == day,
+        up_to_limits=stores.ledger_entries.charged_by((MOVED, RESTORED), midnight),
+    )
+
+
+def left_so_far(stores: DeviceStores, ledger: Ledger) -> dict[str, Any]:
+    """Return how often something left today without a charge.
+
+    Keys are 'again', 'counts' and 'rounds', and 'at' for the time of counting.
+    """
+    day = ledger.day()
+    midnight = datetime.combine(day, datetime.min.time(), UTC)
+    kept = stores.preferences.get(LEFT_BEFORE_ERASE)
+    before = kept if kept and datetime.fromisoformat(kept["at"]).date() == day else {}
+    charged = stores.ledger_entries.of_sums()
+    since = datetime.fromisoformat(before["at"]) if before else midnight
+    reports = stores.byte_log.sent_since("recall", since) - stores.ledger_entries.charges_since("reports", since)
+    uncharged = sum(one.until >= midnight and one.round not in charged for one in stores.counted.list())
+    return {
+        "at": ledger.now().astimezone(UTC).isoformat(),
+        "again": before.get("again", 0) + max(0, reports),
+        "counts": before.get("counts", 0) + uncharged,
+        "rounds": before.get("rounds", 0) + _exact_rounds(stores, day),
+    }
+
+
+def _exact_rounds(stores: DeviceStores, day: date) -> int:
+    """Return how many of today's training rounds had sums without noise, which have no charge."""
+    return sum(
+        one.state in SENT and one.sent_bytes > 0 and one.epsilon == 0 and TASKS[one.task].channel == "training"
+        for one in stores.participations.list()
+        if one.task in TASKS and one.changed_at.astimezone(UTC).date() == day
     )

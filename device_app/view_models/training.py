@@ -1,4 +1,4 @@
-"""The training page's values."""
+"""View model of the training page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.errors import DeviceError
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.store.participations import Participation
@@ -14,19 +14,20 @@ from device_app.stores import DeviceStores
 from device_app.sync.installed_release import Release
 from device_app.training.tasks import TASKS
 from device_app.training.trainer import Trainer
-from device_app.view_models.sums import AloneView, SumCost, alone_view, sum_cost
-from device_app.view_models.today import LEFT_BEFORE_ERASE
-from device_app.wire.protections import LOCAL_NOISE, WITH_NEWS_MODEL, LocalLaplace
-from device_app.wire.rounds import RoundStatus
+from device_app.view_models.privacy import AloneView, SumCost, alone_view, sum_cost
+from device_app.view_models.traffic import LEFT_BEFORE_ERASE
+from protocol.protections import LOCAL_NOISE, WITH_NEWS_MODEL, LocalLaplace
+from protocol.rounds import RoundStatus
 
-WAITING = (None, "looking", "gathering")
+WAITING = (None, "looking")
 
 
 @dataclass(frozen=True)
 class RoundFacts:
-    """One round this device took part in; detail says why it was declined or failed, cost is that of a noisy sum.
+    """One round this device took part in.
 
-    counts: whether it was a group count, and no training.
+    detail says why it was declined or failed; cost is that of a noisy sum. counts: whether it was a group count rather
+    than training.
     """
 
     round: str
@@ -43,11 +44,11 @@ class RoundFacts:
 
 @dataclass(frozen=True)
 class UpdateFacts:
-    """An update of one model: how many numbers, and what all of them cost in pure epsilon under the noise of the system
-    that trains it; no noise and no price where it is trained in secure sums only.
+    """An update of one model: its number of coordinates, and its total cost in pure epsilon.
 
-    default: whether the model ranks the feed where the reader has chosen no other. epsilon_beside: of each number of a
-    news model that a round may train beside it; None where none does.
+    The cost is that of the noise of the system that trains it; noise and cost are None if it is trained only by secure
+    aggregation. default: whether the model ranks the feed unless the reader chose another. epsilon_beside: cost of each
+    coordinate of a news model that a round may train in addition; None if there is none.
     """
 
     model: str
@@ -60,12 +61,13 @@ class UpdateFacts:
 
 @dataclass(frozen=True)
 class TrainingView:
-    """The whole training page. why_not says in a sentence why this device would not train now, or is None.
+    """The whole training page.
 
-    round: as the background saw it at seen_at; gone: it was under way then, and at the last look (looked_at) no longer.
-    stage: what this device does for it, or how its part in it stands; None if it has none. updates: what this device
-    could send, the default ranker first. The reader's settings say what of it would be sent. counts: whether the round
-    is a group count. erased: whether earlier rounds were erased here with everything else.
+    why_not says in a sentence why this device wouldn't train now, or is None. round: as the background saw it at
+    seen_at. gone: it was running then, and no longer at the last poll (looked_at). stage: what this device is doing for
+    it, or the state of its participation; None if it doesn't take part. updates: what this device could send, the
+    default ranker first; the reader's settings decide what it would send. counts: whether the round is a group count.
+    erased: whether earlier rounds were erased here with everything else.
     """
 
     settings: PrivacySettings
@@ -86,14 +88,20 @@ class TrainingView:
 
 
 def training_view(
-    trainer: Trainer, stores: DeviceStores, release: Release | None, ledger: Ledger, *, paused: bool
+    trainer: Trainer,
+    stores: DeviceStores,
+    release: Release | None,
+    privacy: PrivacySettings,
+    ledger: Ledger,
+    *,
+    paused: bool,
 ) -> TrainingView:
-    """The training page."""
+    """Return the training page."""
     seen, kept = trainer.seen, stores.participations.list()
     status = seen.status
     sums = ledger.repository.of_sums()
     return TrainingView(
-        settings=ledger.settings,
+        settings=privacy,
         paused=paused,
         why_not=trainer.why_not(),
         round=status,
@@ -132,7 +140,7 @@ def _counts(task: str | None) -> bool:
 
 
 def _groups(trainer: Trainer) -> tuple[OwnGroup, ...]:
-    """None for a release that is damaged."""
+    """Return the reader's groups; none if the release is damaged."""
     try:
         return trainer.own_groups()
     except DeviceError:
@@ -140,21 +148,23 @@ def _groups(trainer: Trainer) -> tuple[OwnGroup, ...]:
 
 
 def _stage(now: str | None, state: str | None) -> str | None:
-    """What the trainer does now, unless it only waits while its part in the round is already known."""
+    """Return what the trainer does now; if it only waits, the known state of the participation."""
     return state if state is not None and now in WAITING else now
 
 
 def _words(mine: Participation) -> str:
-    """How this device's part stands; in a secure sum, what it has sent and waits for."""
+    """Return the state of a participation.
+
+    In secure aggregation, it is what was sent and what the device waits for.
+    """
     return mine.detail if mine.state == "summing" and mine.detail else mine.state
 
 
 def update_facts(release: Release) -> tuple[UpdateFacts, ...]:
-    """What an update of each model costs under noise added here, the default ranker first; none if it is damaged.
+    """Return the cost of an update of each model under local noise, the default ranker first.
 
-    A round says its own price beforehand.
-
-    Parameters that stay on their device are neither in a release nor in an update.
+    Empty if the release is damaged. A round states its own cost beforehand. Private parameters, which stay on the
+    device, are neither in a release nor in an update.
     """
     manifest = release.manifest
     found = []

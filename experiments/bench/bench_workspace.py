@@ -1,6 +1,7 @@
-"""A backend's folder for benches, kept in the user's cache: encoder, vectors and first release of a given set of news.
+"""A server's folder for benches, kept in the user's cache.
 
-What takes a minute to make is made once and named by what it was made from, so that a second bench starts at once.
+It contains encoder, vectors and first release for a set of articles. It is named after its inputs and built once, in
+about a minute, so that later benches start at once.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ from numpy.typing import NDArray
 from backend.db.engine import migrate, open_engine
 from backend.embedding.embedder import load_embedder
 from backend.embedding.state_store import DESCRIPTION_FILE
-from backend.progress import TerminalSteps
 from backend.releases.publish import publish_first
 from backend.releases.store import ReleaseStore
+from backend.server.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
 
 
 @dataclass(frozen=True)
 class BenchWorkspace:
-    """settings of a folder with a prepared encoder and a release; vectors [n, D] in the order of the titles."""
+    """Settings of a folder with a prepared encoder and a release.
+
+    vectors [n, D] are in the order of the titles.
+    """
 
     settings: BackendSettings
     vectors: NDArray[np.float32]
@@ -33,7 +37,7 @@ class BenchWorkspace:
 
 
 def open_workspace(name: str, titles: Sequence[str]) -> BenchWorkspace:
-    """Make, or find made, everything for these titles."""
+    """Return the workspace for these titles, from the cache or newly built."""
     mark = hashlib.sha256("\n".join(titles).encode()).hexdigest()[:12]
     folder = platformdirs.user_cache_path("ownfeed") / "bench" / f"{name}-{mark}"
     folder.mkdir(parents=True, exist_ok=True)

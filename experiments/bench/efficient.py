@@ -1,5 +1,7 @@
-"""Efficient-FedRec live, in both forms: 60 devices over HTTP, secure sums, the news model's head trained, 6,000 titles
-under the new head, every device swapped. A reader goes on reading meanwhile, as a process of its own.
+"""Measures Efficient-FedRec live, in both forms, while a reader goes on reading.
+
+60 devices train the news model's head over HTTP in secure sums; 6,000 titles get vectors by the new head, and every
+device swaps to the release. The reader is a process of its own.
 """
 
 from __future__ import annotations
@@ -23,41 +25,41 @@ from backend.embedding.weights import find_weights
 from backend.federation.split.adam_step import make_states
 from backend.federation.split.torch_tasks import FrozenStates
 from backend.news.pool import NewsPool
-from backend.operator import Operator, OperatorRefused
+from backend.operations.admin_client import Operator, OperatorRefused
 from backend.releases.publish import publish_rankers
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings, load_settings
 from device_app.errors import DeviceError
 from device_app.fleet.fleet import Fleet, Member, catch_up, train, warm_up
 from device_app.settings import DeviceSettings, PrivacySettings
-from device_app.wire.rounds import RoundStatus
-from experiments.bench.feed_pace import PacedReader
+from experiments.bench.feed import PacedReader
 from experiments.bench.latency import EVERY_CLICK_REPORTS
 from experiments.bench.newspaper import RunningBackend, free_port, prepared_newspaper, running_backend, start_device
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table
+from protocol.rounds import RoundStatus
 
 DEVICES = 60
 ROUNDS = 2
 SEED = 7
-FORMS = {"head": "efficient_fedrec", "rows": "efficient_fedrec_rows"}
-"""The system of each form; that of rows is two rounds, the union of news and then their gradients."""
+FORMS = {"head": "news_head/exact/mean", "rows": "news_rows/exact/mean"}
+"""The system of each form; `rows` takes two rounds: the union of articles, then their gradients."""
 BAR_SEC, BAR_TIMES_IDLE = 60.0, 2.0
 IDLE_SEC = 30.0
 SECONDS = 600.0
-"""Long, so that a busy machine shows in the figures and not in a failed round."""
+"""Long, so that a busy machine shows in the results instead of failing a round."""
 NICENESS = 10
-"""Of the fleet: readers' devices are not on the server's machine."""
+"""Of the fleet, because readers' devices don't share the server's machine."""
 
 
 def run(data: Path) -> list[Table]:
-    """Two tables: the rounds, and what a reader saw while they ran."""
+    """Return two tables: the rounds, and a reader's page times while they ran."""
     return measured(_folder, FORMS, "Efficient-FedRec, head of the news model, 6,000 titles")
 
 
 def measured(prepared: Callable[[Path], BackendSettings], forms: Mapping[str, str], title: str) -> list[Table]:
-    """The same of other systems that train a news model, by the name of each form.
+    """Measure these systems, which train a news model, by the name of each form.
 
-    prepared: makes the backend's folder at a path. title: of the first table.
+    prepared: builds the backend's folder at a path. title: of the first table.
     """
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
@@ -78,12 +80,12 @@ def measured(prepared: Callable[[Path], BackendSettings], forms: Mapping[str, st
 
 
 def _folder(folder: Path) -> BackendSettings:
-    """A copy of the newspaper's folder, with NRMS in its release and the titles' token states."""
+    """Copy the newspaper's folder, with NRMS in its release and the titles' token states."""
     kept = prepared_newspaper()
     engine = open_engine(kept.database_url)
     titles = [row.title for row in NewsPool(engine).live(datetime.now(UTC))]
     engine.dispose()
-    # Folders that this version has made have them since the titles were read first.
+    # Folders built by this version contain them, because the titles are read first.
     weights = find_weights(kept.bert, kept.bert_sha256)
     frozen = FrozenStates(kept.bert, kept.bert_sha256, 0)
     make_states(state_store(kept.encoder_dir), titles, weights, frozen, LocalExecutor(os.cpu_count() or 1))
@@ -102,7 +104,7 @@ def _fleet(
     failures: list[str],
     reading: tuple[str, Path, Path],
 ) -> None:
-    """Settle the fleet, then run the rounds; in a thread of low priority, which the fleet's own threads inherit."""
+    """Settle the fleet, then run the rounds, in a thread of low priority that the fleet's threads inherit."""
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
     settings = DeviceSettings(
         data_dir=home,
@@ -160,7 +162,7 @@ def _fleet(
 
 
 def _applied(operator: Operator, fleet: Fleet, system: str) -> list[RoundStatus]:
-    """The round, and the one that follows it where it has one, as they end; the last is applied."""
+    """Return the round and, if another follows from it, that one, as they end; the last is applied."""
     lookout = fleet.members[0].device.parts.uplink
 
     def take_part(member: Member) -> None:
@@ -172,7 +174,7 @@ def _applied(operator: Operator, fleet: Fleet, system: str) -> list[RoundStatus]
         fleet.run(take_part)
         try:
             rounds[-1] = lookout.round_status(rounds[-1].round)
-            following = lookout.current_round()
+            following = next(iter(lookout.open_rounds()), None)
         except DeviceError:
             continue
         if rounds[-1].state == "failed" or rounds[-1].published is not None:
@@ -186,7 +188,7 @@ def _applied(operator: Operator, fleet: Fleet, system: str) -> list[RoundStatus]
 
 
 def _spent(backend: RunningBackend) -> tuple[float, float]:
-    """CPU seconds so far of the server with its ended processes, and of this one, which is the fleet."""
+    """CPU seconds so far of the server with its ended processes, and of this process, which is the fleet."""
     times = psutil.Process(backend.processes.running["backend"].pid).cpu_times()
     mine = psutil.Process().cpu_times()
     return times.user + times.system + times.children_user + times.children_system, mine.user + mine.system

@@ -1,4 +1,7 @@
-"""Titles a second through the news encoder: torch, ONNX Runtime fp32 and int8, and how well their vectors agree."""
+"""Compares the news encoder in torch and ONNX Runtime (fp32, int8).
+
+It measures titles a second, and how well the vectors agree.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ from backend.embedding.initial_encoder import load_bert, load_tokenizer
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import find_weights
 from backend.settings import BackendSettings
-from device_app.wire.tensors import TensorSpec, unpack
 from experiments.bench.bench_workspace import open_workspace
 from experiments.datasets.mind import FOLDER, load_news
-from experiments.table import Table
+from experiments.records import Table
 from models.news.plm import PlmNewsEncoder
+from protocol.tensors import TensorSpec, unpack
 
 TITLES = 2_000
 RUNS = 3
@@ -41,7 +44,7 @@ Encode = Callable[[list[str]], NDArray[np.float32]]
 
 
 def run(data: Path) -> list[Table]:
-    """The table. Raises DataMissing."""
+    """Return the bench's table. Raises DataMissing."""
     every = list(load_news(data / FOLDER / "train" / "news.tsv").titles)
     workspace = open_workspace("mind", every)
     sample = every[:: len(every) // TITLES][:TITLES]
@@ -63,7 +66,7 @@ def run(data: Path) -> list[Table]:
     columns = ("engine", "titles a second", "times torch", "mean cosine", "least cosine")
     note = (
         f"{TITLES:,} MIND titles, {workspace.settings.embed_threads} threads, batches of {BATCH_SIZE}, best of {RUNS} "
-        "runs; int8 is left out of the product while its least cosine is below 0.999."
+        "runs. int8 is not shipped while its least cosine is below 0.999."
     )
     return [Table("News encoder", columns, rows, (note,))]
 
@@ -71,7 +74,7 @@ def run(data: Path) -> list[Table]:
 def _in_turn(
     engines: dict[str, Encode], sample: list[str]
 ) -> tuple[dict[str, NDArray[np.float32]], dict[str, list[float]]]:
-    """Every engine once a turn, so that a slow spell of the machine hits all alike."""
+    """Time the engines in alternation, so that a busy period of the machine affects all alike."""
     vectors: dict[str, NDArray[np.float32]] = {}
     seconds: dict[str, list[float]] = {name: [] for name in engines}
     for encode in engines.values():
@@ -107,8 +110,9 @@ def _torch_encoder(settings: BackendSettings) -> Encode:
 
 
 def quantised(folder: Path, into: Path) -> None:
-    """Write a copy of an encoder whose graph has BERT's constant matrices in eight bits; activations are quantised as
-    they come. The copy says of its files what they are: one that says what the whole encoder's are counts as damaged.
+    """Write a copy of an encoder whose BERT matrices have eight bits.
+
+    Activations are quantised at run time. The copy records its own files' hashes; otherwise it would count as damaged.
     """
     for file in folder.iterdir():
         if file.is_file() and file.name != GRAPH_FILE:

@@ -1,6 +1,6 @@
-"""Titles through the news encoder on one node of a Ray cluster and on two, of one CPU and one thread each, and here.
+"""Titles a second through the news encoder, here and on one and two nodes of a Ray cluster, one thread each.
 
-All nodes are processes of this machine, so it needs a core for each. Vectors have to be the same to the bit.
+All nodes are processes of this machine, so each needs a core. Vectors must be equal to the bit.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from backend.embedding.embedder import BATCH_SIZE, OnnxEmbedder
 from backend.embedding.initial_encoder import make_initial_encoder
 from backend.settings import load_settings
 from experiments.datasets.mind import FOLDER, load_news
-from experiments.table import Cell, DataMissing, Table
+from experiments.records import Cell, DataMissing, Table
 
 TITLES, WARM_UP, RUNS = 2_048, 512, 3
 
 
 def run(data: Path) -> list[Table]:
-    """The table. Raises DataMissing, also where Ray isn't installed; RuntimeError for other vectors."""
+    """Return the table.
+
+    Raises DataMissing, also if Ray isn't installed; RuntimeError if vectors differ.
+    """
     if find_spec("ray") is None:
         raise DataMissing("Ray isn't installed: pip install -c constraints.txt '.[ray]'")
     from experiments.bench.ray_nodes import ray_nodes

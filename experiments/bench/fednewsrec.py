@@ -1,4 +1,4 @@
-"""FedNewsRec whole, live, under local noise and by exact sums: 60 devices over HTTP, 6,000 titles, a reader too."""
+"""Runs live rounds of FedNewsRec with its news model, with local noise and in exact sums, while a reader reads."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from pathlib import Path
 
 from backend.db.engine import open_engine
 from backend.embedding.word_model import FEDNEWSREC
-from backend.first_start import prepare_word_model
-from backend.progress import SilentSteps
 from backend.releases.publish import publish_rankers
 from backend.releases.store import ReleaseStore
+from backend.server.progress import SilentSteps
 from backend.settings import BackendSettings, load_settings
+from backend.setup.first_start import prepare_word_model
 from experiments.bench.efficient import measured
 from experiments.bench.newspaper import free_port, prepared_newspaper
-from experiments.table import Table
+from experiments.records import Table
 from exporters.graph_cache import GraphCache
 
-FORMS = {"local noise": "fednewsrec_whole", "exact sum": "fednewsrec_whole_exact"}
+FORMS = {"local noise": "fednewsrec_whole/local/mean", "exact sum": "fednewsrec_whole/exact/mean"}
 
 
 def run(data: Path) -> list[Table]:
-    """Two tables: the rounds, and what a reader saw while they ran."""
+    """Return two tables: the rounds, and a reader's page times while they ran."""
     return measured(_folder, FORMS, "FedNewsRec's user model and news model, 6,000 titles")
 
 
 def _folder(folder: Path) -> BackendSettings:
-    """A copy of the newspaper's folder, with FedNewsRec in its release and its news model prepared."""
+    """Copy the newspaper's folder, with FedNewsRec in its release and its news model prepared."""
     kept = prepared_newspaper()
     shutil.copytree(kept.data_dir, folder)
     settings = load_settings(data_dir=folder, host=kept.host, port=free_port(), rankers=("fednewsrec",))

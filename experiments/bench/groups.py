@@ -1,6 +1,6 @@
-"""Whether groups are worth having: readers of two populations of known taste, beside readers of one kind.
+"""Measures whether groups help: readers of two populations with known tastes, and readers of one kind.
 
-Live systems without HTTP, each system of groups beside the one that trains a model for all under the same protection.
+Live systems without HTTP: each system with groups beside the system with one model and the same protection.
 """
 
 from __future__ import annotations
@@ -15,22 +15,26 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from backend.db.engine import open_engine
-from backend.federation.systems.finding import FINDING, FINDING_EXACT
-from backend.federation.systems.small_ranker import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
+from backend.federation.systems import COMPOSED
 from backend.releases.store import ReleaseStore
 from experiments.bench.newspaper import prepared_newspaper
 from experiments.bench.quality import pool_of
 from experiments.finding.live import RANKER_MODEL, LiveRounds
 from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
-from experiments.quality.curve import gain_interval
+from experiments.quality.figure import gain_interval
 from experiments.quality.heldout_readers import Pool
+from experiments.records import Cell, Table
 from experiments.simulation.strategies.method import ModelChoice
 from experiments.study import Study, conduct
-from experiments.table import Cell, Table
 
-PAIRS = ((SMALL_RANKER_EXACT, FINDING_EXACT), (SMALL_RANKER_SECURE, FINDING))
+GROUPS = COMPOSED["groups/secure/median"]
+GROUPS_EXACT = COMPOSED["groups/exact/mean"]
+SMALL_RANKER_EXACT = COMPOSED["small_ranker/exact/mean"]
+SMALL_RANKER_SECURE = COMPOSED["small_ranker/secure/median"]
+
+PAIRS = ((SMALL_RANKER_EXACT, GROUPS_EXACT), (SMALL_RANKER_SECURE, GROUPS))
 KINDS = {"two kinds": True, "one kind": False}
-"""Of readers, and whether there are two populations of opposite tastes."""
+"""Kinds of readers, and whether each has two populations of opposite tastes."""
 NEW_COLUMNS = (
     "readers",
     "system",
@@ -39,14 +43,14 @@ NEW_COLUMNS = (
     "first group - everybody's",
     "one model",
 )
-COLUMNS = ("readers", "system", "start", "warm AUC", "cold AUC", "warm - one model", "cold - one model", "told apart")
+COLUMNS = ("readers", "system", "start", "warm AUC", "cold AUC", "warm - one model", "cold - one model", "in own group")
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class GroupsSizes:
-    """Rounds of so many of the warm readers; cold ones take no part."""
+    """Sizes of the comparison; cold readers take no part in rounds."""
 
     rounds: int = 100
     cohort: int = 60
@@ -57,9 +61,10 @@ class GroupsSizes:
 
 @dataclass(frozen=True)
 class GroupsOutcome:
-    """AUC of every judge at the end and at the start, [m], and how well groups tell the populations apart.
+    """AUC of every evaluated reader at the end and at the start, [m], and how well groups separate the populations.
 
-    new, new_common: of the same judges without a click, by the model that a device then takes, and by everybody's.
+    new, new_common: AUC of the same readers without clicks, by the model that a device then takes, and by the global
+    model.
     """
 
     aucs: Floats
@@ -79,7 +84,7 @@ GroupsJob = tuple[str, int]
 
 @dataclass(frozen=True)
 class GroupsStudy(Study[GroupsJob, GroupsOutcomes]):
-    """The comparison on one pool; each seed draws readers of its own."""
+    """The comparison on one pool; each seed draws its own readers."""
 
     pool: Pool
     now: datetime
@@ -87,25 +92,25 @@ class GroupsStudy(Study[GroupsJob, GroupsOutcomes]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of readers and rounds."""
+        """The seeds of readers and rounds."""
         return tuple(range(self.sizes.seeds))
 
     @property
     def jobs(self) -> Sequence[GroupsJob]:
-        """Kind by kind."""
+        """One job for each kind of readers and seed."""
         return [(kind, seed) for kind in KINDS for seed in self.seeds]
 
     def run(self, job: GroupsJob) -> GroupsOutcomes:
-        """All systems on the same readers."""
+        """Run all systems on the same readers."""
         return played(self.pool, self.now, *job, self.sizes)
 
     def line(self, job: GroupsJob, run: GroupsOutcomes) -> str:
-        """AUC of each system."""
+        """Return the AUC of each system."""
         aucs = ", ".join(f"{name} {each.aucs.mean():.4f}" for name, each in run.items())
         return f"{job[0]}, seed {job[1]}: AUC {aucs}"
 
     def tables(self, runs: Mapping[GroupsJob, GroupsOutcomes]) -> list[Table]:
-        """A row a population and system, for readers with clicks and without."""
+        """One row for each population and system, for readers with clicks and without."""
         found: dict[str, list[GroupsOutcomes]] = {}
         for (kind, _), run in runs.items():
             found.setdefault(kind, []).append(run)
@@ -113,7 +118,7 @@ class GroupsStudy(Study[GroupsJob, GroupsOutcomes]):
 
 
 def run(data: Path) -> list[Table]:
-    """A row a population and system."""
+    """Return the table, one row for each population and system."""
     now = datetime.now(UTC)
     settings = prepared_newspaper()
     engine = open_engine(settings.database_url)
@@ -125,7 +130,7 @@ def run(data: Path) -> list[Table]:
 
 
 def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) -> GroupsOutcomes:
-    """All systems on readers of one kind, drawn with one seed."""
+    """Run all systems on readers of one kind, drawn with one seed."""
     rng = np.random.default_rng((5, seed))
     readers = SyntheticPopulation.drawn(
         pool, now, RANKER_MODEL.model(0), rng, warm=sizes.warm, cold=sizes.cold, opposite=KINDS[kind]
@@ -146,7 +151,7 @@ def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) 
 
 
 def told(found: Mapping[str, Sequence[GroupsOutcomes]], sizes: GroupsSizes) -> Table:
-    """By kind of readers, what each seed came to."""
+    """Return the table of groups, by kind of readers."""
     rows: list[tuple[Cell, ...]] = []
     for kind, seeds in found.items():
         for one, groups in PAIRS:
@@ -154,18 +159,15 @@ def told(found: Mapping[str, Sequence[GroupsOutcomes]], sizes: GroupsSizes) -> T
             rows.append(_row(kind, one.name, against, None, sizes.warm))
             rows.append(_row(kind, groups.name, [each[groups.name] for each in seeds], against, sizes.warm))
     notes = (
-        f"{sizes.rounds} rounds of {sizes.cohort} of {sizes.warm} readers (warm); {sizes.cold} others (cold) choose a "
-        f"group by their clicks; {sizes.seeds} seeds, each with readers of its own. AUC on news met later, by reader; "
-        "differences are paired by reader and seed, 95 % interval of a bootstrap over readers.",
-        "Two kinds: one opens the newest news of its topics, the other the oldest; sections tell them apart, and no "
-        "ranker is told. One kind: age is nothing to anybody. told apart: share of readers in a group that is mostly "
-        "of their own kind, .5 for groups that know nothing.",
+        f"AUC on later articles after {sizes.rounds} rounds of {sizes.cohort} of {sizes.warm} readers (warm); "
+        f"{sizes.cold} others (cold) choose a group by their clicks. {sizes.seeds} seeds; differences are paired by "
+        "reader and seed, with 95 % intervals. in own group: share of readers in a group that is mostly of their kind.",
     )
     return Table("Groups of readers, newsroom", COLUMNS, rows, notes)
 
 
 def told_new(found: Mapping[str, Sequence[GroupsOutcomes]]) -> Table:
-    """By kind of readers and system of groups, what readers without clicks get."""
+    """Return the table of readers without clicks."""
     rows: list[tuple[Cell, ...]] = []
     for kind, seeds in found.items():
         for one, groups in PAIRS:
@@ -176,10 +178,8 @@ def told_new(found: Mapping[str, Sequence[GroupsOutcomes]]) -> Table:
             alone = np.mean([each[one.name].new for each in seeds])
             rows.append((kind, groups.name, *_means(first, common), _gain(first - common), f"{alone:.4f}"))
     notes = (
-        "The readers of the other table before their first click. The vector of no clicks is zero and as far from each "
-        "centroid of length 1 as from any other, so the nearest is the first: the paper's rule, and what devices do. "
-        "everybody's model: the mean over all groups' steps, w_g. one model: the system of the same protection without "
-        "groups.",
+        "The same readers before their first click. everybody's model: the mean over all groups' steps, w_g. one "
+        "model: the same protection without groups.",
     )
     return Table("Readers without clicks, newsroom", NEW_COLUMNS, rows, notes)
 

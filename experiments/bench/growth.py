@@ -1,12 +1,10 @@
-"""How costs grow: with the pool's news, with devices of a simulated protocol, and with a cohort over HTTP.
+"""Measures how costs grow with the articles of the pool, with devices, and with the size of a cohort over HTTP.
 
-A cost that grows as c n^e is a line of slope e where both axes are logarithmic: e is fitted by least squares to all
-sizes, and what one costs is told at the largest.
+On logarithmic axes, a cost c n^e is a line with slope e; e is fitted to all sizes by least squares.
 """
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -17,26 +15,26 @@ import httpx
 import numpy as np
 
 from backend.federation.secagg.secure_sum import SecureSumServer
-from backend.operator import Operator
-from backend.recall.basis_scan import BasisScan
+from backend.operations.admin_client import Operator
+from backend.recall.indexes.basis import BasisScan
 from backend.settings import load_settings
 from device_app.privacy.exact_samplers import randomised_response
 from device_app.privacy.noise_sources import SystemNoise
-from device_app.wire.secagg import SumTerms
 from experiments.bench import secagg_http
 from experiments.bench.headlines import CLUSTERS_SEED, basis_of, clustered_vectors, interest_vectors
 from experiments.bench.large_pools import NOISE_SEED, noisy_copies
 from experiments.bench.secagg import SEED, StageClock, drive
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table
+from protocol.secagg import SumTerms
 
 POOLS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 DEVICES = (100, 1_000, 10_000, 100_000)
 SUMMED = (100, 300, 1_000, 3_000)
 COHORTS = (50, 100, 200, 500, 1_000)
 GROUP = 50
-"""Devices of a sum, where more than that are several sums."""
+"""Members of one secure sum; more devices make several sums."""
 LENGTH = 262 + 1
-"""Of the default ranker's update."""
+"""Numbers in the default ranker's update."""
 SEED_VECTORS, BASIS_ROWS, REQUESTS, CHANNELS, DEPTH = 10_000, 65_536, 40, 5, 400
 CODES, EPSILON = 16, 4.0
 
@@ -45,7 +43,7 @@ FOUND, MEASURED = "Growth", "Growth, size by size"
 
 @dataclass(frozen=True)
 class GrowthCurve:
-    """A cost by size. of: whose number is the size; what: the cost, with its unit last."""
+    """A cost by size. of: what is counted; what: the cost, with its unit last."""
 
     of: str
     what: str
@@ -53,7 +51,7 @@ class GrowthCurve:
 
     @property
     def exponent(self) -> float:
-        """e of the fitted c n^e. Raises ValueError for a single size."""
+        """Return e of the fitted c n^e. Raises ValueError for a single size."""
         if len(self.costs) < 2:
             raise ValueError(f"costs: a growth needs two sizes, got {len(self.costs)}")
         sizes, costs = np.log(np.array(self.costs)).T
@@ -61,18 +59,18 @@ class GrowthCurve:
 
     @property
     def unit_cost(self) -> float:
-        """Of one, at the largest size."""
+        """Return the cost per unit at the largest size."""
         size, cost = self.costs[-1]
         return cost / size
 
 
 def run(data: Path) -> list[Table]:
-    """The table of exponents, and what they are fitted to. Needs none of the research data."""
+    """Return the tables of exponents and of the measurements behind them. Needs no research data."""
     return tables([*pools(), *devices(), *sums(), *cohorts()])
 
 
 def tables(courses: Sequence[GrowthCurve]) -> list[Table]:
-    """A row a course, and a row a size of each."""
+    """Return one row for each curve, and one row for each of its sizes."""
     found: list[tuple[Cell, ...]] = [
         (each.of, each.what, each.costs[0][0], each.costs[-1][0], round(each.exponent, 2), f"{each.unit_cost:.3g}")
         for each in courses
@@ -81,24 +79,23 @@ def tables(courses: Sequence[GrowthCurve]) -> list[Table]:
         (each.of, each.what, size, float(f"{cost:.4g}")) for each in courses for size, cost in each.costs
     ]
     note = (
-        "The exponent e of c n^e by least squares over all sizes: 1 is in proportion, below 1 gets cheaper by the "
-        "piece. 'of one' is the cost at the largest size over the size. Seconds are of the processor. News: "
-        f"{CHANNELS} interests a request, {DEPTH} candidates, by the scan of the basis over synthetic vectors. "
-        f"Reports: randomised response of {CODES} codes at epsilon {EPSILON:g}. Sums: groups of {GROUP} devices with "
-        f"{LENGTH} numbers each, devices and server in one process, every message made and read. Cohort: secure "
-        f"rounds of {LENGTH} numbers over HTTP, the server a process of its own. "
-        f"Load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores."
+        "Exponent e of c n^e, fitted to all sizes; 1 is proportional. Processor seconds. A request has "
+        f"{CHANNELS} interests; sums and rounds have {LENGTH} numbers, sums in groups of {GROUP} devices."
     )
     return [
         Table(
-            FOUND, ("of", "what", "from", "to", "exponent", "of one"), found, (note,), (SEED, CLUSTERS_SEED, NOISE_SEED)
+            FOUND,
+            ("of", "what", "from", "to", "exponent", "per unit"),
+            found,
+            (note,),
+            (SEED, CLUSTERS_SEED, NOISE_SEED),
         ),
         Table(MEASURED, ("of", "what", "size", "cost"), measured),
     ]
 
 
 def pools(sizes: Sequence[int] = POOLS) -> list[GrowthCurve]:
-    """A request by scores, the index's memory and its making, by the news in the pool."""
+    """Measure a request by scores, and the index's memory and build time, by the number of articles."""
     seeds = clustered_vectors(min(SEED_VECTORS, sizes[0]))
     search, held, built = [], [], []
     with tempfile.TemporaryDirectory(prefix="ownfeed-growth-") as folder:
@@ -115,14 +112,14 @@ def pools(sizes: Sequence[int] = POOLS) -> list[GrowthCurve]:
             del vectors
             path.unlink()
     return [
-        GrowthCurve("news", "a request, ms", tuple(search)),
-        GrowthCurve("news", "the index, MB", tuple(held)),
-        GrowthCurve("news", "making it, s", tuple(built)),
+        GrowthCurve("articles", "a request, ms", tuple(search)),
+        GrowthCurve("articles", "the index, MB", tuple(held)),
+        GrowthCurve("articles", "building it, s", tuple(built)),
     ]
 
 
 def devices(sizes: Sequence[int] = DEVICES) -> list[GrowthCurve]:
-    """Reports: each device draws its own, the server counts them."""
+    """Measure reports: each device draws its own, the server counts them."""
     source, courses = SystemNoise(), []
     for size in sizes:
         codes = np.random.default_rng(SEED).integers(0, CODES, size)
@@ -138,7 +135,7 @@ def devices(sizes: Sequence[int] = DEVICES) -> list[GrowthCurve]:
 
 
 def sums(sizes: Sequence[int] = SUMMED, group: int = GROUP) -> list[GrowthCurve]:
-    """Secure sums: devices in groups as of a large round, each group a sum, all of it in this process."""
+    """Measure secure sums in groups, as in a large round, all in this process."""
     terms = SumTerms.model_validate({
         "round": "round-1", "cohort": group, "cohort_minimum": group // 2, "length": LENGTH, "fraction_bits": 12,
         "bound": 1.0,
@@ -155,7 +152,7 @@ def sums(sizes: Sequence[int] = SUMMED, group: int = GROUP) -> list[GrowthCurve]
 
 
 def cohorts(sizes: Sequence[int] = COHORTS, length: int = LENGTH) -> list[GrowthCurve]:
-    """A secure round over HTTP by its cohort: the server's processor time and memory, and the requests."""
+    """Measure a secure round over HTTP by size of cohort: processor time, memory and requests of the server."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, secagg_http.serving(Path(folder), length) as (url, process):
         operator = Operator(url, load_settings(data_dir=Path(folder)).admin_token_file)

@@ -1,4 +1,4 @@
-"""100,000 real headlines as a pool: rows, vectors (made once, minutes), and interest vectors as reports make them."""
+"""100,000 real headlines as a pool: rows, vectors (computed once, in minutes), and interest vectors as from reports."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from backend.news.pool import NEWS_LIFETIME
 from backend.news.pool_reading import NewsBlock, PoolReading, PoolRow
-from backend.recall.compose import aggregate
+from backend.recall.decode import aggregate
 from experiments.bench.bench_workspace import open_workspace
-from experiments.table import DataMissing
+from experiments.records import DataMissing
 
 HEADLINES = 100_000
 VECTORS_VARIABLE = "OWNFEED_BENCH_VECTORS"
@@ -38,10 +38,10 @@ class Headline:
 
 
 def headlines(data: Path, count: int = HEADLINES) -> list[Headline]:
-    """The first `count` headlines with distinct titles, in the file's order. Raises DataMissing."""
+    """Return the first `count` headlines with distinct titles, in the file's order. Raises DataMissing."""
     path = data / "headlines" / "headlines.tsv"
     if not path.is_file():
-        raise DataMissing(f"{path} is not there (name the folder with --data or OWNFEED_DATA)")
+        raise DataMissing(f"research data: {path} does not exist; name the folder with --data or OWNFEED_DATA")
     found: dict[str, Headline] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
@@ -55,15 +55,17 @@ def headlines(data: Path, count: int = HEADLINES) -> list[Headline]:
 
 
 def headline_vectors(data: Path) -> Floats:
-    """float32 [n, 256] of the headlines by the shipped encoder, kept in the cache; or the .npy that
-    OWNFEED_BENCH_VECTORS names, of any unit vectors. Raises DataMissing."""
+    """float32 [n, 256]: the headlines' vectors by the shipped encoder, cached.
+
+    OWNFEED_BENCH_VECTORS may name a .npy of unit vectors to use instead. Raises DataMissing.
+    """
     if given := os.environ.get(VECTORS_VARIABLE):
         return np.asarray(np.load(given), dtype=np.float32)
     return open_workspace("headlines", [each.title for each in headlines(data)]).vectors
 
 
 def clustered_vectors(count: int, *, dimensions: int = 256, clusters: int = 400, seed: int = CLUSTERS_SEED) -> Floats:
-    """Synthetic unit vectors round random middles."""
+    """Synthetic unit vectors around random centres."""
     draw = np.random.default_rng(seed)
     middles = draw.standard_normal((clusters, dimensions), dtype=np.float32)
     vectors = middles[draw.integers(clusters, size=count)]
@@ -73,7 +75,7 @@ def clustered_vectors(count: int, *, dimensions: int = 256, clusters: int = 400,
 
 
 def basis_of(vectors: Floats) -> Floats:
-    """30 k-means centroids [30, D]: the basis values a first release starts from."""
+    """30 k-means centroids [30, D]: the basis values of a first release."""
     means = faiss.Kmeans(vectors.shape[1], BASIS_SIZE, niter=10, seed=MEANS_SEED)
     means.train(np.ascontiguousarray(vectors[:: max(len(vectors) // 20_000, 1)]))
     assert means.centroids is not None
@@ -82,19 +84,19 @@ def basis_of(vectors: Floats) -> Floats:
 
 
 def noisy_scores(channels: int, seed: int) -> NDArray[np.float64]:
-    """[channels, 30] as a device would send at the paper's noise; seeded, for benches only."""
+    """[channels, 30] as a device sends them at the paper's noise; seeded, for benches only."""
     draw = np.random.default_rng(seed)
     shape = (channels, BASIS_SIZE)
     return np.asarray(draw.uniform(-SCORE_CLIP, SCORE_CLIP, shape) + draw.laplace(0, SCORE_NOISE, shape))
 
 
 def interest_vectors(basis: Floats, channels: int, seed: int) -> Floats:
-    """r^_c [channels, D] as the server makes them from such a report."""
+    """r^_c [channels, D] as the server computes them from such a report."""
     return aggregate(noisy_scores(channels, seed), basis)
 
 
 class HeadlinePool:
-    """A pool for `build_catalogue` that never touches a database."""
+    """A pool for `build_catalogue` without a database."""
 
     def __init__(self, news: Sequence[Headline], vectors: Floats, encoder: str, now: datetime) -> None:
         self._encoder, self._vectors = encoder, vectors
@@ -122,11 +124,11 @@ class HeadlinePool:
 
     @contextmanager
     def reading(self, encoder: str, now: datetime, since: int | None = None) -> Iterator[PoolReading]:
-        """Every headline, in one block."""
+        """Return every headline, in one block."""
         coded: list[bytes | None] = [vector.tobytes() for vector in self._vectors]
         yield PoolReading(1, now - NEWS_LIFETIME, None, iter([NewsBlock(self._rows, coded)]), len(coded))
 
 
 def bench_now() -> datetime:
-    """The moment a bench's news are dated from."""
+    """Return the time relative to which a bench's articles are dated."""
     return datetime.now(UTC)

@@ -1,4 +1,7 @@
-"""The index that serves against the exact oracle: recall@400 and search times, at 6,000 and 100,000 news."""
+"""Compares the serving index with exact search.
+
+It measures recall@400 and search times with 6,000 and 100,000 articles.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from pathlib import Path
 import faiss
 import numpy as np
 
-from backend.recall.exact_index import ExactIndex
-from backend.recall.faiss_index import FaissIndex
-from backend.recall.index import VectorIndex
-from backend.recall.index_selection import IndexRecall as Gate
-from backend.recall.index_selection import choose_index, overlap, tune
+from backend.recall.indexes.exact import ExactIndex
+from backend.recall.indexes.faiss import FaissIndex
+from backend.recall.indexes.index import VectorIndex
+from backend.recall.indexes.selection import IndexRecall as Gate
+from backend.recall.indexes.selection import choose_index, overlap, tune
 from backend.recall.indexing import IndexRules
 from experiments.bench.headlines import (
     CLUSTERS_SEED,
@@ -25,21 +28,20 @@ from experiments.bench.headlines import (
     headline_vectors,
     interest_vectors,
 )
-from experiments.table import DataMissing, Table
+from experiments.records import DataMissing, Table
 
 SMALL, DEPTH, CHANNELS, REQUESTS = 6_000, 400, 5, 60
 
 
 def run(data: Path) -> list[Table]:
-    """The table. Without the headlines it has the synthetic rows only and says so."""
+    """Return the table. Without the headlines it has only the synthetic rows and says so."""
     faiss.omp_set_num_threads(1)
-    columns = ("vectors", "news", "index", "gate", "recall@400", "p50 ms", "p95 ms", "flat p50 ms", "build s")
+    columns = ("vectors", "articles", "index", "gate", "recall@400", "p50 ms", "p95 ms", "flat p50 ms", "build s")
     synthetic = clustered_vectors(HEADLINES)
     rows = _rows("clustered, synthetic", synthetic[:SMALL]) + _rows("clustered, synthetic", synthetic)
     notes = [
-        f"recall@{DEPTH} over {REQUESTS} requests of {CHANNELS} interest vectors each, made from reports at the "
-        "paper's noise; times are of one request, one thread; flat is FAISS IndexFlatIP on the same "
-        "requests in the same run."
+        f"{REQUESTS} requests of {CHANNELS} interest vectors, from reports with the paper's noise; one thread. flat: "
+        "FAISS IndexFlatIP."
     ]
     try:
         real = headline_vectors(data)
@@ -50,7 +52,7 @@ def run(data: Path) -> list[Table]:
 
 
 def _rows(name: str, vectors: Floats) -> list[tuple[str | int | float | None, ...]]:
-    """What ships at this size; at a size beyond the exact limit also what plain IVF with SQ8 reaches."""
+    """The shipped index at this size; above the limit of exact search also plain IVF with SQ8."""
     keys = np.arange(len(vectors), dtype=np.int64)
     basis = basis_of(vectors)
     requests = [interest_vectors(basis, CHANNELS, seed) for seed in range(REQUESTS)]
@@ -95,7 +97,7 @@ def _rows(name: str, vectors: Floats) -> list[tuple[str | int | float | None, ..
 def _in_turn(
     requests: list[Floats], first: Callable[[Floats], object], second: Callable[[Floats], object]
 ) -> tuple[list[float], list[float]]:
-    """Milliseconds of both per request, alternating, so that a busy machine slows both alike."""
+    """Milliseconds per request of both, measured in alternation, so that a busy machine slows both alike."""
     times: tuple[list[float], list[float]] = ([], [])
     for each in requests:
         for search, into in zip((first, second), times, strict=True):

@@ -1,4 +1,4 @@
-"""What one process that serves a large pool holds and how long it takes, measured in a process of its own."""
+"""Measures memory and times of a server with a large pool, in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from backend.news.pool_changes import raise_version
 from backend.news.pool_state import lock_version
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings, load_settings
-from device_app.wire.ids import short_release
-from device_app.wire.recall import CHANNELS_LIMIT, RecallRequest
-from device_app.wire.server_timing import Stopwatch
 from experiments.bench.headlines import Floats, basis_of, bench_now, noisy_scores
 from experiments.bench.recall_server import ENCODER, RELEASE, publish
+from protocol.ids import short_release
+from protocol.recall import CHANNELS_LIMIT, RecallRequest
+from protocol.server_timing import Stopwatch
 
 NEW_ARTICLES, REQUESTS, LIMIT, CODEBOOK = 100, 200, 400, 16
 ROWS_AT_ONCE = 20_000
 MINUTES_APART = 0.02
-"""A million news in two weeks, so that none expires while it is measured."""
+"""A million articles in two weeks, so that none expires during the bench."""
 
 
 def served_pool(seeds: Floats, count: int) -> dict[str, float]:
-    """Figures of a server of `count` news, their vectors those of `seeds` over and over with noise."""
+    """Return the measurements of a server with `count` articles, whose vectors are noisy copies of `seeds`."""
     from experiments.bench.large_pools import noisy_copies
 
     with TemporaryDirectory(prefix="ownfeed-large-pool-") as scratch:
@@ -54,7 +54,7 @@ def served_pool(seeds: Floats, count: int) -> dict[str, float]:
 
 
 def _fill(settings: BackendSettings, vectors: Floats) -> None:
-    """The pool's rows and vectors straight into its tables, and a release."""
+    """Write the pool's rows and vectors directly into its tables, and publish a release."""
     migrate(settings.database_url)
     engine, now = open_engine(settings.database_url), bench_now()
     for start in range(0, len(vectors), ROWS_AT_ONCE):
@@ -90,7 +90,7 @@ def _fill(settings: BackendSettings, vectors: Floats) -> None:
 
 
 def _figures(services: Services, build_sec: float, new: Floats) -> dict[str, float]:
-    found = {"news": float(len(services.live.current)), "catalogue, lists and scan built, s": build_sec}
+    found = {"articles": float(len(services.live.current)), "catalogue, lists and scan built, s": build_sec}
     coded = {"kind": "code", "codebook": CODEBOOK}
     by_code = [_answer_ms(services, {**coded, "code": number % CODEBOOK}) for number in range(REQUESTS)]
     by_scores = [_answer_ms(services, _scores(seed)) for seed in range(REQUESTS)]
@@ -121,7 +121,7 @@ def _figures(services: Services, build_sec: float, new: Floats) -> dict[str, flo
 
 @contextmanager
 def _asking(services: Services) -> Iterator[list[float]]:
-    """Scores asked for all the while, and how long each answer took."""
+    """Send requests by scores in the background, and note the time of each answer."""
     took: list[float] = []
     done = threading.Event()
 
@@ -140,7 +140,7 @@ def _asking(services: Services) -> Iterator[list[float]]:
 
 
 def _deliver(services: Services, new: Floats) -> None:
-    """New articles by the pool's own way, their vectors as an embedder would store them."""
+    """Ingest new articles as usual, with vectors stored as an embedder would."""
     items = [
         NewsItem(
             id=f"new{row}",
@@ -172,7 +172,7 @@ def _answer_ms(services: Services, report: dict[str, object]) -> float:
 
 
 def _memory(when: str) -> dict[str, float]:
-    """MB of this process by the kernel's account; nothing where it keeps none."""
+    """MB of this process according to the kernel; empty if it keeps no account."""
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="utf-8").splitlines() if status.is_file() else []
     held = {line.split(":")[0]: int(line.split()[1]) / 1_000 for line in lines if line.startswith("Rss")}
@@ -182,7 +182,7 @@ def _memory(when: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Serve the pool in the folder given and print the figures as JSON."""
+    """Serve the pool of the given folder and print the measurements as JSON."""
     settings = load_settings(data_dir=Path(sys.argv[1]))
     started = time.perf_counter()
     services = build_services(settings)

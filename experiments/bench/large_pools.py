@@ -1,7 +1,8 @@
-"""Pools of one and five million news: time against recall of every index, and what a server of them holds.
+"""Measures indexes and servers with pools of one and five million articles.
 
-The vectors are those of real headlines, each taken again with noise until there are enough; without the headlines, of
-synthetic ones. The oracle is plain NumPy over whole vectors, for a sample of requests.
+It reports search time and recall of every index, and the memory of a server. Vectors are real headlines, copied with
+noise until there are enough; without the headlines, synthetic ones. The oracle is plain NumPy over full-precision
+vectors, for a sample of requests.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from tempfile import TemporaryDirectory
 import faiss
 import numpy as np
 
-from backend.recall.basis_scan import BasisScan
-from backend.recall.exact_index import ExactIndex
-from backend.recall.faiss_index import TRAINING_VECTORS_PER_LIST, lists_for
-from backend.recall.index_selection import overlap
+from backend.recall.indexes.basis import BasisScan
+from backend.recall.indexes.exact import ExactIndex
+from backend.recall.indexes.faiss import TRAINING_VECTORS_PER_LIST, lists_for
+from backend.recall.indexes.selection import overlap
 from experiments.bench.headlines import (
     CLUSTERS_SEED,
     HEADLINES,
@@ -29,26 +30,27 @@ from experiments.bench.headlines import (
     interest_vectors,
 )
 from experiments.bench.large_pool_server import served_pool
-from experiments.table import Cell, DataMissing, Table
+from experiments.records import Cell, DataMissing, Table
 
 SIZES = (1_000_000, 5_000_000)
 SERVED_BESIDE, SERVED_MOST = 100_000, 1_000_000
-"""A server is measured of the first and of the sizes up to the second."""
+"""A server is measured with the first size, and with the sizes up to the second."""
 DEPTH, CHANNELS, REQUESTS = 400, 5, 40
 SCORES_BAR_MS, RECALL_BAR = 60.0, 0.95
 NOISE_SHARE, NOISE_SEED, MIDDLES_SEED = 0.3, 17, 5
-"""A copy's noise is so long beside its headline, as the gate's near queries are."""
+"""The length of a copy's noise relative to its headline, as in the gate's near queries."""
 ROWS_AT_ONCE = 50_000
 TRAINING_VECTORS = 65_536
 ALL_NEWS = "scan of the basis"
-COLUMNS = ("news", "index", "recall@400", "standard error", "p50 ms", "p95 ms", "MB", "build s")
+COLUMNS = ("articles", "index", "recall@400", "standard error", "p50 ms", "p95 ms", "MB", "build s")
 
 
 @dataclass(frozen=True)
 class FaissCandidate:
-    """factory is FAISS's name with {lists} open; settings are its parameters, each tried in turn.
+    """One FAISS index.
 
-    up_to: news beyond which it is left out, since it would take the memory or the hours that others don't.
+    factory: its name with a placeholder {lists}; settings: its parameters, each measured; up_to: the largest pool
+    measured with it; beyond, it would need too much memory or time.
     """
 
     factory: str
@@ -58,22 +60,21 @@ class FaissCandidate:
 
 CANDIDATES = (
     FaissCandidate("Flat"),
-    FaissCandidate("IVF{lists},SQ8", ("nprobe=32", "nprobe=128", "nprobe=512")),
+    FaissCandidate("IVF{lists},SQ8", ("nprobe=512",)),
     FaissCandidate("PQ128x4fs,Refine(SQ8)", ("k_factor_rf=2", "k_factor_rf=4", "k_factor_rf=8"), SIZES[1]),
-    FaissCandidate("PQ64x4fs,Refine(SQ8)", ("k_factor_rf=4", "k_factor_rf=16"), SIZES[1]),
-    FaissCandidate("IVF{lists},PQ128x4fs,Refine(SQ8)", ("nprobe=64,k_factor_rf=4", "nprobe=512,k_factor_rf=4")),
-    FaissCandidate("IVF{lists},PQ32", ("nprobe=64", "nprobe=512")),
-    FaissCandidate("IVF{lists},RaBitQ", ("nprobe=64", "nprobe=512")),
-    FaissCandidate("HNSW16_SQ8", ("efSearch=400", "efSearch=1600")),
+    FaissCandidate("IVF{lists},PQ128x4fs,Refine(SQ8)", ("nprobe=512,k_factor_rf=4",)),
 )
 
 
 def run(data: Path, sizes: Sequence[int] = SIZES) -> list[Table]:
-    """The tables, for pools of these sizes; of synthetic vectors where the headlines are missing, which notes say."""
+    """Return the tables for pools of these sizes.
+
+    Without the headlines, synthetic vectors are used and noted.
+    """
     try:
-        seeds, of = headline_vectors(data), "headlines by the shipped encoder, and copies of them with noise"
+        seeds, of = headline_vectors(data), "headlines by the shipped encoder, and noisy copies of them"
     except DataMissing as missing:
-        seeds, of = clustered_vectors(HEADLINES), f"synthetic, in clusters, and copies with noise ({missing})"
+        seeds, of = clustered_vectors(HEADLINES), f"synthetic clusters, and noisy copies of them ({missing})"
     with TemporaryDirectory(prefix="ownfeed-large-pools-") as folder:
         frontier = measure(seeds, sizes, Path(folder))
     frontier_notes = (f"Vectors: {of}.", *frontier.notes)
@@ -87,17 +88,15 @@ def run(data: Path, sizes: Sequence[int] = SIZES) -> list[Table]:
 def measure(
     seeds: Floats, sizes: Sequence[int], folder: Path, candidates: Sequence[FaissCandidate] = CANDIDATES
 ) -> Table:
-    """The frontier at these sizes; vectors are kept in `folder` while it runs."""
+    """Measure the frontier at these sizes; vectors are kept in `folder` while it runs."""
     rows: list[tuple[Cell, ...]] = []
     for size in sizes:
         rows += _frontier(noisy_copies(seeds, size, folder / f"{size}.f32"), candidates)
     good = [row for row in rows if row[0] == sizes[0] and float(row[2] or 0) >= RECALL_BAR]
     best = min(good, key=lambda row: float(row[5] or 0))
     notes = (
-        f"{REQUESTS} requests of {CHANNELS} interest vectors each, made from reports at the paper's noise; times are "
-        "of one request, one thread; the standard error is over requests, each compared with exact search. MB: of the "
-        f"index as it is stored, for {ALL_NEWS} of its coordinates; the vectors themselves are a gigabyte a million. "
-        "All inverted lists have the same middles, whose training is in the seconds of the first.",
+        f"{REQUESTS} requests of {CHANNELS} interest vectors, from reports with the paper's noise; one thread. MB: the "
+        "index without the vectors, a gigabyte for each million.",
         f"Bar at {sizes[0]:,}: {SCORES_BAR_MS:g} ms at recall {RECALL_BAR:g}; "
         f"{'met' if float(best[5] or 0) <= SCORES_BAR_MS else 'missed'} ({best[1]}, p95 {best[5]:.1f} ms).",
     )
@@ -105,7 +104,7 @@ def measure(
 
 
 def noisy_copies(seeds: Floats, count: int, path: Path) -> Floats:
-    """Unit vectors [count, D] in a mapped file: the seeds, and from there on the same with noise, over and over."""
+    """Unit vectors [count, D] in a memory-mapped file: the seeds, then repeated noisy copies of them."""
     draw, dimensions = np.random.default_rng(NOISE_SEED), seeds.shape[1]
     vectors = np.memmap(path, dtype=np.float32, mode="w+", shape=(count, dimensions))
     for start in range(0, count, ROWS_AT_ONCE):
@@ -157,7 +156,7 @@ def _frontier(vectors: Floats, candidates: Sequence[FaissCandidate]) -> Iterator
 
 
 def _middles(sample: Floats, lists: int, memo: dict[int, Floats]) -> Floats:
-    """The lists' middles [lists, D], of length 1; by their number in `memo` once they are found."""
+    """The lists' centroids [lists, D], of length 1; `memo` keeps them by their number."""
     if lists not in memo:
         means = faiss.Kmeans(sample.shape[1], lists, niter=10, spherical=True, seed=MIDDLES_SEED)
         means.train(sample)
@@ -167,14 +166,14 @@ def _middles(sample: Floats, lists: int, memo: dict[int, Floats]) -> Floats:
 
 
 def _built(candidate: FaissCandidate, vectors: Floats, memo: dict[int, Floats]) -> tuple[faiss.Index, int]:
-    """The index over all vectors, and its bytes."""
+    """Return the index over all vectors, and its bytes."""
     lists = lists_for(len(vectors))
     factory = candidate.factory.format(lists=lists)
     index = faiss.index_factory(vectors.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
     wanted = max(TRAINING_VECTORS, lists * TRAINING_VECTORS_PER_LIST) if "IVF" in factory else TRAINING_VECTORS
     sample = np.ascontiguousarray(vectors[:: max(len(vectors) // wanted, 1)])
     if "IVF" in factory:
-        # All take the same middles, as FAISS would train them: a k-means of thousands takes minutes.
+        # All use the same centroids, as FAISS would train them: a k-means of thousands takes minutes.
         faiss.extract_index_ivf(index).quantizer.add(_middles(sample, lists, memo))
     index.train(sample)
     for start in range(0, len(vectors), ROWS_AT_ONCE):
@@ -189,10 +188,9 @@ def _served(served: Sequence[dict[str, float]]) -> Table:
         (name, *(round(each[name], 2) if name in each else None for each in served)) for name in served[0]
     ]
     notes = (
-        "One process with the real pool in SQLite, catalogue, lists by code and scan of the basis, asked directly, "
-        "without HTTP. Private memory is what the process alone holds; file memory is the mapped vectors, which the "
-        "system takes back where it is short. What is new is worked into a catalogue beside the one that serves, as "
-        "is a rebuild of all; both answer meanwhile, and the slowest answer of that time is told.",
+        "One process, called without HTTP. File memory: the mapped vectors, which the system can take back.",
         "Bars at 1,000,000: by code p95 10 ms; resident 2,000 MB; 100 new articles within 10 s.",
     )
-    return Table("A server of a large pool", ("what", *(f"{each['news']:,.0f} news" for each in served)), rows, notes)
+    return Table(
+        "A server of a large pool", ("what", *(f"{each['articles']:,.0f} articles" for each in served)), rows, notes
+    )

@@ -1,4 +1,4 @@
-"""A whole Ownfeed for benches: the generated newspaper prepared once, then backend and device as real processes."""
+"""A whole Ownfeed for benches: the generated newspaper, prepared once, then server and device as real processes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import platformdirs
 
 from backend.db.engine import migrate, open_engine
 from backend.demo import DEMO_ADDRESSES, DEMO_READERS
-from backend.first_start import make_servable
-from backend.local_processes import LOOPBACK, LocalProcesses, link_of
+from backend.news.newspaper import GeneratedNewspaper
 from backend.news.pool import NewsPool
-from backend.newspaper import GeneratedNewspaper
-from backend.progress import TerminalSteps
+from backend.server.local_processes import LOOPBACK, LocalProcesses, link_of
+from backend.server.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
+from backend.setup.first_start import make_servable
 
 ARTICLES = 6_000
 START_WITHIN_SEC = 240.0
-"""Ends what hangs; a start takes seconds, which others of the machine may want, too."""
+"""Limit for a hanging start; a start takes seconds, but the machine may be busy."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,10 @@ class RunningBackend:
 
 
 def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
-    """A data folder with the newspaper, kept in the user's cache; made at the first call. Nothing of it is open then,
-    so that it may be copied: to close a file ends all locks that this process has on it."""
+    """Return a data folder with the newspaper, from the user's cache; the first call builds it.
+
+    No file in it stays open, so that it may be copied: closing a file would release all of this process's locks on it.
+    """
     folder = platformdirs.user_cache_path("ownfeed") / "bench" / f"newsroom-{articles}"
     settings = load_settings(data_dir=folder, host=LOOPBACK, port=free_port())
     steps = TerminalSteps()
@@ -50,7 +52,7 @@ def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
         GeneratedNewspaper(NewsPool(engine), settings.data_dir, articles=articles, seed=7).open(steps)
     finally:
         engine.dispose()
-    # All of them, so that nothing is filled in while a bench measures.
+    # Embed all of them, so that nothing is filled in while a bench measures.
     make_servable(settings, steps, stories=10 * articles)
     return settings
 
@@ -59,9 +61,9 @@ def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
 def running_backend(
     settings: BackendSettings | None = None, workers: int = 1, environment: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[RunningBackend]:
-    """Serve the newspaper, or what lies prepared in another folder, on a free port until the block ends.
+    """Serve the newspaper, or another prepared folder, on a free port until the block ends.
 
-    environment: further variables of the server's.
+    environment: additional variables of the server.
     """
     settings = settings or prepared_newspaper()
     with tempfile.TemporaryDirectory() as logs:
@@ -70,7 +72,7 @@ def running_backend(
             url = f"http://{LOOPBACK}:{settings.port}"
             variables = {
                 "OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir),
-                # A bench measures the rounds that it opens, without those of the gate after them.
+                # A bench measures the rounds that it opens, without the gate's rounds after them.
                 "OWNFEED_BACKEND_GATE": "false",
                 **DEMO_ADDRESSES,
                 **environment,
@@ -86,7 +88,7 @@ def running_backend(
 
 
 def start_device(backend: RunningBackend, home: Path, environment: dict[str, str]) -> str:
-    """Start `ownfeed device` against it as one of the processes; returns the link that opens its pages."""
+    """Start `ownfeed device` with this backend, and return the link that opens its pages."""
     port = free_port()
     known = {"OWNFEED_DEVICE_BACKEND_URL": backend.url, **DEMO_READERS, **environment}
     backend.processes.start("device", ["device", "--data-dir", str(home), "--port", str(port)], known)
@@ -96,7 +98,7 @@ def start_device(backend: RunningBackend, home: Path, environment: dict[str, str
 
 
 def free_port() -> int:
-    """A port nobody listens on now."""
+    """Return a port on which nobody listens."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
@@ -105,7 +107,7 @@ def free_port() -> int:
 
 @contextmanager
 def reader_browser(link: str) -> Iterator[httpx.Client]:
-    """A client that has opened the link of a device, and asks as a browser does that follows links of its pages."""
+    """Return a client that has opened a device's link and requests pages like a browser following links."""
     parts = urlsplit(link)
     home = f"{parts.scheme}://{parts.netloc}"
     says = {"origin": home, "sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate"}

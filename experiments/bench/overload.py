@@ -1,6 +1,8 @@
-"""A server beyond its capacity, and one that is being stalled: what readers get meanwhile.
+"""Measures what readers get from a server beyond its capacity, and from one that clients stall.
 
-The server is `ownfeed serve` over the newspaper, in a process that may open 1,024 files; this process shares its cores.
+Requests are sent to a local server at fixed times, whether or not earlier ones were answered. Times count from when a
+request was due, so that a stalled server is charged for everyone who waited. The server is `ownfeed serve` with the
+newspaper, in a process that may open 1,024 files; this process shares its cores.
 """
 
 from __future__ import annotations
@@ -11,34 +13,147 @@ import math
 import os
 import random
 import resource
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import numpy as np
 
-from backend.operator import Operator
-from device_app.wire.ids import PROTOCOL_VERSION, short_release
-from device_app.wire.offers import SignedOffer
-from device_app.wire.rounds import RoundManifest, RoundStatus
+from backend.operations.admin_client import Operator
 from experiments.bench.newspaper import RunningBackend, running_backend
-from experiments.bench.open_loop import LoadAnswers, offer
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table
+from protocol.ids import PROTOCOL_VERSION, short_release
+from protocol.rounds import RoundManifest, RoundStatus, SignedOffer
+
+TIME_OUT_SEC = 10.0
+HEAD_END = b"\r\n\r\n"
+
+
+@dataclass
+class LoadAnswers:
+    """The status or error of each request, and the milliseconds since it was due."""
+
+    offered_sec: float = 0.0
+    status: list[int | str] = field(default_factory=list)
+    waited_ms: list[float] = field(default_factory=list)
+
+    def count(self, status: int | str) -> int:
+        """Return how many requests ended with this status."""
+        return Counter(self.status)[status]
+
+    def percentile_ms(self, status: int, percent: float) -> float | None:
+        """Return a percentile of the milliseconds of requests with this status; None if there are none."""
+        known = [one for one, said in zip(self.waited_ms, self.status, strict=True) if said == status]
+        return float(np.percentile(known, percent)) if known else None
+
+    def troubles(self) -> str:
+        """Everything except 200 and 503, as text."""
+        rest = Counter(one for one in self.status if one not in (200, 503))
+        return ", ".join(f"{count} {name}" for name, count in rest.items()) or "none"
+
+
+class _Connection(asyncio.Protocol):
+    """A keep-alive connection with one request at a time; bodies are counted and discarded."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport
+        self.lost = False
+        self._head = bytearray()
+        self._left: int | None = None
+        self._status = 0
+        self._answered: asyncio.Future[int] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = True
+        if self._answered is not None and not self._answered.done():
+            self._answered.set_exception(exc or ConnectionResetError())
+
+    def data_received(self, data: bytes) -> None:
+        if self._left is None:
+            self._head += data
+            end = self._head.find(HEAD_END)
+            if end < 0:
+                return
+            head = bytes(self._head[:end]).lower()
+            self._status = int(head[9:12])
+            declared = head.partition(b"content-length:")[2].partition(b"\r")[0]
+            self._left = int(declared or 0) - (len(self._head) - end - len(HEAD_END))
+            self._head.clear()
+        else:
+            self._left -= len(data)
+        if self._left <= 0:
+            self._left = None
+            if self._answered is not None and not self._answered.done():
+                self._answered.set_result(self._status)
+
+    async def ask(self, request: bytes) -> int:
+        self._answered = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return await self._answered
+
+
+async def offer(
+    port: int, draw: Callable[[], bytes], *, rate: float, seconds: float, source: str | None = None
+) -> LoadAnswers:
+    """Send `rate` requests a second to 127.0.0.1:port, each a whole HTTP/1.1 request that `draw` returns.
+
+    source: the address that connections come from, such as 127.0.0.2; the system chooses without one. A request takes
+    an idle connection or opens a new one; a request without an answer within TIME_OUT_SEC has failed.
+    """
+    loop, found, free = asyncio.get_running_loop(), LoadAnswers(), list[_Connection]()
+    started = loop.time()
+
+    async def connected() -> _Connection:
+        own = None if source is None else (source, 0)
+        return (await loop.create_connection(_Connection, "127.0.0.1", port, local_addr=own))[1]
+
+    async def one(due: float) -> None:
+        status: int | str
+        try:
+            async with asyncio.timeout(TIME_OUT_SEC):
+                while free and free[-1].lost:
+                    free.pop()
+                taken = free.pop() if free else await connected()
+                status = await taken.ask(draw())
+                free.append(taken)
+        except (TimeoutError, OSError) as trouble:
+            status = "time-out" if isinstance(trouble, TimeoutError) else "connection lost"
+        found.status.append(status)
+        found.waited_ms.append(1_000 * (loop.time() - due))
+
+    async with asyncio.TaskGroup() as under_way:
+        for place in range(round(rate * seconds)):
+            due = started + place / rate
+            if (wait := due - loop.time()) > 0:
+                await asyncio.sleep(wait)
+            under_way.create_task(one(due))
+    found.offered_sec = loop.time() - started
+    for connection in free:
+        connection.transport.close()
+    return found
+
 
 OPEN_FILES = 1_024
 RATES = (100, 300, 600)
 SECONDS = 12.0
 SLOW_UPLOADS, STUCK_HEADERS = 60, 1_500
-STALLED_SYSTEM = "small_ranker"
-"""A plain round: its uploads are due at once, so that all sixty are held open."""
+STALLED_SYSTEM = "small_ranker/local/mean"
+"""A round with plain uploads: they are due at once, so all sixty stay open."""
 CODES = 16
 SEED = 7
 
 
 def run(data: Path) -> list[Table]:
-    """Recall at several rates, then reads while uploads and headers are stuck."""
+    """Return two tables: recall at several rates, and reads while uploads and headers are stuck."""
     with _few_open_files() as lift, running_backend() as backend:
         lift()
         return asyncio.run(_measured(backend))
@@ -78,7 +193,7 @@ async def _measured(backend: RunningBackend) -> list[Table]:
     finally:
         for writer in held:
             writer.transport.abort()
-        # the folder is the next bench's as well: its rounds would wait ten minutes for this one
+        # The folder is shared with the next bench, whose rounds would wait ten minutes for this one.
         await asyncio.to_thread(operator.cancel, opened.round)
     columns = (
         "offered",
@@ -90,10 +205,7 @@ async def _measured(backend: RunningBackend) -> list[Table]:
         "time-outs",
         "other",
     )
-    note = (
-        f"Open loop: requests come when they are due, and times count from then. Server and this process share "
-        f"{os.cpu_count()} cores, load of {os.getloadavg()[0]:.1f}. The server may open {OPEN_FILES:,} files."
-    )
+    note = f"Open loop, so times count from when a request is due; server and client share {os.cpu_count()} cores."
     return [
         Table("Recall by code, 400 candidates, beyond capacity", columns, rows, (
             note, "Bar at 600 a second: 250 served at p95 100 ms, the rest refused at once, no time-out.",
@@ -120,7 +232,10 @@ def _row(name: str, answers: LoadAnswers) -> tuple[Cell, ...]:
 async def _slow_uploads(
     backend: RunningBackend, port: int, release: str, opened: RoundStatus, held: list[asyncio.StreamWriter]
 ) -> None:
-    """Places of this round, each with an upload of which a few bytes have come; held gets their connections."""
+    """Fill this round's places with uploads that stall after a few bytes.
+
+    `held` gets their connections.
+    """
     with httpx.Client(base_url=backend.url) as http:
         for _ in range(SLOW_UPLOADS):
             check_in = {"protocol": PROTOCOL_VERSION, "release": short_release(release), "tasks": [opened.task]}
@@ -136,7 +251,7 @@ async def _slow_uploads(
 
 
 def _floats_bytes(manifest: RoundManifest) -> int:
-    """Bytes of the update's numbers, without their names: a size that the server has to believe."""
+    """Bytes of the update's numbers, without their names: a size that the server must accept as plausible."""
     return sum(4 * math.prod(shape) for shape in manifest.shapes.values())
 
 
@@ -152,7 +267,7 @@ async def _stuck_headers(port: int, held: list[asyncio.StreamWriter]) -> None:
 
 
 def recall_request(short: int, code: int) -> bytes:
-    """A whole request of 400 candidates for a report of this code."""
+    """A complete request for 400 candidates, with a report of this code."""
     body = json.dumps({"release": short, "limit": 400, "report": {"kind": "code", "codebook": CODES, "code": code}})
     head = "POST /v1/recall HTTP/1.1\r\nhost: b\r\ncontent-type: application/json\r\n"
     return f"{head}content-length: {len(body)}\r\n\r\n{body}".encode()
@@ -164,7 +279,10 @@ def _get(path: str) -> bytes:
 
 @contextmanager
 def _few_open_files() -> Iterator[Callable[[], None]]:
-    """Processes started in the block may open OPEN_FILES; what is yielded gives this one its own limit back."""
+    """Limit processes started in the block to OPEN_FILES.
+
+    Yields a call that raises this process's own limit to the maximum.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, hard))
 

@@ -1,4 +1,4 @@
-"""What FINDING-HE costs beside the secure sum, for 1,000 parameters of a small model and 60 devices."""
+"""Compares the cost of FINDING-HE's encryption with the secure sum, for 1,000 parameters and 60 devices."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TypeVar
 import numpy as np
 
 from backend.federation.secagg.secure_sum import SecureSumServer
-from device_app.wire.secagg import SumTerms
 from experiments.bench.secagg import StageClock, drive
-from experiments.table import Cell, DataMissing, Table
+from experiments.records import Cell, DataMissing, Table
+from protocol.secagg import SumTerms
 
 PARAMETERS, DEVICES, WEIGHT_LIMIT, FRACTION_BITS = 1_000, 60, 32, 16
 SLOT_BITS = FRACTION_BITS + 1 + (DEVICES * WEIGHT_LIMIT).bit_length() + 1
-"""The number itself at a bound of 1, what 60 devices and 32 samples add to it, and its sign."""
+"""Bits of a number with bound 1, of the sum over 60 devices with 32 samples, and its sign."""
 FINDING_SLOT_BITS = 128
 """With room for rounds of FINDING: interpolation takes 12 bits, and a step the rate's 12 and the samples'."""
 TIMED = 3
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 def run(data: Path) -> list[Table]:
-    """The table. Raises DataMissing where gmpy2 isn't installed."""
+    """Return the bench's table. Raises DataMissing if gmpy2 is not installed."""
     if find_spec("gmpy2") is None:
         raise DataMissing("gmpy2 is not installed: pip install 'ownfeed[he]'")
     rows = [
@@ -50,11 +50,8 @@ def run(data: Path) -> list[Table]:
         _secure_sum(),
     ]
     notes = (
-        f"For {PARAMETERS:,} parameters and {DEVICES} devices of up to {WEIGHT_LIMIT} samples, one thread; unpacked is "
-        "measured on 40 and scaled. device: to encrypt, or all stages of the secure sum; server: to add one device's; "
-        "opening: to decrypt the sum, or to unmask it. Key generation is not counted.",
-        "Whoever has Paillier's key reads every device; the secure sum opens nothing but the sum, and has room for "
-        "noise in it. It is the default for that reason first.",
+        f"{PARAMETERS:,} parameters, {DEVICES} devices of up to {WEIGHT_LIMIT} samples, one thread; unpacked is "
+        "measured on 40 and scaled. opening: decrypting or unmasking the sum. Key generation is not counted.",
     )
     return [Table("Paillier beside the secure sum", COLUMNS, rows, notes, seeds=(SEED,))]
 
@@ -62,8 +59,7 @@ def run(data: Path) -> list[Table]:
 def _paillier(name: str, key_bits: int, slot_bits: int, parameters: int = PARAMETERS) -> tuple[Cell, ...]:
     from fractions import Fraction
 
-    from experiments.encrypted.packing import Packing, decrypt, encrypt, weighted_sum
-    from experiments.encrypted.paillier import PrivateKey
+    from experiments.encrypted.paillier import Packing, PrivateKey, decrypt, encrypt, weighted_sum
 
     key, packing = PrivateKey.generate(key_bits), Packing(key_bits, slot_bits, FRACTION_BITS)
     rng = np.random.default_rng(SEED)
@@ -74,7 +70,7 @@ def _paillier(name: str, key_bits: int, slot_bits: int, parameters: int = PARAME
         for row in range(TIMED)
     ]
     sent = [timed[place % TIMED][1] for place in range(DEVICES)]
-    # Ciphertexts are used again with the weight that they were made with.
+    # Ciphertexts are reused with the weight they were made with.
     counts = np.resize(counts[:TIMED], DEVICES)
     adding, total = _timed(lambda: weighted_sum([(Fraction(1, int(counts.sum())), each) for each in sent], key.public))
     opening, mean = _timed(lambda: decrypt(total, key))

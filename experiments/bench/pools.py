@@ -1,4 +1,4 @@
-"""The frontier over bytes and pool size, and what mode `auto` chooses by it."""
+"""The recall frontier by bytes and pool size, and what mode `auto` chooses on it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import torch
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import title_vectors
 from experiments.recall.auto_choice import FOUND, LOST_MOST, WEIGHT, frontier_of, judged
+from experiments.recall.measure import splits
 from experiments.recall.pools import (
     BOOK_SEEDS,
     CONTROL,
-    EPOCH,
     HEADLINES_BESIDE,
     PLACES,
     PoolPart,
@@ -23,8 +23,7 @@ from experiments.recall.pools import (
     measure,
     vectors_of,
 )
-from experiments.recall.warm import splits
-from experiments.table import Cell, DataMissing, Table
+from experiments.records import Cell, DataMissing, Table
 
 CHOSEN = "What auto chooses"
 AT_400 = PLACES.index(400)
@@ -32,10 +31,10 @@ EPSILONS_SHOWN, BYTES_SHOWN = (0.0, 4.0), (100e3, 300e3, 800e3, 2.5e6, 20e6)
 
 
 def run(data: Path) -> list[Table]:
-    """What every way of recall finds in pools of three sizes, what its lists weigh, and what `auto` makes of it.
+    """Return three tables: what lists find in pools of three sizes, their bytes, and what `auto` chooses.
 
     Raises DataMissing without MIND; without the headlines, the pools that need them are left out by name. The first run
-    turns 100,000 titles into vectors, which takes some ten minutes of a core; they are kept.
+    computes the vectors of 100,000 titles in some ten minutes of a core; they are cached.
     """
     torch.set_num_threads(1)
     mind = load_mind(data / FOLDER)
@@ -54,7 +53,10 @@ def run(data: Path) -> list[Table]:
 
 
 def tables(parts: Sequence[PoolPart], left: str = "") -> list[Table]:
-    """As recorded: shares with two decimals and whole bytes, since the device's figures are made of them."""
+    """Return the tables.
+
+    Shares have two decimals and bytes are whole, because the device's figures are made from them.
+    """
     found: list[tuple[Cell, ...]] = []
     weight: list[tuple[Cell, ...]] = []
     for part in parts:
@@ -64,21 +66,10 @@ def tables(parts: Sequence[PoolPart], left: str = "") -> list[Table]:
             points = f"{gain.mean:+.1f} ({gain.low:+.1f} .. {gain.high:+.1f})"
             found.append((f"{part.news}", way.name, told, *(f"{share:.2f}" for share in way.found), points))
             weight.append((f"{part.news}", way.name, *(f"{size}" for size in way.weight)))
-    kept = "; ".join(
-        f"{part.news:,} news: "
-        + ", ".join(f"{way.name} {way.sharpness:g}" for way in part.ways if way.sharpness is not None)
-        for part in parts
-    )
     notes: tuple[str, ...] = (
-        f"{parts[0].readers} test readers of the warm protocol; percent of their held-out clicks among a list's "
-        "places. Pools beyond MIND's are MIND's news and real headlines that nobody clicked, each with the clicks of a "
-        "piece of MIND's news drawn at random. Gains are over the popular list of the same length, paired by reader, "
-        "95 %.",
-        f"mixture: the list of all {CONTROL} prototypes together, the same for everybody, as a control: what it finds "
-        "beyond the popular list is content telling MIND's news from the headlines. A reader's report itself is worth "
-        "what it finds beyond the mixture.",
-        f"Chosen on validation readers, for each pool: sharpness ({kept}); epoch {EPOCH} of the tower as in `ownfeed "
-        "bench recall`. In expectation over the channel, mean of two codebooks.",
+        f"{parts[0].readers} test readers. Larger pools add real headlines that nobody clicked, each with the clicks "
+        "of a random MIND article. Gains are over the popular list of the same length, 95 %. mixture: one list of all "
+        f"{CONTROL} prototypes for everybody; a report is worth what it finds beyond that.",
     )
     notes += (left,) if left else ()
     shares, weights = (f"R@{places} %" for places in PLACES), (f"{places} places" for places in PLACES)
@@ -88,9 +79,8 @@ def tables(parts: Sequence[PoolPart], left: str = "") -> list[Table]:
         ("pool", "report", *weights),
         weight,
         (
-            "Bytes of a whole answer with cards and vectors; those of the popular list and by code are compressed, "
-            "as the server sends them. broadcast: the whole copy of the pool, once; later the days that changed. Texts "
-            "come apart.",
+            "Bytes of an answer with cards and vectors but without texts; popular and code lists are compressed. "
+            "broadcast: the first copy of the whole pool.",
         ),
         BOOK_SEEDS,
     )
@@ -120,8 +110,8 @@ def _chosen(found: Table, weight: Table) -> Table:
         )
     columns = ("pool", "epsilon allowed", "MB allowed", "chosen", "epsilon", "places", "MB", "found %")
     notes = (
-        "Every price on the frontier, which is each epsilon with each weight that stand above: the choice finds at "
-        f"most {worst:.2f} points less than the best of its price; bar {LOST_MOST:g}, "
-        f"{'met' if worst <= LOST_MOST else 'missed'}. Of lists that find nearly as much, the one that tells least.",
+        f"At every epsilon and size above, auto finds at most {worst:.2f} points less than the best choice; bar "
+        f"{LOST_MOST:g}, {'met' if worst <= LOST_MOST else 'missed'}. Of lists that find nearly as much it takes the "
+        "one that reveals least.",
     )
     return Table(CHOSEN, (*columns, "best without a report %", "best of the price %"), cells, notes)

@@ -1,7 +1,8 @@
-"""Whether live rounds make the feed better: newsroom, a fleet that trains over HTTP, held-out readers who judge.
+"""Measures whether live rounds improve the feed.
 
-An operator's schedule: the default ranker under noise again and again, now and then followed by a step
-of the codebook of reports or by a private count.
+A fleet trains over HTTP on the newsroom's articles; held-out readers evaluate. The schedule is an operator's: the
+default ranker under noise again and again, now and then followed by a step of the codebook of reports or by a private
+count.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from rich.console import Console
 
 from backend.db.engine import open_engine
 from backend.demo import DEMO_ADDRESSES
-from backend.measurements.curves import Curve, MeasuredCurves, of_curve, quality_file
+from backend.measurements.curves import Curve, MeasuredCurves, quality_file
 from backend.news.pool import NewsPool
-from backend.operator import Operator
+from backend.operations.admin_client import Operator
 from backend.settings import BackendSettings, load_settings
 from device_app.device import Device
 from device_app.fleet.fleet import Fleet, Member, catch_up, read, train, warm_up
@@ -30,29 +31,28 @@ from device_app.privacy.mechanisms.code import RandomisedCode
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.settings import DeviceSettings, PrivacySettings
-from device_app.wire.ids import short_release
-from device_app.wire.news import NewsCard
-from device_app.wire.recall import CodeReport, RecallAnswer, RecallRequest
-from device_app.wire.releases import ReleaseManifest
-from device_app.wire.rounds import RoundStatus
 from experiments.bench.newspaper import RunningBackend, free_port, prepared_newspaper, running_backend
-from experiments.quality import curve
-from experiments.quality.figure import write_figure
+from experiments.quality import figure as curve
 from experiments.quality.heldout_readers import Floats, HeldoutReader, Pool, ServedRanking, heldout_readers, judge
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table
+from protocol.ids import short_release
+from protocol.news import NewsCard
+from protocol.recall import CodeReport, RecallAnswer, RecallRequest
+from protocol.releases import ReleaseManifest
+from protocol.rounds import RoundStatus
 
 DEVICES, COHORT = 66, 60
 READERS = 300
 ROUNDS = 50
-RANKER = "small_ranker_secure"
-BESIDE = {8: "codebook_exact", 25: "private_counts"}
-"""After so many rounds of the ranker comes one of these."""
+RANKER = "small_ranker/secure/median"
+BESIDE = {8: "codebook/exact/mean", 25: "private_counts/secure/huber"}
+"""After this many rounds of the ranker, one round of these systems follows."""
 JUDGED_AFTER = (5, 10, 20, 30, 40, 50)
 VISITORS_SHARE = 10
-"""One reader in so many reads a feed between two rounds."""
+"""One reader in this many reads a feed between two rounds."""
 CODEBOOK, LIMIT = 16, 400
 SECONDS = 240.0
-"""Of a round; long, so that a busy machine shows in the figures and not in a failed round."""
+"""Of a round; long, so that a busy machine shows in the results instead of failing a round."""
 SEED, HELDOUT_SEED = 7, 11
 BACKEND = {
     "OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "0",
@@ -72,7 +72,7 @@ WILLING = PrivacySettings(
 
 
 def run(data: Path) -> list[Table]:
-    """The curves, also written for the console and as figures beside its file, and what the rounds were."""
+    """Return two tables: the curves, which are also written for the console, and the rounds."""
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
         settings = _folder(home / "backend")
@@ -112,7 +112,7 @@ def _live(backend: RunningBackend, fleet: Fleet) -> tuple[list[curve.MeasuredRel
 
 
 def play_round(operator: Operator, fleet: Fleet, system: str, cohort: int) -> RoundStatus:
-    """Open a round, have everybody look for it until it is over, and swap to what it published."""
+    """Open a round, let all devices poll until it is over, and swap to the release that it published."""
     status = operator.open_round(system, cohort=cohort, cohort_minimum=cohort // 2, seconds=SECONDS)
     last: dict[int, str] = {}
 
@@ -130,7 +130,7 @@ def play_round(operator: Operator, fleet: Fleet, system: str, cohort: int) -> Ro
 
 
 def pool_of(settings: BackendSettings, now: datetime, encoder: str) -> Pool:
-    """The live news with their vectors."""
+    """Return the live articles with their vectors."""
     engine = open_engine(settings.database_url)
     try:
         kept = NewsPool(engine)
@@ -157,7 +157,7 @@ def pool_of(settings: BackendSettings, now: datetime, encoder: str) -> Pool:
 
 
 def served(url: str, device: Device, pool: Pool) -> tuple[str, ServedRanking]:
-    """The release that a device holds, as held-out readers would be served under it."""
+    """Return a device's release as a ranking for held-out readers."""
     release = device.release()
     assert release is not None
     manifest = release.manifest
@@ -179,7 +179,7 @@ def served(url: str, device: Device, pool: Pool) -> tuple[str, ServedRanking]:
 
 
 def _answer(url: str, release: str, code: int, row_of: Mapping[str, int]) -> np.ndarray:
-    """Rows of the server's answer to one report. News that came after the held-out readers were drawn are left out."""
+    """Rows of the server's answer to one report, without articles newer than the held-out readers."""
     asked = RecallRequest(release=short_release(release), limit=LIMIT, report=CodeReport(codebook=CODEBOOK, code=code))
     answer = httpx.post(
         f"{url}/v1/recall", content=asked.model_dump_json(), headers={"content-type": "application/json"}, timeout=30.0
@@ -207,7 +207,7 @@ def _release_of(device: Device) -> ReleaseManifest:
 
 
 def _folder(folder: Path) -> BackendSettings:
-    """A copy of the newspaper's folder, so that every bench begins at the same release."""
+    """Copy the newspaper's folder, so that every bench begins with the same release."""
     kept = prepared_newspaper()
     shutil.copytree(kept.data_dir, folder)
     return load_settings(data_dir=folder, host=kept.host, port=free_port())
@@ -223,7 +223,6 @@ def _write(found: tuple[Curve, ...]) -> None:
     )
     quality_file().parent.mkdir(parents=True, exist_ok=True)
     quality_file().write_text(told.model_dump_json(indent=1), encoding="utf-8")
-    write_figure(quality_file().with_suffix(".svg"), [of_curve(each) for each in found])
 
 
 def _curves_table(found: tuple[Curve, ...]) -> Table:
@@ -233,10 +232,10 @@ def _curves_table(found: tuple[Curve, ...]) -> Table:
             gain = f"{point.gain:+.4f} ({point.low:+.4f} .. {point.high:+.4f})"
             rows.append((each.name, point.rounds, point.release, f"{point.value:.4f}", gain))
     notes = (
-        f"{DEVICES} devices read and train over HTTP, {COHORT} in a round; {READERS} held-out readers with known "
-        "interests judge, and never take part. Gains are paired by reader, intervals of a bootstrap over readers.",
-        f"Rounds of {RANKER}; beside them " + ", ".join(f"{name} every {every}" for every, name in BESIDE.items()),
-        f"The figure is {quality_file().stem}.svg in the user's cache.",
+        f"{DEVICES} devices over HTTP, {COHORT} in a round; {READERS} held-out readers with known interests judge and "
+        f"never take part. Rounds of {RANKER}, "
+        + " and ".join(f"{name} every {every}" for every, name in BESIDE.items())
+        + ". Gains are paired by reader.",
     )
     return Table(
         "Quality over live rounds, newsroom",
@@ -264,4 +263,4 @@ def _rounds_table(statuses: list[tuple[RoundStatus, float]], failures: list[str]
             )
         )
     columns = ("system", "rounds", "devices in the sum", "fewest", "epsilon of a round, at most", "median s")
-    return Table("The rounds", columns, rows, (f"{len(failures)} devices had trouble.",), (SEED,))
+    return Table("The rounds", columns, rows, (f"{len(failures)} devices had an error.",), (SEED,))

@@ -1,4 +1,4 @@
-"""Nodes of a Ray cluster on this machine, of one CPU each, started as an operator starts them on several."""
+"""Starts nodes of a Ray cluster on this machine, one CPU each, as an operator starts them on several machines."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TRIES = 3
-"""A node that isn't up within half a minute ends itself, as on a busy machine."""
+"""A node that isn't up within half a minute ends itself, which happens on a busy machine."""
 LIGHT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
-"""Ray has workers give way to everything by default; a test waits for them."""
+"""By default Ray gives workers the lowest priority, but a test waits for them."""
 
 
 @contextmanager
 def ray_nodes(count: int, cpus: int = 1) -> Iterator[str]:
-    """The address of a cluster with so many nodes."""
-    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # a socket's path has 107 bytes at most
+    """Return the address of a cluster with this many nodes."""
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # a socket's path may have at most 107 bytes
     started: list[subprocess.Popen[bytes]] = []
     port = _free_port()
     try:

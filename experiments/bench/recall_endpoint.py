@@ -1,6 +1,7 @@
-"""POST /v1/recall at 100,000 news over loopback HTTP: server-side times by stage, and search against bare FAISS.
+"""Measures POST /v1/recall with 100,000 articles over loopback HTTP.
 
-The same for reports by code, with lists that are kept and lists that have to be made first.
+It reports server times by stage, and the search beside bare FAISS; also for reports by code, with cached lists and with
+lists that have to be made first.
 """
 
 from __future__ import annotations
@@ -15,14 +16,11 @@ import httpx
 import numpy as np
 
 from backend.recall.catalogue import Catalogue
-from backend.recall.faiss_index import FaissIndex
-from backend.recall.index_selection import choose_index
+from backend.recall.indexes.faiss import FaissIndex
+from backend.recall.indexes.fastscan import ScanIndex
+from backend.recall.indexes.selection import choose_index
 from backend.recall.indexing import IndexRules
-from backend.recall.scan_index import ScanIndex
 from backend.releases.codebooks import CODEBOOKS
-from device_app.wire.ids import short_release
-from device_app.wire.recall import CHANNELS_LIMIT, CodeReport, NoReport, RecallAnswer, RecallRequest
-from device_app.wire.server_timing import parse_server_timing
 from experiments.bench.headlines import (
     Floats,
     Headline,
@@ -32,28 +30,31 @@ from experiments.bench.headlines import (
     noisy_scores,
 )
 from experiments.bench.recall_server import RELEASE, RecallServer, recall_server
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table
+from protocol.ids import short_release
+from protocol.recall import CHANNELS_LIMIT, CodeReport, NoReport, RecallAnswer, RecallRequest
+from protocol.server_timing import parse_server_timing
 
 LIMIT, REQUESTS, WARM_UP = 400, 300, 20
 SHORT = short_release(RELEASE)
 COUNTS = (17, 12, 9, 7, 5)
 COLD_REQUESTS = 5
 SEED = 11
-"""Of the codes that are asked for; a report of scores has its own number as its seed."""
+"""The seed of the requested codes; a report of scores uses its number as its seed."""
 CODE_BAR_MS, SEARCH_BAR, TOTAL_BAR_MS = 2.0, 1.3, 10.0
 COMPOSE, SEARCH = "aggregate", "search"
 COLUMNS = ("what", "p50 ms", "p95 ms", "p99 ms")
 
 
 def run(data: Path) -> list[Table]:
-    """The tables. Raises DataMissing without the headlines: an endpoint at scale is measured on real cards."""
+    """Return the tables. Raises DataMissing without the headlines: an endpoint at scale needs real cards."""
     vectors = headline_vectors(data)
     news = headlines(data, len(vectors))
     return measure(news, vectors[: len(news)])
 
 
 def measure(news: Sequence[Headline], vectors: Floats, requests: int = REQUESTS) -> list[Table]:
-    """The tables for a pool of these news and vectors [n, D]."""
+    """Return the tables for a pool of these articles and vectors [n, D]."""
     with recall_server(news, vectors) as server:
         return [_by_basis(server, requests), _by_code(server, requests)]
 
@@ -90,22 +91,21 @@ def _by_basis(server: RecallServer, requests: int) -> Table:
     total = _figures([entry["total"] for entry in logged])[1]
     notes = (
         f"{len(server.catalogue):,} headlines, {server.catalogue.status.kind}, C={CHANNELS_LIMIT}, R={LIMIT}, "
-        f"{requests} requests one after the other, {len(response.content):,} bytes an answer; 'total' is from body "
-        "read to answer ready.",
-        f"search stage / {_compared(server.catalogue)}, taken in turn: {ratio:.2f} (medians), {mean:.2f} (means); "
-        f"bar {SEARCH_BAR:g}.",
+        f"{requests} requests in sequence, {len(response.content):,} bytes an answer.",
+        f"Search stage / {_compared(server.catalogue)}: {ratio:.2f} by medians, {mean:.2f} by means; bar "
+        f"{SEARCH_BAR:g}.",
         f"Bar: 'total', p95 {TOTAL_BAR_MS:g} ms; {'met' if total <= TOTAL_BAR_MS else 'missed'} ({total:.1f} ms).",
     )
     return Table("Recall endpoint", COLUMNS, rows, notes)
 
 
 def _compared(catalogue: Catalogue) -> str:
-    """What the search stage is held against: an index of the same kind, but for a scan of the basis."""
+    """Name the reference for the search stage: an index of the same kind, except for a scan of the basis."""
     return "bare FAISS over whole vectors" if catalogue.by_basis else "bare FAISS"
 
 
 def _bare(catalogue: Catalogue) -> Callable[[Floats], object]:
-    """The search that FAISS alone does for the same queries: by the index that the gate chooses over whole vectors."""
+    """FAISS's own search for the same queries, by the index that the gate chooses over full-precision vectors."""
     index = catalogue.index
     if catalogue.by_basis:
         index, _ = choose_index(catalogue.keys, catalogue.vectors[:], exact_limit=IndexRules().exact_limit, threads=1)
@@ -121,41 +121,39 @@ def _bare(catalogue: Catalogue) -> Callable[[Floats], object]:
 
 
 def _by_code(server: RecallServer, requests: int) -> Table:
-    """A row for lists that a request had to wait for, and rows for lists kept, of each codebook."""
+    """One row for each codebook's first requests, which make the lists, and rows for requests with cached lists."""
     rows: list[tuple[Cell, ...]] = []
     slowest = 0.0
     with httpx.Client(base_url=server.url) as client:
         for size in CODEBOOKS:
             cold = [_composed_and_found(_first_asked(client, server, size)) for _ in range(COLD_REQUESTS)]
-            rows.append((f"K={size}, lists made meanwhile: compose and search", *_figures(cold)))
+            rows.append((f"K={size}, first request: compose and search", *_figures(cold)))
             dice = np.random.default_rng(SEED)
             round_trips = [_ask(client, size, int(dice.integers(size)))[1] for _ in range(requests + WARM_UP)]
             logged = server.services.latency.last("recall", requests)
             found = _figures([_composed_and_found(entry) for entry in logged])
             slowest = max(slowest, found[1])
-            rows.append((f"K={size}, lists kept: compose and search", *found))
-            rows += [(f"K={size}, lists kept, {name}", *times) for name, *times in _stages(logged)]
-            rows.append((f"K={size}, lists kept, client: round trip over loopback", *_figures(round_trips[WARM_UP:])))
+            rows.append((f"K={size}, cached lists: compose and search", *found))
+            rows += [(f"K={size}, cached lists, {name}", *times) for name, *times in _stages(logged)]
+            rows.append((f"K={size}, cached lists, client: round trip over loopback", *_figures(round_trips[WARM_UP:])))
     verdict = "met" if slowest <= CODE_BAR_MS else "missed"
     notes = (
-        f"{len(server.catalogue):,} headlines, R={LIMIT}; {requests} requests a codebook with lists kept, "
-        f"{COLD_REQUESTS} each over a catalogue whose lists nobody has made. A server makes them before a catalogue "
-        "serves, and keeps them by release.",
-        f"Bar: compose and search, lists kept, {CODE_BAR_MS:g} ms; {verdict} (p95 {slowest:.3f} ms). All but round "
-        "trips by the server's own log, which is also in Server-Timing.",
+        f"{len(server.catalogue):,} headlines, R={LIMIT}; {requests} requests a codebook with cached lists, "
+        f"{COLD_REQUESTS} first ones. A server caches the lists before it serves a catalogue.",
+        f"Bar: compose and search, cached lists, {CODE_BAR_MS:g} ms; {verdict} (p95 {slowest:.3f} ms).",
     )
     return Table("Recall endpoint, reports by code", COLUMNS, rows, notes, (SEED,))
 
 
 def _first_asked(client: httpx.Client, server: RecallServer, size: int) -> dict[str, float]:
-    """The stages of a request that finds no lists: kept by catalogue, they are nobody's over an equal one."""
+    """Stages of a request that finds no lists: they are cached by catalogue, so an equal new catalogue has none."""
     server.services.live.swap(replace(server.catalogue))
     client.post("/v1/recall", json=RecallRequest(release=SHORT, limit=LIMIT, report=NoReport()).model_dump())
     return _ask(client, size, 0)[0]
 
 
 def _ask(client: httpx.Client, size: int, code: int) -> tuple[dict[str, float], float]:
-    """What Server-Timing says of a request by this code, and its round trip in ms."""
+    """Send one request by this code; return its Server-Timing and round trip in ms."""
     asked = RecallRequest(release=SHORT, limit=LIMIT, report=CodeReport(codebook=size, code=code)).model_dump()
     started = time.perf_counter()
     answer = client.post("/v1/recall", json=asked, timeout=120.0)

@@ -1,4 +1,7 @@
-"""The real application over a pool of headlines on a free port, with a release whose graphs are placeholders."""
+"""Serves a pool of headlines with the real application on a free port.
+
+Its release has placeholder graphs.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,12 @@ import uvicorn
 from backend.app import create_app
 from backend.composition import Services, build_services
 from backend.recall.catalogue import Catalogue, build_catalogue
-from backend.recall.index_store import INDEX_FOLDER, IndexStore
+from backend.recall.indexes.store import INDEX_FOLDER, IndexStore
 from backend.recall.indexing import IndexRules
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.codebooks import first_codebooks
-from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from backend.settings import load_settings
-from device_app.wire.recall import CHANNELS_LIMIT
-from device_app.wire.releases import ModelEntry, RecallProtocol
-from device_app.wire.tensors import pack
 from experiments.bench.headlines import (
     BASIS_SIZE,
     SCORE_CLIP,
@@ -35,16 +35,19 @@ from experiments.bench.headlines import (
     basis_of,
     bench_now,
 )
+from protocol.recall import CHANNELS_LIMIT
+from protocol.releases import ModelEntry, RecallProtocol
+from protocol.tensors import pack
 
 RELEASE = "r1"
 ENCODER = "bench"
 SAMPLE = 20_000
-"""News that the bench's prototypes are topics of."""
+"""Number of articles from which the bench's prototypes are made."""
 
 
 @dataclass(frozen=True)
 class RecallServer:
-    """An application that answers at `url`; no list of a codebook is made yet."""
+    """An application that answers at `url`; it has made no list of a codebook yet."""
 
     url: str
     services: Services
@@ -54,10 +57,10 @@ class RecallServer:
 
 @contextmanager
 def recall_server(news: Sequence[Headline], vectors: Floats) -> Iterator[RecallServer]:
-    """Serve these news with their vectors [n, D] until the block ends."""
+    """Serve these articles with their vectors [n, D] until the block ends."""
     basis = basis_of(vectors)
     with tempfile.TemporaryDirectory() as scratch:
-        # a bench is one address that asks more than any reader
+        # a bench is one address that sends more requests than any reader
         settings = load_settings(data_dir=Path(scratch), requests_per_minute=0, requests_per_minute_in_all=0)
         services = build_services(settings)
         try:
@@ -74,7 +77,7 @@ def recall_server(news: Sequence[Headline], vectors: Floats) -> Iterator[RecallS
 
 
 def publish(store: ReleaseStore, basis: Floats, vectors: Floats) -> None:
-    """A release with this basis; its graphs are placeholders, since the server never runs them."""
+    """Publish a release with this basis; its graphs are placeholders, since the server never runs them."""
     graph = store.add_blob(b"a server runs no graph")
     weights = store.add_blob(pack({"basis_keys": basis, "basis_values": basis}))
     models = {
@@ -106,7 +109,7 @@ def publish(store: ReleaseStore, basis: Floats, vectors: Floats) -> None:
 
 @contextmanager
 def _listening(services: Services) -> Iterator[str]:
-    """The real application on a free port; without its background work, which would look for the missing pool."""
+    """Run the real application on a free port, without background work, which would need a pool."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(create_app(services=services), lifespan="off", access_log=False, log_level="error")

@@ -9,32 +9,36 @@ from pathlib import Path
 
 from rich.console import Console
 
-from backend.federation.systems.finding import FINDING, FINDING_EXACT
-from backend.federation.systems.small_ranker import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
+from backend.federation.systems import COMPOSED
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.finding.live import RANKER_MODEL, LiveRounds
-from experiments.finding.replayed import Replayed
+from experiments.finding.protocol import Replayed
+from experiments.records import Cell, Table, required
 from experiments.study import Study, conduct
-from experiments.table import Cell, Table, required
 
-SYSTEMS = {spec.name: spec for spec in (SMALL_RANKER_SECURE, SMALL_RANKER_EXACT, FINDING, FINDING_EXACT)}
+GROUPS = COMPOSED["groups/secure/median"]
+GROUPS_EXACT = COMPOSED["groups/exact/mean"]
+SMALL_RANKER_EXACT = COMPOSED["small_ranker/exact/mean"]
+SMALL_RANKER_SECURE = COMPOSED["small_ranker/secure/median"]
+
+SYSTEMS = {spec.name: spec for spec in (SMALL_RANKER_SECURE, SMALL_RANKER_EXACT, GROUPS, GROUPS_EXACT)}
 ROUNDS, COHORT, EVERY, SEEDS = 100, 60, 5, 2
 BAR = 0.003
 ReplayJob = tuple[str, int]
 """System and seed."""
 Course = tuple[tuple[int, float], ...]
-"""Rounds behind a release, and its AUC."""
+"""Rounds before a release, and its AUC."""
 
 
 @dataclass(frozen=True)
 class ReplayStudy(Study[ReplayJob, Course]):
-    """The same readers in rounds of each system."""
+    """Runs each system's rounds with the same readers."""
 
     data: Path
 
     @cached_property
     def readers(self) -> Replayed:
-        """Raises DataMissing."""
+        """Return the readers. Raises DataMissing."""
         return Replayed(load_mind(self.data / FOLDER), RANKER_MODEL.model(0))
 
     @cached_property
@@ -43,20 +47,20 @@ class ReplayStudy(Study[ReplayJob, Course]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of cohorts and noise."""
+        """The seeds of cohorts and noise."""
         return tuple(range(SEEDS))
 
     @property
     def jobs(self) -> Sequence[ReplayJob]:
-        """System by system."""
+        """One job for each system and seed."""
         return [(name, seed) for name in SYSTEMS for seed in self.seeds]
 
     def prepare(self) -> None:
-        """Look for the folder."""
+        """Check that the folder exists. Raises DataMissing."""
         required(self.data / FOLDER)
 
     def run(self, job: ReplayJob) -> Course:
-        """All rounds."""
+        """Return the AUC over all rounds of one job."""
         releases = self._rounds.releases(SYSTEMS[job[0]], rounds=ROUNDS, cohort=COHORT, every=EVERY, seed=job[1])
         return tuple(
             (served.rounds, float(self.readers.aucs(served.models_for(self.readers.judging)).mean()))
@@ -64,11 +68,11 @@ class ReplayStudy(Study[ReplayJob, Course]):
         )
 
     def line(self, job: ReplayJob, run: Course) -> str:
-        """AUC at the start and at the end."""
+        """Return the AUC at the start and at the end."""
         return f"{job[0]}, seed {job[1]}: AUC {run[0][1]:.4f} -> {run[-1][1]:.4f}"
 
     def tables(self, runs: Mapping[ReplayJob, Course]) -> list[Table]:
-        """A row a system and seed."""
+        """Return one row for each system and seed."""
         rows: list[tuple[Cell, ...]] = []
         for (name, seed), found in runs.items():
             start, end = found[0][1], found[-1][1]
@@ -77,13 +81,13 @@ class ReplayStudy(Study[ReplayJob, Course]):
             rows.append((name, seed, f"{start:.4f}", f"{lowest - start:+.4f}", when, f"{end - start:+.4f}", kept))
         columns = ("system", "seed", "start AUC", "lowest", "after rounds", "at the end", f"never {BAR} below")
         note = (
-            f"{ROUNDS} rounds of {COHORT} of {self.readers.readers:,} readers with shown lists, dev AUC every {EVERY} "
-            "rounds, each reader by the model of its group where a system has groups; one AUC has a standard error of "
-            ".011. Popularity is 0, since nothing was counted. Noise is seeded."
+            f"{ROUNDS} rounds of {COHORT} of {self.readers.readers:,} readers; dev AUC every {EVERY} rounds, each "
+            "reader by the model of its group; one AUC has a standard error of .011. Popularity is 0: nothing was "
+            "counted."
         )
         return [Table("Rounds over replayed readers, MIND subset", columns, rows, (note,))]
 
 
 def run(data: Path) -> list[Table]:
-    """A row a system and seed. Raises DataMissing."""
+    """Return the table, one row for each system and seed. Raises DataMissing."""
     return conduct(ReplayStudy(data), console=Console(stderr=True))

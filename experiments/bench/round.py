@@ -1,4 +1,4 @@
-"""Live rounds of 60 devices over HTTP, from opening to the last swap: under noise of each, and in secure sums."""
+"""Measures live rounds of 60 devices over HTTP, from opening to the last swap, with local noise and in secure sums."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from backend.operator import Operator
+from backend.operations.admin_client import Operator
 from device_app.fleet.fleet import Fleet, warm_up
 from device_app.settings import DeviceSettings
 from experiments.bench.newspaper import running_backend
 from experiments.bench.quality import RANKER, WILLING, play_round
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table
 
 DEVICES = 60
-SYSTEMS = ("uni_fedrec_as_printed", RANKER)
+SYSTEMS = ("uni_fedrec", RANKER)
 """The recall model under the paper's local noise, and what `ownfeed round` opens."""
 ROUNDS = 3
 BAR_SEC = 20.0
@@ -23,7 +23,7 @@ SEED = 7
 
 
 def run(data: Path) -> list[Table]:
-    """One row a round."""
+    """Return the table, one row for each round."""
     rows: list[tuple[Cell, ...]] = []
     with running_backend() as backend, tempfile.TemporaryDirectory() as home:
         settings = DeviceSettings(data_dir=Path(home), backend_url=backend.url, privacy=WILLING)
@@ -46,7 +46,7 @@ def run(data: Path) -> list[Table]:
             fleet.close()
     columns = ("system", "round", "updates", "MB received", "published after s", "all swapped after s", "devices on it")
     note = (
-        f"{DEVICES} devices in one process over HTTP, {os.cpu_count()} cores, noise from the system's generator; "
-        f"bar {BAR_SEC:g} s to every device swapped. {len(failures)} devices had trouble."
+        f"{DEVICES} devices in one process over HTTP, {os.cpu_count()} cores; bar: every device has swapped after "
+        f"{BAR_SEC:g} s. {len(failures)} devices had an error."
     )
     return [Table("Federated rounds", columns, rows, (note,), seeds=(SEED,))]

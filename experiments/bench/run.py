@@ -1,4 +1,4 @@
-"""Runs benches: one in this process, several one after the other in a process each."""
+"""Runs benches: one in this process, or several in sequence, each in its own process."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from typing import Any
 import psutil
 from rich.console import Console
 
-from experiments.table import DataMissing, Table
+from experiments.records import DataMissing, Table
 
 STOP_SEC = 60.0
-"""For a bench to stop its servers once it was told to end."""
+"""Time for a bench to stop its servers after SIGTERM."""
 QUIET_LOAD = 0.5
-"""Load average of a minute above which others are using the machine."""
+"""One-minute load average above which the machine counts as busy."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """limit_min: when it is ended, as one of several. timed: whether its figures are times of this machine.
-    short: whether it ends within minutes."""
+    """A bench's module.
+
+    limit_min: time limit within a group; timed: it measures times; short: it takes minutes.
+    """
 
     module: str
     limit_min: float
@@ -42,7 +44,7 @@ BENCHES = {
     "endpoint": Bench("experiments.bench.recall_endpoint", 30, timed=True, short=True),
     "large-pools": Bench("experiments.bench.large_pools", 120, timed=True),
     "capacity": Bench("experiments.bench.capacity", 1),
-    "recall": Bench("experiments.bench.recall", 120),
+    "recall": Bench("experiments.bench.recall_frontier", 120),
     "pools": Bench("experiments.bench.pools", 120),
     "latency": Bench("experiments.bench.latency", 10, timed=True, short=True),
     "feed": Bench("experiments.bench.feed", 30),
@@ -70,9 +72,9 @@ GROUPS = {
 def run_bench(
     name: str, *, data: Path, console: Console, sizes: Sequence[int] = (), systems: Sequence[str] = ()
 ) -> list[Table] | None:
-    """Run it here, show its tables on `console` and return them; None, and a line, where its data is missing.
+    """Run a bench here, show its tables on `console` and return them; None if its data is missing.
 
-    sizes: of the pools of "large-pools", instead of its own. systems: of "systems", instead of all.
+    sizes: pools for "large-pools" instead of its own. systems: systems for "systems" instead of all.
     """
     console.print(f"bench {name} ...", style="bold")
     try:
@@ -80,7 +82,7 @@ def run_bench(
         chosen = {option: values for option, values in given.items() if values}
         tables: list[Table] = import_module(BENCHES[name].module).run(data, **chosen)
     except DataMissing as missing:
-        console.print(f"  left out: {missing}", style="yellow", markup=False)
+        console.print(f"  skipped: {missing}", style="yellow", markup=False)
         return None
     for table in tables:
         table.show(console)
@@ -89,7 +91,7 @@ def run_bench(
 
 @dataclass
 class GroupOutcome:
-    """tables: as JSON, by the bench's name. failed: why, by name."""
+    """tables: as JSON, by bench. failed: the reason, by bench."""
 
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -98,23 +100,23 @@ class GroupOutcome:
 def run_group(
     names: Sequence[str], options: Sequence[str], console: Console, command: Sequence[str] = ("-m", "ownfeed", "bench")
 ) -> GroupOutcome:
-    """Each in a process of its own, so that none is measured in the memory of another and none ends the others.
+    """Run each bench in its own process, so that none affects another's memory or ends the others.
 
-    options: of each, besides its name and --json. A bench that fails or is at its limit is told, and the next begins.
+    options: for each bench, besides its name and --json. If a bench fails or reaches its limit, the next one starts.
     """
     if (load := os.getloadavg()[0]) > QUIET_LOAD:
-        console.print(f"Others are using this machine (load {load:.1f}): times will be too long.", style="yellow")
+        console.print(f"This machine is busy (load {load:.1f}): times will be too long.", style="yellow")
     found, started = GroupOutcome(), time.monotonic()
     for number, name in enumerate(names, 1):
         minutes = (time.monotonic() - started) / 60
         limit = BENCHES[name].limit_min
         console.print(
-            f"[{number} of {len(names)}, {name}: after {minutes:.0f} min, at most {limit:g} min]", markup=False
+            f"[{number} of {len(names)}: {name}, at most {limit:g} min; {minutes:.0f} min so far]", markup=False
         )
         try:
             told = _ended([sys.executable, *command, name, *options, "--json"], limit * 60)
         except TimeoutError:
-            found.failed[name] = f"ended after {limit:g} min"
+            found.failed[name] = f"stopped after {limit:g} min"
         except subprocess.CalledProcessError as failed:
             found.failed[name] = f"exit code {failed.returncode}"
         else:
@@ -124,7 +126,7 @@ def run_group(
     missing = [name for name in names if name not in found.tables and name not in found.failed]
     console.print(
         f"{len(found.tables)} of {len(names)} measured in {(time.monotonic() - started) / 60:.0f} min"
-        + (f"; left out: {', '.join(missing)}" if missing else "")
+        + (f"; skipped: {', '.join(missing)}" if missing else "")
         + (f"; failed: {', '.join(found.failed)}" if found.failed else ""),
         markup=False,
     )
@@ -132,8 +134,11 @@ def run_group(
 
 
 def _ended(command: Sequence[str], limit_sec: float) -> str:
-    """What it wrote to standard output. Raises TimeoutError, and CalledProcessError for an exit code other than 0."""
-    # In a session of its own, so that Ctrl-C reaches us alone, and it is told once.
+    """Return the standard output of a command.
+
+    Raises TimeoutError, and CalledProcessError for a non-zero exit code.
+    """
+    # In its own session, so that Ctrl-C reaches only this process, which then stops it once.
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             written, _ = process.communicate(timeout=limit_sec)
@@ -149,7 +154,7 @@ def _ended(command: Sequence[str], limit_sec: float) -> str:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """Ask it to end; what doesn't is killed with all that it has started."""
+    """Terminate a process; kill it and its children if it does not end."""
     process.terminate()
     try:
         process.communicate(timeout=STOP_SEC)

@@ -1,4 +1,7 @@
-"""A secure sum on the paper's sizes, 50 clients with 1,089,602 values and threshold 34; and 500 in the sparse form."""
+"""Measures a secure sum at the paper's sizes, and one of 500 clients in the sparse form.
+
+The paper's sizes are 50 clients with 1,089,602 values and threshold 34.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,17 @@ import numpy as np
 
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.secagg.messages import Reply, Step
-from device_app.privacy.secagg.participant import take_part
+from device_app.privacy.secagg.messages import Contribution, Reply, Step
 from device_app.privacy.secagg.state import SumState, begin_sum
-from device_app.wire.masks import CHUNK_BYTES, ChaChaStream, apply_masks
-from device_app.wire.ring import RingVector
-from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
+from device_app.privacy.secagg.transitions import SumParticipant
 from experiments.bench import secagg_http
 from experiments.bench.secagg_clients import Uncharged
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table
+from protocol.ids import Message
+from protocol.masks import CHUNK_BYTES, ChaChaStream, apply_masks
+from protocol.protections import SecureSum
+from protocol.ring import RingVector
+from protocol.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 
 CLIENTS, LENGTH, THRESHOLD = 50, 1_089_602, 34
 SPARSE_CLIENTS, SPARSE_LENGTH = 500, 250_000
@@ -40,17 +44,18 @@ FLOWER_PYTHON = "OWNFEED_FLOWER_PYTHON"
 """Names a Python that can import flwr, where this one can't."""
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Message)
 
 
 class StageClock:
-    """Seconds by name, in processor time of this thread and on the wall."""
+    """Seconds by name, as processor time of this thread and as wall time."""
 
     def __init__(self) -> None:
         self.cpu: dict[str, list[float]] = {}
         self.wall: dict[str, list[float]] = {}
 
     def time(self, name: str, work: Callable[[], T]) -> T:
-        """Do the work and note how long it took."""
+        """Run the work and record its duration."""
         wall, cpu = time.perf_counter(), time.thread_time()
         result = work()
         self.cpu.setdefault(name, []).append(time.thread_time() - cpu)
@@ -58,41 +63,40 @@ class StageClock:
         return result
 
     def median(self, name: str) -> tuple[float, float]:
-        """Medians in seconds: processor, wall."""
+        """Return the medians in seconds: processor, wall."""
         return statistics.median(self.cpu[name]), statistics.median(self.wall[name])
 
 
 class Client:
-    """A device's generator, with the step it stands at and the bytes it has sent and was sent."""
+    """A device's generator, its current step, and the bytes it has sent and received."""
 
     def __init__(self, number: int, terms: SumTerms, vector: RingVector, watch: StageClock | None) -> None:
         self.name = f"bench-client-{number:08}"
         self.watch, self.vector = watch, vector
         self.state = self._timed("keys", lambda: begin_sum(terms))
-        self.part = take_part(self.state, Contribution(vector, Charge("none", "bench")), Uncharged())
-        self.step: Step = self._timed("keys", lambda: next(self.part))
+        self.part = SumParticipant(self.state, Contribution(vector, Charge("none", "bench")), Uncharged())
+        self.step: Step = self._timed("keys", self.part.step)
         self.up_bytes, self.down_bytes = len(self.step.sealed.payload), 0
         self.shares: tuple[SumState, Reply] | None = None
 
-    def hear(self, name: str, reply: Reply) -> None:
-        """Answer the server."""
-        assert reply is not None
-        self.down_bytes += len(reply.model_dump_json())
+    def hear(self, name: str, reply: Reply, size: int) -> None:
+        """Pass on the server's reply, which has this many bytes."""
+        self.down_bytes += size
         if name == "masked" and self.watch:
             self.shares = self.step.state, reply
-        self.step = self._timed(name, lambda: self.part.send(reply))
+        self.step = self._timed(name, lambda: self.part.hear(reply))
         self.up_bytes += len(self.step.sealed.payload)
 
     def mask_again(self, threads: int) -> float:
-        """Seconds on the wall, best of some, for the masked vector from the state and the answer it was made of."""
+        """Wall seconds, best of several, to compute the masked vector again from the stored state and answer."""
         assert self.shares is not None
         state, reply = self.shares
         tries: list[float] = []
         for _ in range(TRIES):
-            part = take_part(state, Contribution(self.vector, Charge("none", "bench")), Uncharged(), threads=threads)
-            next(part)
+            contribution = Contribution(self.vector, Charge("none", "bench"))
+            part = SumParticipant(state, contribution, Uncharged(), threads=threads)
             started = time.perf_counter()
-            part.send(reply)
+            part.hear(reply)
             tries.append(time.perf_counter() - started)
         return min(tries)
 
@@ -101,7 +105,7 @@ class Client:
 
 
 def run(data: Path) -> list[Table]:
-    """Client and server in both modes, Flower beside them where it can be had, and the sparse form."""
+    """Measure client and server in both modes, beside Flower if available, and the sparse form."""
     keystream = _keystream_gb_per_sec()
     rows: list[tuple[Cell, ...]] = []
     for mode in ("semi_honest", "active"):
@@ -114,15 +118,13 @@ def run(data: Path) -> list[Table]:
     )
     note = (
         f"{CLIENTS} clients x {LENGTH:,} values of 32 bits, t = {THRESHOLD}; medians of {CLIENTS_TIMED} clients, "
-        f"processor seconds of one thread; 'on {os.cpu_count()} threads' is masking on the wall, best of {TRIES}; "
-        "the keys of the boxes are agreed anew, as by a device that keeps its state on disk. A device masks on as many "
-        "threads as its settings say, one by default, since it trains in the background; the server unmasks on all. "
-        "'signing' is the consistency round; checking the keys' signatures is in "
-        "'keys, shares' of the active run. 'server' adds and unmasks, 'hashing' is what makes uploads idempotent; "
+        f"processor seconds of one thread; 'on {os.cpu_count()} threads' is wall time, best of {TRIES}. "
+        "'signing' is the consistency round; 'keys, shares' of the active form includes checking signatures. 'server' "
+        "adds and unmasks, 'hashing' makes uploads idempotent; "
         f"'bytes' of a client, both ways, over the plain vector. Bars: .01, .06, server .1 / .4 at 0 / {DROPOUTS} "
-        "dropouts, bytes 1.8, set where a mask of a million values takes .6 ms. Here "
-        f"{LENGTH * 4 / keystream / 1e6:.2f} ms for {LENGTH:,} ({keystream:.1f} GB/s of ChaCha20): "
-        f"{CLIENTS * LENGTH * 4 / keystream / 1e9:.3f} s for a client's {CLIENTS} masks, whatever the program around."
+        "dropouts, bytes 1.8, for a machine that masks a million values in .6 ms; here "
+        f"{LENGTH * 4 / keystream / 1e6:.2f} ms for {LENGTH:,} ({keystream:.1f} GB/s of ChaCha20), "
+        f"{CLIENTS * LENGTH * 4 / keystream / 1e9:.3f} s for a client's {CLIENTS} masks."
     )
     columns = (
         "run, dropouts", "keys, shares s", "masking s", f"on {os.cpu_count()} threads s", "signing s", "server s",
@@ -161,7 +163,7 @@ def _complete(mode: str, dropouts: int) -> tuple[Cell, ...]:
 
 
 def _flower() -> dict[str, float | str] | None:
-    """Flower on the same work: in this Python, or in the one that the environment names; None without it."""
+    """Run Flower on the same work: in this Python, or in the one that the environment names; None without either."""
     python = os.environ.get(FLOWER_PYTHON) or (sys.executable if find_spec("flwr") else None)
     if python is None:
         return None
@@ -183,7 +185,7 @@ def _flower_rows(flower: dict[str, float | str] | None) -> list[tuple[Cell, ...]
 
 
 def _threads(keystream: float) -> Table:
-    """The same masks on every core: the cipher lets go of Python's lock."""
+    """Compute the same masks on every core; the cipher releases Python's global lock."""
     vector = np.zeros(LENGTH, dtype=np.uint32)
     rows: list[tuple[Cell, ...]] = []
     for masks in (CLIENTS, CLIENTS + DROPOUTS * (CLIENTS - DROPOUTS)):
@@ -208,68 +210,94 @@ def _threads(keystream: float) -> Table:
 
 
 def _sparse() -> Table:
-    terms = SumTerms.model_validate({
-        "round": "round-2", "graph": "sparse", "cohort": SPARSE_CLIENTS, "cohort_minimum": SPARSE_CLIENTS // 2,
-        "length": SPARSE_LENGTH, "fraction_bits": 12, "bound": 1.0,
-    })  # fmt: skip
+    """Measure the form that devices use by default above 100 members."""
+    protection = SecureSum(clip=1.0, fraction_bits=12)
+    terms = protection.terms(
+        "round-2", cohort=SPARSE_CLIENTS, cohort_minimum=SPARSE_CLIENTS // 2, coordinates=SPARSE_LENGTH - 1
+    )
     client, server_watch = StageClock(), StageClock()
     server = SecureSumServer.begin(terms)
     took, clients = drive(server, terms, client, server_watch, SPARSE_CLIENTS // 10)
     last = clients[-1]
     ratio = (last.up_bytes + last.down_bytes) / (4 * SPARSE_LENGTH)
+    all_bytes = sum(one.up_bytes + one.down_bytes for one in clients)
     keys = [a + b for a, b in zip(client.cpu["keys"][::2], client.cpu["keys"][1::2], strict=True)]
     row: tuple[Cell, ...] = (
-        f"{SPARSE_CLIENTS}, {SPARSE_CLIENTS // 10} drop", server.record.degree, server.record.threshold,
+        f"{SPARSE_CLIENTS}, {SPARSE_CLIENTS // 10} drop", terms.mode, server.record.degree, server.record.threshold,
         client.median("shares")[0] + statistics.median(keys), client.median("masked")[0],
-        sum(server_watch.cpu["add"]) + sum(server_watch.cpu["open"]), ratio, took,
+        sum(server_watch.cpu["add"]) + sum(server_watch.cpu["open"]),
+        sum(sum(server_watch.cpu[name]) for name in ("messages", "read", "open")), ratio, all_bytes / 1e6, took,
     )  # fmt: skip
-    columns = ("cohort", "k", "t", "keys, shares s", "masking s", "server s", "bytes", "all in one process s")
-    note = f"{SPARSE_LENGTH:,} values; k and t from the bounds of secagg/graph.py. Bars: masking .05 s; it completes."
+    columns = (
+        "cohort", "mode", "k", "t", "keys, shares s", "masking s", "server s", "server with messages s", "bytes",
+        "MB of all", "all in one process s",
+    )  # fmt: skip
+    note = (
+        f"{SPARSE_LENGTH:,} values; k and t from the bounds of wire/neighbourhood.py. 'server with messages' also "
+        "parses, checks and answers all messages; 'MB of all' are every client's, both ways. Bars: masking .05 s; it "
+        "completes."
+    )
     return Table("Secure sum, sparse graph (Bell et al. 2020)", columns, [row], (note,), (SEED,))
 
 
 def drive(
     server: SecureSumServer, terms: SumTerms, client_watch: StageClock, server_watch: StageClock, dropouts: int
 ) -> tuple[float, list[Client]]:
-    """The whole protocol, stage by stage; vectors are masked and handed over one client at a time."""
+    """Run the whole protocol, stage by stage.
+
+    Vectors are masked and handed over one client at a time.
+    """
     started = time.perf_counter()
     rng = np.random.default_rng(SEED)
     expected = np.zeros(terms.length, dtype=np.uint32)
     limit = int(terms.bound * 2**terms.fraction_bits)
+    members = server.members
     clients: list[Client] = []
+
+    def hand_in(one: Client, take: Callable[[str, M], bool], kind: type[M]) -> None:
+        payload = one.step.sealed.payload
+        server_watch.time("messages", lambda: take(one.name, kind.model_validate_json(payload)))
+
+    def answer(one: Client, name: str, make: Callable[[str], Reply]) -> None:
+        reply = server_watch.time("messages", partial(make, one.name))
+        assert reply is not None
+        one.hear(name, reply, len(server_watch.time("messages", reply.model_dump_json)))
+
+    def close() -> None:
+        server_watch.time("messages", server.close)
+
     for number in range(terms.cohort):
         fresh = number < 3
         vector = rng.integers(-limit, limit, terms.length).astype(np.uint32) if fresh else clients[number % 3].vector
         clients.append(Client(number, terms, vector, client_watch if number >= terms.cohort - CLIENTS_TIMED else None))
-        server.advertise(clients[-1].name, AdvertisedKeys.model_validate_json(clients[-1].step.sealed.payload))
-    server.close()
+        hand_in(clients[-1], server.advertise, AdvertisedKeys)
+    close()
     for one in clients:
-        one.hear("shares", server.members.roster(one.name))
-        server.share(one.name, SharedKeys.model_validate_json(one.step.sealed.payload))
-    server.close()
+        answer(one, "shares", members.roster)
+        hand_in(one, server.share, SharedKeys)
+    close()
     alive = clients[dropouts:]
     for one in clients:
-        one.hear("complaints", server.members.shares(one.name))
-        server.complain(one.name, Complaints.model_validate_json(one.step.sealed.payload))
-    server.close()
+        answer(one, "complaints", members.shares)
+        hand_in(one, server.complain, Complaints)
+    close()
     for one in alive:
-        one.hear("masked", server.members.sharers_answer(one.name))
+        answer(one, "masked", members.sharers_answer)
         server_watch.time("read", partial(server.add_masked, one.name, [one.step.sealed.payload]))
         expected += one.vector
     scratch = np.zeros_like(expected)
     for _ in alive:
         server_watch.time("add", lambda: np.add(scratch, expected, out=scratch))
-    server.close()
+    close()
     if terms.mode == "active":
         for one in alive:
-            one.hear("agree", server.members.survivors(one.name))
-            server.agree(one.name, Agreement.model_validate_json(one.step.sealed.payload))
-        server.close()
+            answer(one, "agree", members.survivors)
+            hand_in(one, server.agree, Agreement)
+        close()
     for one in alive:
-        reply = server.members.agreements(one.name) if terms.mode == "active" else server.members.survivors(one.name)
-        one.hear("agreements", reply)
+        answer(one, "agreements", members.agreements if terms.mode == "active" else members.survivors)
         if not server.complete:
-            server.reveal(one.name, RevealedShares.model_validate_json(one.step.sealed.payload))
+            hand_in(one, server.reveal, RevealedShares)
     opened = server_watch.time("open", server.open)
     if not np.array_equal(opened.vector, expected):
         raise AssertionError("the secure sum is not the sum")

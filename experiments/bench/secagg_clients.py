@@ -1,4 +1,7 @@
-"""Clients of a secure round over HTTP: keys, boxes, masks and shares are real; the device around them is left out."""
+"""Clients of a secure round over HTTP, without the rest of a device.
+
+Keys, boxes, masks and shares are real.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,12 @@ from numpy.typing import NDArray
 
 from backend.federation.protections.secure_sum import secure_sum_of
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.secagg.messages import Reply, Step
-from device_app.privacy.secagg.participant import take_part
+from device_app.privacy.secagg.messages import NO_CONTRIBUTION, Contribution, Reply, Step, step_of
 from device_app.privacy.secagg.state import SumState, begin_sum
-from device_app.wire.ids import PROTOCOL_VERSION, short_release
-from device_app.wire.offers import SignedOffer, verify_offer
-from device_app.wire.ring import ring_dtype
-from device_app.wire.rounds import RoundOffer, SumStage
-from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors
+from device_app.privacy.secagg.transitions import SumParticipant
+from protocol.ids import PROTOCOL_VERSION, short_release
+from protocol.rounds import RoundOffer, SignedOffer, SumStage, verify_offer
+from protocol.secagg import Agreements, Roster, Sharers, Shares, Survivors
 
 ANSWERS: Mapping[SumStage, type[Roster | Shares | Sharers | Survivors | Agreements]] = {
     "keys": Roster,
@@ -31,22 +31,23 @@ ANSWERS: Mapping[SumStage, type[Roster | Shares | Sharers | Survivors | Agreemen
 FOLLOWING: Mapping[str, str] = {
     "keys": "shares", "shares": "complaints", "complaints": "masked", "masked": "survivors", "agree": "agreements",
 }  # fmt: skip
-"""What a client works out from the answer of a stage."""
-NOTHING = Contribution(np.zeros(0, dtype=ring_dtype(32)), Charge("none", "bench"))
-"""Of stages that read no vector."""
+"""The message that a client computes from the answer of each stage."""
 Draw = Callable[[int], NDArray[np.float64]]
-"""A client's numbers, from how many there are; drawn when they are masked, and not kept."""
+"""Draws a client's numbers, given their count; called when they are masked, and not stored."""
 
 
 class Uncharged:
-    """A ledger for a bench: there are no readers."""
+    """A ledger that charges nothing, because a bench has no readers."""
 
     def spend(self, charge: Charge) -> None:
-        """Nothing to charge."""
+        """Charge nothing."""
 
 
 class WireClient:
-    """One client in one round. `sent` and `heard` are bytes of bodies; `took` processor seconds by the stage begun."""
+    """One client in one round.
+
+    `sent` and `heard`: bytes of bodies; `took`: processor seconds by stage.
+    """
 
     def __init__(self, http: httpx.Client, offer: RoundOffer, draw: Draw, threads: int = 1) -> None:
         self.http, self.offer, self._draw, self._threads = http, offer, draw, threads
@@ -55,12 +56,12 @@ class WireClient:
         self.sent = self.heard = 0
         self.took: dict[str, float] = {}
         terms = self.terms
-        self._step: Step = self._timed("keys", lambda: next(take_part(begin_sum(terms), NOTHING, Uncharged())))
+        self._step: Step = self._timed("keys", lambda: step_of(begin_sum(terms)))
         self._is_sent = False
 
     @classmethod
     def joining(cls, http: httpx.Client, release: str, task: str, draw: Draw) -> WireClient | None:
-        """Check in; None if there is no place."""
+        """Check in; returns None if there is no place."""
         asked = {"protocol": PROTOCOL_VERSION, "release": short_release(release), "tasks": [task]}
         answer = http.post("/v1/rounds/check-in", json=asked).raise_for_status()
         if answer.status_code == 204:
@@ -70,16 +71,16 @@ class WireClient:
 
     @property
     def stage(self) -> SumStage:
-        """Whose message is being sent, or has been."""
+        """The stage whose message is being sent or was sent last."""
         return self._step.state.stage
 
     @property
     def state(self) -> SumState:
-        """What a device would keep."""
+        """The state that a device would store."""
         return self._step.state
 
     def send(self) -> httpx.Response:
-        """The present message; again, if it was sent before."""
+        """Send the current message, again if it was sent before."""
         sealed = self._step.sealed
         answer = self.http.put(self._path(), content=sealed.payload, headers={"Content-Type": sealed.content_type})
         if answer.is_success and not self._is_sent:
@@ -88,18 +89,17 @@ class WireClient:
         return answer
 
     def ask(self) -> httpx.Response:
-        """For the answer of the present stage."""
+        """Request the answer of the current stage."""
         return self.http.get(self._path())
 
     def hear(self, reply: Reply) -> None:
-        """Work out the next message, from the present state as a device keeps it."""
+        """Compute the next message from the stored state."""
         state, payload = self._step.state, self._step.sealed.payload
-        part = take_part(state, self._contribution(), Uncharged(), payload=payload, threads=self._threads)
-        next(part)
-        self._step, self._is_sent = self._timed(FOLLOWING[state.stage], lambda: part.send(reply)), False
+        part = SumParticipant(state, self._contribution(), Uncharged(), payload=payload, threads=self._threads)
+        self._step, self._is_sent = self._timed(FOLLOWING[state.stage], lambda: part.hear(reply)), False
 
     def go_on(self) -> bool:
-        """Send and ask as far as the server's answers allow; True when nothing more is wanted of this client.
+        """Send and ask as far as the server's answers allow; return True if this client is done.
 
         Raises HTTPStatusError.
         """
@@ -117,7 +117,7 @@ class WireClient:
             self.hear(ANSWERS[self.stage].model_validate_json(answer.content))
 
     def _is_over(self, answer: httpx.Response) -> bool:
-        """Whether the others needed no more of this client, whose vector is in the sum, than what it has sent."""
+        """Whether this client's vector is in the sum and the others need nothing more from it."""
         summed = self.stage in ("masked", "agree", "unmask")
         if summed and answer.status_code == 409 and answer.json()["type"].endswith(":round-closed"):
             return True
@@ -129,10 +129,10 @@ class WireClient:
 
     def _contribution(self) -> Contribution:
         if self.stage != "complaints":
-            return NOTHING
+            return NO_CONTRIBUTION
         protection = secure_sum_of(self.offer.manifest.protection)
         layout = protection.layout(self.offer.manifest.shapes, self.terms)
-        return Contribution(layout.encode({"x": self._draw(layout.coordinates)}, 1), NOTHING.charge)
+        return Contribution(layout.encode({"x": self._draw(layout.coordinates)}, 1), NO_CONTRIBUTION.charge)
 
     def _timed(self, name: str, work: Callable[[], Step]) -> Step:
         started = time.thread_time()
@@ -142,7 +142,7 @@ class WireClient:
 
 
 def drive(clients: Collection[WireClient], wait_sec: float = 0.05) -> None:
-    """Every client to its end, one after the other as far as each can go."""
+    """Run all clients to the end, each in turn as far as it can go."""
     left = list(clients)
     while left:
         before = [one.stage for one in left]

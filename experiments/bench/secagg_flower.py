@@ -1,7 +1,7 @@
 # mypy: disable-error-code="import-not-found"
-"""Flower's secure aggregation functions on the same work, in whatever Python can import them; prints JSON.
+"""Runs Flower's secure aggregation functions on the same work as `bench secagg`, and prints JSON.
 
-Run by `bench secagg`; nothing of ours is imported, so that it also runs in an environment that holds only flwr.
+It imports nothing of Ownfeed, so that it also runs in an environment that has only flwr.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RANGE = 1 << 32
 
 
 def main(clients: int, length: int, threshold: int, dropouts: int) -> dict[str, float | str]:
-    """Processor seconds of one client, and of the server without and with dropouts."""
+    """Print processor seconds of one client, and of the server without and with dropouts."""
     others = [generate_key_pairs() for _ in range(clients - 1)]
     shape = [(length,)]
 

@@ -1,4 +1,7 @@
-"""Secure rounds through the real server, a process of its own: 500 clients in the sparse form; 50 of the paper."""
+"""Measures secure rounds through the real server, which runs in its own process.
+
+Sizes: 500 clients in the sparse form, and 50 at the paper's size.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,14 @@ import psutil
 from numpy.typing import NDArray
 
 from backend.db.engine import open_engine, reading_session
-from backend.db.tables_federation import RoundRow
-from backend.operator import Operator
+from backend.db.tables import RoundRow
+from backend.operations.admin_client import Operator
 from backend.settings import load_settings
-from device_app.wire.neighbourhood import choose_neighbourhood
-from device_app.wire.secagg import SPARSE_FROM
 from experiments.bench.newspaper import free_port
 from experiments.bench.secagg_clients import WireClient
 from experiments.bench.secagg_server import SUMMING
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table
+from protocol.secagg import SPARSE_FROM, choose_neighbourhood
 
 SIZES = ((500, 250_000), (50, 1_089_602))
 """Clients and the length of their vectors."""
@@ -40,11 +42,11 @@ WARM_CLIENTS = 5
 SECONDS = 3_600.0
 POLL_SEC = 0.05
 START_WITHIN_SEC = 240.0
-"""Ends what hangs; a start takes seconds, which others of the machine may want, too."""
+"""Limit for a hanging start; a start takes seconds, but the machine may be busy."""
 
 
 def run(data: Path) -> list[Table]:
-    """Of each size a round of five first, so that the server has loaded what it loads once; then the round itself."""
+    """Measure a round of each size, after a round of five clients to warm up the server."""
     rows: list[tuple[Cell, ...]] = []
     for cohort, length in SIZES:
         with tempfile.TemporaryDirectory() as folder, serving(Path(folder), length) as (url, process):
@@ -53,27 +55,25 @@ def run(data: Path) -> list[Table]:
                 measure_round(http, operator, WARM_CLIENTS, length, process, Path(folder))
                 rows.append(measure_round(http, operator, cohort, length, process, Path(folder)))
     note = (
-        "One client after the other over HTTP, the server a process of its own with its database on disk. Seconds of a "
-        "client are of one processor, medians; 'server s' is all its processor time: HTTP, database, sums, and a look "
-        "at the round's deadlines twice a second. 'server memory' is its peak beyond what it held before the round, in "
-        "vectors of the round; 'bytes' of a client, both ways, over one vector; 'all s' on the wall. "
-        f"Load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores. The opened sum equals numpy's. Bars of "
-        "500 x 250,000: it completes, masking .05 s, server 20 s, memory 6 vectors. The arithmetic holds one vector "
-        "and 64 KiB of another while that is added, and three when the sum is decoded, into numbers of 64 bits; the "
-        "rest is the database's cache, at most 1 MB a connection, and pages of the heap on which something lies."
+        "The server is a process of its own. masking: a client's processor seconds; server s: all its processor time; "
+        "server memory: peak above the start, in vectors of the round; all s: wall-clock time. The opened sum equals "
+        "numpy's. Bars of 500 x 250,000: masking .05 s, server 20 s, memory 6 vectors."
     )
     return [Table("Secure rounds over HTTP", COLUMNS, rows, (note,))]
 
 
 def numbers(place: int, size: int) -> NDArray[np.float64]:
-    """A client's, in whole steps of 2^-8: the sum is exact."""
+    """A client's vector, in whole steps of 2^-8, so that the sum is exact."""
     return np.random.default_rng(place).integers(-256, 257, size) / 256
 
 
 def measure_round(
     http: httpx.Client, operator: Operator, cohort: int, length: int, process: psutil.Process, folder: Path
 ) -> tuple[Cell, ...]:
-    """One round, as a row of COLUMNS. Raises AssertionError for a sum that isn't numpy's."""
+    """Measure one round, as a row of COLUMNS.
+
+    Raises AssertionError if the sum differs from numpy's.
+    """
     _forget_peak(process)
     memory_before, cpu_before = process.memory_info().rss, _cpu_sec(process)
     started = time.perf_counter()
@@ -130,12 +130,12 @@ def _cpu_sec(process: psutil.Process) -> float:
 
 
 def _forget_peak(process: psutil.Process) -> None:
-    """Let Linux count the peak of a process's memory anew."""
+    """Reset Linux's record of a process's peak memory."""
     Path(f"/proc/{process.pid}/clear_refs").write_text("5", encoding="ascii")
 
 
 def _peak_bytes(process: psutil.Process) -> int:
-    """The most memory it has held since."""
+    """The process's peak memory since the reset."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text(encoding="ascii"))
     assert found is not None
     return int(found[1]) * 1_024
@@ -143,7 +143,7 @@ def _peak_bytes(process: psutil.Process) -> int:
 
 @contextmanager
 def serving(folder: Path, length: int) -> Iterator[tuple[str, psutil.Process]]:
-    """The summing server while the block runs: its URL and its process."""
+    """Run the summing server while the block runs; yields its URL and its process."""
     port = free_port()
     command = [sys.executable, "-m", "experiments.bench.secagg_server", str(folder), str(port), str(length)]
     process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})

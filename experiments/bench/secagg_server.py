@@ -2,7 +2,7 @@
 
 `python -m experiments.bench.secagg_server FOLDER PORT LENGTH`
 
-All but the system is the real one: the server with its limits, routes, coordinator, database.
+Everything except the system is real: the server with its limits, routes, coordinator, database.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from backend.federation.bounded_mean import Aggregate
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.federation.systems.system import SystemSpec
-from backend.releases.draft import ReleaseDraft
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.store import ReleaseStore
-from backend.server import serve_until_stopped
+from backend.server.http_server import serve_until_stopped
 from backend.settings import BackendSettings, load_settings
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import ModelEntry, RecallProtocol
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.tensors import pack
+from protocol.protections import SecureSum
+from protocol.releases import ModelEntry, RecallProtocol
+from protocol.rounds import RoundManifest
+from protocol.tensors import pack
 
 SUMMING, ACTIVE = "summing", "summing_actively"
 CLIP = 512.0
 
 
 class KeepDigest:
-    """Asks for one vector, and keeps the SHA-256 of the float64 sum with the round."""
+    """A strategy that asks for one vector and stores the SHA-256 of the float64 sum."""
 
     def __init__(self, coordinates: int) -> None:
         self._coordinates = coordinates
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """One tensor."""
+        """Ask for one tensor."""
         return Plan({"x": (self._coordinates,)})
 
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """Publishes nothing."""
+        """Publish nothing."""
         return RoundResult(facts={"sum": sha256(total.sums()["x"].data).hexdigest()})
 
 
 def summing_systems(length: int) -> dict[str, SystemSpec]:
-    """Systems whose vectors have that many ring elements, sparse above 100 devices, and against an active server."""
-    protection = SecureSum(clip=CLIP, fraction_bits=8, mode="semi_honest")
+    """Systems with vectors of this length: the default, sparse above 100 devices, and with an active server."""
+    protection = SecureSum(clip=CLIP, fraction_bits=8)
     active = SecureSum(clip=CLIP, fraction_bits=8, mode="active", graph="complete")
     strategy = KeepDigest(length - 1)
     return {
@@ -61,7 +61,7 @@ def summing_systems(length: int) -> dict[str, SystemSpec]:
 
 
 def publish_nothing_much(store: ReleaseStore) -> None:
-    """A first release, without which there are no rounds: graphs that nobody runs."""
+    """Publish a first release, which rounds require; nobody runs its graphs."""
     graph = store.add_blob(b"no graph: nobody runs it")
     basis = np.eye(2, 3, dtype=np.float32)
     weights = store.add_blob(pack({"basis_keys": basis, "basis_values": basis}))
@@ -84,7 +84,7 @@ def publish_nothing_much(store: ReleaseStore) -> None:
 
 
 def summing_services(settings: BackendSettings, length: int) -> Services:
-    """The server's parts with these systems in place of its own."""
+    """Return the server's parts with these systems instead of its own."""
     services = build_services(settings)
     if services.releases.current() is None:
         publish_nothing_much(services.releases)

@@ -1,7 +1,7 @@
-"""Every system that an operator can start by hand, so many rounds in a row each, live over HTTP, in one backend.
+"""Runs every system that an operator can start by hand, several rounds each, live over HTTP, in one backend.
 
-The readers allow everything and the gate is off, so that each round is its own. A round counts as applied when it, or
-the last of those that it ordered, is; one that isn't is told with the reason that the server gives.
+The readers allow everything and the gate is off, so that rounds don't affect each other. A round counts as applied when
+it, or the last of the rounds it ordered, is applied; for other rounds the table gives the server's reason.
 """
 
 from __future__ import annotations
@@ -21,25 +21,24 @@ from pathlib import Path
 from rich.console import Console
 
 from backend.db.engine import open_engine
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
-from backend.operator import Operator, OperatorRefused
+from backend.operations.admin_client import Operator, OperatorRefused
 from backend.releases.publish import publish_rankers
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings, load_settings
 from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
 from device_app.settings import DeviceSettings
-from device_app.wire.rounds import RoundStatus
 from experiments.bench.newspaper import free_port, prepared_newspaper, running_backend
 from experiments.bench.quality import WILLING
-from experiments.records import machine, read
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table, machine, read
+from protocol.rounds import RoundStatus
 
 DEVICES, ROUNDS, ARTICLES = 24, 10, 1_500
 BAR = 0.9
 SEED = 7
 SECONDS = 120.0
-"""Of each stage; a round that takes longer has failed."""
+"""Time limit of each stage; a round that takes longer has failed."""
 ENDED = ("applied", "failed")
 TITLE = "Rounds of every system in a row"
 COLUMNS = (
@@ -57,9 +56,9 @@ COLUMNS = (
 
 @dataclass
 class Ran:
-    """Rounds of one system: seconds of each that was applied, and how often each reason for another.
+    """Rounds of one system: seconds of each applied round, and the count of each reason for the others.
 
-    load: the machine's load average of a minute when the last of them ended.
+    load: the machine's one-minute load average at the end of the last round.
     """
 
     seconds: list[float] = field(default_factory=list)
@@ -68,22 +67,22 @@ class Ran:
 
 
 def run(data: Path, systems: Sequence[str] = ()) -> list[Table]:
-    """One row a system, of all or of those that are named. Needs none of the research data."""
+    """Return the table, one row for each system or each named system. Needs no research data."""
     return [told_in(measured(systems or by_hand(), devices=DEVICES, rounds=ROUNDS, articles=ARTICLES))]
 
 
 def beside_recorded(table: Table, folder: Path | None = None) -> Table:
-    """The table with the rows that were recorded of other systems, in the usual order. A row tells for itself when and
-    where it was measured.
+    """Return the table together with the recorded rows of other systems, in the usual order.
 
-    All of them last longer than a machine is quiet; so a few can be measured at a time.
+    Each row says when and where it was measured. All systems together take longer than a machine stays quiet, so a few
+    can be measured at a time.
     """
     rows = {row[0]: row for row in (*_recorded(folder), *table.rows)}
     return replace(table, rows=[rows[name] for name in by_hand() if name in rows])
 
 
 def _recorded(folder: Path | None) -> list[tuple[Cell, ...]]:
-    """Rows of the record; one from before they told when and where they were measured has it of the record."""
+    """Return the record's rows; rows of older records get date and machine from the record."""
     try:
         record = read("bench-systems", folder)
     except FileNotFoundError:
@@ -93,17 +92,17 @@ def _recorded(folder: Path | None) -> list[tuple[Cell, ...]]:
 
 
 def by_hand() -> list[str]:
-    """Names of the systems that no other round orders."""
+    """Return the systems that an operator can start: those that no other round orders."""
     ordered = (
         {BASIS_VOTE.name}
-        | {spec.begins_with for spec in SYSTEMS.values()}
-        | {spec.gate.system for spec in SYSTEMS.values() if spec.gate}
+        | {spec.begins_with for spec in COMPOSED.values()}
+        | {spec.gate.system for spec in COMPOSED.values() if spec.gate}
     )
-    return [name for name in SYSTEMS if name not in ordered]
+    return [name for name in COMPOSED if name not in ordered]
 
 
 def measured(systems: Sequence[str], *, devices: int, rounds: int, articles: int) -> dict[str, Ran]:
-    """What became of `rounds` rounds of each system, one after the other, by a fleet of `devices`."""
+    """Run `rounds` rounds of each system, in sequence, with a fleet of `devices`."""
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
         with running_backend(_folder(home / "backend", articles)) as backend:
@@ -122,11 +121,11 @@ def measured(systems: Sequence[str], *, devices: int, rounds: int, articles: int
 
 
 def _folder(folder: Path, articles: int) -> BackendSettings:
-    """A copy of the newspaper's folder whose release has a graph for every system's model."""
+    """Copy the newspaper's folder with a release that has a graph for every system's model."""
     from models.rankers import RANKERS
 
     shutil.copytree(prepared_newspaper(articles).data_dir, folder)
-    used = {spec.model for spec in SYSTEMS.values()}
+    used = {spec.model for spec in COMPOSED.values()}
     wanted = {name for name, spec in RANKERS.items() if name in used and not spec.always}
     rankers = tuple(sorted(name.removeprefix("ranker.") for name in wanted))
     settings = load_settings(data_dir=folder, port=free_port(), rankers=rankers)
@@ -152,7 +151,7 @@ def _rounds(operator: Operator, fleet: Fleet, system: str, rounds: int, cohort: 
 
 
 def _ended(operator: Operator, fleet: Fleet, status: RoundStatus) -> RoundStatus:
-    """The round as it ended, or the last of those that follow from it."""
+    """Return the ended round, or the last of the rounds that follow from it."""
     while True:
         while status.state not in ENDED:
             _attempts(fleet)
@@ -166,16 +165,18 @@ def _ended(operator: Operator, fleet: Fleet, status: RoundStatus) -> RoundStatus
 
 
 def _attempts(fleet: Fleet) -> None:
-    """One of every device, which has looked for a release before, as those of a demo do again and again: a release
-    with another news encoder can't be taken before the server's catalogue has its vectors."""
+    """Run one attempt of every device, after a poll for a release, as a demo's devices do repeatedly.
+
+    A release with another news encoder can't be used before the server's catalogue has its vectors.
+    """
     fleet.run(catch_up)
     fleet.run(train)
 
 
 def told_in(found: dict[str, Ran]) -> Table:
-    """The table of what was measured."""
+    """Return the table of the measurements."""
     rows = [_row(system, ran) for system, ran in found.items()]
-    note = f"{DEVICES} devices, {ARTICLES} articles, gate off; bar: {BAR:.0%} applied, the others with a true reason."
+    note = f"{DEVICES} devices, {ARTICLES} articles, gate off; bar: {BAR:.0%} applied."
     return Table(TITLE, COLUMNS, rows, (note,), seeds=(SEED,))
 
 

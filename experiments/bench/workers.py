@@ -1,8 +1,8 @@
-"""How many recall requests by code one server process answers, and how many two behind one port do.
+"""Measures how many recall requests by code one server process answers, and how many two behind one port do.
 
-The rate is raised step by step, and the last one that was served whole, with its p95 within the bar, counts. The
-servers share their cores with this process, which offers the requests; on two cores two servers never have one each. So
-what a request takes of the processor's time is told besides, of the servers and of this process, at the first rate.
+The rate rises step by step; the result is the last rate that was fully served with its p95 within the target. Servers
+share their cores with this process, which sends the requests; on two cores, two servers never have a core each. The
+table therefore also gives processor time per request, of the servers and of this process, at the first rate.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from urllib.parse import urlsplit
 import httpx
 import psutil
 
-from backend.server_address import ServerAddress
-from device_app.wire.ids import short_release
+from backend.server.address import ServerAddress
 from experiments.bench.newspaper import RunningBackend, prepared_newspaper, running_backend
-from experiments.bench.open_loop import LoadAnswers, offer
-from experiments.bench.overload import CODES, recall_request
-from experiments.table import Cell, Table
+from experiments.bench.overload import CODES, LoadAnswers, offer, recall_request
+from experiments.records import Cell, Table
+from protocol.ids import short_release
 
 FORMS = (1, 2)
 LEAST_RATE, MOST_RATE, STEP = 400.0, 6_000.0, 1.15
@@ -35,7 +34,7 @@ SEED = 7
 
 
 def run(data: Path) -> list[Table]:
-    """One row a form. Needs none of the research data."""
+    """Return the table, one row for each number of processes. Needs no research data."""
     rows: list[tuple[Cell, ...]] = []
     highest: list[float] = []
     taken: list[Taken] = []
@@ -62,20 +61,18 @@ def run(data: Path) -> list[Table]:
         "times one process",
     )
     note = (
-        f"Open loop, {SECONDS:.0f} s a rate, rates {STEP - 1:.0%} apart; servers and this process share "
-        f"{os.cpu_count()} cores, load of {os.getloadavg()[0]:.1f}."
+        f"Open loop, {SECONDS:.0f} s a rate, rates {STEP - 1:.0%} apart; servers and client share {os.cpu_count()} "
+        "cores, so two processes do not have one core each."
     )
     bar = (
-        f"Bar: 400 a second by one process at p95 {P95_BAR_MS:.0f} ms without an error; two serve {GAIN_BAR} times the "
-        "most of one, on as many cores and one more for who offers; 'times one by processor time' is what they "
-        "could there at most, were each busy all the time: what a request takes of one / what it takes of them, times "
-        "the processes."
+        f"Bars: one process serves 400 a second at p95 {P95_BAR_MS:.0f} ms without an error; two serve {GAIN_BAR} "
+        "times the most of one, given a core each and one for the client."
     )
     return [Table("Recall by code, by server processes behind one port", columns, rows, (note, bar), (SEED,))]
 
 
 def _all_serve(backend: RunningBackend) -> None:
-    """Wait until the last process does: only then it is told where they listen."""
+    """Wait until the last process serves; its address is known only then."""
     address = ServerAddress(backend.settings.servers_dir)
     while address.known() != backend.url:
         backend.processes.check()
@@ -84,27 +81,32 @@ def _all_serve(backend: RunningBackend) -> None:
 
 @dataclass(frozen=True)
 class Taken:
-    """Seconds of a processor that a request took: of all servers together, and of who offered it."""
+    """Processor seconds per request: of all servers together, and of the client."""
 
     servers_sec: float
     offering_sec: float
 
 
 def cores_gain(one: Taken, several: Taken, processes: int) -> float | None:
-    """How many times as much so many processes serve as one, each on a core of its own. None where nothing was told."""
+    """How much more several processes serve than one, each on its own core.
+
+    None without measurements.
+    """
     return processes * one.servers_sec / several.servers_sec if several.servers_sec else None
 
 
 def _processor_sec() -> tuple[float, float]:
-    """That the processes begun here have taken up to now, and this one."""
+    """Processor seconds so far of the processes started here, and of this process."""
     here = psutil.Process()
     begun = [each.cpu_times() for each in here.children(recursive=True)]
     return sum(each.user + each.system for each in begun), time.process_time()
 
 
 async def _measured(url: str) -> tuple[LoadAnswers, Taken, float, LoadAnswers]:
-    """What became of the least rate, and what it took; the highest that was within the bar, 0 for none, and what became
-    of that."""
+    """Return the outcome and cost of the lowest rate, and the highest rate within the target with its outcome.
+
+    The highest rate is 0 if none is within the target.
+    """
     port = urlsplit(url).port
     assert port is not None
     dice = random.Random(SEED)
@@ -124,7 +126,7 @@ async def _measured(url: str) -> tuple[LoadAnswers, Taken, float, LoadAnswers]:
 
 
 def within_bar(answers: LoadAnswers) -> bool:
-    """All served, and their p95 in time."""
+    """Return whether all requests were served with p95 within the target."""
     slowest = answers.percentile_ms(200, 95)
     return slowest is not None and slowest <= P95_BAR_MS and answers.count(200) == len(answers.status)
 

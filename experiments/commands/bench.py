@@ -1,4 +1,4 @@
-"""`ownfeed bench`."""
+"""`ownfeed bench`: runs benchmarks and records their tables."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from typing import Annotated
 import typer
 
 from experiments.commands.studies import DATA, AsJson, Recorded, keep, says
-from experiments.table import Table
+from experiments.records import Table
 
 
 class BenchName(StrEnum):
-    """What can be measured. `timings` are those whose figures are times, and want a quiet machine; `short` are those
-    that end within minutes."""
+    """The benches and their groups: `timings` measure time and need a quiet machine; `short` take minutes."""
 
     embed = "embed"
     embed_cluster = "embed-cluster"
@@ -49,26 +48,26 @@ class BenchName(StrEnum):
 def bench(
     what: Annotated[BenchName, typer.Argument(help="What to measure.")] = BenchName.all,
     data: Annotated[
-        Path, typer.Option(help="The research data; what needs it says so where it is missing.", envvar="OWNFEED_DATA")
+        Path, typer.Option(help="Folder of the research data; some benches need it.", envvar="OWNFEED_DATA")
     ] = DATA,
     news: Annotated[
-        list[int] | None, typer.Option(help="With large-pools: news of a pool; several times for several pools.")
+        list[int] | None, typer.Option(help="With large-pools: articles in a pool; may be repeated.")
     ] = None,
     system: Annotated[
         list[str] | None,
-        typer.Option(help="With systems: only this one; several times for several. The record keeps the others' rows."),
+        typer.Option(help="With systems: only this system; may be repeated. The record keeps other rows."),
     ] = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure; every figure comes with its reference from the same run."""
+    """Measure how fast, large and good Ownfeed is, each figure beside its reference or bar."""
     from experiments.bench.run import GROUPS, run_bench, run_group
 
-    # Ended by others as by Ctrl-C: what a bench has started is stopped on its way out.
+    # SIGTERM works like Ctrl-C, so that the processes of a bench are stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     name = what.value
     if news and what is not BenchName.large_pools:
-        raise typer.BadParameter("only large-pools takes sizes", param_hint="--news")
+        raise typer.BadParameter("only large-pools takes --news", param_hint="--news")
     if system:
         _check_systems(what, system)
     if name in GROUPS:
@@ -90,11 +89,11 @@ def _check_systems(what: BenchName, systems: list[str]) -> None:
     from experiments.bench.systems import by_hand
 
     if what is not BenchName.systems:
-        raise typer.BadParameter("only systems takes names of systems", param_hint="--system")
+        raise typer.BadParameter("only systems takes --system", param_hint="--system")
     known = by_hand()
     for name in systems:
         if name not in known:
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint="--system")
+            raise typer.BadParameter(f"unknown system {name!r}; choose from {', '.join(known)}", param_hint="--system")
 
 
 def _beside_recorded(tables: list[Table]) -> list[Table]:

@@ -1,4 +1,4 @@
-"""`ownfeed evaluate`: a command for each study that compares models on research data."""
+"""`ownfeed evaluate`: one command for each study that compares models on research data."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def evaluate_ranking(
     data: Data = DATA,
     models: Annotated[
         list[str] | None,
-        typer.Option("--model", help="Part of a name; may be repeated. Without it nothing is trained."),
+        typer.Option("--model", help="Train models named like this; may be repeated. None by default."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each model.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each model, with different seeds.")] = 1,
     steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 400,
     rounds: Annotated[int, typer.Option(min=1, help="Federated training: rounds of 50 readers.")] = 150,
     processes: Annotated[int, typer.Option(min=1, help="Processes that simulate devices.")] = 1,
-    engine: Annotated[Engine, typer.Option(help="What simulates devices: processes here, or a Ray cluster.")] = "here",
-    cluster: Annotated[str | None, typer.Option(help="The Ray cluster's host:port; without, one starts.")] = None,
+    engine: Annotated[Engine, typer.Option(help="Simulate devices here or on a Ray cluster.")] = "here",
+    cluster: Annotated[str | None, typer.Option(help="host:port of a Ray cluster; without it one starts.")] = None,
     out: KeptOption = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """Rankers on MIND's dev impressions, trained centrally and federated, with the published figures beside them."""
+    """Compare rankers on MIND's dev impressions: untrained, and trained centrally and federated."""
     from experiments.ranking.study import RankingStudy, chosen_models
     from experiments.ranking.training import RankingSettings
 
@@ -39,13 +39,7 @@ def evaluate_ranking(
         sizes = RankingSettings(steps=steps, rounds=rounds, processes=processes, engine=engine, cluster=cluster)
         return RankingStudy(data, chosen_models(models or []), sizes, seeds)
 
-    evaluate(
-        context,
-        study,
-        as_json=as_json,
-        record=record,
-        out=out,
-    )
+    evaluate(context, study, as_json=as_json, record=record, out=out)
 
 
 @evaluate_app.command("popularity")
@@ -57,7 +51,7 @@ def evaluate_popularity(
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """Private counts of displays and clicks on MIND's dev impressions, by noise in their sum and by devices counted."""
+    """Measure how much private counts improve ranking on MIND, by noise and by number of devices."""
     from experiments.ranking.popularity_curve import PopularityStudy
 
     evaluate(context, lambda: PopularityStudy(data, draws), as_json=as_json, record=record, processes=processes)
@@ -67,11 +61,11 @@ def evaluate_popularity(
 def evaluate_sections(
     context: typer.Context,
     data: Data = DATA,
-    seed: Annotated[int, typer.Option(help="Of the headlines drawn.")] = 12,
+    seed: Annotated[int, typer.Option(help="Seed for drawing headlines.")] = 12,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """Sections of stories by their vectors, against the categories of 2,000 headlines and of MIND's news."""
+    """Compare sections assigned by vectors with the categories of 2,000 headlines and of MIND."""
     from experiments.quality.sections import SectionStudy
 
     evaluate(context, lambda: SectionStudy(data, seed), as_json=as_json, record=record)
@@ -84,11 +78,11 @@ def evaluate_recall(
     steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 150,
     rounds: Annotated[int, typer.Option(min=1, help="Federated trainings: rounds.")] = 60,
     cohort: Annotated[int, typer.Option(min=1, help="Readers a round.")] = 50,
-    seed: Annotated[int, typer.Option(help="Of batches, cohorts and negatives.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed for batches, cohorts and negatives.")] = 0,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """Uni-FedRec's recall model by its unified score: before and after training, with and without noise."""
+    """Evaluate Uni-FedRec's recall model before and after training, with and without noise."""
     from experiments.recall.evaluate import RecallStudy
     from experiments.recall.training import RecallSizes
 
@@ -99,14 +93,14 @@ def evaluate_recall(
 @evaluate_app.command("poisoning")
 def evaluate_poisoning(
     context: typer.Context,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds, each followed by its gate.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds, each with a vote of the release gate.")] = 10,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Populations of readers.")] = 3,
     processes: Trainings = 1,
     out: KeptOption = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """Liars among sixty devices: the default ranker's AUC beside rounds without, by attack and by form of the sum."""
+    """Measure what malicious clients among sixty devices cost the default ranker, by attack and kind of sum."""
     from experiments.poisoning.study import PoisoningSizes, PoisoningStudy
 
     sizes = PoisoningSizes(rounds=rounds, seeds=seeds)
@@ -117,13 +111,13 @@ def evaluate_poisoning(
 def evaluate_codebook(
     context: typer.Context,
     data: Data = DATA,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="Starts and draws of each system.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each system, with different seeds.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each.")] = 30,
     processes: Trainings = 1,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """Codebooks of reports learned in rounds, exact and under noise, against topics of the pool."""
+    """Compare report codebooks learned in rounds, exact or with noise, with the topics of the pool."""
     from experiments.recall.codebook_rounds import CodebookStudy
 
     evaluate(context, lambda: CodebookStudy(data, seeds, rounds), as_json=as_json, record=record, processes=processes)
@@ -133,12 +127,12 @@ def evaluate_codebook(
 def evaluate_basis(
     context: typer.Context,
     data: Data = DATA,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="Starts and draws of each system.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each system, with different seeds.")] = 3,
     processes: Trainings = 1,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """The basis that reports name, trained in rounds and published by votes, against topics and k-means of readers."""
+    """Compare a basis for reports, trained in rounds and published by votes, with topics and k-means."""
     from experiments.recall.basis_rounds import BasisStudy
 
     evaluate(context, lambda: BasisStudy(data, seeds), as_json=as_json, record=record, processes=processes)
@@ -149,10 +143,10 @@ def evaluate_finding(
     context: typer.Context,
     data: Data = DATA,
     models: Annotated[
-        list[str] | None, typer.Option("--model", help="The ranker, small or nrms; may be repeated; small by default.")
+        list[str] | None, typer.Option("--model", help="The ranker, small (default) or nrms; may be repeated.")
     ] = None,
     methods: Annotated[
-        list[str] | None, typer.Option("--method", help="A method's name; may be repeated; all of them by default.")
+        list[str] | None, typer.Option("--method", help="A method; may be repeated. All by default.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each method.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each training.")] = 150,
@@ -165,7 +159,7 @@ def evaluate_finding(
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """FINDING's group models against vanilla federated learning and other baselines, cold readers apart."""
+    """Compare FINDING's group models with vanilla federated learning and other baselines."""
     from experiments.finding.study import FindingComparison, FindingStudy, FindingTuning, methods_by_base
     from experiments.finding.training import FindingSizes
 
@@ -183,22 +177,22 @@ def evaluate_movielens(
     data: Data = DATA,
     systems: Annotated[
         list[str] | None,
-        typer.Option("--system", help="Part of a row's name; may be repeated; the whole table by default."),
+        typer.Option("--system", help="Rows whose name contains this; may be repeated. All by default."),
     ] = None,
-    builds: Annotated[int, typer.Option(min=1, max=100, help="Splits and trainings of each system.")] = 3,
+    builds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each system, each on its own split.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Federated rounds of 100 users.")] = 100,
-    validate: Annotated[bool, typer.Option("--validate", help="Ask for a part of train, not for test items.")] = False,
+    validate: Annotated[bool, typer.Option("--validate", help="Evaluate on part of the training data.")] = False,
     gamma: Annotated[float | None, typer.Option(help="Sharpness of the softmax.")] = None,
-    negatives: Annotated[int | None, typer.Option(help="Unseen films a pass.")] = None,
-    server_rate: Annotated[float | None, typer.Option(help="Adam's peak rate at the server.")] = None,
+    negatives: Annotated[int | None, typer.Option(help="Unseen films in each pass.")] = None,
+    server_rate: Annotated[float | None, typer.Option(help="Peak learning rate of the server's Adam.")] = None,
     processes: Trainings = 1,
     out: KeptOption = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """FL-MV-DSSM on MovieLens-100K, warm and cold, beside its baselines and the paper's tables."""
+    """Compare FL-MV-DSSM with its baselines and the paper's figures on MovieLens-100K, warm and cold."""
+    from experiments.movielens.rounds import Choices
     from experiments.movielens.study import MovieLensStudy, wanted
-    from experiments.movielens.systems import Choices
     from experiments.movielens.training import MovieLensSettings
 
     given: dict[str, Any] = {"gamma": gamma, "negatives": negatives, "server_rate": server_rate}

@@ -1,4 +1,4 @@
-"""What the commands of the laboratory share: where the data lies, how a study is conducted, and how it refuses."""
+"""Options and steps that the commands of `experiments` share."""
 
 from __future__ import annotations
 
@@ -12,27 +12,25 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
+    from experiments.records import Table
     from experiments.study import Study
-    from experiments.table import Table
 
 says = Console(stderr=True, highlight=False, soft_wrap=True)
 
 DATA = Path("../shared/data")
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
-Data = Annotated[Path, typer.Option(help="The research data.", envvar="OWNFEED_DATA")]
-Trainings = Annotated[int, typer.Option(min=1, help="Trainings at the same time.")]
-KeptOption = Annotated[Path | None, typer.Option(help="JSON file of results; trainings it holds are not repeated.")]
-Recorded = Annotated[
-    bool, typer.Option("--record", help="Write the tables to experiments/results, from which documents are made.")
-]
+Data = Annotated[Path, typer.Option(help="Folder of the research data.", envvar="OWNFEED_DATA")]
+Trainings = Annotated[int, typer.Option(min=1, help="Trainings that run at the same time.")]
+KeptOption = Annotated[Path | None, typer.Option(help="JSON file of results; trainings in it are not repeated.")]
+Recorded = Annotated[bool, typer.Option("--record", help="Write the tables to experiments/results, for the documents.")]
 OF_THIS_MACHINE = {"data", "out", "processes", "engine", "cluster", "as_json", "record"}
-"""Options that change no figure."""
+"""Options that do not change the results."""
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """End the command with one line where research data is missing or a study does not know what was chosen."""
-    from experiments.table import DataMissing
+    """End the command with a one-line error if research data is missing or the study doesn't know an option."""
+    from experiments.records import DataMissing
 
     try:
         yield
@@ -50,7 +48,7 @@ def evaluate(
     out: Path | None = None,
     processes: int = 1,
 ) -> None:
-    """Conduct the study that `make` gives, or refuse; print its tables, and record them under the command's name."""
+    """Run the study that `make` returns, print its tables, and record them under the command's name."""
     from experiments.study import conduct
 
     with refusals():
@@ -61,15 +59,15 @@ def evaluate(
 
 
 def keep(name: str, tables: Sequence[Table], command: str) -> None:
-    """Record what a command measured."""
+    """Write a command's record."""
     from experiments.records import Record, write
 
     path = write(name, Record.of_now(command, tables))
-    says.print(f"{path.name} is written: python -m experiments.documents puts it into the documents", markup=False)
+    says.print(f"{path.name} is written; update the documents with: python -m experiments.documents", markup=False)
 
 
 def called(context: typer.Context) -> str:
-    """The command with the options that were given, but for those of this machine."""
+    """Return the command line without options that don't change the results."""
     words = ["ownfeed", *context.command_path.split()[1:]]
     for option in context.command.params:
         name, source = str(option.name), context.get_parameter_source(str(option.name))
@@ -83,7 +81,7 @@ def called(context: typer.Context) -> str:
 
 
 def show(tables: Sequence[Table], as_json: bool) -> None:
-    """Print a study's tables: drawn, or as one JSON list."""
+    """Print a study's tables, as text or as one JSON list."""
     if as_json:
         typer.echo(json.dumps([table.as_json() for table in tables], indent=2))
         return

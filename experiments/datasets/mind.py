@@ -1,14 +1,14 @@
 """Microsoft's MIND as columns (Wu et al., "MIND: A Large-scale Dataset for News Recommendation", ACL 2020).
 
 A folder holds train/ and dev/, each with news.tsv (id, category, subcategory, title, abstract, url, entities, entities)
-and behaviors.tsv (impression, user, time, history, impressions), tab-separated, without a header. News are named by
-their row in one catalogue from here on.
+and behaviors.tsv (impression, user, time, history, impressions), tab-separated, without a header. Everything else
+refers to articles by their row in one catalogue. `Ragged` holds rows of different lengths in two flat arrays.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +16,57 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.ragged import Ragged
-from experiments.table import DataMissing
+from experiments.records import DataMissing
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Row i is values[offsets[i] : offsets[i + 1]]; values int64 [total], offsets int64 [n + 1] from 0 to total."""
+
+    values: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        steps = np.diff(self.offsets)
+        if not len(self.offsets) or self.offsets[0] != 0 or self.offsets[-1] != len(self.values) or (steps < 0).any():
+            raise ValueError(f"offsets must rise from 0 to the {len(self.values)} values")
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[int] | NDArray[np.int64]]) -> Ragged:
+        """Return flat arrays from rows of integers."""
+        kept = [np.asarray(row, dtype=np.int64) for row in rows]
+        offsets = np.concatenate(([0], np.cumsum([len(row) for row in kept]))).astype(np.int64)
+        return cls(np.concatenate([*kept, np.zeros(0, np.int64)]), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> NDArray[np.int64]:
+        if not 0 <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)}")
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64 [n]: the length of each row."""
+        return np.diff(self.offsets)
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The row of each value, [total]."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def last(self, most: int, *, padding: int) -> NDArray[np.int64]:
+        """The last `most` values of each row, left-padded: int64 [n, most]."""
+        places = self.offsets[1:, None] - np.arange(most, 0, -1)  # [n, most]
+        real = places >= self.offsets[:-1, None]
+        if not len(self.values):
+            return np.full(places.shape, padding, dtype=np.int64)
+        return np.where(real, self.values[np.where(real, places, 0)], padding)
+
 
 FOLDER = "mind-subset"
 NEWS_COLUMNS_USED = 5
@@ -27,7 +76,7 @@ LABELS = {"0": 0, "1": 1}
 
 
 class MalformedRow(ValueError):
-    """A line of a data file that can't be read; the message names file, line and field."""
+    """A line of a data file that can't be parsed. The message names file, line and field."""
 
     def __init__(self, path: Path, line: int, problem: str) -> None:
         super().__init__(f"{path.parent.name}/{path.name}, line {line}: {problem}")
@@ -35,7 +84,7 @@ class MalformedRow(ValueError):
 
 @dataclass(frozen=True)
 class NewsTable:
-    """A catalogue of n news, a tuple a column; `row` finds an id."""
+    """A catalogue of n articles, one tuple for each column; `row` finds an id."""
 
     ids: tuple[str, ...]
     categories: tuple[str, ...]
@@ -69,7 +118,7 @@ class Impressions:
         return len(self.ids)
 
     def longest_histories(self) -> dict[str, NDArray[np.int64]]:
-        """One history a user, the longest one, by user in the file's order."""
+        """Return each user's longest history, by user in the file's order."""
         longest: dict[str, NDArray[np.int64]] = {}
         for user, history in zip(self.users, self.histories, strict=True):
             if user not in longest or len(history) > len(longest[user]):
@@ -79,7 +128,7 @@ class Impressions:
 
 @dataclass(frozen=True)
 class Mind:
-    """One catalogue, both splits: news of train, then those that only dev has."""
+    """One catalogue for both splits: the articles of train, then those that only dev has."""
 
     news: NewsTable
     train: Impressions
@@ -87,7 +136,7 @@ class Mind:
 
 
 def load_mind(folder: Path) -> Mind:
-    """The dataset of a folder with train/ and dev/. Raises DataMissing and MalformedRow."""
+    """Load a folder with train/ and dev/. Raises DataMissing and MalformedRow."""
     catalogues = [load_news(folder / split / "news.tsv") for split in ("train", "dev")]
     news = _joined(*catalogues)
     train, dev = (load_behaviors(folder / split / "behaviors.tsv", news) for split in ("train", "dev"))
@@ -95,7 +144,10 @@ def load_mind(folder: Path) -> Mind:
 
 
 def load_news(path: Path) -> NewsTable:
-    """A news.tsv. Raises DataMissing, and MalformedRow for too few columns, an empty or repeated id, no title."""
+    """Load a news.tsv.
+
+    Raises DataMissing, and MalformedRow for too few columns, an empty or repeated id, or no title.
+    """
     seen: dict[str, int] = {}
     rows = []
     for line, row in _lines(path):
@@ -116,10 +168,10 @@ def load_news(path: Path) -> NewsTable:
 
 
 def load_behaviors(path: Path, news: NewsTable) -> Impressions:
-    """A behaviors.tsv over a catalogue.
+    """Load a behaviors.tsv over a catalogue.
 
-    Raises DataMissing, and MalformedRow for a wrong column count, a time that can't be read, a news that the catalogue
-    lacks, or a candidate that is not `<id>-0` or `<id>-1`.
+    Raises DataMissing, and MalformedRow for a wrong column count, a time that can't be parsed, an article that the
+    catalogue lacks, or a candidate that is not `<id>-0` or `<id>-1`.
     """
     ids, users, times, histories, candidates, clicked = [], [], [], [], [], []
     for line, row in _lines(path):
@@ -153,7 +205,7 @@ def _joined(first: NewsTable, second: NewsTable) -> NewsTable:
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     if not path.is_file():
-        raise DataMissing(f"{path} is not there (name the folder with --data or OWNFEED_DATA)")
+        raise DataMissing(f"research data: {path} does not exist; name the folder with --data or OWNFEED_DATA")
     with path.open(encoding="utf-8", newline="") as file:
         try:
             yield from enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), start=1)

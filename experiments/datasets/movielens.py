@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from experiments.datasets.mind import MalformedRow
-from experiments.table import DataMissing
+from experiments.records import DataMissing
 
 FOLDER = "ml-100k"
 GENRES = 19
@@ -26,11 +26,11 @@ FLAGS = {"0": 0, "1": 1}
 
 @dataclass(frozen=True)
 class MovieLens:
-    """n users, m films, who has rated what.
+    """n users, m films, and who has rated what.
 
-    ages, genders ("F" or "M") and occupations (a row of `occupation_names`) have a value a user; titles one a film;
-    genres are 0 or 1, [m, 19]; seen [n, m] is 1 where a user has given any rating. places: where in
-    u.data, from 0, each of them stands, in `seen`'s own order, by user and film: the dataset's folds are parts of it.
+    ages, genders ("F" or "M") and occupations (a row of `occupation_names`) have one value for each user, titles one
+    for each film; genres are 0 or 1, [m, 19]; seen [n, m] is 1 where a user has given any rating. places: for each
+    rating, in `seen`'s order by user and film, its line in u.data, from 0; the dataset's folds are ranges of these.
     """
 
     ages: NDArray[np.int64]
@@ -44,17 +44,17 @@ class MovieLens:
 
     @property
     def users(self) -> int:
-        """n: how many users there are."""
+        """n, the number of users."""
         return len(self.ages)
 
     @property
     def films(self) -> int:
-        """m: how many films there are."""
+        """m, the number of films."""
         return len(self.titles)
 
 
 def load_movielens(folder: Path) -> MovieLens:
-    """The dataset of a folder. Raises DataMissing and MalformedRow."""
+    """Load the dataset of a folder. Raises DataMissing and MalformedRow."""
     names = tuple(text for _, (text,) in _rows(folder / "u.occupation", "|", 1))
     ages, genders, occupations = _users(folder / "u.user", {name: row for row, name in enumerate(names)})
     titles, genres = _films(folder / "u.item")
@@ -117,7 +117,7 @@ def _check_number(text: str, expected: int, path: Path, line: int) -> None:
 
 def _rows(path: Path, separator: str, columns: int) -> Iterator[tuple[int, list[str]]]:
     if not path.is_file():
-        raise DataMissing(f"{path} is not there (name the folder with --data or OWNFEED_DATA)")
+        raise DataMissing(f"research data: {path} does not exist; name the folder with --data or OWNFEED_DATA")
     found = False
     for line, text in enumerate(path.read_text(encoding="latin-1").splitlines(), start=1):
         if not text:

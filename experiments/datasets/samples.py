@@ -1,11 +1,11 @@
-"""Training samples of MIND's readers: clicks with the news shown beside them, and histories with their end left out.
+"""Training samples of MIND's readers: clicks with the articles shown beside them, and the ends of histories.
 
-The design study's recipe, found again from its counts: 16,537 samples of 3,805 readers on the subset.
+This is the design study's recipe, reconstructed from its counts: 16,537 samples of 3,805 readers on the subset.
 - every click of a train impression with a history and a skipped candidate: 1,573 samples of 1,252 readers; negatives
   are the candidates skipped in that impression;
 - the last k clicks of a reader's history, each after the clicks before it: k = min(5, len // 3), for histories of 6 and
-  more: 14,964 samples of 3,547 readers; negatives are drawn with the histories' own popularity, so that popularity
-  alone can't tell a positive.
+  more: 14,964 samples of 3,547 readers; negatives are drawn by their popularity in histories, so that popularity alone
+  can't identify a positive.
 """
 
 from __future__ import annotations
@@ -15,27 +15,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.mind import Impressions
-from experiments.datasets.ragged import Ragged
+from experiments.datasets.mind import Impressions, Ragged
 from models.shapes import CLICKS
 
 LEAST_HISTORY = 6
 LEFT_OUT_MOST = 5
 LEFT_OUT_SHARE = 3
-"""One click in so many is left out."""
+"""One click in this many is left out."""
 
 
 @dataclass(frozen=True)
 class TrainingSamples:
-    """n samples of `readers` readers, over a catalogue of `news` news.
+    """n samples of `readers` readers, over a catalogue of `news` articles.
 
     Args:
-        reader: [n], from 0, rising; samples of one reader stand together.
+        reader: [n], from 0, rising; samples of one reader are neighbours.
         clicks: [n, 50] rows of the catalogue, newest last; padding is `news`, one past the last row.
         positive: [n].
         shown: the candidates skipped beside the positive; empty for samples from histories.
-        read: per reader, everything the reader is known to have clicked: never a negative.
-        popular: the clicks of all histories, to draw popularity-matched negatives from.
+        read: for each reader, every article known to be clicked: never a negative.
+        popular: the clicks of all histories, from which popularity-matched negatives are drawn.
     """
 
     reader: NDArray[np.int64]
@@ -51,7 +50,7 @@ class TrainingSamples:
 
     @property
     def readers(self) -> int:
-        """How many readers."""
+        """The number of readers."""
         return len(self.read)
 
     def of_reader(self, reader: int) -> NDArray[np.int64]:
@@ -60,8 +59,10 @@ class TrainingSamples:
         return np.arange(first, after)
 
     def candidates(self, rows: NDArray[np.int64], negatives: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """[b, 1 + K] rows of the catalogue, positive first; negatives are drawn with replacement, another draw
-        gives others."""
+        """[b, 1 + K] rows of the catalogue, positive first.
+
+        Negatives are drawn with replacement; another draw gives other negatives.
+        """
         drawn = np.empty((len(rows), 1 + negatives), dtype=np.int64)
         for place, row in enumerate(rows):
             drawn[place, 0] = self.positive[row]
@@ -81,7 +82,7 @@ class TrainingSamples:
 def training_samples(train: Impressions, news: int) -> TrainingSamples:
     """Samples of every reader of the train split, readers in the order of the file.
 
-    Raises ValueError if there are none, or if some reader has read every news that negatives are drawn from.
+    Raises ValueError if there are none, or if some reader has read every article that negatives are drawn from.
     """
     histories = train.longest_histories()
     popular = np.concatenate([*histories.values(), np.zeros(0, np.int64)])
@@ -104,7 +105,7 @@ def training_samples(train: Impressions, news: int) -> TrainingSamples:
     everything = set(popular.tolist())
     for user, samples in kept.items():
         if everything <= read[user] and not all(len(skipped) for _, _, skipped in samples):
-            raise ValueError(f"train: reader {user} has read every news that negatives are drawn from")
+            raise ValueError(f"train: reader {user} has read every article that negatives are drawn from")
     flat = [sample for samples in kept.values() for sample in samples]
     return TrainingSamples(
         reader=np.repeat(np.arange(len(kept)), [len(samples) for samples in kept.values()]),
@@ -122,5 +123,5 @@ def _any_of(rows: NDArray[np.int64], count: int, rng: np.random.Generator) -> ND
 
 
 def left_out(length: int) -> int:
-    """How many clicks at the end of a history of this length become positives."""
+    """The number of clicks at the end of a history of this length that become positives."""
     return min(LEFT_OUT_MOST, length // LEFT_OUT_SHARE) if length >= LEAST_HISTORY else 0

@@ -1,7 +1,7 @@
-"""Title vectors of the frozen language model, made once and kept in the user's cache.
+"""Title vectors of the frozen language model, computed once and kept in the user's cache.
 
-The file is named by the SHA-256 of the model's weights, the cut of word pieces and every title, so a change of any of
-them is another file.
+The file's name is the SHA-256 of the model's weights, the maximum number of word pieces and every title, so any change
+leads to another file.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ ProgressCallback = Callable[[int, int], None]
 def title_vectors(
     titles: Sequence[str], *, cache_dir: Path | None = None, progress: ProgressCallback | None = None
 ) -> NDArray[np.float32]:
-    """float32 [n, 384]: the mean of BERT's last states over the title's word pieces, not normalised, not centred.
+    """float32 [n, 384]: the mean of BERT's last states over the title's word pieces, not normalised or centred.
 
-    all-MiniLM-L6-v2 with its own tokenizer, cut at 48 pieces, `[CLS]` and `[SEP]` counted, as the model was trained.
+    all-MiniLM-L6-v2 with its own tokenizer, cut at 48 pieces including `[CLS]` and `[SEP]`, as the model was trained.
     One thread. Raises WeightsRefused.
     """
     from backend.embedding.weights import find_weights
@@ -50,8 +50,10 @@ def title_vectors(
 
 
 def product_vectors(pooled: NDArray[np.float32], dim: int) -> NDArray[np.float32]:
-    """What the product makes of pooled states [n, 384]: the head fitted on 1,000 titles spread over the pool, then
-    length 1: float32 [n, dim] (models/news/plm.py)."""
+    """The product's vectors of pooled states [n, 384]: float32 [n, dim] of length 1.
+
+    The head is fitted on 1,000 titles spread over the pool (models/news/plm.py).
+    """
     import torch
 
     from backend.embedding.initial_encoder import load_bert

@@ -1,30 +1,48 @@
-"""Paillier's cryptosystem (1999): sums and integer multiples of what was encrypted, by who can't read it.
+"""Paillier's cryptosystem (1999), fixed-point packing, and the same interface without encryption.
 
-n = p q, E(m) = (1 + n)^m r^n mod n^2 for a random r; the product of ciphertexts encrypts the sum of their messages, and
-the power k the k-fold. Big numbers are GMP's (gmpy2); primes and r come from the operating system's randomness.
+The cryptosystem computes sums and integer multiples of encrypted numbers without the private key. With n = p q and a
+random r,
 
-Formal guarantees: ciphertexts hide messages of one length from who lacks the private key, if deciding n-th residues
+    E(m) = (1 + n)^m r^n mod n^2;
+
+the product of ciphertexts encrypts the sum of their messages, and the power k the k-fold. Big numbers are GMP's
+(gmpy2); primes and r come from the operating system's randomness.
+
+Formal guarantees: ciphertexts hide messages of one length from whoever lacks the private key, if deciding n-th residues
 mod n^2 is hard for keys of this size (2,048 bits: about 112 bits of security, 3,072: 128). Anyone can change a
-ciphertext's message, and nothing here says who made one. gmpy2's powers do not run in constant time: keep the private
-key where nobody can measure. A laboratory's implementation, read by nobody but us.
+ciphertext's message, and ciphertexts don't authenticate their sender. gmpy2's powers do not run in constant time: keep
+the private key where nobody can measure. This is a research implementation that nobody but us has reviewed.
+
+Packing: many fixed-point numbers in one message, with room for sums and integer multiples. A slot holds a signed
+integer; the message is sum_i x_i 2^(w i). Slots are read from the lowest up, each returning what a negative slot below
+it borrowed. This is exact for sums and multiples whose slots stay within -2^(w-1) and 2^(w-1).
+
+Without encryption: FINDING-HE runs through the same encoding, packing and steps with a `PlaintextKey`, at the cost of
+plain additions, so whole trainings can be simulated in exact integers. `CheckedPrivateKey` does both side by side and
+compares every decrypted message.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
 
 import gmpy2
+import numpy as np
 from gmpy2 import mpz
+from numpy.typing import NDArray
 
 KEY_BITS = 2_048
 LEAST_KEY_BITS = 256
-"""Toys of a second's tests; nothing below 2,048 bits keeps a secret."""
+"""Small keys are for fast tests; nothing below 2,048 bits keeps a secret."""
 
 
 @dataclass(frozen=True)
 class PublicKey:
-    """What a server holds: n, enough to encrypt, add and multiply."""
+    """The server's key, n: enough to encrypt, add and multiply."""
 
     n: mpz
     square: mpz = field(init=False, repr=False)
@@ -38,23 +56,23 @@ class PublicKey:
         return int(self.n.bit_length())
 
     def encrypt(self, message: int) -> mpz:
-        """A fresh ciphertext of message mod n."""
+        """Return a fresh ciphertext of message mod n."""
         return self.blinded(message, gmpy2.powmod(self._random(), self.n, self.square))
 
     def add(self, first: mpz, second: mpz) -> mpz:
-        """A ciphertext of the sum of both messages."""
+        """Return a ciphertext of the sum of both messages."""
         return first * second % self.square
 
     def times(self, cipher: mpz, factor: int) -> mpz:
-        """A ciphertext of the message times factor, an integer of either sign."""
+        """Return a ciphertext of the message times factor, an integer of either sign."""
         return gmpy2.powmod(cipher, factor, self.square)
 
     def nothing(self) -> mpz:
-        """A ciphertext of 0 that hides nothing, to begin a sum with."""
+        """A ciphertext of 0 without randomness, as the start of a sum."""
         return mpz(1)
 
     def blinded(self, message: int, blinding: mpz) -> mpz:
-        """(1 + n)^message times an n-th power mod n^2, which has to be a random one."""
+        """(1 + n)^message times an n-th power mod n^2; that power must be random."""
         return (1 + (message % self.n) * self.n) % self.square * blinding % self.square
 
     def _random(self) -> mpz:
@@ -66,7 +84,7 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class PrivateKey:
-    """p and q, what clients hold. Work mod p^2 and q^2 apart is several times faster than mod n^2."""
+    """p and q, held by clients. Work mod p^2 and q^2 separately is several times faster than mod n^2."""
 
     p: mpz = field(repr=False)
     q: mpz = field(repr=False)
@@ -77,7 +95,10 @@ class PrivateKey:
 
     @classmethod
     def generate(cls, bits: int = KEY_BITS) -> PrivateKey:
-        """A fresh key; n has exactly that many bits. Raises ValueError for an odd number of bits, or too few."""
+        """Return a fresh key; n has exactly this many bits.
+
+        Raises ValueError for too few bits or an odd number.
+        """
         if bits < LEAST_KEY_BITS or bits % 2:
             raise ValueError(f"bits: even and at least {LEAST_KEY_BITS}, got {bits}")
         while True:
@@ -87,8 +108,10 @@ class PrivateKey:
                 return cls(p, q)
 
     def encrypt(self, message: int) -> mpz:
-        """As `PublicKey.encrypt`, of the same distribution and several times faster: r^n mod p^2 is the p-th power of a
-        random number mod p, and the two halves are independent."""
+        """Encrypt with the same distribution as `PublicKey.encrypt`, several times faster.
+
+        r^n mod p^2 is the p-th power of a random number mod p, and the two halves are independent.
+        """
         parts = []
         for prime in (self.p, self.q):
             drawn = secrets.randbelow(int(prime) - 1) + 1
@@ -96,7 +119,10 @@ class PrivateKey:
         return self.public.blinded(message, self._joined(*parts))
 
     def decrypt(self, cipher: mpz) -> int:
-        """The message, from -n/2 to n/2. Raises ValueError for what no ciphertext of this key can be."""
+        """Return the message, from -n/2 to n/2.
+
+        Raises ValueError for what can't be a ciphertext of this key.
+        """
         if not 0 < cipher < self.public.square:
             raise ValueError("cipher: between 0 and n^2")
         parts = []
@@ -114,8 +140,258 @@ class PrivateKey:
 
 
 def _prime(bits: int) -> mpz:
-    """With its two highest bits set, so that the product of two has twice the bits; an error is below 2^-100."""
+    """A prime with its two highest bits set, so that the product of two has twice the bits; error below 2^-100."""
     while True:
         found = mpz(secrets.randbits(bits) | 3 << (bits - 2) | 1)
         if gmpy2.is_prime(found, 50):
             return found
+
+
+class Hides(Protocol):
+    """A key that encrypts."""
+
+    def encrypt(self, message: int) -> Any:
+        """Return a fresh ciphertext."""
+        ...
+
+
+class Adds(Protocol):
+    """The operations of a server on ciphertexts that it can't read."""
+
+    def add(self, first: Any, second: Any) -> Any:
+        """Return a ciphertext of the sum of both messages."""
+        ...
+
+    def times(self, cipher: Any, factor: int) -> Any:
+        """Return a ciphertext of the message times factor, an integer of either sign."""
+        ...
+
+    def nothing(self) -> Any:
+        """A ciphertext of 0, as the start of a sum."""
+        ...
+
+
+class Opens(Hides, Protocol):
+    """A private key, which decrypts."""
+
+    @property
+    def public(self) -> Adds:
+        """The half of the key that the server computes with."""
+        ...
+
+    def decrypt(self, cipher: Any) -> int:
+        """Return the message of a ciphertext."""
+        ...
+
+
+class CapacityExceeded(ValueError):
+    """The next operation could overflow a slot; the message gives the number of bits it would need."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """w bits a slot, f fraction bits of an encoded number, and the key's size.
+
+    Raises ValueError if not even one slot fits.
+    """
+
+    key_bits: int
+    slot_bits: int
+    fraction_bits: int = 16
+
+    def __post_init__(self) -> None:
+        if self.fraction_bits < 0 or self.slot_bits <= self.fraction_bits + 1:
+            raise ValueError(
+                f"slot_bits: above the {self.fraction_bits} fraction bits and a sign, got {self.slot_bits}"
+            )
+        if self.slots < 1:
+            raise ValueError(f"slot_bits: at most {self.key_bits - 2} for this key, got {self.slot_bits}")
+
+    @property
+    def slots(self) -> int:
+        """Numbers in a ciphertext. Two bits of the key are reserved: for the sign, and because n is no power of two."""
+        return (self.key_bits - 2) // self.slot_bits
+
+    @property
+    def step(self) -> float:
+        """The encoding step: numbers are rounded to its nearest multiple."""
+        return 2.0**-self.fraction_bits
+
+    def ciphers(self, length: int) -> int:
+        """The number of ciphertexts for a vector of this length."""
+        return -(-length // self.slots)
+
+    def pack(self, integers: Sequence[int]) -> int:
+        """Pack at most `slots` integers into one message."""
+        message = 0
+        for place in range(len(integers) - 1, -1, -1):
+            message = (message << self.slot_bits) + integers[place]
+        return message
+
+    def unpack(self, message: int, count: int) -> list[int]:
+        """Return the numbers given to `pack`, or their sum. Raises ValueError if a slot overflowed."""
+        half, whole = 1 << (self.slot_bits - 1), 1 << self.slot_bits
+        found = []
+        for _ in range(count):
+            slot = (message + half) % whole - half
+            found.append(slot)
+            message = (message - slot) >> self.slot_bits
+        if message:
+            raise ValueError("message: more than its slots hold")
+        return found
+
+
+@dataclass(frozen=True)
+class Encrypted:
+    """A vector under encryption: value = slot / denominator.
+
+    Args:
+        ciphers: ciphertexts of `packing.slots` numbers each.
+        length: the vector's length.
+        denominator: divisor of decrypted integers; public.
+        bound: public bound of the integers in slots; must stay below 2^(w-1).
+    """
+
+    ciphers: tuple[Any, ...]
+    length: int
+    denominator: int
+    bound: int
+    packing: Packing
+
+    def __post_init__(self) -> None:
+        if self.bound >= 1 << (self.packing.slot_bits - 1):
+            raise CapacityExceeded(
+                f"{self.bound.bit_length() + 1} bits a slot, there are {self.packing.slot_bits}: encrypt it anew"
+            )
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the transferred vector."""
+        return len(self.ciphers) * ((2 * self.packing.key_bits + 7) // 8)
+
+
+def encrypt(
+    values: NDArray[np.floating[Any]], key: Hides, packing: Packing, *, bound: float, weight: int = 1
+) -> Encrypted:
+    """Encrypt weight * values, each rounded to a multiple of the encoding step.
+
+    bound: of |values|; public, and the same for every client. Raises ValueError for a value that exceeds it or is not
+    finite.
+    """
+    vector = np.asarray(values, dtype=np.float64).reshape(-1)
+    if not np.isfinite(vector).all() or (len(vector) and np.abs(vector).max() > bound):
+        raise ValueError(f"values: finite and within {bound}")
+    scale = 1 << packing.fraction_bits
+    integers = [weight * int(each) for each in np.rint(vector * scale)]
+    starts = range(0, len(integers), packing.slots)
+    ciphers = tuple(key.encrypt(packing.pack(integers[start : start + packing.slots])) for start in starts)
+    return Encrypted(ciphers, len(integers), scale, weight * (int(bound * scale) + 1), packing)
+
+
+def decrypt(found: Encrypted, key: Opens) -> NDArray[np.float64]:
+    """Return the values, rounded to float64 once."""
+    integers: list[int] = []
+    for start, cipher in zip(range(0, found.length, found.packing.slots), found.ciphers, strict=True):
+        integers += found.packing.unpack(key.decrypt(cipher), min(found.packing.slots, found.length - start))
+    return np.array([each / found.denominator for each in integers], dtype=np.float64)
+
+
+def weighted_sum(terms: Sequence[tuple[Fraction | int, Encrypted]], key: Adds) -> Encrypted:
+    """sum_i factor_i x_i, without the private key: factors become integers over the least common denominator.
+
+    Raises ValueError without terms or for vectors with different lengths or packings, and CapacityExceeded.
+    """
+    if not terms:
+        raise ValueError("terms: at least one")
+    first = terms[0][1]
+    if any(each.length != first.length or each.packing != first.packing for _, each in terms):
+        raise ValueError("terms: vectors of one length and packing")
+    parts = [(Fraction(factor) / each.denominator, each) for factor, each in terms]
+    denominator = int(np.lcm.reduce([part.denominator for part, _ in parts], dtype=object))
+    integers = [(int(part * denominator), each) for part, each in parts]
+    bound = sum(abs(factor) * each.bound for factor, each in integers)
+    # Check before the work rather than after it.
+    Encrypted((), 0, 1, bound, first.packing)
+    ciphers = [key.nothing()] * len(first.ciphers)
+    for factor, each in integers:
+        for place, cipher in enumerate(each.ciphers):
+            ciphers[place] = key.add(ciphers[place], cipher if factor == 1 else key.times(cipher, factor))
+    return Encrypted(tuple(ciphers), first.length, denominator, bound, first.packing)
+
+
+class NotTheSame(AssertionError):
+    """A decrypted message differs from the result of the same steps without encryption."""
+
+
+@dataclass(frozen=True)
+class PlaintextKey:
+    """Both halves of a key that hides nothing. Formal guarantees: none; for simulations only."""
+
+    @property
+    def public(self) -> PlaintextKey:
+        return self
+
+    def encrypt(self, message: int) -> mpz:
+        """The message itself, in place of a ciphertext."""
+        return mpz(message)
+
+    def decrypt(self, cipher: mpz) -> int:
+        """The message itself."""
+        return int(cipher)
+
+    def add(self, first: mpz, second: mpz) -> mpz:
+        """The sum of both messages."""
+        return first + second
+
+    def times(self, cipher: mpz, factor: int) -> mpz:
+        """The message times factor."""
+        return cipher * factor
+
+    def nothing(self) -> mpz:
+        """0, as the start of a sum."""
+        return mpz(0)
+
+
+Pair = tuple[mpz, mpz]
+"""A ciphertext, and its plaintext message."""
+
+
+@dataclass(frozen=True)
+class CheckedPublicKey:
+    """The server's half: does every step on the ciphertext and on the message beside it."""
+
+    real: PublicKey
+
+    def add(self, first: Pair, second: Pair) -> Pair:
+        """Add both the ciphertexts and the messages."""
+        return self.real.add(first[0], second[0]), first[1] + second[1]
+
+    def times(self, cipher: Pair, factor: int) -> Pair:
+        """Multiply both the ciphertext and the message by the factor."""
+        return self.real.times(cipher[0], factor), cipher[1] * factor
+
+    def nothing(self) -> Pair:
+        """A ciphertext of 0, and 0."""
+        return self.real.nothing(), mpz(0)
+
+
+@dataclass(frozen=True)
+class CheckedPrivateKey:
+    """The clients' half: decrypts a ciphertext and compares it with the message beside it."""
+
+    real: PrivateKey
+
+    @property
+    def public(self) -> CheckedPublicKey:
+        return CheckedPublicKey(self.real.public)
+
+    def encrypt(self, message: int) -> Any:
+        """A fresh ciphertext beside its message."""
+        return self.real.encrypt(message), mpz(message)
+
+    def decrypt(self, cipher: Any) -> int:
+        """Return the message. Raises NotTheSame if the ciphertext decrypts to another."""
+        opened, kept = self.real.decrypt(cipher[0]), int(cipher[1])
+        if opened != kept:
+            raise NotTheSame(f"a ciphertext decrypted to {opened}, but the same steps in plaintext give {kept}")
+        return opened

@@ -1,7 +1,7 @@
-"""The live systems of groups, and those of one model beside them, in rounds without HTTP.
+"""Simulates live systems with groups, and the same systems with one model, in rounds without HTTP.
 
-Devices' own tasks, the systems' own protections, strategies and optimizers; what is left out is messages and masks. So
-a figure of a `SystemSpec` here is that of the system that an operator would run.
+Rounds use the devices' own tasks and the systems' own protections, strategies and optimizers; only messages and masks
+are left out. The results are those of a `SystemSpec` that an operator would run.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from backend.federation.strategies.grouped import Grouped
 from backend.federation.systems.finding import PROTOTYPES
 from backend.federation.systems.system import SystemSpec
 from backend.releases.codebooks import topic_centroids
-from device_app.ranking.features import FEATURES
 from device_app.ranking.groups import GroupChoice, GroupModels
+from device_app.ranking.ranker import FEATURES
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.group_gradient import GroupGradientTask
-from device_app.training.tasks.nearest_group import NearestGroupTask
+from device_app.training.tasks.nearest_prototype import NearestGroupTask
 from device_app.training.tasks.task import LocalTask, Update
 from experiments.quality.replay import summed
 from experiments.ranking.models import STUDY_MODELS
-from experiments.simulation.engines import gradient_graph, ranker_inputs
+from experiments.simulation.clients import gradient_graph, ranker_inputs
 from experiments.simulation.rounds import Rounds
 from experiments.simulation.strategies.method import ModelChoice
+from exporters.graph import export_inference_graph
 from exporters.graphs import ranker_graphs
-from exporters.model_graphs import export_inference_graph
 from exporters.signature import parameters
 from models.shapes import NEWS_DIM
 
 RANKER_MODEL = STUDY_MODELS["feature ranker 256"]
 K = 4
-"""As the release's `ranker.finding` has."""
+"""As in the release's `ranker.finding`."""
 
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.float32]
 
 
 class Population(Protocol):
-    """Readers who train, readers who judge, and the news that both read.
+    """Readers who train, readers used for evaluation, and the articles of both.
 
-    news: vectors [n, D], whose topics are the first groups.
+    news: vectors [n, D]; their topics are the first groups.
     """
 
     @property
@@ -64,30 +64,33 @@ class Population(Protocol):
 
     @property
     def readers(self) -> int:
-        """Who can train."""
+        """The number of readers who can train."""
         ...
 
     def source(self, reader: int) -> SampleSource:
-        """A training reader's samples."""
+        """Return a training reader's samples."""
         ...
 
     def clicks(self, reader: int) -> Vectors:
-        """A training reader's clicks [H, D], oldest first."""
+        """Return a training reader's clicks [H, D], oldest first."""
         ...
 
     @property
     def judging(self) -> Sequence[Vectors]:
-        """The clicks [H, D] of each of the m that are judged by."""
+        """Return the clicks [H, D] of each of the m evaluation readers."""
         ...
 
     def aucs(self, choice: ModelChoice) -> Floats:
-        """[m], each ranked by its own model."""
+        """Return the AUC [m] of each evaluation reader by its own model."""
         ...
 
 
 @dataclass(frozen=True)
 class ServedModels:
-    """What devices hold after so many rounds; groups: none before groups are known, or where there are none."""
+    """The models on devices after this many rounds.
+
+    groups: none before groups exist, or without groups.
+    """
 
     rounds: int
     shared: Weights
@@ -95,7 +98,7 @@ class ServedModels:
     choice: GroupChoice | None
 
     def models_for(self, judging: Sequence[Vectors]) -> ModelChoice:
-        """Every reader's model, as its device chooses it."""
+        """Return every reader's model, as its device chooses it."""
         if self.groups is None or self.choice is None:
             return ModelChoice.one(self.shared, len(judging))
         which = np.array([self.choice.in_force(clicks) for clicks in judging], dtype=np.int64)
@@ -105,7 +108,7 @@ class ServedModels:
 class LiveRounds:
     """Rounds of any system that trains the default ranker's architecture.
 
-    clustering: the system of the rounds in which groups are found anew.
+    clustering: the system of the rounds that form groups again.
     """
 
     def __init__(self, population: Population, clustering: SystemSpec = PROTOTYPES) -> None:
@@ -125,9 +128,10 @@ class LiveRounds:
         return graph
 
     def releases(self, spec: SystemSpec, *, rounds: int, cohort: int, every: int, seed: int) -> Iterator[ServedModels]:
-        """The first release, and one after every so many rounds; noise from a seeded generator, by the live mechanism.
+        """Yield the first release, and one after every so many rounds.
 
-        Raises ValueError for a system that steps neither one model nor groups by secure sums.
+        Noise comes from a seeded generator, by the live mechanism. Raises ValueError for a system that steps neither
+        one model nor groups by secure sums.
         """
         optimizer, strategy = spec.optimizer, spec.strategy
         if resolve(spec.protection).radius is None or optimizer is None:
@@ -185,14 +189,14 @@ class LiveRounds:
     def _clustered(
         self, models: Models, groups: GroupModels, choice: GroupChoice, plan: Rounds, number: int
     ) -> tuple[Models, GroupModels]:
-        """The vote that follows every T rounds, as `Clustering` concludes it."""
+        """Run the vote that follows every T rounds, as `Clustering` concludes it."""
         protection = secure_sum_of(self._clustering.protection)
         dimensions = self.population.news.shape[1]
 
         def task_of(reader: int) -> LocalTask:
             return NearestGroupTask(choice, self.population.clicks(reader), groups.size, dimensions, protection.clip)
 
-        # Another cohort than the round's that it follows.
+        # A different cohort from the preceding round's.
         total = self._sum(self._clustering, plan, plan.rounds + number, self.start, task_of)
         after = models.reinitialised(moved(total, protection))
         drafted = lloyd_step(total.sums()[VECTORS], groups.next_centroids)

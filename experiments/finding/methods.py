@@ -1,9 +1,9 @@
-"""The methods of the study, and their hyper-parameters.
+"""The methods of the FINDING study and their hyper-parameters.
 
-Rates are those of the ranking study. All else of the small ranker was chosen by `ownfeed evaluate finding --tune` on
-the validation impressions with a seed of its own, from the grids below, and never on test impressions. Of values that
-agree to four digits of AUC the first was taken; FINDING's all did, and there the best by further digits was.
-FINDING by SGD has FINDING's groups and alpha, with a rate of its own; FINDING-HE has the values of FINDING by SGD.
+Rates are those of the ranking study. The small ranker's other values were chosen by `ownfeed evaluate finding --tune`
+from the grids below, on the validation impressions with a separate seed, never on test impressions. Among values with
+AUC equal to four digits the first was taken; for FINDING, where all are equal, the best by further digits. FINDING by
+SGD has FINDING's groups and alpha, with its own rate; FINDING-HE has the values of FINDING by SGD.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.interpolation import Constant, Personalisation, TimeAndLayer
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Constant, Layers, Personalisation, TimeAndLayer
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd, Weights
 from backend.releases.codebooks import topic_centroids
 from experiments.simulation.strategies.cfl import Cfl
 from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.fedprox import FedProx
 from experiments.simulation.strategies.finding import Finding, k_means
-from experiments.simulation.strategies.method import GradientReaders, Method, VectorsAt
+from experiments.simulation.strategies.method import GradientReaders, Method, Vanilla, VectorsAt
 from experiments.simulation.strategies.pfedme import PFedMe
 from experiments.simulation.strategies.scaffold import Scaffold
-from experiments.simulation.strategies.vanilla import Vanilla
 
 Values = Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a method is built from. everybody: how many readers train; vectors_at: their vectors; news: [n, D]."""
+    """The inputs of a method.
+
+    everybody: number of readers who train; vectors_at: their vectors; news: [n, D].
+    """
 
     readers: GradientReaders
     weights: Weights
@@ -53,7 +54,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class BaseRanker:
-    """A ranker of the ranking study. first_own: the layer from which on FedPer keeps them at home."""
+    """A ranker of the ranking study. first_own: the first layer that FedPer keeps on devices."""
 
     study_model: str
     layers: Layers
@@ -68,7 +69,10 @@ BASES = {
 
 
 def _finding(interp_every: int = 1) -> Callable[[Setting, BaseRanker, Values], Method]:
-    """values: groups, alpha and beta of lambda, every (T); rate, if SGD and not Adam steps."""
+    """FINDING with these values: groups, alpha and beta of lambda, every (T).
+
+    rate: if steps are by SGD instead of Adam.
+    """
 
     def build(at: Setting, base: BaseRanker, values: Values) -> Method:
         return Finding(
@@ -88,7 +92,7 @@ def _finding(interp_every: int = 1) -> Callable[[Setting, BaseRanker, Values], M
 
 
 def _finding_he(at: Setting, base: BaseRanker, values: Values) -> Method:
-    from experiments.encrypted.method import EncryptedFinding
+    from experiments.encrypted.finding_he import EncryptedFinding
 
     first, _ = topic_centroids(at.news, basis_size=int(values["groups"]), seed=at.seed)
     return EncryptedFinding(
@@ -106,7 +110,7 @@ def _finding_he(at: Setting, base: BaseRanker, values: Values) -> Method:
 
 
 def _personalisation(values: Values) -> Personalisation:
-    """An alpha of APART: lambda = 1, groups mix by formula 8 alone."""
+    """APART with one alpha: lambda = 1, groups mix by equation 8 alone."""
     return Constant(1.0) if values["alpha"] == APART else TimeAndLayer(values["alpha"], values["beta"])
 
 
@@ -149,15 +153,18 @@ def _pfedme(at: Setting, base: BaseRanker, values: Values) -> Method:
     )
 
 
-def _scaffold_printed(at: Setting, base: BaseRanker, values: Values) -> Method:
-    """values: rate of the readers, and of the server beside it."""
+def _scaffold_published(at: Setting, base: BaseRanker, values: Values) -> Method:
+    """SCAFFOLD as published. values: the readers' rate, and the server's beside it."""
     rate = values["rate"]
     server = Sgd(values["server"] * rate)
     return Scaffold(at.readers, at.weights, server, everybody=at.everybody, steps=LOCAL_STEPS, rate=rate, alike=True)
 
 
-def _pfedme_printed(at: Setting, base: BaseRanker, values: Values) -> Method:
-    """values: b of the server; step: how much of the way to theta each of R steps of w_u goes (eta times rho)."""
+def _pfedme_published(at: Setting, base: BaseRanker, values: Values) -> Method:
+    """pFedMe as published.
+
+    values: b of the server; step: the share of the way to theta that each of R steps of w_u goes (eta times rho).
+    """
     return PFedMe(
         at.readers,
         at.weights,
@@ -180,15 +187,15 @@ LOCAL_STEPS = 3
 APART, NEVER = math.inf, 1e6
 REAL_ROUNDS = 2
 REAL_VOTERS = 10
-"""Of FINDING-HE under real keys, in the training of seed 0."""
+"""Number of voters of FINDING-HE with real keys, in the training of seed 0."""
 BUILDERS: dict[str, Callable[[Setting, BaseRanker, Values], Method]] = {
     "vanilla": _vanilla,
     "FedProx": _fedprox,
     "FedPer": _fedper,
     "SCAFFOLD": _scaffold,
     "pFedMe": _pfedme,
-    "SCAFFOLD, as printed": _scaffold_printed,
-    "pFedMe, as printed": _pfedme_printed,
+    "SCAFFOLD, as published": _scaffold_published,
+    "pFedMe, as published": _pfedme_published,
     "CFL": _cfl,
     "FINDING": _finding(1),
     "FINDING, every 10": _finding(10),
@@ -209,8 +216,8 @@ GRIDS: dict[str, dict[str, tuple[Values, ...]]] = {
         "FedPer": _grid(rate=(0.03, 0.1, 0.3, 1.0)),
         "SCAFFOLD": _grid(rate=(0.03, 0.1, 0.3, 1.0)),
         "pFedMe": _grid(rate=(0.1, 0.3, 1.0), rho=(0.1, 0.3, 1.0)),
-        "SCAFFOLD, as printed": _grid(rate=(0.03, 0.1, 0.3), server=(1.0,)),
-        "pFedMe, as printed": _grid(rate=(0.1, 0.3), rho=(0.1,), step=(0.5,), b=(1.0,)),
+        "SCAFFOLD, as published": _grid(rate=(0.03, 0.1, 0.3), server=(1.0,)),
+        "pFedMe, as published": _grid(rate=(0.1, 0.3), rho=(0.1,), step=(0.5,), b=(1.0,)),
         "CFL": _grid(e1=(0.1, 0.2), e2=(0.3, 0.6), after=(50,)),
         "FINDING": _grid(groups=(4, 16), alpha=(1.0003, 1.003, 1.03), beta=(0.5,), every=(50,)),
         "FINDING, every 10": _grid(groups=(8,), alpha=(1.003, 1.03), beta=(0.5,), every=(50,)),
@@ -239,8 +246,8 @@ CHOSEN: dict[str, dict[str, Values]] = {
         "FedPer": {"rate": 1.0},
         "SCAFFOLD": {"rate": 0.03},
         "pFedMe": {"rate": 1.0, "rho": 0.1},
-        "SCAFFOLD, as printed": {"rate": 0.03, "server": 1.0},
-        "pFedMe, as printed": {"rate": 0.1, "rho": 0.1, "step": 0.5, "b": 1.0},
+        "SCAFFOLD, as published": {"rate": 0.03, "server": 1.0},
+        "pFedMe, as published": {"rate": 0.1, "rho": 0.1, "step": 0.5, "b": 1.0},
         "CFL": {"e1": 0.1, "e2": 0.3, "after": 50},
         "FINDING": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50},
         "FINDING, every 10": {"groups": 8, "alpha": 1.03, "beta": 0.5, "every": 50},
@@ -258,9 +265,10 @@ CHOSEN: dict[str, dict[str, Values]] = {
 
 
 def methods_of(base: str, asked: Sequence[str]) -> list[str]:
-    """The methods asked for, or all that a base has values for. Raises ValueError for one that it has none for.
+    """Return the requested methods, or all for which a base has values.
 
-    Paillier is for small models, and needs gmpy2: without it FINDING-HE is none of the methods.
+    Raises ValueError for a method without values. Paillier is for small models and needs gmpy2: without it FINDING-HE
+    is left out.
     """
     there = [name for name in NAMES if name in (CENTRAL, "vanilla") or name in CHOSEN[base]]
     if find_spec("gmpy2") is None and ENCRYPTED in there:

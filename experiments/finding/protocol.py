@@ -1,43 +1,63 @@
-"""Who trains, who is judged, and on what: MIND's subset cut for personal models.
+"""Splits MIND's subset for personal models: who trains, and who is tested on which impressions.
 
-No reader of dev is in train, so dev alone would judge cold readers only. The cut:
+No reader of dev is in train, so dev alone would test cold readers only. The split:
 - training: the ends of the histories of train's readers, clicks from before the first impression;
-- validation: train impressions before their last day; hyper-parameters are chosen on these and nothing else;
+- validation: train impressions before their last day, used only to choose hyper-parameters;
 - test: train impressions of the last day, by readers who train (known) and by others (cold), and all of dev (cold).
+
+`Replayed` is MIND's readers with shown lists as a population for the live systems; dev's readers, all cold, are its
+test set.
+
+`vectors_of` gives a reader's vector by a ranker of any architecture: its scores of the axes of the news space. For a
+ranker with one user vector these scores are that vector. For candidate attention they are nearly the mean click times
+the metric. A device can compute it with its ranker's graph alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import nn
 
-from experiments.datasets.mind import Impressions, Mind
-from experiments.datasets.ragged import Ragged
+from backend.federation.optimizers import Weights
+from experiments.datasets.mind import Impressions, Mind, Ragged
 from experiments.datasets.samples import TrainingSamples, left_out, training_samples
+from experiments.quality.replay import RANKER_MODEL, shown_only, uncounted
+from experiments.ranking.evaluation import model_scores
+from experiments.ranking.training import Workbench
+from experiments.simulation.readers import Library, SimulatedReader
+from experiments.simulation.strategies.method import ModelChoice, VectorsAt
+from exporters.signature import call
+from models.metrics import auc
 from models.shapes import CLICKS
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Impressions to rank; readers [m] is a reader's number in the training, or -1 for a cold reader."""
+    """Impressions to rank; readers [m] is the reader's number in training, or -1 for a cold reader."""
 
     impressions: Impressions
     readers: NDArray[np.int64]
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """bool [m]: whether the impression is of a reader who trained."""
+        """bool [m]: whether the impression's reader trained."""
         return self.readers >= 0
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """The parts. clicks [readers, 50]: each training reader's newest clicks, padding one past the catalogue."""
+    """The parts of the split.
+
+    clicks [readers, 50]: each training reader's newest clicks, padding one past the catalogue.
+    """
 
     samples: TrainingSamples
     clicks: NDArray[np.int64]
@@ -46,7 +66,7 @@ class Protocol:
 
 
 def split(mind: Mind) -> Protocol:
-    """Cut a dataset. Raises ValueError if nothing is left to train on."""
+    """Split a dataset. Raises ValueError if no training data is left."""
     news = len(mind.news)
     samples = training_samples(_without_candidates(mind.train), news)
     histories = mind.train.longest_histories()
@@ -64,7 +84,7 @@ def split(mind: Mind) -> Protocol:
 
 
 def rows_of(impressions: Impressions, rows: NDArray[np.int64]) -> Impressions:
-    """Some of the impressions, in the order of `rows`."""
+    """Return some of the impressions, in the order of `rows`."""
     offsets = impressions.candidates.offsets
     labels = [impressions.clicked[offsets[row] : offsets[row + 1]] for row in rows]
     return Impressions(
@@ -78,7 +98,7 @@ def rows_of(impressions: Impressions, rows: NDArray[np.int64]) -> Impressions:
 
 
 def judgeable(impressions: Impressions) -> NDArray[np.int64]:
-    """Impressions with something clicked, something skipped, and a history: without one every ranker is at a loss."""
+    """Return the impressions with a click, a skipped article and a history, which every ranker can rank."""
     offsets = impressions.candidates.offsets
     clicked = np.array([impressions.clicked[start:end].sum() for start, end in pairwise(offsets)])
     fits = (clicked > 0) & (clicked < impressions.candidates.lengths) & (impressions.histories.lengths > 0)
@@ -118,3 +138,74 @@ def _without_candidates(impressions: Impressions) -> Impressions:
         nothing,
         np.zeros(0, np.int64),
     )
+
+
+Floats = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+
+
+class Replayed:
+    """A `Population` of 1,252 readers, as in `ownfeed bench replay`."""
+
+    def __init__(self, mind: Mind, model: nn.Module) -> None:
+        bench = Workbench(mind)
+        self._samples, self._model = shown_only(bench.samples), model
+        self._library = uncounted(bench.library(RANKER_MODEL))
+        self._judged = rows_of(mind.dev, judgeable(mind.dev))
+        self.news = self._library.vectors[:-1]
+
+    @property
+    def readers(self) -> int:
+        """The number of readers who can train."""
+        return self._samples.readers
+
+    def source(self, reader: int) -> SimulatedReader:
+        """Return a training reader's samples."""
+        return SimulatedReader(self._samples, reader, self._library)
+
+    def clicks(self, reader: int) -> Vectors:
+        """Return the reader's clicks before the last shown list."""
+        return self._vectors(self._samples.clicks[self._samples.of_reader(reader)[-1]])
+
+    @cached_property
+    def judging(self) -> Sequence[Vectors]:
+        """Return the clicks of each of dev's impressions."""
+        rows = self._judged.histories.last(CLICKS, padding=self._library.padding)
+        return [self._vectors(each) for each in rows]
+
+    def aucs(self, choice: ModelChoice) -> Floats:
+        """Return one AUC for each impression."""
+        found = np.zeros(len(choice.which))
+        for used in np.unique(choice.which):
+            mine = np.flatnonzero(choice.which == used)
+            part = rows_of(self._judged, mine)
+            scores = model_scores(part, self._model, choice.models[int(used)], self._library)
+            ends = pairwise(part.candidates.offsets)
+            found[mine] = [auc(part.clicked[start:end], scores[start:end]) for start, end in ends]
+        return found
+
+    def _vectors(self, rows: NDArray[np.int64]) -> Vectors:
+        found: Vectors = self._library.vectors[rows[rows != self._library.padding]]
+        return found
+
+
+CHUNK = 64
+
+
+def vectors_of(model: nn.Module, library: Library, clicks: NDArray[np.int64]) -> VectorsAt:
+    """Vectors [n, D] of readers with these clicks [n, 50], by these weights; no clicks give zeros."""
+
+    def vectors_at(weights: Weights) -> NDArray[np.float32]:
+        values = {name: torch.from_numpy(np.asarray(value, dtype=np.float32)) for name, value in weights.items()}
+        axes = torch.eye(library.vectors.shape[1])[None]
+        found = []
+        with torch.inference_mode():
+            for start in range(0, len(clicks), CHUNK):
+                rows = clicks[start : start + CHUNK]
+                read = torch.from_numpy(library.vectors[rows])
+                mask = torch.from_numpy((rows != library.padding).astype(np.float32))
+                candidates = axes.expand(len(rows), -1, -1)
+                found.append(call(model, "forward", values, [read, mask, candidates]).numpy())
+        return np.concatenate([*found, np.zeros((0, axes.shape[1]), np.float32)])
+
+    return vectors_at

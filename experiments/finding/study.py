@@ -1,4 +1,4 @@
-"""`ownfeed evaluate finding`."""
+"""`ownfeed evaluate finding`: compares FINDING with vanilla federated learning and other baselines."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 from experiments.datasets.mind import FOLDER
 from experiments.finding.methods import BASES, CHOSEN, GRIDS, methods_of
 from experiments.finding.training import METRICS, VALIDATION_SEED, FindingSizes, FindingTrainer, Job, Result, best
+from experiments.records import Cell, Table, required
 from experiments.study import Study
-from experiments.table import Cell, Table, required
 
 AGAINST = "vanilla"
 COLUMNS = (
@@ -35,10 +35,10 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class FindingStudy(Study[Job, Result]):
-    """Trainings on MIND's cut. methods: by base ranker, the names of its methods."""
+    """Trainings on MIND's split. methods: names of methods by base ranker."""
 
     part: ClassVar[str]
-    """Of the impressions: which are judged."""
+    """Which impressions are used."""
 
     data: Path
     methods: Mapping[str, Sequence[str]]
@@ -46,30 +46,30 @@ class FindingStudy(Study[Job, Result]):
 
     @cached_property
     def trainer(self) -> FindingTrainer:
-        """The data and models, made when first asked for."""
+        """The data and models, made at first use."""
         return FindingTrainer(self.data, self.sizes)
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Sizes, and what is judged."""
+        """The sizes, and the part of the data."""
         return {**asdict(self.sizes), "part": self.part}
 
     def prepare(self) -> None:
-        """Look for the folder."""
+        """Check that the folder exists. Raises DataMissing."""
         required(self.data / FOLDER)
 
     def run(self, job: Job) -> Result:
-        """Train and judge."""
+        """Train and evaluate one job."""
         return self.trainer.run(job, self.part)
 
     def line(self, job: Job, run: Result) -> str:
-        """AUC and time, and what the method says of itself."""
+        """AUC, time and the method's note."""
         values = "".join(f", {name} {value:g}" for name, value in job.values)
         named = f"{job.base}, {job.method}, seed {job.seed}{values}"
         return f"{named}: AUC {run.auc():.4f}, {run.seconds:.0f} s" + (f"; {run.note}" if run.note else "")
 
     def tables(self, runs: Mapping[Job, Result]) -> list[Table]:
-        """A table for each base ranker."""
+        """Return a table for each base ranker."""
         return [self.table(base, [run for job, run in runs.items() if job.base == base]) for base in self.methods]
 
     @abstractmethod
@@ -77,12 +77,12 @@ class FindingStudy(Study[Job, Result]):
         """The table of one base ranker's results."""
 
     def rows(self, job: Job, run: Result) -> list[dict[str, Any]]:
-        """One, with the metrics of every impression."""
+        """Return one row, with the metrics of every impression."""
         figures = {"metrics": run.metrics.tolist(), "known": run.known.tolist()}
         return [{**asdict(job), **figures, "seconds": run.seconds, "models": run.models, "note": run.note}]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, Result]:
-        """A result a row."""
+        """Return one result for each row."""
         found = [
             Result(
                 Job(row["base"], row["method"], row["seed"], tuple((name, value) for name, value in row["values"])),
@@ -106,12 +106,12 @@ class FindingComparison(FindingStudy):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of the trainings."""
+        """The seeds of the trainings."""
         return tuple(range(self.trainings))
 
     @property
     def jobs(self) -> Sequence[Job]:
-        """Base by base and seed by seed; vanilla learning is always among them."""
+        """Jobs by base and seed; vanilla learning is always included."""
         return [
             Job.of(base, name, seed, CHOSEN[base].get(name, {}))
             for base, names in self.methods.items()
@@ -129,11 +129,9 @@ class FindingComparison(FindingStudy):
         rows = [_row(name, mine, against) for name, mine in named.items()]
         notes = (
             f"{BASES[base].study_model}; {self.sizes.rounds} rounds of {self.sizes.cohort} readers; {len(against)} "
-            f"seeds. Means over {len(known)} impressions: {int(known.sum())} of readers who trained, "
-            f"{int((~known).sum())} of cold ones.",
-            "Hyper-parameters were chosen on earlier impressions of train (--tune). sd: of AUC over seeds. Differences "
-            "are paired by seed and impression, +- one standard error over impressions.",
-            "models: how many different ones the known readers rank with. s: seconds a run.",
+            f"seeds. {len(known)} test impressions: {int(known.sum())} of readers who trained (known), "
+            f"{int((~known).sum())} of others (cold). Differences are paired by seed and impression, +- one standard "
+            "error.",
             *(f"{run.job.method}, seed {run.job.seed}: {run.note}." for run in results if run.note),
         )
         return Table(f"FINDING and its baselines, MIND subset, {base}", COLUMNS, rows, notes)
@@ -141,18 +139,18 @@ class FindingComparison(FindingStudy):
 
 @dataclass(frozen=True)
 class FindingTuning(FindingStudy):
-    """The grids, on the validation impressions."""
+    """Tries the grids of hyper-parameters on the validation impressions."""
 
     part: ClassVar[str] = "validation"
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """One, apart from those of the comparison."""
+        """One seed, different from those of the comparison."""
         return (VALIDATION_SEED,)
 
     @property
     def jobs(self) -> Sequence[Job]:
-        """Every value of each method's grid."""
+        """Return one job for every value of each method's grid."""
         return [
             Job.of(base, name, VALIDATION_SEED, values)
             for base, names in self.methods.items()
@@ -161,7 +159,7 @@ class FindingTuning(FindingStudy):
         ]
 
     def table(self, base: str, results: Sequence[Result]) -> Table:
-        """A row a value, with the one that is best for its method."""
+        """One row for each value; marks the best value of each method."""
         chosen = {id(result) for result in best(results).values()}
         rows: list[tuple[Cell, ...]] = [
             (
@@ -179,7 +177,7 @@ class FindingTuning(FindingStudy):
 
 
 def methods_by_base(bases: Sequence[str], methods: Sequence[str]) -> dict[str, list[str]]:
-    """The methods of each base; no names are all. Raises ValueError for a name that there isn't."""
+    """Return the methods of each base; no names select all. Raises ValueError for an unknown name."""
     unknown = [name for name in bases if name not in BASES]
     if unknown:
         raise ValueError(f"model: {unknown[0]!r} is none of {', '.join(BASES)}")

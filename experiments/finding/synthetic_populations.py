@@ -1,9 +1,9 @@
-"""Readers of the newsroom in two populations whose tastes are known, and how well groups tell them apart.
+"""Newsroom readers in two populations with known tastes, and how well groups separate them.
 
-Of the hour: football, politics, markets; news is worth less with every hour. At leisure: food, travel, books; what
-everybody wrote first is of no interest, the older the better. All open news of their favourite topics as the fleet's
-readers do. One ranker for both has to leave recency alone; that is the case FINDING is made for. Readers who are all
-alike in this are the other population: there groups have nothing to learn, and should cost nothing.
+"Of the hour" reads football, politics and markets, and prefers the newest articles. "At leisure" reads food, travel
+and books, and prefers the oldest. All open articles of their favourite topics as the fleet's readers do. One ranker
+for both has to ignore recency, which is the case FINDING is made for. The control is a population of one kind: there
+groups have nothing to learn and should cost nothing.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from device_app.feed.candidates import Candidates
 from device_app.feed.feature_context import feature_context_at
 from device_app.feed.scores import recency
 from device_app.fleet.simulated_interests import SimulatedInterests
-from device_app.ranking.features import FEATURES, feature_columns
 from device_app.ranking.padding import left_padded
+from device_app.ranking.ranker import FEATURES, feature_columns
 from device_app.training.samples import Samples
-from device_app.wire.news import NewsCard
 from experiments.quality.heldout_readers import CLICKS, RECENCY_HALF_LIFE_HOURS, Pool
 from experiments.simulation.strategies.method import ModelChoice
 from exporters.signature import call
 from models.metrics import auc
+from protocol.news import NewsCard
 
 HOUR = ("football", "world", "markets", "business", "crime", "politics", "climate", "basketball", "cycling", "health")
 LEISURE = ("technology", "science", "motoring", "film", "education", "music", "food", "books", "travel", "games")
 TRUE_GROUPS = (HOUR, LEISURE)
 TRAINED_ON, JUDGED_ON = 200, 200
-"""News that a reader has met and may learn from, and news that it meets later."""
+"""Articles that a reader has seen and may learn from, and articles that it sees later."""
 CHUNK = 32
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Met:
-    """News that a reader met: rows [R] of the pool, 1 where it opened them, features [R, F] as its device sees them."""
+    """Articles that a reader saw: rows [R] of the pool, 1 where opened, features [R, F] on its device."""
 
     rows: Rows
     opened: Rows
@@ -54,8 +54,11 @@ class Met:
 
 @dataclass(frozen=True)
 class SyntheticReader:
-    """true_group: its place in TRUE_GROUPS; clicks [H, D]; what it met while it trained, and what it met later; unread:
-    the features [R, F] of the latter as a device without clicks sees them."""
+    """One reader.
+
+    true_group: index in TRUE_GROUPS; clicks [H, D]; articles met during training and articles met later; unread: the
+    features [R, F] of the latter on a device without clicks.
+    """
 
     true_group: int
     clicks: Vectors
@@ -66,13 +69,13 @@ class SyntheticReader:
 
 @dataclass(frozen=True)
 class SyntheticSamples:
-    """A `SampleSource`: what the reader opened before, beside what it met and left."""
+    """A `SampleSource` of what the reader opened, beside what it saw and skipped."""
 
     reader: SyntheticReader
     news: Vectors
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
-        """Samples drawn afresh. Raises ValueError for other features than a device's."""
+        """Draw fresh samples. Raises ValueError for features other than a device's."""
         if features != tuple(FEATURES):
             raise ValueError(f"features: {', '.join(FEATURES)}, got {features}")
         met = self.reader.before
@@ -91,7 +94,7 @@ class SyntheticSamples:
 
 @dataclass(frozen=True)
 class SyntheticPopulation:
-    """A `Population`: training readers, who are judged as warm ones, and as many cold ones as were asked for."""
+    """A `Population`: training readers, who are evaluated as warm readers, and the requested number of cold readers."""
 
     news: Vectors
     warm: Sequence[SyntheticReader]
@@ -110,13 +113,16 @@ class SyntheticPopulation:
         cold: int,
         opposite: bool,
     ) -> SyntheticPopulation:
-        """Half the readers of each population. opposite: whether they differ in what recency is worth to them."""
-        place = Place.of(pool, now)
+        """Draw a population, half its readers of each kind.
+
+        opposite: whether their tastes for recency are opposite.
+        """
+        place = PoolMoment.of(pool, now)
         readers = [place.reader(number % 2, opposite, rng) for number in range(warm + cold)]
         return cls(pool.vectors, readers[:warm], readers[warm:], model)
 
     def without_clicks(self) -> SyntheticPopulation:
-        """The same readers on devices that have no click yet: what they met is what they meet first."""
+        """Return the same readers on devices without clicks: the evaluation articles are the first they see."""
 
         def emptied(readers: Sequence[SyntheticReader]) -> list[SyntheticReader]:
             return [
@@ -128,7 +134,7 @@ class SyntheticPopulation:
 
     @property
     def readers(self) -> int:
-        """How many readers can train."""
+        """The number of readers who can train."""
         return len(self.warm)
 
     def source(self, reader: int) -> SyntheticSamples:
@@ -141,21 +147,21 @@ class SyntheticPopulation:
 
     @property
     def judges(self) -> Sequence[SyntheticReader]:
-        """All readers, those who train before the cold ones."""
+        """All readers: the training readers, then the cold ones."""
         return (*self.warm, *self.cold)
 
     @property
     def judging(self) -> Sequence[Vectors]:
-        """The click vectors [H, D] of each judge."""
+        """The click vectors [H, D] of each evaluated reader."""
         return [reader.clicks for reader in self.judges]
 
     @property
     def population(self) -> Rows:
-        """int64 [m]: which population each judge is of."""
+        """int64 [m]: the population of each evaluated reader."""
         return np.array([reader.true_group for reader in self.judges], dtype=np.int64)
 
     def aucs(self, choice: ModelChoice) -> Floats:
-        """float64 [m]: each judge's AUC on what it met later."""
+        """float64 [m]: each evaluated reader's AUC on articles seen later."""
         judges, found = self.judges, np.zeros(len(self.judges))
         order = np.argsort(choice.which, kind="stable")
         for used, places in groupby(order.tolist(), key=lambda place: int(choice.which[place])):
@@ -182,8 +188,8 @@ class SyntheticPopulation:
 
 
 @dataclass(frozen=True)
-class Place:
-    """A pool at a moment: who would open what of it."""
+class PoolMoment:
+    """A pool at one moment, and how likely each article is opened."""
 
     pool: Pool
     now: datetime
@@ -191,18 +197,21 @@ class Place:
     fresh: Floats
     examples: Sequence[NewsCard]
     topics: Rows
-    """fresh [n] is the feature `recency`, 1 for news of this moment; topics [n] the place of each one's topic among the
-    `examples`, a card a topic, as tastes know no more of a card."""
+    """fresh [n]: the feature `recency`, 1 for the newest articles; topics [n]: the place of each one's topic among the
+    `examples`, one card a topic, since tastes depend on the topic alone."""
 
     @classmethod
-    def of(cls, pool: Pool, now: datetime) -> Place:
+    def of(cls, pool: Pool, now: datetime) -> PoolMoment:
         fresh = recency(Candidates(pool.cards, pool.vectors, ""), now, RECENCY_HALF_LIFE_HOURS)
         names = [f"{card.section}/{card.topic}" for card in pool.cards]
         _, first, topics = np.unique(names, return_index=True, return_inverse=True)
         return cls(pool, now, pool.meeting(now), fresh, [pool.cards[row] for row in first], topics)
 
     def reader(self, true_group: int, opposite: bool, rng: np.random.Generator) -> SyntheticReader:
-        """Drawn until it opens some and not all of what it meets, before and later."""
+        """Draw a reader who opens some but not all articles, before and later.
+
+        Redraws until there is one.
+        """
         cards = [card for card in self.examples if card.section in TRUE_GROUPS[true_group]]
         while True:
             interests = SimulatedInterests.drawn(cards, rng)
@@ -225,7 +234,7 @@ class Place:
         )
 
     def _features(self, clicked: Rows, met: Rows) -> Vectors:
-        """As the device computes them; nothing was counted, so popularity is 0."""
+        """The features as a device computes them; without counts, popularity is 0."""
         candidates = Candidates(tuple(self.pool.cards[row] for row in met), self.pool.vectors[met], "")
         clicks = [self.pool.cards[row] for row in clicked]
         return feature_columns(
@@ -240,6 +249,9 @@ MET = TRAINED_ON + JUDGED_ON
 
 
 def told_apart(groups: Rows, population: Rows) -> float:
-    """The share of readers whose group is mostly of their own population; one half for groups that know nothing."""
+    """The share of readers whose group consists mostly of their own population.
+
+    It is one half without information.
+    """
     own = sum(np.bincount(population[groups == group], minlength=len(TRUE_GROUPS)).max() for group in np.unique(groups))
     return float(own / len(population))

@@ -1,4 +1,4 @@
-"""Trainings of FINDING, vanilla federated learning and the other baselines, on one cut of MIND's subset."""
+"""Trains FINDING, vanilla federated learning and the other baselines on one split of MIND's subset."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.finding.methods import BASES, BUILDERS, CENTRAL, BaseRanker, Setting, Values
-from experiments.finding.protocol import Judged, Protocol, rows_of, split
-from experiments.finding.vectors import vectors_of
+from experiments.finding.protocol import Judged, Protocol, rows_of, split, vectors_of
 from experiments.ranking.evaluation import model_scores
 from experiments.ranking.models import STUDY_MODELS, StudyModel
 from experiments.ranking.training import Workbench, make_device
 from experiments.simulation.central import train_centrally
-from experiments.simulation.engines import gradient_graph, ranker_inputs
+from experiments.simulation.clients import gradient_graph, ranker_inputs
 from experiments.simulation.readers import Library
 from experiments.simulation.rounds import Rounds
 from experiments.simulation.strategies.method import DeviceReaders, Method, ModelChoice
@@ -33,14 +32,17 @@ from models.metrics import auc, mrr, ndcg
 from models.shapes import CLICKS, NEGATIVES
 
 VALIDATION_SEED = 1_000
-"""Of the trainings that hyper-parameters are chosen by; the table's seeds count from 0."""
+"""The seed of trainings that choose hyper-parameters; the table's seeds count from 0."""
 Metrics = NDArray[np.float64]
 METRICS = ("AUC", "MRR", "nDCG@5", "nDCG@10")
 
 
 @dataclass(frozen=True)
 class FindingSizes:
-    """Rounds of so many readers with at most so many samples; central: as many steps as rounds, in batches."""
+    """Sizes of rounds: readers, and at most this many samples each.
+
+    central: as many steps as rounds, in batches.
+    """
 
     rounds: int = 150
     cohort: int = 50
@@ -59,14 +61,13 @@ class Job:
 
     @classmethod
     def of(cls, base: str, method: str, seed: int, values: Values) -> Job:
-        """From a table of values."""
+        """Return a job with these values."""
         return cls(base, method, seed, tuple(sorted(values.items())))
 
 
 @dataclass(frozen=True)
 class Result:
-    """metrics [impressions, 4] in the order of METRICS, which of them are of known readers, and what it took; note:
-    what the method has to say of itself."""
+    """metrics [impressions, 4] in the order of METRICS; known: which are of known readers; note: for the table."""
 
     job: Job
     metrics: Metrics
@@ -76,12 +77,12 @@ class Result:
     note: str = ""
 
     def auc(self, rows: NDArray[np.bool_] | None = None) -> float:
-        """The mean over all impressions, or some."""
+        """The mean AUC over all or some impressions."""
         return float(self.metrics[slice(None) if rows is None else rows, 0].mean())
 
 
 class FindingTrainer:
-    """The data and models of the study, made when first asked for."""
+    """The data and models of the study, made at first use."""
 
     def __init__(self, data: Path, sizes: FindingSizes) -> None:
         self.sizes = sizes
@@ -92,7 +93,7 @@ class FindingTrainer:
         return split(self._work.mind)
 
     def run(self, job: Job, part: str) -> Result:
-        """Train, and judge on 'validation' or 'test'."""
+        """Train, and evaluate on 'validation' or 'test'."""
         began = time.perf_counter()
         base = BASES[job.base]
         study_model = STUDY_MODELS[base.study_model]
@@ -162,7 +163,7 @@ class FindingTrainer:
 
 
 def best(results: Iterable[Result]) -> dict[tuple[str, str], Result]:
-    """By base and method, the result of the greatest AUC over all its impressions; the first of equals."""
+    """Return the result with the greatest AUC for each base and method; the first among equals."""
     found: dict[tuple[str, str], Result] = {}
     for result in results:
         key = (result.job.base, result.job.method)
@@ -178,7 +179,7 @@ def _start(model: nn.Module) -> Mapping[str, NDArray[np.float32]]:
 def _metrics(
     judged: Judged, rows: NDArray[np.bool_], choice: ModelChoice, model: nn.Module, library: Library
 ) -> Metrics:
-    """[rows, 4]: every impression by its reader's model."""
+    """[rows, 4]: metrics of every impression by its reader's model."""
     places = np.flatnonzero(rows)
     found = np.zeros((len(places), len(METRICS)))
     for used in np.unique(choice.which):

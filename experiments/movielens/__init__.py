@@ -1,1 +1,1 @@
-"""FL-MV-DSSM on MovieLens-100K: two views of every user, cold starts, and what it is compared with."""
+"""FL-MV-DSSM on MovieLens-100K: two views of every user, cold starts, and baselines."""

@@ -1,15 +1,16 @@
-"""The local passes of many devices at once, exactly as each would make its own.
+"""The local training of many devices at once, with the same results as one device after the other.
 
-Every device descends on its own copy of both towers. A copy of the item tower's first layer is 64 numbers for each of
-some 4,000 features; but SGD moves it only along the films that were looked at: W_u = W - eta sum_f x_f d_f', with d_f
-the slope at film f's first layer. So a device keeps d for its films, and reads x_f' W_u from x_f' W and the inner
-products of films' features. This is algebra, not an approximation: `test_movielens_cohort.py` compares it with towers
-in torch.
+`Pass` and `passes` draw what a device trains on in one pass: batches of its own films, and unseen films.
+
+Every device trains its own copy of both towers. A copy of the item tower's first layer is 64 numbers for each of about
+4,000 features; but SGD moves it only along the films that were seen: W_u = W - eta sum_f x_f d_f', with d_f the
+gradient at film f's first layer. So a device stores d for its films, and computes x_f' W_u from x_f' W and the inner
+products of films' features. This is exact algebra: `test_movielens_cohort.py` compares it with towers in torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,16 +19,91 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from experiments.movielens.draws import Pass
 from models.scoring import unit
+
+BATCH = 20
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The s batches of one device and view.
+
+    positives [s, 20]: the device's own films, -1 where the last batch of a pass is short. negatives [N]: unseen films
+    that all positives are compared with; weights [N]: how many unseen films each of them represents.
+    """
+
+    positives: NDArray[np.int64]
+    negatives: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    @property
+    def steps(self) -> int:
+        """The number of batches, s."""
+        return len(self.positives)
+
+
+@dataclass(frozen=True)
+class Films:
+    """Films that devices may train on, and who has seen which.
+
+    chances [m]: relative probability of a film as a negative; the same for every device.
+    """
+
+    seen: csr_array
+    catalogue: NDArray[np.int64]
+    chances: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, seen: csr_array, catalogue: NDArray[np.int64]) -> Films:
+        """Return films whose probabilities grow with the root of their interactions, which the server publishes."""
+        return cls(seen, catalogue, np.sqrt(np.asarray(seen.sum(axis=0), dtype=np.float64).ravel() + 1))
+
+    def own(self, user: int) -> NDArray[np.int64]:
+        """The user's own films."""
+        return self.seen.indices[self.seen.indptr[user] : self.seen.indptr[user + 1]].astype(np.int64)
+
+    def unseen(self, user: int) -> NDArray[np.int64]:
+        """Films of the catalogue that the user has not seen."""
+        return np.setdiff1d(self.catalogue, self.own(user), assume_unique=True)
+
+
+Draw = Callable[[int, np.random.Generator], Pass]
+"""(user, generator) -> the pass of one view."""
+
+
+def passes(films: Films, negatives: int, batches: int) -> Draw:
+    """Return the user's films in a new order, in at most `batches` batches of 20, and N unseen films for the pass.
+
+    Negatives are drawn by their probabilities, with replacement, and weighted by 1 / (N probability). The sum over them
+    is an
+    unbiased estimate of the sum over all unseen films (eq. 5 with D the whole catalogue), with less variance than a
+    uniform
+    draw, because popular films make up most of the sum. Deviation from DSSM (eq. 6), which draws N for each positive,
+    uniformly: on a device all positives have the same user and can share one draw.
+    """
+    pools: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+
+    def draw(user: int, rng: np.random.Generator) -> Pass:
+        own = films.own(user)
+        if user not in pools:
+            unseen = films.unseen(user)
+            pools[user] = unseen, films.chances[unseen] / films.chances[unseen].sum()
+        unseen, chances = pools[user]
+        positives = np.full(-(-len(own) // BATCH) * BATCH, -1)
+        positives[: len(own)] = rng.permutation(own)
+        drawn = rng.choice(len(unseen), negatives, p=chances)
+        return Pass(positives.reshape(-1, BATCH)[:batches], unseen[drawn], 1 / (negatives * chances[drawn]))
+
+    return draw
+
 
 FIRST = "layers.0.weight"
 LAYERS = 3
 CHUNK = 20
-"""Devices side by side: enough to fill a matrix product, few enough to be of like length."""
+"""Devices computed together: enough to fill a matrix product, few enough to have similar lengths."""
 
 TowerTensors = Mapping[str, Tensor]
-"""A tower's parameters by name; of b devices with a leading axis of b."""
+"""A tower's parameters by name; for b devices with a leading axis of b."""
 
 
 class ItemSpace:
@@ -43,17 +119,17 @@ class ItemSpace:
         return torch.from_numpy(np.asarray(self._X @ weight.numpy().T))
 
     def back(self, slopes: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What slopes at the first layer mean for its weight: d'X, [m, 64] -> [64, F]."""
+        """Compute the first layer's weight gradient from the gradients at its output: d'X, [m, 64] -> [64, F]."""
         found: NDArray[np.float32] = np.ascontiguousarray((self._X.T @ slopes).T)
         return found
 
     def embed(self, tower: TowerTensors) -> Tensor:
-        """All films through the item tower, of length 1: [m, 16]."""
+        """Map all films through the item tower, to length 1: [m, 16]."""
         return unit(upper_layers(tower, self.first_layer(tower[FIRST]) + tower["layers.0.bias"]))
 
 
 def upper_layers(tower: TowerTensors, before: Tensor) -> Tensor:
-    """From the first layer's sum [..., k, 64] to y [..., k, 16]; parameters may have the same leading axes."""
+    """The output y [..., k, 16] from the first layer's sum [..., k, 64]; parameters may have the same leading axes."""
     y = before.tanh()
     for place in range(1, LAYERS):
         weight, bias = tower[f"layers.{place}.weight"], tower[f"layers.{place}.bias"]
@@ -62,7 +138,10 @@ def upper_layers(tower: TowerTensors, before: Tensor) -> Tensor:
 
 
 def user_vectors(tower: TowerTensors, features: Tensor) -> Tensor:
-    """Users through their towers, of length 1: features [b, d]; parameters [...] shared, or [b, ...] -> [b, 16]."""
+    """Map users through their towers, to length 1.
+
+    features [b, d]; parameters [...] shared, or [b, ...] -> [b, 16].
+    """
     rows = features.unsqueeze(-2) if tower[FIRST].ndim == 3 else features
     y = upper_layers(tower, rows @ tower[FIRST].mT + tower["layers.0.bias"].unsqueeze(-2))
     return unit(y.squeeze(-2) if tower[FIRST].ndim == 3 else y)
@@ -70,10 +149,10 @@ def user_vectors(tower: TowerTensors, features: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Moved:
-    """Where a cohort's passes of one view ended.
+    """The results of a cohort's passes of one view.
 
-    item: sum over devices of each one's clipped w - w_u, by parameter. users: the user towers after the pass, with a
-    leading axis of devices. norms: L2 length of each device's item update before it was clipped. losses: means.
+    item: sum over devices of each clipped w - w_u, by parameter. users: the user towers after the pass, with a leading
+    axis of devices. norms: L2 length of each device's item update before clipping. losses: means.
     """
 
     item: dict[str, NDArray[np.float64]]
@@ -84,7 +163,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class LocalSgd:
-    """Local descent: rate, and gamma of the softmax."""
+    """Local SGD: rate, and gamma of the softmax."""
 
     rate: float
     gamma: float
@@ -99,10 +178,10 @@ def descend(
     sgd: LocalSgd,
     clip: float,
 ) -> Moved:
-    """One view's passes on all devices of a cohort.
+    """Run one view's passes on all devices of a cohort.
 
     Args:
-        item: the item tower they all start from.
+        item: the item tower that all start from.
         users: each device's user tower, with a leading axis of b devices.
         features: the view's features of its users, [b, d].
         drawn: each device's batches.
@@ -157,19 +236,19 @@ class _Chunk:
         for row in range(len(drawn)):
             torch.index_select(space.products.index_select(0, names[row]), 1, names[row], out=self._products[row])
         self._start = start[names]  # [b, T, 64]
-        self._slopes = torch.zeros_like(self._start)  # sum of d_f, rate left out
+        self._slopes = torch.zeros_like(self._start)  # sum of d_f, without the rate
         self._moved = False
         self._weights = _weights(drawn)
         self._batches = [self._batch(step, own) for step in range(drawn[0].steps)]
 
     def _batch(self, step: int, own: Sequence[NDArray[np.int64]]) -> tuple[Tensor, Tensor]:
-        """Places in `films` of the batch's positives, and which of them are real: [a, 20] each."""
+        """Indices in `films` of the batch's positives, and a mask of real ones: [a, 20] each."""
         named = np.stack([one.positives[step] for one in self._drawn if one.steps > step])
         places = [np.searchsorted(films, np.maximum(batch, films[0])) for films, batch in zip(own, named, strict=False)]
         return torch.from_numpy(self._negatives + np.stack(places)), torch.from_numpy(named >= 0)
 
     def run(self, sgd: LocalSgd) -> NDArray[np.float64]:
-        """All steps; mean loss of each device."""
+        """Run all steps; return each device's mean loss."""
         losses = np.zeros(len(self._drawn))
         for places, real in self._batches:
             losses[: len(places)] += self._step(places, real, sgd)
@@ -229,9 +308,9 @@ class _Chunk:
 def adapt(
     films: Tensor, users: TowerTensors, features: Tensor, drawn: Sequence[Pass], sgd: LocalSgd
 ) -> dict[str, Tensor]:
-    """Passes of the user towers alone: the item tower, and so the films [m, 16], stands still.
+    """Train only the user towers; the item tower, and so the film vectors [m, 16], is frozen.
 
-    users: with a leading axis of b devices; features [b, d]. The towers after the pass.
+    users: with a leading axis of b devices; features [b, d]. Returns the towers after the pass.
     """
     order = sorted(range(len(drawn)), key=lambda place: -drawn[place].steps)
     moved = {name: value[order] for name, value in users.items()}
@@ -259,7 +338,7 @@ def adapt(
 def softmax_loss(
     vectors: Tensor, positives: Tensor, negatives: Tensor, real: Tensor, weights: Tensor, gamma: float
 ) -> Tensor:
-    """-log P(d+ | u), mean over real positives, the negatives shared and each counted as often as `weights` says.
+    """-log P(d+ | u), mean over real positives; negatives are shared, and each counts by its weight.
 
     vectors [a, 16], positives [a, 20, 16], negatives [a, N, 16], real [a, 20], weights [a, N] -> [a].
     """

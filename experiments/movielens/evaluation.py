@@ -15,7 +15,10 @@ K = 10
 
 @dataclass(frozen=True)
 class Figures:
-    """Means over the users that have something to find; nDCG as usual, which the paper's cannot be."""
+    """Means over the users with test items.
+
+    nDCG has its usual definition, which the paper's can't have.
+    """
 
     precision: float
     recall: float
@@ -27,9 +30,9 @@ class Figures:
 def evaluate(
     scores: NDArray[np.float32], split: MovieLensSplit, candidates: NDArray[np.int64] | None = None
 ) -> Figures:
-    """Each asked user's test items among the candidates, the user's own training items left out.
+    """Rank each asked user's test items among the candidates, without the user's own training items.
 
-    scores [n, m]; candidates: columns, the protocol's own by default. Raises ValueError for another shape.
+    scores [n, m]; candidates: columns, the protocol's own by default. Raises ValueError for a wrong shape.
     """
     if scores.shape != split.test.shape:
         raise ValueError(f"scores must have shape {split.test.shape}, got {scores.shape}")

@@ -1,4 +1,4 @@
-"""What the towers see: two views of a user, and films as title trigrams and genres (FL-MV-DSSM, section V-A)."""
+"""The towers' inputs: two views of a user, and films as title trigrams and genres (FL-MV-DSSM, section V-A)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FACTORS = 30
 def demographics(data: MovieLens, trained: NDArray[np.int64]) -> NDArray[np.float32]:
     """View-1: age over the greatest age, at most 1; 1 for "F"; occupation one-hot: [n, 2 + 21].
 
-    The greatest age is that of the users `trained` on: with everybody's, a held-out user would be in all features.
+    The greatest age is that of the users in `trained`; otherwise a held-out user would affect everyone's features.
     """
     age = np.minimum(data.ages / data.ages[trained].max(), 1)
     occupation = np.eye(len(data.occupation_names))[data.occupations]
@@ -27,9 +27,9 @@ def demographics(data: MovieLens, trained: NDArray[np.int64]) -> NDArray[np.floa
 
 
 def trigrams(title: str) -> frozenset[str]:
-    """Letter 3-grams of each word of the title, in small letters, with # at both ends, the year as a word (DSSM).
+    """Letter 3-grams of each word of the lower-case title, with # at both ends and the year as a word (DSSM).
 
-    The paper does not say how it makes them, and has 4,720; this way MovieLens-100K has 3,916.
+    The paper does not describe its method and has 4,720; this way MovieLens-100K has 3,916.
     """
     words = (f"#{word}#" for word in title.lower().split())
     return frozenset(word[at : at + 3] for word in words for at in range(len(word) - 2))
@@ -52,7 +52,7 @@ class Vocabulary:
         return len(self.grams) + GENRES
 
     def films(self, data: MovieLens) -> csr_array:
-        """Films as bits: [m, features]. Trigrams that the vocabulary lacks are left out."""
+        """Films as bits: [m, features]. Trigrams outside the vocabulary are left out."""
         column = {gram: place for place, gram in enumerate(self.grams)}
         rows = [sorted(column[gram] for gram in trigrams(title) if gram in column) for title in data.titles]
         owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
@@ -66,16 +66,16 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class ItemFactors:
-    """What the server releases so that a device can make View-2 by itself: V [m, 30] of R ~ U S V'.
+    """What the server releases so that a device can compute View-2 itself: V [m, 30] of R ~ U S V'.
 
-    V has orthonormal columns, so r V = U S for a row r of R: folding in needs nothing but the user's own ratings, and
-    gives users of training and new ones the same kind of vector. `scale` is the root mean square length of r V over the
-    training users; features are divided by it (the paper gives no scaling, and r V has length 6 on average, beside a
-    demographic view of 1.5).
+    V has orthonormal columns, so r V = U S for a row r of R. Folding in needs only the user's own ratings, and gives
+    training users and new ones the same kind of vector. `scale` is the root mean square length of r V over the training
+    users; features are divided by it (the paper gives no scaling, and r V has length 6 on average, beside a demographic
+    view of 1.5).
 
     strengths are S, the lengths of r V's columns over the training users.
 
-    Made from the interactions of training users alone: whoever releases V must have them, or its sums, in one place.
+    Made from the interactions of training users alone: whoever releases V must have them, or their sums, in one place.
     """
 
     V: NDArray[np.float32]
@@ -84,7 +84,10 @@ class ItemFactors:
 
     @classmethod
     def of(cls, seen: csr_array, rank: int = FACTORS) -> ItemFactors:
-        """The truncated SVD of training interactions [n, m]. Signs are fixed: the largest entry of a column is > 0."""
+        """The truncated SVD of training interactions [n, m].
+
+        Signs are fixed: the largest entry of a column is > 0.
+        """
         if not 1 <= rank < min(seen.shape):
             raise ValueError(f"rank must be between 1 and {min(seen.shape) - 1}, got {rank}")
         start = np.full(min(seen.shape), min(seen.shape) ** -0.5)
@@ -98,14 +101,15 @@ class ItemFactors:
         )
 
     def fold_in(self, seen: csr_array) -> NDArray[np.float32]:
-        """View-2 of users by their own ratings [k, m]: [k, 30]; zeros for a user without any."""
+        """View-2 of users from their own ratings [k, m]: [k, 30]; zeros for a user without any."""
         folded: NDArray[np.float32] = np.asarray(seen @ self.V / self.scale, dtype=np.float32)
         return folded
 
     def left_vectors(self, seen: csr_array) -> NDArray[np.float32]:
         """View-2 without the strengths, U = r V / S, as some libraries return users: [k, 30].
 
-        A training user's row is some sqrt(30 / n) long, .18 here. For comparison only: the paper may have meant these.
+        A training user's row has a length of about sqrt(30 / n), .18 here. For comparison only: the paper may have
+        meant these.
         """
         found: NDArray[np.float32] = np.asarray(seen @ self.V / self.strengths, dtype=np.float32)
         return found

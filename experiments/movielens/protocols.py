@@ -1,4 +1,4 @@
-"""What is trained on and what is asked: two warm protocols, and three cold starts (FL-MV-DSSM, section V)."""
+"""Training and test splits: two warm protocols and three cold starts (FL-MV-DSSM, section V)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TEST_SHARE, HELD_OUT_SHARE = 0.2, 0.1
 
 @dataclass(frozen=True)
 class MovieLensSplit:
-    """One protocol drawn once.
+    """One drawn split.
 
     train, test: interactions [n, m], disjoint. trained: rows of the users that take part in training; the others send
-    nothing. asked: rows of the users whose test items are ranked. candidates: columns that are ranked; a user's own
-    training items are left out of his list besides. catalogue: columns that training may name, as unseen films.
+    nothing. asked: rows of the users whose test items are ranked. candidates: columns that are ranked, except a user's
+    own training items. catalogue: columns that training may use as unseen films.
     """
 
     name: str
@@ -43,15 +43,16 @@ class MovieLensSplit:
 
 
 def warm(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
-    """A fifth of each user's items, at random, is asked; all others are trained on."""
+    """Test on a random fifth of each user's items; train on all others."""
     return _of_interactions("warm", data.seen, rng)
 
 
 def first_fold(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
-    """u1.test of the dataset is asked: the first fifth of u.data. Nothing is drawn, so all builds have the same split.
+    """Test on u1.test of the dataset, the first fifth of u.data.
 
-    MovieLens-100K comes with 80/20 splits into training and test data, made from u.data by its mku.sh. The first has
-    test items of the users 1 to 462 alone, 44 of each on average and nearly half of what they have seen.
+    Without random draws, all builds have the same split. MovieLens-100K comes with 80/20 splits into training and test
+    data, made from u.data by its mku.sh. The first has test items of the users 1 to 462 only, 44 of each on average and
+    nearly half of what they have seen.
     """
     tested = data.places < round(data.seen.nnz * TEST_SHARE)
     train, test = _kept(data.seen, ~tested), _kept(data.seen, tested)
@@ -60,12 +61,15 @@ def first_fold(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
 
 
 def validation(split: MovieLensSplit, rng: np.random.Generator) -> MovieLensSplit:
-    """A fifth of each user's training items, to choose settings on; the test items are in neither part."""
+    """Hold out a fifth of each user's training items to choose settings on.
+
+    Test items are in neither part.
+    """
     return _of_interactions("validation", split.train, rng)
 
 
 def cold_users(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
-    """A tenth of the users is in no part of training; all their items are asked, among all films."""
+    """Hold out a tenth of the users from training; test on all their items, among all films."""
     held = _tenth(data.users, rng)
     rows = np.isin(np.arange(data.users), held)
     films = np.arange(data.films)
@@ -75,7 +79,7 @@ def cold_users(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
 
 
 def cold_items(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
-    """A tenth of the films is in no part of training; users are asked for their own among these."""
+    """Hold out a tenth of the films from training; test users on their items among these."""
     held = _tenth(data.films, rng)
     columns = np.isin(np.arange(data.films), held)
     train, test = _columns(data.seen, ~columns), _columns(data.seen, columns)
@@ -85,7 +89,7 @@ def cold_items(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
 
 
 def cold_users_items(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
-    """A tenth of the users and a tenth of the films are held out; held-out users are asked for held-out films."""
+    """Hold out a tenth of the users and of the films; test held-out users on held-out films."""
     users, films = _tenth(data.users, rng), _tenth(data.films, rng)
     rows, columns = np.isin(np.arange(data.users), users), np.isin(np.arange(data.films), films)
     train = _rows(_columns(data.seen, ~columns), ~rows)

@@ -1,4 +1,4 @@
-"""The paper's tables beside ours."""
+"""Our results as tables, beside the paper's."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from device_app.privacy.local_aggregate import exact_epsilon, renyi_epsilon
-from experiments.movielens.systems import Choices
+from experiments.movielens.rounds import Choices
 from experiments.movielens.training import ALL, HELD_OUT, TRAININGS, MovieLensRun, MovieLensSettings
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table
 
 METRICS = (("precision", "P@10"), ("recall", "R@10"), ("ndcg", "NDCG@10"), ("auc", "AUC"))
 TITLES = (*(title for _, title in METRICS), "10P/R")
@@ -47,7 +47,7 @@ PUBLISHED: dict[str, PublishedMetrics] = {
 
 
 def tables(runs: Sequence[MovieLensRun], settings: MovieLensSettings, choices: Choices) -> list[Table]:
-    """Warm, cold and noisy rows, mean +- standard deviation over builds where there are several."""
+    """Warm, cold and noisy rows: mean +- standard deviation over builds if there are several."""
     groups: dict[str, list[MovieLensRun]] = {}
     for name, training in TRAININGS.items():
         for row in (name, f"{name}, {HELD_OUT}", f"{name}, {ALL}"):
@@ -57,25 +57,27 @@ def tables(runs: Sequence[MovieLensRun], settings: MovieLensSettings, choices: C
         "a fifth of each user's training items, no test item" if settings.validate else "a fifth of each user's items"
     )
     chosen = (
-        f"{settings.rounds} rounds of {choices.cohort} users; SGD {choices.local_rate:g}, batches of 20, at most "
-        f"{choices.batches} a round; server Adam {choices.server_rate:g}, half a cosine; C = {choices.clip:g}, "
-        f"gamma = {choices.gamma:g}, N = {choices.negatives}; noise off."
+        f"{settings.rounds} rounds of {choices.cohort} users without noise; C = {choices.clip:g}, gamma = "
+        f"{choices.gamma:g}, N = {choices.negatives}."
     )
+    ranked = "Ranked: all films except the user's own training items."
     notes = {
-        "u1": ("u1.test of the dataset, the first fifth of u.data, is asked, as 10 P/R says the paper did: what users",
-               "who are asked have to find. Other films are ranked but the user's own training items.", chosen),
-        "warm": (f"Warm: {asked} is asked among all films but the user's own training items. Core s: of a training.",
-                 chosen, "The paper's nDCG is below its precision in every row, so it is not the usual one."),
-        "cold": ("Cold starts are FL-MV-DSSM: a tenth of users, films or both is in no part of training.",
-                 "CS-Users: all items of a held-out user, whose View-2 is zeros as it has nothing to fold in.",
-                 "The paper does not say among which films held-out films are ranked; both ways are shown."),
-        "noise": (f"Sigma 1, C = {choices.clip:g}, each view noisy: epsilon {exact_epsilon(1, 100, DELTA):.1f} for a "
-                  f"view in 100 rounds at delta 1e-3 ({renyi_epsilon(1, 100, DELTA):.1f} by Renyi); in 11 rounds "
-                  f"{exact_epsilon(1, 11, DELTA):.1f} ({renyi_epsilon(1, 11, DELTA):.1f}).",
-                  "Noisy prediction: N(0, 2) on every probability of some 1 / 1,682."),
-        "scale": ("View-2 as the left singular vectors U alone, rows some .18 long; elsewhere it is U S, of length 1.",
-                  "On u1. The paper does not say how View-2 is scaled."),
-    }  # fmt: skip
+        "u1": (f"Held out: the dataset's u1.test, the first fifth of u.data. {ranked}", chosen),
+        "warm": (f"Held out: {asked}. {ranked}",),
+        "cold": (
+            "FL-MV-DSSM with a tenth of the users, films or both left out of training. The paper does not say among "
+            "which films held-out films are ranked, so both ways are shown.",
+        ),
+        "noise": (
+            f"Sigma 1, C = {choices.clip:g}, noise on each view: epsilon {exact_epsilon(1, 100, DELTA):.1f} a view "
+            f"over 100 rounds at delta 1e-3 ({renyi_epsilon(1, 100, DELTA):.1f} by Renyi accounting). Noisy "
+            "prediction: N(0, 2) on every probability, each about 1 / 1,682.",
+        ),
+        "scale": (
+            "On u1, with View-2 as the left singular vectors U alone, rows about .18 long; elsewhere it is U S, of "
+            "length 1.",
+        ),
+    }
     titles = {
         "u1": "Recommendation, MovieLens-100K, the dataset's own split (Table III)",
         "warm": "Recommendation, MovieLens-100K, a fifth of each user's items (Table III)",
@@ -104,7 +106,7 @@ def _row(name: str, runs: Sequence[MovieLensRun]) -> tuple[Cell, ...]:
 
 
 def _asked(precision: float, recall: float) -> float:
-    """10 P/R: what a user has to find, on average over what was found."""
+    """10 P/R: the average number of a user's test items, over found items."""
     return 10 * precision / recall if recall else 0.0
 
 

@@ -1,14 +1,18 @@
 """Rounds of FL-MV-DSSM: Algorithm 1 of the paper in FedAvg's form, and Algorithm 2.
 
-A round: each device of the cohort makes a pass of SGD in every view, on its own copy of the towers; its update of the
-item tower is w - w_u, clipped and made noisy view by view, and the mean of its views; the server takes the mean of the
-cohort for a gradient and makes a step of Adam. User towers go the same way, or stay (SEMI).
+FL-MV-DSSM, SEMI-FL-MV-DSSM and FL-DSSM are values of `ViewSystem`; `Choices` holds what the paper leaves open.
+
+In a round each device makes one pass of SGD in every view, on its own copy of the towers. Its update of the item tower
+is w - w_u, clipped and noised view by view, averaged over its views; the server takes the cohort's mean as a gradient
+and makes an Adam step. User towers go the same way, or stay on the device (SEMI).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -16,20 +20,87 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from backend.federation.optimizers import Adam, Carried
-from experiments.movielens.cohort import ItemSpace, LocalSgd, Moved, adapt, descend, user_vectors
-from experiments.movielens.draws import Draw, Films, passes
+from experiments.movielens.cohort import Draw, Films, ItemSpace, LocalSgd, Moved, adapt, descend, passes, user_vectors
 from experiments.movielens.protocols import MovieLensSplit
-from experiments.movielens.systems import VIEWS, Choices, System, View
 from models.builders.dssm import dssm_tower
+
+View = Literal["view_1", "view_2"]
+VIEWS: tuple[View, ...] = ("view_1", "view_2")
+ROUNDS, COHORT, CLIP = 100, 100, 0.5
+
+
+@dataclass(frozen=True)
+class ViewSystem:
+    """views: those a device holds. personal: user towers never leave it (`aggregate_user_submodel` is off)."""
+
+    views: tuple[View, ...]
+    personal: bool
+
+
+SYSTEMS: dict[str, ViewSystem] = {
+    "FL-DSSM View-1": ViewSystem(("view_1",), personal=False),
+    "FL-DSSM View-2": ViewSystem(("view_2",), personal=False),
+    "FL-MV-DSSM": ViewSystem(VIEWS, personal=False),
+    "SEMI-FL-MV-DSSM": ViewSystem(VIEWS, personal=True),
+}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How a system is trained.
+
+    Given by the paper: rounds, cohort, batches of 20, local_rate, clip C. Not given, and chosen on a validation split
+    of the training interactions (docs/decisions/032): gamma; negatives, N of a pass; batches, the most a device
+    takes in a round; server_rate and server_tau, the peak of a half cosine that ends at 0 and the tau of Adam (the
+    paper: .001 throughout); settling, passes of a personal user tower alone before prediction.
+
+    sigma: the noise multiplier of each view, 0 for none (the paper: 1).
+    """
+
+    rounds: int = ROUNDS
+    cohort: int = COHORT
+    local_rate: float = 0.2
+    clip: float = CLIP
+    sigma: float = 0.0
+    gamma: float = 5.0
+    negatives: int = 150
+    batches: int = 4
+    server_rate: float = 0.015
+    server_tau: float = 3e-4
+    settling: int = 2
+
+    def __post_init__(self) -> None:
+        for name in (
+            "rounds",
+            "cohort",
+            "local_rate",
+            "clip",
+            "gamma",
+            "negatives",
+            "batches",
+            "server_rate",
+            "server_tau",
+        ):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
+        if self.sigma < 0 or self.settling < 0:
+            raise ValueError(f"sigma and settling must be 0 or more, got {self.sigma} and {self.settling}")
+        if self.sigma and math.isinf(self.clip):
+            raise ValueError("clip must be finite where there is noise, whose size it sets")
+
+    def server_rate_of(self, round_number: int) -> float:
+        """Return the server's rate in a round; rounds count from 0."""
+        return self.server_rate * (1 + math.cos(math.pi * round_number / self.rounds)) / 2
+
 
 Parameters = dict[str, Tensor]
 AfterRound = Callable[[int, "Towers"], None]
-"""Called with the rounds done and where the towers are."""
+"""Called with the number of finished rounds and the current towers."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """What towers see: each view's users [n, d], and the films."""
+    """The towers' inputs: each view's users [n, d], and the films."""
 
     users: Mapping[View, NDArray[np.float32]]
     films: ItemSpace
@@ -44,14 +115,17 @@ class Towers:
     personal: bool
 
     def of(self, view: View, cohort: NDArray[np.int64]) -> Parameters:
-        """The user towers as the cohort's devices hold them: a leading axis of devices."""
+        """Return the user towers as the cohort's devices hold them, with a leading axis of devices."""
         if self.personal:
             return {name: value[cohort] for name, value in self.users[view].items()}
         return {name: value.expand(len(cohort), *value.shape) for name, value in self.users[view].items()}
 
 
-def first_towers(system: System, features: Features, seed: int) -> Towers:
-    """The server's initial towers, the same for every device (Xavier). A view starts alike in all systems of a seed."""
+def first_towers(system: ViewSystem, features: Features, seed: int) -> Towers:
+    """Return the server's initial towers, the same for every device (Xavier).
+
+    With one seed, a view starts alike in all systems.
+    """
     users: dict[View, Parameters] = {}
     for view in system.views:
         given = features.users[view]
@@ -63,7 +137,7 @@ def first_towers(system: System, features: Features, seed: int) -> Towers:
 
 
 def train(
-    system: System,
+    system: ViewSystem,
     features: Features,
     split: MovieLensSplit,
     choices: Choices,
@@ -71,7 +145,7 @@ def train(
     *,
     after_round: AfterRound | None = None,
 ) -> Towers:
-    """All rounds. Only users of `split.trained` are ever asked."""
+    """Run all rounds. Only users of `split.trained` ever take part."""
     towers = first_towers(system, features, seed)
     draw = passes(Films.of(split.train, split.catalogue), choices.negatives, choices.batches)
     servers = {name: Carried(_adam(choices, 0)) for name in ("item", *system.views)}
@@ -97,7 +171,7 @@ def aggregate(
 ) -> dict[str, NDArray[np.float64]]:
     """The mean over devices of local_secure_aggregate's mean over views.
 
-    Every view of every device adds N(0, (sigma C)^2) of its own; of that only the sum matters here, so it is drawn at
+    Every view of every device adds its own N(0, (sigma C)^2). Only the sum of this noise matters here, so it is drawn
     once, with the distribution of the sum.
 
     Formal guarantees: none, as the generator is seeded; `device_app.privacy.local_aggregate` has the mechanism's.
@@ -113,9 +187,10 @@ def aggregate(
 def fit_personal_towers(
     towers: Towers, features: Features, split: MovieLensSplit, choices: Choices, seed: int
 ) -> Towers:
-    """Personal user towers go on alone before they predict: what a device may do at any time, and nothing leaves it.
+    """Train personal user towers alone before they predict.
 
-    The paper evaluates where each user tower "will fit to user local data fast". Shared towers are left as they are.
+    A device may do so at any time, and nothing leaves it. The paper evaluates where each user tower "will fit to user
+    local data fast". Shared towers stay unchanged.
     """
     if not towers.personal:
         return towers
@@ -142,8 +217,8 @@ def predict(
 ) -> NDArray[np.float32]:
     """Algorithm 2: the mean over views of P(film | user), softmax over all films: [n, m].
 
-    The component that adds them up is trusted, and draws no noise; a deviation is that of the noise which each view
-    adds to each of its probabilities (of some 1 / 1,682), to see what is left of the ranking. Raises ValueError for a
+    The component that averages them is trusted and adds no noise. deviation: of the noise that each view adds to each
+    of its probabilities (of about 1 / 1,682), to measure how much of the ranking remains. Raises ValueError for a
     deviation without a generator.
     """
     if deviation and rng is None:

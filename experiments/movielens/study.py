@@ -1,4 +1,4 @@
-"""`ownfeed evaluate movielens`."""
+"""`ownfeed evaluate movielens`: compares FL-MV-DSSM with its baselines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from experiments.datasets.movielens import FOLDER, load_movielens
 from experiments.movielens.evaluation import Figures
 from experiments.movielens.report import tables
-from experiments.movielens.systems import Choices
+from experiments.movielens.rounds import Choices
 from experiments.movielens.training import (
     ALL,
     HELD_OUT,
@@ -21,18 +21,18 @@ from experiments.movielens.training import (
     MovieLensSettings,
     run_training,
 )
+from experiments.records import Table
 from experiments.study import Study
-from experiments.table import Table
 
 MovieLensJob = tuple[str, int]
 """Training and build."""
 Rows = list[MovieLensRun]
-"""What one training got: a row, or two where held-out films may be ranked by themselves or among all."""
+"""The result of one training: one row, or two if held-out films are ranked alone and among all."""
 
 
 @dataclass(frozen=True)
 class MovieLensStudy(Study[MovieLensJob, Rows]):
-    """Trainings by their names, in so many builds each, or fewer where TRAININGS says so."""
+    """Trainings by name, each in this many builds, or fewer where TRAININGS says so."""
 
     data: Path
     names: Sequence[str] = tuple(TRAININGS)
@@ -42,34 +42,34 @@ class MovieLensStudy(Study[MovieLensJob, Rows]):
 
     @cached_property
     def bench(self) -> MovieLensBench:
-        """The data, read when first asked for."""
+        """The data, read at first use."""
         return MovieLensBench(self.data)
 
     @property
     def jobs(self) -> Sequence[MovieLensJob]:
-        """Build by build."""
+        """Return the jobs, build by build."""
         return [(name, build) for build in self.seeds for name in self.names if build < TRAININGS[name].builds]
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """A build's number is the seed of its split, where it has one of its own, and of its training."""
+        """A build's number is the seed of its training, and of its split if that is drawn."""
         return tuple(range(self.builds))
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Sizes and choices."""
+        """Return the sizes and choices."""
         return asdict(self.sizes) | asdict(self.choices)
 
     def prepare(self) -> None:
-        """Read the data, and let go of it again: other processes read their own."""
+        """Check the data, then release it, because other processes read their own."""
         load_movielens(self.data / FOLDER)
 
     def run(self, job: MovieLensJob) -> Rows:
-        """Train one."""
+        """Run one training."""
         return run_training(self.bench, *job, self.sizes, self.choices)
 
     def line(self, job: MovieLensJob, run: Rows) -> str:
-        """Precision and AUC of each row."""
+        """Return precision and AUC of each row."""
         return "; ".join(
             f"{each.row}, build {each.build}: P@10 {each.figures.precision:.4f}, AUC {each.figures.auc:.4f}, "
             f"{each.seconds:.0f} core s"
@@ -77,15 +77,15 @@ class MovieLensStudy(Study[MovieLensJob, Rows]):
         )
 
     def tables(self, runs: Mapping[MovieLensJob, Rows]) -> list[Table]:
-        """The paper's, and those of noise and scale."""
+        """The paper's tables, and those of noise and scale."""
         return tables([row for run in runs.values() for row in run], self.sizes, self.choices)
 
     def rows(self, job: MovieLensJob, run: Rows) -> list[dict[str, Any]]:
-        """One or two."""
+        """Return one or two rows."""
         return [asdict(each) for each in run]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[MovieLensJob, Rows]:
-        """Rows of one training and build belong together."""
+        """Join the rows of one training and build."""
         found: dict[MovieLensJob, Rows] = {}
         for row in rows:
             run = MovieLensRun(**{**row, "figures": Figures(**row["figures"])})
@@ -95,7 +95,10 @@ class MovieLensStudy(Study[MovieLensJob, Rows]):
 
 
 def wanted(systems: Sequence[str]) -> list[str]:
-    """Rows by their names, or by parts of them. Raises ValueError, with the names there are, for any other."""
+    """Return rows by their names, or by parts of names.
+
+    Raises ValueError that lists the names for any other.
+    """
     names: set[str] = set()
     for part in systems or TRAININGS:
         found = [name for name in TRAININGS if name.lower() == part.lower()]

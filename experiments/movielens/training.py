@@ -1,4 +1,4 @@
-"""The trainings behind Tables II and III of FL-MV-DSSM, a function a row, and the metrics of each."""
+"""The trainings behind Tables II and III of FL-MV-DSSM, one function for each row, with their metrics."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets.movielens import FOLDER, load_movielens
-from experiments.movielens.central import Central, train_centrally
+from experiments.movielens.baselines import Central, Factorising, factorise, train_centrally
 from experiments.movielens.cohort import ItemSpace
 from experiments.movielens.evaluation import Figures, evaluate
-from experiments.movielens.factorisation import Factorising, factorise
 from experiments.movielens.features import ItemFactors, Vocabulary, demographics
 from experiments.movielens.protocols import PROTOCOLS, MovieLensSplit, validation
-from experiments.movielens.rounds import Features, fit_personal_towers, predict, train
-from experiments.movielens.systems import SYSTEMS, Choices
+from experiments.movielens.rounds import SYSTEMS, Choices, Features, fit_personal_towers, predict, train
 
 HELD_OUT, ALL = "held-out films", "all films"
 PREDICTION_SIGMA, PREDICTION_CLIP = 1.0, 2**0.5
@@ -31,7 +29,7 @@ Scores = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class MovieLensSettings:
-    """rounds: of everything federated. validate: a part of train is asked, never the test items (warm only)."""
+    """rounds: of every federated training. validate: test on a part of train, never on the test items (warm only)."""
 
     rounds: int = 100
     validate: bool = False
@@ -39,7 +37,7 @@ class MovieLensSettings:
 
 @dataclass(frozen=True)
 class MovieLensRun:
-    """What one row of a table got in one build; `seconds` of one core are those of its training, and of that alone."""
+    """The metrics of one row in one build; `seconds`: of its training on one core."""
 
     row: str
     build: int
@@ -49,13 +47,13 @@ class MovieLensRun:
 
 @dataclass(frozen=True)
 class MovieLensBench:
-    """The data, and what does not depend on a split."""
+    """The data, and everything that does not depend on a split."""
 
     data: Path
 
     @cached_property
     def movielens(self) -> Any:
-        """MovieLens-100K."""
+        """The MovieLens-100K dataset."""
         return load_movielens(self.data / FOLDER)
 
     @cached_property
@@ -64,13 +62,13 @@ class MovieLensBench:
         return ItemSpace(Vocabulary.of(self.movielens.titles).films(self.movielens))
 
     def split(self, protocol: str, build: int, settings: MovieLensSettings) -> MovieLensSplit:
-        """The protocol as drawn for a build; the same for all systems."""
+        """Return the protocol's split for a build; the same for all systems."""
         rng = np.random.default_rng((build, list(PROTOCOLS).index(protocol)))
         found = PROTOCOLS[protocol](self.movielens, rng)
         return validation(found, rng) if settings.validate else found
 
     def features(self, split: MovieLensSplit, *, left_vectors: bool = False) -> Features:
-        """Views of all users: View-2 by factors of the training users' interactions, folded in from training items."""
+        """Return the views of all users; View-2 is folded in from training items, by factors of the training users."""
         trained = ItemFactors.of(split.train[split.trained])
         second = trained.left_vectors(split.train) if left_vectors else trained.fold_in(split.train)
         users = {"view_1": demographics(self.movielens, split.trained), "view_2": second}
@@ -78,11 +76,11 @@ class MovieLensBench:
 
 
 Scorer = Callable[[MovieLensBench, MovieLensSplit, int, MovieLensSettings, Choices], dict[str, Scores]]
-"""Trains, and gives scores for each row that the training stands for (by the suffix of the row's name)."""
+"""Trains, and returns the scores of each row of the training, by the suffix of the row's name."""
 
 
 def federated(system: str, *, noise: bool = False, left_vectors: bool = False) -> Scorer:
-    """A system of FL-MV-DSSM; with noise, what sigma 1 costs in training; with left vectors, View-2 without scaling."""
+    """A system of FL-MV-DSSM; optionally with sigma 1 in training, or with left vectors, View-2 without scaling."""
 
     def score(
         bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
@@ -98,7 +96,7 @@ def federated(system: str, *, noise: bool = False, left_vectors: bool = False) -
 
 
 def noisy_prediction(system: str) -> Scorer:
-    """Trained without noise; every view adds its own to what it predicts."""
+    """Trained without noise; every view adds its own noise to its predictions."""
 
     def score(
         bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
@@ -114,7 +112,7 @@ def noisy_prediction(system: str) -> Scorer:
 
 
 def central(view: Any, *, left_vectors: bool = False) -> Scorer:
-    """One view, all data in one place."""
+    """One view, with all data in one place."""
 
     def score(
         bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
@@ -127,7 +125,7 @@ def central(view: Any, *, left_vectors: bool = False) -> Scorer:
 
 
 def factorised(how: Factorising) -> Scorer:
-    """FCF and FED-MVMF."""
+    """Train FCF and FED-MVMF."""
 
     def score(
         bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
@@ -142,7 +140,7 @@ def factorised(how: Factorising) -> Scorer:
 
 @dataclass(frozen=True)
 class Training:
-    """One training: on which protocol, how, at most how many builds of it, and the table that it belongs to."""
+    """One training: its protocol, function, maximum number of builds, and table."""
 
     protocol: str
     scorer: Scorer
@@ -175,7 +173,7 @@ TRAININGS: dict[str, Training] = {
 def run_training(
     bench: MovieLensBench, name: str, build: int, settings: MovieLensSettings, choices: Choices
 ) -> list[MovieLensRun]:
-    """One training of one build: a row, or two where held-out films may be ranked by themselves or among all."""
+    """Run one training of one build: one row, or two if held-out films are ranked alone and among all."""
     began = time.process_time()
     training = TRAININGS[name]
     split = bench.split(training.protocol, build, settings)

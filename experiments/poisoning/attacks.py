@@ -1,7 +1,8 @@
-"""What liars of a cohort add to their masked vectors: nobody checks one vector, so anything that passes for a sum.
+"""Attacks by malicious devices: what they add to their masked vectors.
 
-An attacker knows all that is public: the weights, the clip, the noise, how many take part, the limits of the server. It
-is also told the honest gradient of the round, which it could estimate from readers of its own.
+Nobody can check a single masked vector, so an attack is anything that passes the checks of the sum. An attacker knows
+everything public: the weights, the clip, the noise, the number of participants, the server's limits. It also gets the
+round's honest gradient, which it could estimate from readers of its own.
 """
 
 from __future__ import annotations
@@ -14,28 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.protections.sum_bounds import alike_deviations, noise_deviation, noise_length, noise_reach
-from device_app.wire.protections import SecureSum
+from protocol.protections import SecureSum
 
 Vector = NDArray[np.float64]
 LENGTH_FACTOR: Final = 0.9
-"""A forged vector is so much of the longest that the bounds' formulas allow, so that noise seldom has it refused."""
+"""Share of the longest allowed length that attack vectors have, so that noise seldom gets them refused."""
 NOISE_ROOM: Final = 3.0
 """Standard deviations of noise that each number leaves free below its bound."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What an attacker goes by.
+    """What an attacker knows.
 
     Args:
-        weights: the model [d], as an update is laid out.
+        weights: the model [d], laid out as an update.
         honest: the mean gradient [d] of the honest devices.
         features: which of the d are feature weights.
-        protection: of the sum.
-        survivors: in the sum that the lie goes into.
-        liars: how many of them lie together.
-        groups: how many sums the cohort was dealt into.
-        alone: whether no other group has liars: else these must not be too alike.
+        protection: the sum's protection.
+        survivors: number in the sum that the attack goes into.
+        malicious: number of malicious devices that act together.
+        groups: number of sums that the cohort is split into.
+        alone: whether no other group has malicious devices; otherwise the sums must not be too alike.
     """
 
     weights: Vector
@@ -43,14 +44,16 @@ class Known:
     features: NDArray[np.bool_]
     protection: SecureSum
     survivors: int
-    liars: int
+    malicious: int
     groups: int = 1
     alone: bool = True
 
     def longest(self, direction: Vector) -> Vector:
-        """A lie of that direction, so long that it passes more often than not: within what the norm's bound leaves
-        beside noise of its usual length, what the bound of one number leaves beside noise, and what another group that
-        is told the same may share with it."""
+        """Return an attack vector in this direction, just short enough to pass the checks more often than not.
+
+        The length leaves room below the norm's bound and the bound of one number for noise of its usual length. It also
+        keeps groups with the same attack below the similarity limit.
+        """
         deviation, d = noise_deviation(self.protection, self.survivors), len(self.weights)
         given, unit = self.survivors * self.protection.clip, _unit(direction)
         limit = given + noise_length(deviation, d)
@@ -62,8 +65,10 @@ class Known:
         return LENGTH_FACTOR * min(lengths) * unit
 
     def _alike(self, given: float, deviation: float, d: int) -> float:
-        """L of a lie that another group of that size is told as well, at the limit of `too_alike`: with x the length of
-        each sum, x^2 = L^2 + s^2 d and L^2 = g^2 + z s (g + x)."""
+        """The longest attack that another group of this size can share, at the limit of `too_alike`.
+
+        With x the length of each sum, x^2 = L^2 + s^2 d and L^2 = g^2 + z s (g + x).
+        """
         reach = alike_deviations(self.groups) * deviation
         rest = given**2 + reach * given + deviation**2 * d
         length = (reach + np.sqrt(reach**2 + 4 * rest)) / 2
@@ -71,22 +76,25 @@ class Known:
 
 
 def sign_flip(known: Known) -> Vector:
-    """Each liar sends the honest direction with the other sign, at the full clip: what no check of any kind can see."""
-    return -known.liars * known.protection.clip * _unit(known.honest)
+    """Each malicious device sends the honest direction with the opposite sign, at the full clip: undetectable."""
+    return -known.malicious * known.protection.clip * _unit(known.honest)
 
 
 def boosted(known: Known) -> Vector:
-    """The same as long as the bound lets pass."""
+    """The same attack, as long as the bound allows."""
     return -known.longest(known.honest)
 
 
 def turned_features(known: Known) -> Vector:
-    """Towards feature weights of the other sign, as long as the bound lets pass; a step goes against the gradient."""
+    """Towards feature weights of the opposite sign, as long as the bound allows.
+
+    A step goes against the gradient.
+    """
     return known.longest(np.where(known.features, known.weights, 0.0))
 
 
 def shrunk(known: Known) -> Vector:
-    """Towards a model of zeros, as long as the bound lets pass."""
+    """Towards a model of zeros, as long as the bound allows."""
     return known.longest(known.weights)
 
 
@@ -106,26 +114,26 @@ ATTACKS: Final[Mapping[str, Attack]] = {
 
 
 class DrawnGroups:
-    """A cohort dealt into groups, which of its places lie, and each group's own stream of noise.
+    """A cohort split into groups, its malicious members, and each group's own noise stream.
 
-    lying: the places; fewer liars are among those of more.
+    lying: the places of malicious members; a smaller set is contained in a larger one.
     """
 
-    def __init__(self, cohort: int, groups: int, liars: int, seed: tuple[int, ...]) -> None:
+    def __init__(self, cohort: int, groups: int, malicious: int, seed: tuple[int, ...]) -> None:
         rng = np.random.default_rng((*seed, groups))
         self.groups, self._seed = groups, seed
         self._places = [each.tolist() for each in np.array_split(rng.permutation(cohort), groups)]
         self.lying: frozenset[int] = frozenset(
-            np.random.default_rng((*seed, 0, 1)).permutation(cohort)[:liars].tolist()
+            np.random.default_rng((*seed, 0, 1)).permutation(cohort)[:malicious].tolist()
         )
 
     @property
     def lying_groups(self) -> int:
-        """In how many groups there is a liar."""
+        """The number of groups with a malicious member."""
         return sum(bool(self.lying.intersection(places)) for places in self._places)
 
     def __iter__(self) -> Iterator[tuple[list[int], int, np.random.Generator]]:
-        """Places of each group, how many of them lie, and where its noise comes from."""
+        """Yield the places of each group, how many are malicious, and its noise source."""
         for at, places in enumerate(self._places):
             rng = np.random.default_rng((*self._seed, self.groups, at))
             yield places, len(self.lying.intersection(places)), rng

@@ -1,7 +1,8 @@
-"""What liars add to a private count: the live bounds, groups, join and rows, without messages and masks.
+"""What malicious devices can add to a private count.
 
-One lying device may add what it likes to its group's sum, so liars count as the groups that have one. Every lie is told
-at every strength that is tried below, to stories that few open; what a row has more than without the lie is forged.
+The study uses live bounds, groups, join and rows, without messages and masks. A malicious device may add anything to
+its group's sum, so only the number of groups with one matters. Every attack is tried at every strength below, on
+articles that few open; the difference to the same row without the attack is forged.
 """
 
 from __future__ import annotations
@@ -16,29 +17,31 @@ from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import check_sum, noise_deviation, noise_reach
-from backend.federation.secagg.parts import CohortSplit
 from backend.federation.strategies.counting import Counting, opened_count
 from backend.federation.strategies.joined_sums import JoinOfSums
-from backend.federation.systems.private_counts import MEMBERS, PRIVATE_COUNTS
-from device_app.wire.layout import WeightedSum
-from device_app.wire.popularity import CLICKED, DISPLAYED
+from backend.federation.systems import COMPOSED
+from backend.federation.systems.private_counts import MEMBERS
 from experiments.ranking.popularity import AT
-from experiments.table import Cell, Table
+from experiments.records import Cell, Table
+from protocol.popularity import CLICKED, DISPLAYED
+from protocol.ring import WeightedSum
+
+PRIVATE_COUNTS = COMPOSED["private_counts/secure/huber"]
 
 PROTECTION = secure_sum_of(PRIVATE_COUNTS.protection)
 CLICKS = 3
-"""Of an honest device: between what MIND's readers give (1.5) and the limit (5)."""
+"""Clicks of an honest device: between the mean of MIND's readers (1.5) and the limit (5)."""
 SIZES = (20, 60, 65, 66, 71, 76, 88, 120, 200, 1_000)
 COLUMNS = (
     "devices",
     "groups",
-    "a click and the tail",
+    "bound",
     "one sum",
-    "most seen",
-    "groups, 1 liar",
-    "most seen",
-    "groups, 3 liars",
-    "most seen",
+    "most",
+    "groups, 1 malicious device",
+    "most",
+    "groups, 3 malicious devices",
+    "most",
 )
 
 Floats = NDArray[np.float64]
@@ -46,7 +49,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ForgedCount:
-    """What the strongest lie adds to a story: mean over stories and draws, and the most of any story in any draw."""
+    """The clicks that the strongest attack adds to an article.
+
+    Mean over articles and draws, and the most in any draw.
+    """
 
     mean: float = 0.0
     most: float = 0.0
@@ -54,13 +60,13 @@ class ForgedCount:
 
 @dataclass(frozen=True)
 class CountedCohort:
-    """Counts by so many devices, of which some lie.
+    """Counts by this many devices, some of them malicious.
 
     join: how groups are joined; None for one sum.
     """
 
     devices: int
-    liars: int = 1
+    malicious: int = 1
     join: JoinOfSums | None = None
     news: int = 1_500
     draws: int = 5
@@ -68,26 +74,25 @@ class CountedCohort:
 
     @property
     def groups(self) -> int:
-        """As `parts.CohortSplit` deals them."""
+        """The groups, drawn as `parts.CohortSplit` does."""
         if self.join is None:
             return 1
         minimum = min(MEMBERS, self.devices)
         terms = PROTECTION.terms("round-1", cohort=self.devices, cohort_minimum=minimum, coordinates=2 * self.news)
-        split = CohortSplit(members=self.join.members, parts=self.join.groups, left=self.join.left)
-        return split.parts_of(self.devices, terms) or 1
+        return self.join.split_of(self.devices).parts_of(self.devices, terms) or 1
 
     @property
     def tail(self) -> float:
-        """A click, and what the noise of one sum of them all reaches."""
+        """A click plus the largest noise of one sum of all devices."""
         return 1 + noise_reach(noise_deviation(PROTECTION, self.devices), 2 * self.news)
 
     def strongest(self) -> ForgedCount:
-        """Over all lies that are tried."""
+        """Return the strongest of all attacks that are tried."""
         found: dict[tuple[int, float], list[Floats]] = {}
         for seed in range(self.draws):
             rng = np.random.default_rng((seed, self.devices))
             sums = list(self._honest(rng))
-            lying = sorted(set(rng.permutation(np.arange(self.devices) % self.groups)[: self.liars].tolist()))
+            lying = sorted(set(rng.permutation(np.arange(self.devices) % self.groups)[: self.malicious].tolist()))
             honest = self._rows(sums)
             assert honest is not None, "honest sums pass but once in 1e9"
             for stories, strength in _lies(self.devices // self.groups, self.news):
@@ -101,7 +106,7 @@ class CountedCohort:
         return ForgedCount(max(float(each.mean()) for each in every), max(float(each.max()) for each in every))
 
     def _honest(self, rng: np.random.Generator) -> Iterator[WeightedSum]:
-        """A sum for each group; some stories are far more popular than others."""
+        """One sum for each group; some stories are far more popular than others."""
         likely = -np.log(np.arange(1, self.news + 1))
         for at in range(self.groups):
             size = len(range(at, self.devices, self.groups))
@@ -114,7 +119,7 @@ class CountedCohort:
             )
 
     def _rows(self, sums: Sequence[WeightedSum]) -> Floats | None:
-        """Clicks as the server writes them; None where the round fails."""
+        """Clicks as the server writes them; None if the round fails."""
         passed = [each for each in sums if _passes(each)]
         if len(passed) < (1 if self.join is None else min(self.join.left, len(sums))):
             return None
@@ -129,7 +134,7 @@ class CountedCohort:
 
 
 def _lies(devices: int, news: int) -> Iterator[tuple[int, float]]:
-    """How many stories, and how many clicks for each, to one sum of so many devices."""
+    """The attacks: numbers of articles and clicks for each, in one sum of this many devices."""
     deviation = noise_deviation(PROTECTION, devices)
     reach = noise_reach(deviation, 2 * news)
     for stories in (10, 50):
@@ -154,24 +159,21 @@ def _passes(each: WeightedSum) -> bool:
 
 
 def forged_table(*, draws: int, sizes: Sequence[int] = SIZES) -> Table:
-    """One liar and three, in one sum and in groups."""
+    """One malicious device and three, in one sum and in groups."""
     rows: list[tuple[Cell, ...]] = []
     for devices in sizes:
         cohort = CountedCohort(devices, draws=draws, join=PRIVATE_COUNTS.join)
         cells: list[Cell] = [f"{devices:,}", cohort.groups, round(cohort.tail)]
         found = [CountedCohort(devices, draws=draws).strongest()]
         if cohort.groups > 1:
-            three = CountedCohort(devices, liars=3, draws=draws, join=PRIVATE_COUNTS.join)
+            three = CountedCohort(devices, malicious=3, draws=draws, join=PRIVATE_COUNTS.join)
             found += [cohort.strongest(), three.strongest()]
         for each in found:
             cells += [round(each.mean), round(each.most)]
         rows.append((*cells, *[None] * (len(COLUMNS) - len(cells))))
     notes = (
-        f"Clicks that the strongest of 15 lies adds to a story: mean over the stories lied about and {draws} draws, "
-        "and the most of any such story in any draw (which was low by its noise before the lie).",
-        "1,500 news, standard shares; lies to 10 to 750 stories, of .3 deviations of the noise to all that passes the "
-        "bounds of a sum. One liar or three in one sum are the same: one adds what it likes. Three are dealt to groups "
-        "by chance, and two in one group spoil one.",
-        "The bar: what one device gives and the tail of the noise of one sum of all devices.",
+        "1,500 articles. Clicks that the strongest of 15 attacks adds to an article: mean over the forged articles and "
+        f"{draws} draws, and the most in any draw. Bound: one click of each device and the tail of the noise of one "
+        "sum. In one sum three malicious devices do no more than one.",
     )
     return Table("Forged clicks in private counts", COLUMNS, rows, notes)

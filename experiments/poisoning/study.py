@@ -1,7 +1,8 @@
-"""What liars make of the default ranker: rounds under poisoned sums with the release gate on, beside rounds without.
+"""What malicious devices cost the default ranker.
 
-Devices' own tasks, and the live protection, bounds, strategy, optimizer and gate; what is left out is messages and
-masks. Sums are of a whole cohort, or of its groups, joined by a median.
+The study runs rounds with poisoned sums and the release gate, beside honest rounds. The devices' own tasks and the live
+protection, bounds, strategy, optimizer and gate are used; only messages and masks are left out. Sums are of a whole
+cohort, or of its groups, joined by a median.
 """
 
 from __future__ import annotations
@@ -24,34 +25,35 @@ from backend.federation.protections.sum_bounds import check_sum, noise_deviation
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.joined_sums import JoinedSums, MedianOfSums
 from backend.federation.strategies.release_gate import ReleaseGate, judge_sums
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.federation.systems.small_ranker import SMALL_RANKER_SECURE
-from device_app.ranking.features import FEATURES
+from device_app.ranking.ranker import FEATURES
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
-from device_app.wire.layout import WeightedSum
-from device_app.wire.news import NewsCard
-from device_app.wire.protections import SecureSum
-from device_app.wire.sum_vectors import GAIN, SHAPES, written
 from experiments.finding.live import RANKER_MODEL
 from experiments.finding.synthetic_populations import TRUE_GROUPS, SyntheticPopulation
 from experiments.poisoning.attacks import ATTACKS, DrawnGroups, Known
 from experiments.quality.heldout_readers import Pool
 from experiments.quality.replay import clip_factor
-from experiments.simulation.engines import gradient_graph, ranker_inputs
+from experiments.records import Cell, Table
+from experiments.simulation.clients import gradient_graph, ranker_inputs
 from experiments.simulation.strategies.method import ModelChoice
 from experiments.study import Study
-from experiments.table import Cell, Table
 from exporters.signature import parameters
 from models.shapes import NEWS_DIM
+from protocol.news import NewsCard
+from protocol.protections import SecureSum
+from protocol.ring import GAIN, SHAPES, WeightedSum, written
+
+SMALL_RANKER_SECURE = COMPOSED["small_ranker/secure/median"]
 
 VOTED_DOWN: Final = "honest releases voted down"
-"""Liars that only vote."""
+"""Malicious devices that only vote."""
 BARS: Final = {1: 0.005, 3: 0.01}
 JOIN: Final = MedianOfSums()
 COHORT, SUMS, VOTE, SECOND_VOTE = range(1, 5)
-"""Streams of random numbers of a round."""
+"""A round's streams of random numbers."""
 FORMS: Final = {"one sum": 1, "median of five sums": 5}
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -60,8 +62,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PoisoningSizes:
-    """Rounds of `cohort` of the `readers`; half of these and of the `judges` vote, and by the others rounds are judged.
-    `news` in so many topics a section."""
+    """Sizes of the study.
+
+    Rounds of `cohort` of the `readers`. Half of the readers and of the `judges` vote; the other judges evaluate rounds.
+    `news` articles in several topics a section.
+    """
 
     rounds: int = 10
     cohort: int = 60
@@ -72,7 +77,7 @@ class PoisoningSizes:
     news: int = 1_600
 
     def __post_init__(self) -> None:
-        """Raises ValueError, naming the size and its limit, where no cohort could be drawn of who trains or votes."""
+        """Raises ValueError, naming the size and its limit, if there are too few readers to train or vote."""
         limits = {
             "rounds": 1,
             "cohort": max(*FORMS.values(), *BARS),
@@ -93,7 +98,7 @@ class PoisoningSizes:
 
 @dataclass(frozen=True)
 class PoisoningOutcome:
-    """AUC at the start and after the last round, rounds with refused sums, and releases that the gate took back."""
+    """AUC at the start and after the last round, rounds with refused sums, and releases that the gate reverted."""
 
     start: float
     auc: float
@@ -102,7 +107,7 @@ class PoisoningOutcome:
 
 
 def planted_pool(sizes: PoisoningSizes, now: datetime, rng: np.random.Generator) -> Pool:
-    """News whose vectors lie about a direction of their topic, in the sections of the newsroom."""
+    """Articles whose vectors lie around a direction of their topic, in the sections of the newsroom."""
     sections = [section for true_group in TRUE_GROUPS for section in true_group]
     names = [(section, f"{section}-{number}") for section in sections for number in range(sizes.topics)]
     centres = rng.normal(size=(len(names), NEWS_DIM))
@@ -127,7 +132,7 @@ def planted_pool(sizes: PoisoningSizes, now: datetime, rng: np.random.Generator)
 
 
 class PoisonedRounds:
-    """Rounds of one population; votes are of its judges' first half, the figures of its second."""
+    """Rounds of one population; the first half of its judges votes, the second evaluates."""
 
     def __init__(self, readers: SyntheticPopulation, cohort: int) -> None:
         self._readers, self._cohort = readers, cohort
@@ -141,17 +146,20 @@ class PoisonedRounds:
         self._at_start: dict[tuple[int, int], Mapping[str, Floats]] = {}
 
     def judged(self, weights: Weights) -> float:
-        """Mean AUC of those who only judge."""
+        """Mean AUC of the judges who only evaluate."""
         return float(self._aucs(weights, range(self._voters, len(self._readers.judges))).mean())
 
     @cached_property
     def first(self) -> float:
-        """The same of the first release."""
+        """The same for the first release."""
         return self.judged(self.start)
 
-    def run(self, attack: str | None, liars: int, groups: int, rounds: int, seed: int) -> PoisoningOutcome:
-        """So many rounds, each followed by its gate; rounds of a number have the same cohort, groups, noise, voters and
-        liars whatever the attack, so that outcomes differ by what the lies do."""
+    def run(self, attack: str | None, malicious: int, groups: int, rounds: int, seed: int) -> PoisoningOutcome:
+        """Run this many rounds, each followed by its gate.
+
+        Rounds with the same number have the same cohort, groups, noise, voters and malicious devices under every
+        attack, so that outcomes differ only by the attack.
+        """
         weights, memory = self.start, Memory()
         refused = taken_back = 0
         optimizer = SMALL_RANKER_SECURE.optimizer
@@ -159,13 +167,13 @@ class PoisonedRounds:
         for number in range(rounds):
             rng = np.random.default_rng((seed, number, COHORT))
             cohort = rng.choice(self._readers.readers, size=self._cohort, replace=False)
-            drawn = DrawnGroups(self._cohort, groups, liars if attack in ATTACKS else 0, (seed, number, SUMS))
+            drawn = DrawnGroups(self._cohort, groups, malicious if attack in ATTACKS else 0, (seed, number, SUMS))
             total = self._sum(weights, cohort, attack, drawn, number)
             if total is None:
                 refused += 1
                 continue
             stepped, learnt = optimizer.advance(weights, FedAvg().gradient(total), memory)
-            if self._falls(stepped, weights, attack, (seed, number), liars, groups):
+            if self._falls(stepped, weights, attack, (seed, number), malicious, groups):
                 taken_back += 1
                 continue
             weights, memory = stepped, learnt
@@ -174,7 +182,7 @@ class PoisonedRounds:
     def _sum(
         self, weights: Weights, cohort: NDArray[np.int64], attack: str | None, drawn: DrawnGroups, number: int
     ) -> Aggregate | None:
-        """What the server makes of the cohort; None: nothing that passes its bounds."""
+        """Return the cohort's sum as the server accepts it; None if nothing passes its bounds."""
         updates = [self._clipped(weights, int(reader), number) for reader in cohort]
         names = sorted(updates[0])
         honest = np.mean([_flat(each, names) for each in updates], axis=0)
@@ -189,7 +197,7 @@ class PoisonedRounds:
                     features=_flat(_where_features(updates[0]), names) > 0,
                     protection=self._protection,
                     survivors=len(places),
-                    liars=mine,
+                    malicious=mine,
                     groups=drawn.groups,
                     alone=drawn.lying_groups == 1,
                 )
@@ -220,16 +228,19 @@ class PoisonedRounds:
         return clipped
 
     def _falls(
-        self, new: Weights, old: Weights, attack: str | None, seed: tuple[int, int], liars: int, groups: int
+        self, new: Weights, old: Weights, attack: str | None, seed: tuple[int, int], malicious: int, groups: int
     ) -> bool:
-        """The gate's verdict, after a second vote where the first doubts the release; as many lie in both."""
+        """Return the gate's verdict, after a second vote if the first doubts the release.
+
+        Both votes have the same number of malicious voters.
+        """
         protection, rule = secure_sum_of(RELEASE_GATE.protection), RELEASE_GATE.strategy
         assert isinstance(rule, ReleaseGate)
         first: Sequence[WeightedSum] = ()
         while True:
             stream = (*seed, SECOND_VOTE if first else VOTE)
             voters = np.random.default_rng(stream).choice(self._voters, size=self._cohort, replace=False)
-            drawn = DrawnGroups(self._cohort, groups, liars if attack else 0, stream)
+            drawn = DrawnGroups(self._cohort, groups, malicious if attack else 0, stream)
             total = _voted(protection, self._aucs(new, voters), self._aucs(old, voters), attack, drawn)
             if total is None:
                 return True
@@ -239,14 +250,16 @@ class PoisonedRounds:
             first = total.parts
 
     def _aucs(self, weights: Weights, who: Iterable[int]) -> Floats:
-        """Of these of the judges, on what they met later."""
+        """The AUC of these judges on what they met later."""
         some = replace(self._readers, warm=(), cold=[self._readers.judges[place] for place in who])
         return some.aucs(ModelChoice.one(weights, len(some.judges)))
 
 
 def _voted(protection: SecureSum, new: Floats, old: Floats, attack: str | None, drawn: DrawnGroups) -> Aggregate | None:
-    """The sum of one vote; None where it fails. Liars vote for what they poisoned, or against everything, as loudly as
-    passes."""
+    """The sum of one vote; None if it fails.
+
+    Malicious devices vote for the release they poisoned, or against everything, as loudly as passes.
+    """
     sign = -1.0 if attack == VOTED_DOWN else 1.0
     opened = []
     for places, mine, noise in drawn:
@@ -254,7 +267,7 @@ def _voted(protection: SecureSum, new: Floats, old: Floats, attack: str | None, 
         deviation = noise_deviation(protection, len(places))
         numbers = {name: np.array([sum(part[name] for part in parts) + deviation * noise.normal()]) for name in SHAPES}
         if mine:
-            # The highest mean that passes; the server brings it back to what votes can come to.
+            # The highest mean that passes; the server clips it to the range of possible votes.
             numbers[GAIN][0] += sign * (len(places) + noise_reach(deviation, 3) / 2)
         sums = WeightedSum(numbers, len(places))
         try:
@@ -268,29 +281,29 @@ def _voted(protection: SecureSum, new: Floats, old: Floats, attack: str | None, 
 
 
 PoisoningJob = tuple[int, str, str | None, int]
-"""Seed, form of the sum, attack, liars."""
+"""Seed, kind of sum, attack, number of malicious devices."""
 PoisoningCase = tuple[str, str | None, int]
 
 
 @dataclass(frozen=True)
 class PoisoningStudy(Study[PoisoningJob, PoisoningOutcome]):
-    """Every form of the sum, attack and number of liars; differences are of the same readers and cohorts."""
+    """Every kind of sum, attack and number of malicious devices, compared on the same readers and cohorts."""
 
     sizes: PoisoningSizes = PoisoningSizes()
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of the populations."""
+        """The seeds of the populations."""
         return tuple(range(self.sizes.seeds))
 
     @property
     def jobs(self) -> Sequence[PoisoningJob]:
-        """Population by population."""
+        """Return the jobs, population by population."""
         return [(seed, *case) for seed in self.seeds for case in _cases()]
 
     @property
     def settings(self) -> Mapping[str, int]:
-        """The sizes, but for how many populations there are."""
+        """The sizes, except the number of populations."""
         return {name: value for name, value in asdict(self.sizes).items() if name != "seeds"}
 
     @cached_property
@@ -309,30 +322,31 @@ class PoisoningStudy(Study[PoisoningJob, PoisoningOutcome]):
         return self._populations[seed]
 
     def run(self, job: PoisoningJob) -> PoisoningOutcome:
-        """All rounds of one case."""
-        seed, form, attack, liars = job
-        return self._rounds(seed).run(attack, liars, FORMS[form], self.sizes.rounds, seed)
+        """Run all rounds of one case."""
+        seed, form, attack, malicious = job
+        return self._rounds(seed).run(attack, malicious, FORMS[form], self.sizes.rounds, seed)
 
     def line(self, job: PoisoningJob, run: PoisoningOutcome) -> str:
-        """AUC at the start and the end, refused sums and releases taken back."""
-        seed, form, attack, liars = job
-        return f"seed {seed}, {form}, {liars} of {attack}: {run}"
+        """AUC at the start and the end, refused sums and reverted releases."""
+        seed, form, attack, malicious = job
+        return f"seed {seed}, {form}, {malicious} of {attack}: {run}"
 
     def tables(self, runs: Mapping[PoisoningJob, PoisoningOutcome]) -> list[Table]:
-        """A row a form of the sum, attack and number of liars."""
+        """One row for each form of the sum, attack and number of malicious devices."""
         found: dict[PoisoningCase, list[PoisoningOutcome]] = {}
-        for (_, form, attack, liars), ended in runs.items():
-            found.setdefault((form, attack, liars), []).append(ended)
+        for (_, form, attack, malicious), ended in runs.items():
+            found.setdefault((form, attack, malicious), []).append(ended)
         return [_table(found, self.sizes)]
 
     def rows(self, job: PoisoningJob, run: PoisoningOutcome) -> list[dict[str, Any]]:
-        """One."""
-        return [dict(zip(("seed", "form", "attack", "liars"), job, strict=True)) | {"outcome": asdict(run)}]
+        """Return the run as one row."""
+        return [dict(zip(("seed", "form", "attack", "malicious"), job, strict=True)) | {"outcome": asdict(run)}]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[PoisoningJob, PoisoningOutcome]:
-        """A run a row."""
+        """Return one run for each row."""
         return {
-            (row["seed"], row["form"], row["attack"], row["liars"]): PoisoningOutcome(**row["outcome"]) for row in rows
+            (row["seed"], row["form"], row["attack"], row["malicious"]): PoisoningOutcome(**row["outcome"])
+            for row in rows
         }
 
 
@@ -340,14 +354,14 @@ def _cases() -> Iterator[PoisoningCase]:
     for form in FORMS:
         yield form, None, 0
         for attack in (*ATTACKS, VOTED_DOWN):
-            for liars in BARS:
-                yield form, attack, liars
+            for malicious in BARS:
+                yield form, attack, malicious
 
 
 def _table(found: Mapping[PoisoningCase, Sequence[PoisoningOutcome]], sizes: PoisoningSizes) -> Table:
     start = float(np.mean([each.start for ended in found.values() for each in ended]))
     rows: list[tuple[Cell, ...]] = []
-    for (form, attack, liars), ended in found.items():
+    for (form, attack, malicious), ended in found.items():
         none = [each.auc for each in found[form, None, 0]]
         gaps = [each.auc - other for each, other in zip(ended, none, strict=True)]
         mean = float(np.mean(gaps))
@@ -355,21 +369,30 @@ def _table(found: Mapping[PoisoningCase, Sequence[PoisoningOutcome]], sizes: Poi
             (
                 form,
                 attack or "none",
-                liars,
+                malicious,
                 f"{np.mean([each.auc for each in ended]):.4f}",
                 f"{mean:+.4f}",
                 f"{min(gaps):+.4f}",
                 f"{np.mean([each.refused for each in ended]):.1f}",
                 f"{np.mean([each.taken_back for each in ended]):.1f}",
-                "-" if attack is None else "yes" if mean >= -BARS[liars] else "no",
+                "-" if attack is None else "yes" if mean >= -BARS[malicious] else "no",
             )
         )
-    columns = ("sums", "attack", "liars", "AUC", "less none", "worst seed", "refused", "taken back", "within the bar")
+    columns = (
+        "sums",
+        "attack",
+        "malicious",
+        "AUC",
+        "against none",
+        "worst seed",
+        "refused",
+        "taken back",
+        "within the bar",
+    )
     notes = (
-        f"{sizes.rounds} rounds of {sizes.cohort} of {sizes.readers} planted readers, {sizes.seeds} seeds; AUC of "
-        f"others on news they meet later; at the start {start:.4f}. Bars: {BARS[1]} for one liar, {BARS[3]} for three.",
-        "Gate on, in the same form, with 60 voters, among whom as many lie. refused: rounds of no use; taken back: by "
-        "the gate.",
+        f"{sizes.rounds} rounds of {sizes.cohort} of {sizes.readers} synthetic readers, {sizes.seeds} seeds, with the "
+        f"release gate; AUC of other readers on later articles, {start:.4f} at the start. Bars: {BARS[1]} for one "
+        f"malicious device, {BARS[3]} for three.",
     )
     return Table("Poisoned sums, default ranker", columns, rows, notes)
 

@@ -1,7 +1,8 @@
-"""Figures of what a feed promises its reader: whys that are true, learning that is damped and remembered.
+"""Measures what a feed promises its reader.
 
-Measured over the generated newspaper, whose topics and names are known for certain, with simulated readers
-(`quality.newspaper_pages`). `ownfeed bench feed` prints them; tests hold them to the bars.
+The promises are true reasons, and learning that is damped and remembered. Measured on the generated newspaper, whose
+topics and names are known, with simulated readers (`quality.newspaper_pages`). `ownfeed bench feed` prints the results;
+tests hold them to the bars.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import numpy as np
 
 from device_app.ranking.ranker import Ranker
 from device_app.settings import FeedSettings
-from device_app.wire.kinship import random_cosines
 from experiments.quality.newspaper_pages import NewspaperPool, PageCard, Reader
+from protocol.similarity import random_cosines
 
 COMMON_SHARE = 0.01
-"""A name in a greater share of the newspaper makes no two stories akin."""
+"""A name in a greater share of the newspaper doesn't make stories related."""
 RANDOM_PAIRS = 200_000
 PICKED = ("food", "film")
 READS = 5
@@ -30,8 +31,10 @@ BLEND_READS = 20
 
 @dataclass(frozen=True)
 class KinshipFigures:
-    """Of whys that name a story which was read: how many, and the share that truly has topic or a name in common with
-    it. Of random pairs of the pool: the share above the floor. floor is a cosine."""
+    """Reasons that name a story that was read: their number, and the share with a common topic or name.
+
+    random_pairs: the share of random pairs of the pool above the floor, a cosine.
+    """
 
     whys: int
     akin: float
@@ -41,7 +44,7 @@ class KinshipFigures:
 
 @dataclass(frozen=True)
 class LearningFigures:
-    """One reader after five reads of one topic: shares of its topic and of the sections picked, page by page."""
+    """One reader after five reads of one topic: shares of its topic and of the picked sections, page by page."""
 
     topic: str
     picked: bool
@@ -51,7 +54,7 @@ class LearningFigures:
 
 @dataclass(frozen=True)
 class ColdFigures:
-    """A first page: how many sections it has, and the greatest share of one that was not picked."""
+    """A first page: its number of sections, and the greatest share of a section that was not picked."""
 
     picked: tuple[str, ...]
     sections: int
@@ -60,7 +63,7 @@ class ColdFigures:
 
 @dataclass(frozen=True)
 class Newspaper:
-    """The pool with a ranker, and what is known of it for certain."""
+    """The pool with a ranker, and its known topics and names."""
 
     pool: NewspaperPool
     ranker: Ranker
@@ -76,17 +79,17 @@ class Newspaper:
         return {card.id: row for row, card in enumerate(self.pool.cards)}
 
     def akin(self, one: int, other: int) -> bool:
-        """Whether two stories have their topic in common, or somebody or something that both name."""
+        """Return whether two stories have the same topic or a name in common."""
         cards, names = self.pool.cards, self.pool.names
         same = (cards[one].section, cards[one].topic) == (cards[other].section, cards[other].topic)
         return same or bool((names[one] & names[other]) - self._common)
 
     def reader(self, *picked: str) -> Reader:
-        """Somebody at the first visit."""
+        """Return a reader at the first visit."""
         return Reader(self.pool, self.ranker, self.settings, picked=frozenset(picked))
 
     def mixed_reader(self, rng: np.random.Generator) -> Reader:
-        """Somebody with a few topics of one to four reads, and three reads of anything."""
+        """Return a reader with one to four reads of a few topics, and three other reads."""
         cards = self.pool.cards
         read: list[int] = []
         for row in rng.choice(len(cards), 3, replace=False):
@@ -96,7 +99,7 @@ class Newspaper:
         return self.reader(*(PICKED if rng.random() < 0.5 else ())).reads(*dict.fromkeys(read))
 
     def kinship(self, whys: int, seed: int) -> KinshipFigures:
-        """Of at least so many whys that name a story, on pages of readers drawn by `seed`."""
+        """Check at least this many reasons that name a story, on pages of readers drawn with `seed`."""
         rng = np.random.default_rng(seed)
         true: list[bool] = []
         while len(true) < whys:
@@ -108,7 +111,7 @@ class Newspaper:
         return KinshipFigures(len(true), float(np.mean(true)), float(above.mean()), self.pool.floor)
 
     def learning(self, section: str, seed: int, *, picked: bool, reads: int = READS) -> LearningFigures:
-        """After reads of the topic that the section has most of: the next page, and those after REFRESHES more."""
+        """Read the section's largest topic; measure the next page, and those after REFRESHES more."""
         rng = np.random.default_rng(seed)
         topics = Counter(self.pool.cards[row].topic for row in self.pool.rows(section=section))
         topic = max(topics, key=lambda name: topics[name])
@@ -130,14 +133,14 @@ class Newspaper:
         )
 
     def cold(self, seed: int, picked: Sequence[str] = ()) -> ColdFigures:
-        """The first page of somebody who picked these sections."""
+        """Measure the first page of a reader who picked these sections."""
         page = self.reader(*picked).page(seed)
         sections = Counter(self.pool.cards[shown.row].section for shown in page)
         others = [count for name, count in sections.items() if name not in picked]
         return ColdFigures(tuple(picked), len(sections), max(others) / len(page))
 
     def moved(self, seed: int, kind: Literal["liked", "less"], *, position: int) -> int:
-        """How many cards of a page are others after one reaction to the card at a position."""
+        """Count the cards of a page that change after one reaction to the card at a position."""
         rng = np.random.default_rng(seed)
         reader = self.mixed_reader(rng)
         before = [shown.row for shown in reader.page(seed)]
@@ -151,7 +154,7 @@ def _share(page: Sequence[PageCard], rows: set[int]) -> float:
 
 
 def measured(newspaper: Newspaper, *, sections: Sequence[str], seeds: Sequence[int], whys: int = 300) -> dict[str, Any]:
-    """Every figure, as JSON has it; by several seeds, so that none is luck."""
+    """Return all results as JSON values, with several seeds."""
     positions = (0, 1, 2, 5, 9, 14)
     return {
         "settings": newspaper.settings.model_dump(),

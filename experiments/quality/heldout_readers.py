@@ -1,8 +1,7 @@
-"""Readers with known interests who never take part in a round: what releases are judged by.
+"""Readers with known interests who evaluate releases and never take part in a round.
 
-They like news as the readers of the fleet do (device_app/fleet/simulated_interests.py), and then stand still: the same
-clicks, the same candidates and the same later clicks judge every release, so that two releases differ by themselves
-alone.
+They like articles as the fleet's readers do (device_app/fleet/simulated_interests.py) and do not change: the same
+clicks, candidates and later clicks evaluate every release, so that only the releases differ.
 """
 
 from __future__ import annotations
@@ -18,19 +17,18 @@ from device_app.feed.candidates import Candidates
 from device_app.feed.feature_context import feature_context_at
 from device_app.fleet.simulated_interests import SimulatedInterests
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
-from device_app.privacy.modes.mode import user_vector
-from device_app.ranking.features import FeatureContext
-from device_app.ranking.ranker import Ranker
-from device_app.wire.news import NewsCard
+from device_app.privacy.reporter import user_vector
+from device_app.ranking.ranker import FeatureContext, Ranker
 from models.metrics import auc
+from protocol.news import NewsCard
 
 CLICKS = 12
 MET = 300
-"""News that a held-out reader is asked about for the AUC."""
+"""Articles that a held-out reader rates for the AUC."""
 MEETING_HALF_LIFE_HOURS = 24.0
-"""How likely a reader is to meet a piece of news halves with so many hours of its age, as the first prior has it."""
+"""Hours of age that halve the probability that a reader sees an article, as in the first prior."""
 RECENCY_HALF_LIFE_HOURS = 48.0
-"""Of the feature, as devices have it by default."""
+"""Half-life of the feature `recency`, the devices' default."""
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -44,7 +42,7 @@ class Pool:
     vectors: NDArray[np.float32]
 
     def meeting(self, now: datetime) -> Floats:
-        """[n]: the chance that what a reader meets next is each; by age alone, adds up to 1."""
+        """[n]: the probability that a reader meets each article next; depends on age only, sums to 1."""
         ages_hours = np.array([(now - card.published_at).total_seconds() for card in self.cards]) / 3_600
         weights = 0.5 ** (np.maximum(ages_hours, 0.0) / MEETING_HALF_LIFE_HOURS)
         return np.asarray(weights / weights.sum(), dtype=np.float64)
@@ -52,14 +50,14 @@ class Pool:
 
 @dataclass(frozen=True)
 class HeldoutReader:
-    """One reader, standing still.
+    """One reader, who does not change.
 
     Args:
         clicks: vectors [H, D].
-        known: what its ranker may know of all n news of the pool beside those clicks.
-        met: rows [R] of news it never saw.
-        opened: [R], 1 where it would open it at the head of a page; drawn once.
-        later: [n], the chance that its next click is each piece of news; adds up to 1, 0 for the clicks.
+        known: the features of all n articles that its ranker may use besides those clicks.
+        met: rows [R] of articles not seen before.
+        opened: [R], 1 where it would open the article at the top of a page; drawn once.
+        later: [n], the probability that its next click is each article; sums to 1, 0 for the clicks.
     """
 
     clicks: NDArray[np.float32]
@@ -70,7 +68,7 @@ class HeldoutReader:
 
 
 def heldout_readers(pool: Pool, count: int, now: datetime, rng: np.random.Generator) -> list[HeldoutReader]:
-    """Drawn one after another; whoever would open none or all of what it meets is drawn again."""
+    """Draw readers one after another; redraw a reader who would open none or all of the articles met."""
     found: list[HeldoutReader] = []
     candidates = Candidates(pool.cards, pool.vectors, "")
     meeting = pool.meeting(now)
@@ -100,13 +98,13 @@ def heldout_readers(pool: Pool, count: int, now: datetime, rng: np.random.Genera
 
 @dataclass(frozen=True)
 class ServedRanking:
-    """What a release serves held-out readers with.
+    """How a release serves held-out readers.
 
     Args:
-        ranker: of the release.
-        popularity: [n], by the private counts until then.
-        prototypes: [K, D] of the codebook that reports are made by.
-        mechanism: how a report is drawn.
+        ranker: the release's ranker.
+        popularity: [n], by the private counts so far.
+        prototypes: [K, D] of the codebook for reports.
+        mechanism: draws a report.
         lists: the server's answer to each of the K reports, rows of the pool, best first.
     """
 
@@ -119,8 +117,11 @@ class ServedRanking:
 
 @dataclass(frozen=True)
 class Marks:
-    """Of every held-out reader, [readers]: AUC of the ranker; the share of its later clicks within the first `depth` of
-    the server's answer; and within the best `depth` of that answer by its own ranker."""
+    """Scores of every held-out reader, [readers].
+
+    AUC of the ranker; the share of its later clicks within the first `depth` of the server's answer; and within the
+    best `depth` of that answer by its own ranker.
+    """
 
     auc: Floats
     answered: Floats
@@ -128,7 +129,7 @@ class Marks:
 
 
 def judge(readers: Sequence[HeldoutReader], pool: Pool, served: ServedRanking, depth: int = 100) -> Marks:
-    """The expectation over what randomised response sends is exact: no draw of noise is in the shares."""
+    """Evaluate readers; the expectation over randomised response is exact, so shares contain no noise."""
     mechanism = served.mechanism
     union = np.unique(np.concatenate(served.lists))
     aucs, answered, ranked = [], [], []
@@ -161,5 +162,5 @@ def _of(known: FeatureContext, rows: Rows, popularity: Floats) -> FeatureContext
 
 
 def _some(weights: Floats, count: int, rng: np.random.Generator) -> Rows:
-    """Distinct rows, likelier by weight."""
+    """Draw distinct rows, with probability by weight."""
     return np.asarray(rng.choice(len(weights), size=count, replace=False, p=weights / weights.sum()), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Pages that simulated readers get over the generated newspaper, by the product's own ranking, slots and reasons.
+"""Builds simulated readers' pages from the generated newspaper with the product's ranking, slots and reasons.
 
-Nothing of it is served: the candidates are the default list and what a report without noise would bring, so that what
-is measured is the feed's doing alone.
+No server takes part: candidates are the default list and the articles that a report without noise would bring, so that
+only the feed is measured.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.news.pool_reading import PoolRow
+from backend.recall.catalogue import NewsColumns
 from backend.recall.default_list import default_order
-from backend.recall.offered_news import NewsColumns
 from device_app.feed.build import scored
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.exclusions import allowed
 from device_app.feed.item import PageSlot, Reason
-from device_app.feed.kinship import Kinship
 from device_app.feed.page_order import placed
-from device_app.feed.preferences import UserPreferences
+from device_app.feed.preference_reader import UserPreferences
 from device_app.feed.reasons import reasons
+from device_app.feed.similarity import Kinship
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.settings import FeedSettings
-from device_app.wire.kinship import kinship_floor
-from device_app.wire.news import NewsCard
 from models.shapes import NEWS_DIM
 from newsroom.edition import named_edition
+from protocol.news import NewsCard
+from protocol.similarity import kinship_floor
 
 NOW = datetime(2026, 11, 20, 18, tzinfo=UTC)
 ARTICLES = 6_000
@@ -39,12 +39,12 @@ PAGE = 30
 
 DEFAULT_LIST, RECALLED = 600, 400
 LOOKED_AT = 15
-"""A reader looks at the upper half of a page."""
+"""Cards that a reader sees: the upper half of a page."""
 
 
 @dataclass(frozen=True)
 class NewspaperPool:
-    """n cards with vectors [n, D], what each names [n], the default list's rows, and the release's floor of kinship."""
+    """n cards with vectors [n, D] and names [n]; the default list's rows; the release's floor of similarity."""
 
     cards: tuple[NewsCard, ...]
     vectors: NDArray[np.float32]
@@ -56,7 +56,7 @@ class NewspaperPool:
     def of(
         cls, cards: Sequence[NewsCard], vectors: NDArray[np.float32], names: Sequence[frozenset[str]]
     ) -> NewspaperPool:
-        """With its default list and its floor."""
+        """The pool of these cards, with its default list and its floor of similarity."""
         rows = [PoolRow(number=number, duplicate_of=None, **card.model_dump()) for number, card in enumerate(cards)]
         listed = np.array(default_order(NewsColumns.of(rows), NOW, DEFAULT_LIST), dtype=np.intp)
         return cls(tuple(cards), unit(vectors), tuple(names), listed, kinship_floor(vectors))
@@ -71,26 +71,25 @@ class NewspaperPool:
 
 
 def newspaper_pool(*, whole: Collection[str] = (), others: int | None = None, seed: int = 7) -> NewspaperPool:
-    """The edition of 14 days before NOW, by its real vectors (made once, kept in the user's cache).
+    """Return the edition of 14 days before NOW, with its real vectors (computed once and cached).
 
-    whole: sections taken entirely; others: so many of the rest, evenly over the days. None: all of it.
+    whole: sections taken entirely; others: number of other articles, spread evenly over the days. None: all of it.
     """
-    from experiments.datasets.titles import product_vectors, title_vectors  # brings torch
+    from experiments.datasets.titles import product_vectors, title_vectors  # imports torch
 
     edition = [(named.article, named.names) for named in named_edition(NOW, seed=seed, articles=ARTICLES)]
     if others is not None:
         rest = [pair for pair in edition if pair[0].section not in whole]
         kept = {rest[row][0].id for row in np.linspace(0, len(rest) - 1, others).astype(int)}
         edition = [pair for pair in edition if pair[0].section in whole or pair[0].id in kept]
-    cards = [
-        NewsCard.model_validate({name: getattr(item, name) for name in NewsCard.model_fields}) for item, _ in edition
-    ]
+    printed = NewsCard.model_fields.keys() - {"dated", "also"}
+    cards = [NewsCard.model_validate({name: getattr(item, name) for name in printed}) for item, _ in edition]
     vectors = product_vectors(title_vectors([card.title for card in cards]), NEWS_DIM)
     return NewspaperPool.of(cards, vectors, [names for _, names in edition])
 
 
 def default_ranker() -> Ranker:
-    """The ranker that a first release has as its default, exported as for a release."""
+    """Return the default ranker of a first release, exported as for a release."""
     from exporters.package import export_ranker
     from models.rankers import DEFAULT, RANKERS
     from models.user.feature_ranker import FeatureRanker
@@ -113,7 +112,7 @@ class PageCard:
 
 @dataclass(frozen=True)
 class Reader:
-    """A simulated reader: rows of what was read (in that order), looked at, liked and marked "Less"."""
+    """A simulated reader: rows that were read (in order), viewed, liked and marked "Less"."""
 
     pool: NewspaperPool
     ranker: Ranker
@@ -125,15 +124,15 @@ class Reader:
     less: tuple[int, ...] = ()
 
     def reads(self, *rows: int) -> Reader:
-        """The same after opening these."""
+        """Return the same reader after opening these stories."""
         return replace(self, read=self.read + rows, seen=self.seen | set(rows))
 
     def looks_at(self, page: Sequence[PageCard]) -> Reader:
-        """The same after a look at the upper half of a page; the rest stays unseen."""
+        """Return the same reader after seeing the upper half of a page."""
         return replace(self, seen=self.seen | {shown.row for shown in page[:LOOKED_AT]})
 
     def page(self, seed: int) -> list[PageCard]:
-        """A page made now. What was seen is left out, which is the hardest case: a device lets it sink."""
+        """Build a page now. Seen articles are left out, which is the hardest case: a device only ranks them lower."""
         user_preferences = self._preferences()
         offered = self._offered()
         rows = np.array([row for row in offered.tolist() if row not in self.seen], dtype=np.intp)
@@ -156,7 +155,7 @@ class Reader:
         return [PageCard(int(rows[place.row]), place.slot, reason) for place, reason in zip(page, said, strict=True)]
 
     def _offered(self) -> NDArray[np.intp]:
-        """The default list, and what is nearest to the reader's mean click."""
+        """The default list, and the articles nearest to the reader's mean click."""
         if not self.read:
             return self.pool.listed
         user = self.pool.vectors[list(self.read)].mean(axis=0)
@@ -175,7 +174,7 @@ class Reader:
             liked_cards=tuple(cards[row] for row in self.liked),
             liked=vectors[list(self.liked)],
             disliked=vectors[list(self.less)],
-            opened=frozenset(cards[row].id for row in self.read),
+            read=frozenset(cards[row].id for row in self.read),
             disliked_ids=frozenset(cards[row].id for row in self.less),
             chosen_sections=self.picked,
         )

@@ -1,7 +1,7 @@
-"""What a secure sum of replayed readers opens to, and which of MIND's readers can be replayed.
+"""The opened secure sum of replayed readers, and which of MIND's readers can be replayed.
 
-As the fleet replays them (device_app/fleet/replay.py): samples are clicks in shown lists alone, since histories have no
-list; and nothing was counted, so popularity is 0.
+As in the fleet's replay (device_app/fleet/replay.py), samples are only clicks in shown lists, because histories have no
+list; popularity is 0, because nothing was counted.
 """
 
 from __future__ import annotations
@@ -16,24 +16,23 @@ from numpy.typing import NDArray
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.secure_sum import secure_sum_of
-from backend.federation.secagg.parts import CohortSplit
 from backend.federation.systems.system import SystemSpec
-from device_app.ranking.features import FEATURES
+from device_app.ranking.ranker import FEATURES
 from device_app.training.gradients import Params
 from device_app.training.tasks.task import Update
-from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import SecureSum
-from experiments.datasets.ragged import Ragged
+from experiments.datasets.mind import Ragged
 from experiments.datasets.samples import TrainingSamples
 from experiments.ranking.models import STUDY_MODELS
 from experiments.simulation.readers import Library
+from protocol.protections import SecureSum
+from protocol.ring import WeightedSum
 
 RANKER_MODEL = STUDY_MODELS["feature ranker 256"]
 POPULARITY = tuple(FEATURES).index("popularity")
 
 
 class Updates(Protocol):
-    """The updates of simulated devices, one a reader."""
+    """The updates of simulated devices, one for each reader."""
 
     def update(self, params: Params, reader: int, round_number: int) -> Update:
         """One reader's update under these weights."""
@@ -48,7 +47,7 @@ def opened(
     protection: SecureSum,
     rng: np.random.Generator,
 ) -> WeightedSum:
-    """What the secure sum of these readers would open to, but for its fixed point."""
+    """Return the opened secure sum of these readers, without fixed-point rounding."""
     sums: dict[str, NDArray[np.float64]] = {}
     count = 0
     for reader in readers:
@@ -71,17 +70,17 @@ def summed(
     system: SystemSpec,
     rng: np.random.Generator,
 ) -> Aggregate:
-    """What a round of these readers comes to: one sum, or the sums of its groups joined, with a minimum of ten or of
-    what a group has to hold. Readers come in the order that they were drawn in, so groups are drawn too.
+    """Return a round's result for these readers: one sum, or the joined sums of its groups.
 
-    Raises TypeError for a system without sums of clipped vectors.
+    The minimum is ten, or what a group requires. Readers come in the random order in which they were drawn, so the
+    groups are random too. Raises TypeError for a system without sums of clipped vectors.
     """
     protection, join = secure_sum_of(system.protection), system.join
     parts = 0
     if join is not None:
         minimum = min(join.members, len(readers))
         terms = protection.terms("round-1", cohort=len(readers), cohort_minimum=minimum, coordinates=1)
-        parts = CohortSplit(members=join.members, parts=join.groups, left=join.left).parts_of(len(readers), terms)
+        parts = join.split_of(len(readers)).parts_of(len(readers), terms)
     if join is None or not parts:
         return Aggregate.of_opened(opened(devices, weights, readers, number, protection, rng), protection.clip)
     sums = [opened(devices, weights, readers[part::parts], number, protection, rng) for part in range(parts)]
@@ -89,13 +88,13 @@ def summed(
 
 
 def clip_factor(update: Update, clip: float) -> float:
-    """What scales the whole update into the L2 ball."""
+    """The factor that scales the whole update into the L2 ball."""
     length = float(np.sqrt(sum(np.square(each, dtype=np.float64).sum() for each in update.tensors.values())))
     return min(1.0, clip / length) if length else 1.0
 
 
 def shown_only(samples: TrainingSamples) -> TrainingSamples:
-    """Those with a shown list, and the readers who have any."""
+    """Return the samples with a shown list, and the readers who have any."""
     rows = np.flatnonzero(samples.shown.lengths > 0)
     users = np.unique(samples.reader[rows])
     return TrainingSamples(
@@ -110,7 +109,7 @@ def shown_only(samples: TrainingSamples) -> TrainingSamples:
 
 
 def uncounted(library: Library) -> Library:
-    """Without popularity: that of the train split is known from the very clicks that are trained on."""
+    """Remove popularity: that of the train split contains the very clicks that are trained on."""
     features = library.features
     assert features is not None
 

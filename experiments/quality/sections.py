@@ -1,7 +1,7 @@
-"""`ownfeed evaluate sections`: how often a story's section, found by its vector, agrees with what its source calls it.
+"""`ownfeed evaluate sections`: how often a story's section, assigned by its vector, agrees with its source's category.
 
 The sources' categories are coarser or finer than the taxonomy, so each is mapped to the sections that it can mean; a
-category that means no section (US news, videos, opinion) is left out. Nothing is trained on the data.
+category that fits no section (US news, videos, opinion) is left out. Nothing is trained on the data.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.sections.classifier import SectionClassifier, text_of, with_neighbours
-from backend.sections.taxonomy import sentences, taxonomy
+from backend.news.sections.classifier import SectionClassifier, text_of, with_neighbours
+from backend.news.sections.taxonomy import sentences, taxonomy
 from experiments.bench.headlines import headlines
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors
+from experiments.records import Cell, Table
 from experiments.study import Study
-from experiments.table import Cell, Table
 
 HEADLINES, ALL = 2_000, 1_000_000
 DIMENSIONS = 256
@@ -48,13 +48,13 @@ SECTIONS_OF: Mapping[str, Mapping[str, frozenset[str]]] = {
         },
     }.items()
 }  # fmt: skip
-"""The sections that a category can mean, by source; of MIND's `news` the subcategories that mean one."""
+"""The sections that a category can mean, by source; for MIND's `news` the subcategories."""
 WAYS = ("title", "title and abstract", "title, abstract and neighbours")
 
 
 @dataclass(frozen=True)
 class LabelledStory:
-    """A story with the category that its own source gave it."""
+    """A story with its source's category."""
 
     source: str
     category: str
@@ -64,23 +64,26 @@ class LabelledStory:
 
 @dataclass(frozen=True)
 class SectionStudy(Study[str, Table]):
-    """Agreement on held-out headlines and on MIND's news: a run is a table."""
+    """Agreement on held-out headlines and on MIND's stories; each run is one table."""
 
     data: Path
     seed: int = 12
 
     @property
     def jobs(self) -> Sequence[str]:
-        """The two sets."""
+        """Return the names of the two sets."""
         return ("headlines", "MIND")
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of the headlines drawn."""
+        """The seed of the headlines."""
         return (self.seed,)
 
     def run(self, job: str) -> Table:
-        """Sort a set as a backend would that has just taken it in. Raises DataMissing, MalformedRow."""
+        """Assign sections as a backend does for newly ingested stories.
+
+        Raises DataMissing, MalformedRow.
+        """
         stories = mind_stories(self.data) if job == "MIND" else held_out_headlines(self.data, self.seed)
         return agreement(job, stories)
 
@@ -89,12 +92,12 @@ class SectionStudy(Study[str, Table]):
         return f"{job}: {', '.join(map(str, run.rows[-1][1:]))}"
 
     def tables(self, runs: Mapping[str, Table]) -> list[Table]:
-        """Both."""
+        """Return the tables of both sets."""
         return list(runs.values())
 
 
 def held_out_headlines(data: Path, seed: int) -> list[LabelledStory]:
-    """HEADLINES stories, as many of each category that means a section as there are, evenly. Raises DataMissing."""
+    """HEADLINES stories, spread evenly over the categories that map to a section. Raises DataMissing."""
     by_category: dict[tuple[str, str], list[LabelledStory]] = {}
     for line in headlines(data, ALL):
         if line.section in SECTIONS_OF.get(line.publisher, {}):
@@ -112,7 +115,7 @@ def held_out_headlines(data: Path, seed: int) -> list[LabelledStory]:
 
 
 def mind_stories(data: Path) -> list[LabelledStory]:
-    """All of MIND's news whose category means a section. Raises DataMissing, MalformedRow."""
+    """All of MIND's stories whose category fits a section. Raises DataMissing, MalformedRow."""
     news, meant = load_mind(data / FOLDER).news, SECTIONS_OF["MIND"]
     rows = zip(news.categories, news.subcategories, news.titles, news.abstracts, strict=True)
     labelled = [(finer if category == "news" else category, title, text) for category, finer, title, text in rows]
@@ -120,7 +123,7 @@ def mind_stories(data: Path) -> list[LabelledStory]:
 
 
 def sorted_stories(stories: Sequence[LabelledStory]) -> dict[str, list[str]]:
-    """The section of each story, by way."""
+    """The section of each story, by method."""
     texts = [
         *sentences(),
         *(story.title for story in stories),
@@ -140,7 +143,7 @@ def sorted_stories(stories: Sequence[LabelledStory]) -> dict[str, list[str]]:
 
 
 def agreement(name: str, stories: Sequence[LabelledStory]) -> Table:
-    """The share of stories sorted into a section that their category can mean, by category and in all."""
+    """The share of stories assigned a section that their category can mean, by category and overall."""
     ways = sorted_stories(stories)
     groups = np.array([f"{story.source}: {story.category}" for story in stories])
     meant = [SECTIONS_OF[story.source][story.category] for story in stories]
@@ -154,8 +157,7 @@ def agreement(name: str, stories: Sequence[LabelledStory]) -> Table:
         rows.append((group, int(members.sum()), *(f"{100 * each[members].mean():.1f} %" for each in agrees.values())))
     rows.append(("all", len(stories), *(f"{100 * each.mean():.1f} %" for each in agrees.values())))
     notes = (
-        f"{len(taxonomy())} sections, {len(sentences())} invented sentences in all, none of them from the data; the "
-        f"encoder as a backend makes it, {DIMENSIONS} dimensions, fitted on 1,000 of the texts.",
-        "Categories that mean no section are left out; neighbours are the other stories of the table.",
+        f"{len(taxonomy())} sections, described by {len(sentences())} invented sentences. Categories that fit no "
+        "section are left out; neighbours are the other stories of the table.",
     )
     return Table(f"Sections by vector, {name}", ("category", "stories", *WAYS), rows, notes)

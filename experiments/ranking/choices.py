@@ -1,7 +1,7 @@
-"""What the default ranker should be: forms of the untrained score, two by two, on the same impressions.
+"""Compares forms of the untrained default ranker in pairs on the same impressions.
 
-Train impressions are other days and other readers than dev; nothing is trained, so both may be looked at. Where they
-disagree, train decides, since dev is not representative.
+Train impressions have other days and readers than dev; nothing is trained, so both may be used. Where they disagree,
+train decides, because dev is not representative.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.mind import Impressions, Mind
-from experiments.datasets.ragged import Ragged
+from experiments.datasets.mind import Impressions, Mind, Ragged
 from experiments.ranking.evaluation import ScoreFn, metrics
-from experiments.ranking.models import features_of
-from experiments.ranking.untrained import flat_scores, live_popularity, softmax_cosine
-from experiments.table import Cell, Table
+from experiments.ranking.models import features_of, flat_scores, live_popularity, softmax_cosine
+from experiments.records import Cell, Table
 from models.metrics import auc
 
 AFFINITY_WEIGHT, COUNT_WEIGHT, RATE_WEIGHT = 0.05, 0.2, 0.1
@@ -36,9 +34,9 @@ class Difference:
 
 
 def paired_difference(impressions: Impressions, first: NDArray[np.float64], second: NDArray[np.float64]) -> Difference:
-    """Over the impressions that have clicked and skipped news; scores are flat, in the order of the candidates.
+    """Compare two scorers over the impressions with clicked and skipped articles.
 
-    Raises ValueError if fewer than two impressions can be judged.
+    Scores are flat, in the order of the candidates. Raises ValueError for fewer than two such impressions.
     """
     found = []
     offsets = impressions.candidates.offsets
@@ -52,7 +50,7 @@ def paired_difference(impressions: Impressions, first: NDArray[np.float64], seco
 
 
 def choices(mind: Mind, vectors: dict[int, NDArray[np.float32]]) -> Table:
-    """The table. vectors: unit rows by their dimension, among them 256 and 384."""
+    """Return the table. vectors: unit rows by dimension, including 256 and 384."""
     splits = {"train": with_history(mind.train), "dev": mind.dev}
     forms = {name: _forms(mind, split, vectors) for name, split in splits.items()}
     pairs = (
@@ -75,15 +73,14 @@ def choices(mind: Mind, vectors: dict[int, NDArray[np.float32]]) -> Table:
             ]
         rows.append(tuple(cells))
     notes = (
-        f"Nothing trained. Paired by impression, one standard error. Weights: affinities {AFFINITY_WEIGHT} each, "
-        f"counts {COUNT_WEIGHT}, log rate {RATE_WEIGHT}; + means added to softmax(3), 256-d.",
-        "Live popularity leaves the reader of the row out, and knows clicks of later hours: optimistic.",
+        "Nothing is trained. Differences are paired by impression, +- one standard error. Weights: affinities "
+        f"{AFFINITY_WEIGHT} each, counts {COUNT_WEIGHT}, log rate {RATE_WEIGHT}; + means added to softmax(3), 256-d.",
     )
     return Table("What the default ranker is made of", COLUMNS, rows, notes)
 
 
 def with_history(impressions: Impressions) -> Impressions:
-    """The impressions whose reader has clicked something before."""
+    """Return the impressions whose reader has a history."""
     kept = np.flatnonzero(impressions.histories.lengths)
     real = np.isin(impressions.candidates.owners, kept)
     return Impressions(

@@ -23,7 +23,7 @@ ScoreFn = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[Any]]
 
 
 def evaluate(impressions: Impressions, score: ScoreFn) -> RankingMetrics:
-    """Metrics of a scorer that is a function."""
+    """Return the metrics of a scoring function."""
     found = [
         score(history, candidates)
         for history, candidates in zip(impressions.histories, impressions.candidates, strict=True)
@@ -32,7 +32,7 @@ def evaluate(impressions: Impressions, score: ScoreFn) -> RankingMetrics:
 
 
 def metrics(impressions: Impressions, scores: NDArray[Any]) -> RankingMetrics:
-    """Metrics of scores given flat, in the order of `impressions.candidates`."""
+    """Return the metrics of flat scores, in the order of `impressions.candidates`."""
     return by_impression(impressions.candidates.owners, impressions.clicked, scores)
 
 
@@ -41,7 +41,7 @@ def model_scores(
 ) -> NDArray[np.float32]:
     """Scores of a ranker's `forward` under `weights`, flat, in the order of `impressions.candidates`.
 
-    Impressions of like length share a batch; what pads the shorter ones is cut off again.
+    Impressions of similar length share a batch; the padding of shorter ones is removed again.
     """
     values = {name: torch.from_numpy(np.asarray(value)) for name, value in weights.items()}
     candidates = impressions.candidates

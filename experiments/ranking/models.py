@@ -1,27 +1,129 @@
-"""The models of the ranking study: how each is built, on which vectors, and at which rate it learns.
+"""Untrained scorers, which every model has to beat, and the models of the ranking study.
 
-Rates are Adam's, chosen once for the family and not searched on dev.
+Each model has its builder, vectors and learning rate. Rates are Adam's, chosen once for each family and not tuned on
+dev.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from device_app.ranking.features import FEATURES, share_of_clicks
-from experiments.datasets.mind import Mind
-from experiments.ranking.untrained import counts
+from device_app.ranking.ranker import FEATURES, share_of_clicks
+from experiments.datasets.mind import Impressions, Mind
+from experiments.ranking.evaluation import ScoreFn, evaluate, metrics
 from experiments.simulation.readers import FeatureFunction
 from models.builders.rankers import candidate_attention, feature_ranker, nrms, nrms_user
 from models.builders.user import fednewsrec, fednewsrec_user, lstur_user, naml, naml_user
-from models.shapes import HEAD_DIM, HEADS, NEWS_DIM
+from models.metrics import RankingMetrics
+from models.shapes import CLICKS, HEAD_DIM, HEADS, NEWS_DIM
 from models.user.candidate_attention import CandidateAttention
 from models.user.feature_ranker import FeatureRanker
+
+CLICKS_EXPECTED, SHOWN_EXPECTED = 1.0, 10.0
+"""An article without displays counts as clicked once in ten."""
+
+Rows = NDArray[np.int64]
+
+
+def random_scores(seed: int) -> ScoreFn:
+    """Seeded random scores."""
+    rng = np.random.default_rng(seed)
+    return lambda history, candidates: rng.random(len(candidates))
+
+
+def train_click_rate(mind: Mind) -> ScoreFn:
+    """How often an article was clicked when shown, in train impressions."""
+    rate = click_rate(*counts(mind.train, len(mind.news)))
+    return lambda history, candidates: rate[candidates]
+
+
+def category_count(mind: Mind) -> ScoreFn:
+    """The number of clicks in the candidate's category."""
+    _, category = np.unique(mind.news.categories, return_inverse=True)
+    return lambda history, candidates: (category[candidates][:, None] == category[history]).sum(axis=1)
+
+
+def softmax_cosine(vectors: NDArray[np.float32], beta: float) -> ScoreFn:
+    """Cosines to the last 50 clicks, weighed by softmax(beta cosine).
+
+    With beta = 0 it is their mean. Vectors have length 1.
+    """
+
+    def score(history: Rows, candidates: Rows) -> NDArray[Any]:
+        newest = history[-CLICKS:]
+        if not len(newest):
+            return np.zeros(len(candidates))
+        cosines = vectors[candidates].astype(np.float64) @ vectors[newest].T
+        weights = np.exp(beta * (cosines - cosines.max(axis=1, keepdims=True)))
+        found: NDArray[np.float64] = (weights * cosines).sum(axis=1) / weights.sum(axis=1)
+        return found
+
+    return score
+
+
+def counts(impressions: Impressions, news: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How often each article was clicked and shown: two arrays [n]."""
+    shown = impressions.candidates.values
+    clicked = np.bincount(shown, weights=impressions.clicked, minlength=news)
+    return clicked.astype(np.float64), np.bincount(shown, minlength=news).astype(np.float64)
+
+
+def click_rate(clicked: NDArray[np.float64], shown: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Clicks over displays, shrunk towards one in ten while there are few."""
+    return (clicked + CLICKS_EXPECTED) / (shown + SHOWN_EXPECTED)
+
+
+def live_popularity(impressions: Impressions, news: int, *, rate: bool) -> NDArray[np.float64]:
+    """A feature of each candidate from all other impressions of the same split, flat.
+
+    rate: the logarithm of clicks over displays; otherwise log(1 + clicks), scaled to 0 to 1. The row's own reader is
+    left out. Optimistic: the data has no times of display, so later clicks count too.
+    """
+    clicked, shown = counts(impressions, news)
+    rows = impressions.candidates.values
+    others_clicked, others_shown = clicked[rows] - impressions.clicked, shown[rows] - 1
+    if rate:
+        return np.log(click_rate(others_clicked, others_shown))
+    return np.asarray(np.log1p(others_clicked) / np.log1p(clicked.max()))
+
+
+def flat_scores(impressions: Impressions, score: ScoreFn) -> NDArray[np.float64]:
+    """The scores of all candidates."""
+    pairs = zip(impressions.histories, impressions.candidates, strict=True)
+    return np.concatenate([score(history, candidates) for history, candidates in pairs])
+
+
+def untrained_table(mind: Mind, vectors: dict[int, NDArray[np.float32]], *, seed: int) -> dict[str, RankingMetrics]:
+    """Every untrained scorer on dev, by name. vectors: unit rows by their dimension."""
+    dev, news = mind.dev, len(mind.news)
+    scorers: dict[str, Callable[[], RankingMetrics]] = {
+        "random": lambda: evaluate(dev, random_scores(seed)),
+        "click rate in train impressions": lambda: evaluate(dev, train_click_rate(mind)),
+        "history-category count": lambda: evaluate(dev, category_count(mind)),
+    }
+    found = {name: run() for name, run in scorers.items()}
+    for dim, rows in sorted(vectors.items(), reverse=True):
+        mark = "" if dim == max(vectors) else f" {dim}"
+        found[f"mean cosine{mark}"] = evaluate(dev, softmax_cosine(rows, 0.0))
+        for sharp in (3, 8):
+            found[f"softmax({sharp}) cosine{mark}"] = evaluate(dev, softmax_cosine(rows, sharp))
+    widest = vectors[max(vectors)]
+    for name, beta in (("softmax(3) cosine", 3.0), ("softmax(8) cosine", 8.0)):
+        cosine = flat_scores(dev, softmax_cosine(widest, beta))
+        found[f"live popularity + {name}"] = metrics(dev, cosine + 0.1 * live_popularity(dev, news, rate=True))
+    counted = live_popularity(dev, news, rate=False)
+    found["live click counts + softmax(3) cosine"] = metrics(
+        dev, flat_scores(dev, softmax_cosine(widest, 3.0)) + 0.2 * counted
+    )
+    return found
+
 
 ATTENTION_DIM = 200
 SMALL_RATE, FEATURE_RATE = 3e-3, 3e-4
@@ -36,7 +138,10 @@ WIDE_DIM = 384
 
 @dataclass(frozen=True)
 class StudyModel:
-    """One model. cosine_start: its step 0 should rank like the cosine; features: names of FEATURES, or none."""
+    """One model of the study.
+
+    cosine_start: its step 0 should rank like the cosine; features: names of FEATURES, or none.
+    """
 
     name: str
     build: Callable[[], nn.Module]
@@ -46,7 +151,7 @@ class StudyModel:
     features: tuple[str, ...] = ()
 
     def model(self, seed: int) -> nn.Module:
-        """The model at its start; the seed fixes what is random in it."""
+        """Build the model at its start; the seed determines its random parts."""
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             return self.build()
@@ -102,8 +207,10 @@ STUDY_MODELS: dict[str, StudyModel] = {
 
 
 def features_of(names: tuple[str, ...], mind: Mind) -> FeatureFunction:
-    """The device's features over the catalogue. Popularity is that of the train split; MIND has no times of
-    publication, so recency is 0."""
+    """The device's features over the catalogue.
+
+    Popularity is that of the train split; MIND has no times of publication, so recency is 0.
+    """
     _, section = np.unique(mind.news.categories, return_inverse=True)
     _, topic = np.unique(mind.news.subcategories, return_inverse=True)
     section, topic = (np.append(column, -1).astype(np.int64) for column in (section, topic))

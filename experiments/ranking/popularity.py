@@ -1,7 +1,7 @@
-"""What private counts are worth to ranking by the noise in their sum, on MIND's dev impressions.
+"""Measures how much private counts improve ranking on MIND's dev impressions, by the noise in their sum.
 
-The devices' own task and protection, the ring, and the server's decoder and estimator, with every dev reader as one
-device of one count. Only the masks are left out: they cancel in the sum, to the bit.
+Uses the devices' own task and protection, the ring, and the server's decoder and estimator, with every dev reader as
+one device of one count. Only the masks are left out: they cancel exactly in the sum.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.counting import Counting, opened_count
-from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from backend.federation.systems import COMPOSED
 from backend.popularity.estimate import Counted, exposure, posterior_lifts, usual_rates
 from backend.popularity.store import OpenedCount
 from device_app.privacy.exact_samplers import randomised_response
@@ -25,20 +25,22 @@ from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.training.tasks.counting import count_vector
-from device_app.wire.concentrated import epsilon_of
-from device_app.wire.popularity import CLICKED, DISPLAYED, LIFT_REACH, CountList
-from device_app.wire.protections import SecureSum
-from device_app.wire.ring import ring_dtype
 from experiments.datasets.mind import Impressions, Mind
 from experiments.ranking.evaluation import metrics
-from experiments.ranking.untrained import live_popularity
-from experiments.table import Cell, Table
+from experiments.ranking.models import live_popularity
+from experiments.records import Cell, Table
 from models.user.feature_ranker import KNOWN_WEIGHTS
+from protocol.concentrated import epsilon_of
+from protocol.popularity import CLICKED, DISPLAYED, LIFT_REACH, CountList
+from protocol.protections import SecureSum
+from protocol.ring import ring_dtype
+
+PRIVATE_COUNTS = COMPOSED["private_counts/secure/huber"]
 
 BAR = 0.67
 SHARPNESS = 3.0
 COUNT_NOISE_SD = math.sqrt(2) / 0.5
-"""Of Laplace noise at epsilon .5 on a count: what the study before the first line of code added."""
+"""Of Laplace noise at epsilon .5 on a count, as in the design study."""
 LOCAL_EPSILON = 8.0
 AT = datetime(2019, 11, 15, tzinfo=UTC)
 COLUMNS = ("popularity by", "AUC", "sd", "nDCG@10", "noise sd", "epsilon of a count", "of a reader", "draws")
@@ -48,7 +50,7 @@ LiftArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CountContributions:
-    """What the devices of one count have contributed, and what was opened.
+    """What the devices of one count contributed, and the opened sum.
 
     own: by reader, `displayed` and `clicked` [n] as numbers of displays and clicks.
     """
@@ -58,7 +60,10 @@ class CountContributions:
 
 
 def popularity_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int) -> Table:
-    """cosine: flat scores of the dev candidates without popularity."""
+    """Return the table of ranking by private counts.
+
+    cosine: flat scores of the dev candidates without popularity.
+    """
     dev = mind.dev
     rows: list[tuple[Cell, ...]] = [_row(dev, "nothing: softmax(3) cosine alone", [cosine])]
     rate = cosine + 0.1 * live_popularity(dev, len(mind.news), rate=True)
@@ -71,21 +76,16 @@ def popularity_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int) -> 
     rows.append((*named[:-2], f"{LOCAL_EPSILON:g}, pure", draws))
     private = next(float(str(row[1])) for row in rows if f"noise sd {COUNT_NOISE_SD:.2f}" in str(row[0]))
     notes = (
-        f"{len(dev):,} readers, MIND subset dev; standard error of an AUC .011. Score: softmax({SHARPNESS:g}) cosine + "
-        f"{KNOWN_WEIGHTS['popularity']:g} x the feature `popularity`, as the default ranker starts.",
-        "Leave-one-out over dev readers, without times of display: optimistic. A reader's scores come from what all "
-        "others contributed, with all of the noise.",
-        f"Noise sd: in clicks, on each piece of news; in displays {1 / Counting().displayed_unit:.3g} times that. "
-        f"{COUNT_NOISE_SD:.2f} is that of Laplace noise at epsilon .5 on a count, as in the study (.681 there).",
-        "epsilon at delta 1e-6. Of a count: for one click more or less. Of a reader: for all that a device contributes "
-        f"({Counting().displayed_limit} displays and {Counting().clicked_limit} clicks at most) against anything else.",
-        f"Bar: AUC at noise sd {COUNT_NOISE_SD:.2f} >= {BAR}: {private:.4f}, {'met' if private >= BAR else 'MISSED'}.",
+        f"{len(dev):,} readers. Noise sd: clicks, on each article; {COUNT_NOISE_SD:.2f} is Laplace noise at epsilon .5 "
+        "on a count. Epsilon at delta 1e-6: of a count, for one click more or less; of a reader, for all that a device "
+        f"contributes (at most {Counting().displayed_limit} displays and {Counting().clicked_limit} clicks).",
+        f"Bar: AUC at noise sd {COUNT_NOISE_SD:.2f} >= {BAR}: {private:.4f}, {'met' if private >= BAR else 'missed'}.",
     )
     return Table("Private counts, MIND subset dev", COLUMNS, rows, notes)
 
 
 def mechanisms(draws: int, readers: int) -> Iterator[tuple[str, SecureSum, int]]:
-    """Protections of the sum to compare: name, protection, how often to draw its noise."""
+    """Protections of the sum to compare: name, protection, number of noise draws."""
     live = secure_sum_of(PRIVATE_COUNTS.protection)
     yield "counts, no noise", replace_sigma(live, 0), 1
 
@@ -99,12 +99,15 @@ def mechanisms(draws: int, readers: int) -> Iterator[tuple[str, SecureSum, int]]
 
 
 def replace_sigma(protection: SecureSum, sigma: int) -> SecureSum:
-    """The protection with other shares of noise."""
+    """Return the protection with another noise share."""
     return protection.model_copy(update={"sigma": sigma})
 
 
 def counted_by(mind: Mind, protection: SecureSum, seed: int) -> CountContributions:
-    """One count over all dev readers: every device's task, clip, code and noise share; the ring's sum; the decoder."""
+    """Run one count over all dev readers.
+
+    It uses every device's task, clip, code and noise share; the ring's sum; the decoder.
+    """
     strategy = PRIVATE_COUNTS.strategy
     assert isinstance(strategy, Counting)
     listed = listed_news(mind, strategy)
@@ -129,9 +132,9 @@ def counted_by(mind: Mind, protection: SecureSum, seed: int) -> CountContributio
 
 
 def local_count(mind: Mind, epsilon: float, seed: int) -> CountContributions:
-    """The same without a secure sum: each device tells one of its clicks, or none, by k-ary randomised response.
+    """Count without a secure sum: each device reports one of its clicks, or none, by k-ary randomised response.
 
-    Counts are made unbiased; displays aren't told, so every piece of news counts as displayed alike.
+    Counts are made unbiased; displays aren't reported, so every article counts as displayed equally.
     """
     strategy = PRIVATE_COUNTS.strategy
     assert isinstance(strategy, Counting)
@@ -169,13 +172,13 @@ def local_count(mind: Mind, epsilon: float, seed: int) -> CountContributions:
 
 
 def listed_news(mind: Mind, strategy: Counting) -> CountList:
-    """All news shown on dev: the pool of that day, as far as the data has it."""
+    """Return all articles shown on dev, in place of that day's pool."""
     shown = np.unique(mind.dev.candidates.values)
     return strategy.listed(tuple(mind.news.ids[row] for row in shown))
 
 
 def readers_of(impressions: Impressions, ids: Sequence[str]) -> Iterator[tuple[set[str], set[str]]]:
-    """What each reader was shown and clicked; each dev impression is another reader's."""
+    """Return each reader's displays and clicks; each dev impression counts as its own reader."""
     clicked, start = impressions.clicked.astype(bool), 0
     for shown in impressions.candidates:
         stop = start + len(shown)
@@ -186,7 +189,7 @@ def readers_of(impressions: Impressions, ids: Sequence[str]) -> Iterator[tuple[s
 def weighed(
     impressions: Impressions, given: CountContributions, weight: float = KNOWN_WEIGHTS["popularity"]
 ) -> LiftArray:
-    """The term of the score, flat: weight x popularity, from what everybody but the reader has contributed."""
+    """The popularity term of the score, flat: weight x popularity, from all contributions except the reader's own."""
     shown = np.unique(impressions.candidates.values)  # the order of the list
     clicks, displays = (np.array(list(each.values())) for each in (given.opened.clicks, given.opened.displays))
     whole = _counted(given.opened, clicks, displays)

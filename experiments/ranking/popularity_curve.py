@@ -1,7 +1,7 @@
-"""`ownfeed evaluate popularity`: what private counts are worth, by noise and by how many devices are counted.
+"""`ownfeed evaluate popularity`: how much private counts improve ranking, by noise and by number of devices.
 
-MIND's dev readers stand for the devices: so many are drawn among them with replacement, each gives what its reader
-gives, and each adds its share. Ranking is measured on all dev readers, without what each has contributed itself.
+MIND's dev readers play the devices: they are drawn with replacement, and each contributes its reader's data and its
+share of noise. Ranking is measured on all dev readers, each without its own contribution.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.counting import Counting
-from backend.federation.systems.private_counts import PRIVATE_COUNTS
-from backend.popularity.reliability import Usage, devices_needed, reliability
-from device_app.wire.layout import WeightedSum
-from device_app.wire.popularity import CLICKED, DISPLAYED
+from backend.federation.systems import COMPOSED
+from backend.popularity.estimate import Usage, devices_needed, reliability
 from experiments.datasets.mind import FOLDER, Mind, load_mind
 from experiments.datasets.titles import title_vectors, unit_rows
 from experiments.poisoning.forged_counts import CountedCohort, forged_table
 from experiments.ranking.evaluation import metrics
+from experiments.ranking.models import flat_scores, live_popularity, softmax_cosine
 from experiments.ranking.popularity import (
     SHARPNESS,
     CountContributions,
@@ -34,9 +33,12 @@ from experiments.ranking.popularity import (
     replace_sigma,
     weighed,
 )
-from experiments.ranking.untrained import flat_scores, live_popularity, softmax_cosine
+from experiments.records import Cell, Table
 from experiments.study import Study
-from experiments.table import Cell, Table
+from protocol.popularity import CLICKED, DISPLAYED
+from protocol.ring import WeightedSum
+
+PRIVATE_COUNTS = COMPOSED["private_counts/secure/huber"]
 
 DEVICES = (60, 300, 1_000, 3_000, 5_000, 20_000)
 SPREAD = 0.9
@@ -56,7 +58,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class CountedReaders:
-    """What all dev readers give, exactly: displays and clicks [readers, n], and the noiseless count they came with."""
+    """The exact displays and clicks [readers, n] of all dev readers, and their noiseless count."""
 
     displayed: NDArray[np.float64]
     clicked: NDArray[np.float64]
@@ -64,7 +66,10 @@ class CountedReaders:
 
 
 def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: Sequence[int] = DEVICES) -> Table:
-    """cosine: flat scores of the dev candidates without popularity."""
+    """Return the table of ranking by number of devices.
+
+    cosine: flat scores of the dev candidates without popularity.
+    """
     protection = secure_sum_of(PRIVATE_COUNTS.protection)
     exact = counted_by(mind, replace_sigma(protection, 0), seed=0)
     displayed, clicked = (np.stack([own[name] for own in exact.own]) for name in (DISPLAYED, CLICKED))
@@ -94,15 +99,10 @@ def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: S
     nothing = metrics(mind.dev, cosine).auc
     ceiling = metrics(mind.dev, cosine + 0.1 * live_popularity(mind.dev, len(mind.news), rate=True)).auc
     notes = (
-        f"Without counts: AUC {nothing:.4f}; plain log click rate of all {len(mind.dev):,} readers, no privacy: "
-        f"{ceiling:.4f}. Standard error of an AUC .011.",
-        f"Standard shares: {math.sqrt(noise):.3g} clicks of noise from each device of `private_counts`. Noise "
-        "sd: of one sum, in clicks; in groups: measured, of what the live join of sums of 22 devices and more tells, "
-        "beside what was contributed. Above 1,000 devices the counts of 1,000 each are added up.",
-        "Devices beyond the number of readers repeat readers, so no count tells more than all readers do.",
-        f"Expected reliability: what the server expects of such a count (`backend/popularity/reliability.py`); it "
-        f"opens one "
-        f"by schedule from .5 on, here from about {devices_needed(usage, noise):,} devices.",
+        f"Without counts: AUC {nothing:.4f}; by the exact click rate of all {len(mind.dev):,} readers: {ceiling:.4f}. "
+        f"Each device adds {math.sqrt(noise):.3g} clicks of noise; beyond {len(mind.dev):,} devices, readers repeat. "
+        "Expected reliability: what the server expects of a count before it opens one; from .5 on, here about "
+        f"{devices_needed(usage, noise):,} devices, it opens one by schedule.",
     )
     return Table("Private counts by number of devices, MIND subset dev", COLUMNS, rows, notes)
 
@@ -117,28 +117,28 @@ def _mean_and_deviation(found: NDArray[np.float64]) -> tuple[str, str | None]:
 
 POPULARITY_TABLES = ("noise", "devices", "forged")
 FORGED_DRAWS = 10
-"""Of forged counts for one of the others: they are quick, and lies to ten stories vary."""
+"""Draws of forged counts for each draw of the others: they are quick, and attacks on ten stories vary."""
 
 
 @dataclass(frozen=True)
 class PopularityStudy(Study[str, Table]):
-    """Private counts by the noise in their sum, by the devices counted, and under lies: a run is a table."""
+    """Private counts by the noise in their sum, by the number of devices, and under attack: each run is a table."""
 
     data: Path
     draws: int = 3
 
     @property
     def jobs(self) -> Sequence[str]:
-        """The tables."""
+        """Return the names of the tables."""
         return POPULARITY_TABLES
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of the noise."""
+        """The seeds of the noise."""
         return tuple(range(self.draws))
 
     def prepare(self) -> None:
-        """Read the data, and let go of it again: other processes read their own."""
+        """Check the data, then release it, because other processes read their own."""
         load_mind(self.data / FOLDER)
 
     @cached_property
@@ -149,23 +149,23 @@ class PopularityStudy(Study[str, Table]):
         return mind, flat_scores(mind.dev, softmax_cosine(vectors, SHARPNESS))
 
     def run(self, job: str) -> Table:
-        """Count and rank."""
+        """Count and rank for one table."""
         if job == "forged":
             return forged_table(draws=FORGED_DRAWS * self.draws)
         table = {"noise": popularity_table, "devices": curve_table}[job]
         return table(*self.shown, draws=self.draws)
 
     def line(self, job: str, run: Table) -> str:
-        """What is done."""
+        """Return the finished job as a line."""
         return f"by {job}: {len(run.rows)} rows"
 
     def tables(self, runs: Mapping[str, Table]) -> list[Table]:
-        """All."""
+        """Return all tables."""
         return list(runs.values())
 
 
 def usage_of(readers: CountedReaders) -> Usage:
-    """How the dev readers read, known exactly."""
+    """The exact usage of the dev readers."""
     displays = readers.displayed.sum(axis=0)
     clicks = float(readers.clicked.sum())
     alike = float(displays.sum() ** 2 / np.square(displays).sum())
@@ -173,9 +173,10 @@ def usage_of(readers: CountedReaders) -> Usage:
 
 
 def of(readers: CountedReaders, devices: int, noise: float, draws: int) -> Iterator[CountContributions]:
-    """Counts by so many devices drawn among the readers; noise: the variance of one device's share, in clicks^2.
+    """Simulate the counts of this many devices, drawn from the readers.
 
-    The sum of so many discrete Gaussian shares is drawn as one Gaussian, which it is but for its steps.
+    noise: the variance of one device's share, in clicks^2. The sum of this many discrete Gaussian shares is
+    approximated by one continuous Gaussian of the same variance.
     """
     opened, strategy = readers.given.opened, PRIVATE_COUNTS.strategy
     assert isinstance(strategy, Counting)
@@ -207,7 +208,10 @@ def of(readers: CountedReaders, devices: int, noise: float, draws: int) -> Itera
 
 
 def dealt(devices: int) -> list[list[int]]:
-    """Sizes of the groups of each count that so many devices make; a count of a single group is one sum."""
+    """Sizes of the groups of each count that this many devices make.
+
+    A count with a single group is one sum.
+    """
     most = secure_sum_of(PRIVATE_COUNTS.protection).cohort_limit
     counts = [len(range(at, devices, -(-devices // most))) for at in range(-(-devices // most))]
     groups = [CountedCohort(each, join=PRIVATE_COUNTS.join).groups for each in counts]
@@ -217,8 +221,10 @@ def dealt(devices: int) -> list[list[int]]:
 def in_groups(
     readers: CountedReaders, devices: int, noise: float, draws: int
 ) -> Iterator[tuple[CountContributions, float]]:
-    """As `of`, each count in groups joined as live ones are; with the deviation of what is told of the clicks from what
-    was contributed."""
+    """See `of`, with each count in groups joined like live ones.
+
+    Also returns the deviation of the published clicks from the contributed ones.
+    """
     join, strategy, opened = PRIVATE_COUNTS.join, PRIVATE_COUNTS.strategy, readers.given.opened
     assert join is not None
     assert isinstance(strategy, Counting)

@@ -22,29 +22,27 @@ from experiments.datasets.titles import product_vectors, title_vectors, unit_row
 from experiments.ranking.evaluation import evaluate_model
 from experiments.ranking.models import WIDE_DIM, StudyModel, features_of
 from experiments.simulation.central import train_centrally
-from experiments.simulation.clients import Clients, ManyProcesses, OneProcess, SimulatedDevice
-from experiments.simulation.engines import SharedGradients
+from experiments.simulation.clients import Clients, ManyProcesses, OneProcess, SharedGradients, SimulatedDevice
 from experiments.simulation.protections import CentralGaussian, noise_multiplier
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
 from exporters.signature import parameters
 from models.metrics import RankingMetrics
-from models.scopes import private_names
-from models.shapes import NEGATIVES, NEWS_DIM
+from models.shapes import NEGATIVES, NEWS_DIM, private_names
 
 TrainingSchedule = Literal["central", "federated", "private"]
 SCHEDULES: tuple[TrainingSchedule, ...] = ("central", "federated", "private")
-"""private: federated with noise inside the sum, (EPSILON, DELTA) for a reader after all rounds."""
+"""private: federated with noise inside the sum, (EPSILON, DELTA) for each reader after all rounds."""
 EPSILON, DELTA, CLIP = 2.0, 1e-5, 0.1
 LOSSES_AVERAGED = 20
 
 
 @dataclass(frozen=True)
 class RankingSettings:
-    """Sizes of the study before the first line of code (docs/decisions/039).
+    """Sizes of the study, fixed before its code was written.
 
-    engine: what simulates devices, `processes` here or the cores of a Ray cluster, whose address is `cluster`; None
-    starts one on this machine. Raises ValueError for a size that the engine would leave aside.
+    engine: what simulates devices: `processes` on this machine, or the cores of a Ray cluster, whose address is
+    `cluster`; None starts one on this machine. Raises ValueError for a size that the engine would ignore.
     """
 
     steps: int = 400
@@ -64,7 +62,7 @@ class RankingSettings:
 
 
 OF_THIS_MACHINE = frozenset({"processes", "engine", "cluster"})
-"""Sizes that change no figure."""
+"""Sizes that don't change results."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class RankingRun:
 
 
 class Workbench:
-    """The data of the study, made when first asked for."""
+    """The data of the study, made at first use."""
 
     def __init__(self, mind: Mind) -> None:
         self.mind = mind
@@ -93,12 +91,12 @@ class Workbench:
 
     @cached_property
     def vectors(self) -> dict[int, NDArray[np.float32]]:
-        """Unit title vectors: 384-d as pooled, and 256-d as the product's head makes them."""
+        """Unit title vectors: 384-d as pooled, and 256-d by the product's head."""
         pooled = title_vectors(self.mind.news.titles)
         return {WIDE_DIM: unit_rows(pooled), NEWS_DIM: product_vectors(pooled, NEWS_DIM)}
 
     def library(self, study_model: StudyModel) -> Library:
-        """The vectors, and features if any, that a model sees."""
+        """The vectors, and features if any, that a model uses."""
         features = features_of(study_model.features, self.mind) if study_model.features else None
         return Library.of(self.vectors[study_model.dim], features)
 
@@ -112,7 +110,7 @@ def train(
     seed: int,
     settings: RankingSettings,
 ) -> RankingRun:
-    """One training by one schedule, judged on dev before and after."""
+    """Run one training by one schedule, evaluated on dev before and after."""
     began = time.perf_counter()
     library = bench.library(study_model)
     weights = {name: value.numpy() for name, value in parameters(model).items()}
@@ -174,10 +172,10 @@ def _federated(
 
     task = FullGradientTask(NEGATIVES, settings.samples_limit, study_model.features)
     make = partial(make_device, samples, library, graph, private, seed, task)
-    if library.features is not None:  # features are a closure, which can't be sent
+    if library.features is not None:  # features are a closure, which can't be pickled
         return rounds(OneProcess(make()))
     if settings.engine == "ray":
-        from experiments.simulation.ray_clients import RayClients  # of an extra that most don't install
+        from experiments.simulation.ray_clients import RayClients  # an optional extra that few install
 
         with RayClients(make, settings.cluster) as cluster:
             return rounds(cluster)

@@ -1,6 +1,6 @@
-"""`python -m experiments.recall.auto_choice`: the device's figures, made of the record of `ownfeed bench pools`.
+"""`python -m experiments.recall.auto_choice`: generates the device's figures from the record of `ownfeed bench pools`.
 
-They are what mode `auto` chooses by (`device_app/recall_frontier.py`). A test says when they and the record differ.
+Mode `auto` chooses by them (`protocol/recall_frontier.py`). A test fails if they and the record differ.
 """
 
 from __future__ import annotations
@@ -10,24 +10,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from device_app.recall_frontier import ListChoice, MeasuredList, RecallFrontier
 from experiments import records
-from experiments.records import Record
-from experiments.table import Table
+from experiments.records import Record, Table
+from protocol.recall_frontier import ListChoice, MeasuredList, RecallFrontier
 
 RECORD = "bench-pools"
 FOUND, WEIGHT = "What a list finds, by pool", "What a list weighs"
-PACKAGED = Path(__file__).parents[2] / "device_app" / "recall_frontier.json"
+PACKAGED = Path(__file__).parents[2] / "protocol" / "recall_frontier.json"
 LOST_MOST = 0.5
-"""Points that the choice may find less than the best list of its price."""
+"""Points that the choice may lose to the best list of its cost."""
 POPULAR, CONTROL = "popular", "mixture K=16"
 MODES = {POPULAR: "none", "code": "code", "broadcast": "broadcast"}
-"""The report modes by the first word of a row; what has none here, as the exact vector, can't be chosen."""
+"""The report modes by the first word of a row; rows without one, such as the exact vector, can't be chosen."""
 
 
 @dataclass(frozen=True)
 class JudgedChoice:
-    """What is chosen at one price, and the most that any list of that price finds, in percent."""
+    """The choice within one epsilon and size, and the most that any list within them finds, in percent."""
 
     news: int
     epsilon_limit: float
@@ -37,15 +36,16 @@ class JudgedChoice:
 
     @property
     def lost(self) -> float:
-        """Points."""
+        """The points that the choice loses to the best."""
         return self.best - self.chosen.found
 
 
 def frontier_of(found: Table, weight: Table, source: str) -> RecallFrontier:
-    """The device's figures of the two tables. Raises ValueError where a way is missing in a pool.
+    """Return the device's figures from the two tables.
 
-    What goes by content is taken without what everybody's `mixture` finds beyond the popular list: that is content
-    telling MIND's news from headlines of another time, which a pool of one kind of news doesn't give, and no report.
+    Raises ValueError if a method is missing in a pool. For methods that use content, the gain of the common `mixture`
+    over the popular list is subtracted. That gain comes from telling MIND's articles from headlines of another time,
+    which a pool of one source doesn't offer, and not from a report.
     """
     places = [int(column.split("@")[1].split()[0]) for column in found.columns if column.startswith("R@")]
     shares = {(str(row[0]), str(row[1])): row for row in found.rows}
@@ -77,12 +77,12 @@ def frontier_of(found: Table, weight: Table, source: str) -> RecallFrontier:
 
 
 def recorded(record: Record) -> RecallFrontier:
-    """The device's figures, of the record."""
+    """Return the device's figures from the record."""
     return frontier_of(record.table(FOUND), record.table(WEIGHT), f"{record.command}, {record.measured_on}")
 
 
 def judged(frontier: RecallFrontier) -> list[JudgedChoice]:
-    """What is chosen at every price that stands on the frontier, in each measured pool."""
+    """The choices at every epsilon and size on the frontier, in each measured pool."""
     codebooks = [(each.codebook, each.epsilon) for each in frontier.lists if each.codebook is not None]
     found = []
     for news in frontier.pools:
@@ -108,7 +108,7 @@ def _prices(frontier: RecallFrontier, news: int) -> Iterator[tuple[float, float]
 
 
 def main() -> int:
-    """Write the device's figures anew."""
+    """Rewrite the device's figures."""
     PACKAGED.write_text(recorded(records.read(RECORD)).model_dump_json(indent=1) + "\n", encoding="utf-8")
     return 0
 

@@ -1,7 +1,8 @@
-"""`ownfeed evaluate basis`: what the basis that reports name finds on MIND, trained in rounds of the live server's step
-and published by its vote, beside topics of the pool and k-means of readers.
+"""`ownfeed evaluate basis`: recall on MIND with a basis of reports that is trained in rounds and published by votes.
 
-Rounds without devices: gradients and votes of readers in closed form, the sum's noise from a seeded generator.
+It is compared with topics of the pool and with k-means of readers. Rounds use the live server's step without devices:
+readers' gradients and votes are closed forms of what devices compute with their graph and task, for a whole cohort at
+once (tests compare the two); the sum's noise comes from a seeded generator.
 """
 
 from __future__ import annotations
@@ -24,22 +25,121 @@ from backend.federation.strategies.reported_basis import (
     principal_axes,
     report_lists,
 )
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
-from backend.federation.systems.uni_fedrec import BASIS_VOTE, UNI_FEDREC, UNI_FEDREC_EXACT
-from backend.popularity.prior import SHARPNESS
-from device_app.wire.layout import WeightedSum
-from device_app.wire.reported_basis import STEPS, ReportLists
-from device_app.wire.sum_vectors import SHAPES
+from backend.federation.systems.uni_fedrec import BASIS_VOTE
+from backend.popularity.estimate import SHARPNESS
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors
-from experiments.recall.basis_gradients import ClickSamples, clipped, gradients, votes
 from experiments.recall.codebook_rounds import topics_of
-from experiments.recall.measure import DEPTHS, paired, recall
+from experiments.recall.measure import CLICKS_MOST, DEPTHS, HELD_OUT_MOST, KEPT_LEAST, Rows, paired, recall, splits
 from experiments.recall.modes import EmbeddedSplit, Mixtures, ReportCodebook, learned_book
-from experiments.recall.warm import splits
+from experiments.recall.tower import Vectors, reader_vectors
+from experiments.records import Cell, Table, required
 from experiments.study import Study
-from experiments.table import Cell, Table, required
+from models.recall.reported_basis import ASSIGNMENT
 from models.shapes import NEWS_DIM
+from protocol.reported_basis import STEPS, ReportLists, report_chances
+from protocol.ring import SHAPES, WeightedSum, written
+
+Floats = NDArray[np.float64]
+
+VOTES_OF = 5
+"""One click in this many is held out of gradients, as for the release gate."""
+
+
+@dataclass(frozen=True)
+class ClickSamples:
+    """Clicks of readers, each after the clicks before it.
+
+    reader [n]; unit vectors of the earlier clicks [n, D]; the click's vector [n, D]; held [n]: reserved for votes.
+    """
+
+    reader: Rows
+    vectors: Vectors
+    clicked: Vectors
+    held: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, readers: Sequence[Rows], news: Vectors, seed: int) -> ClickSamples:
+        """Return the last clicks of each reader, as the protocol holds them out, after the 50 before them."""
+        places, histories, clicked = [], [], []
+        for place, clicks in enumerate(readers):
+            cut = len(clicks) - min(HELD_OUT_MOST, len(clicks) - KEPT_LEAST)
+            for row in np.setdiff1d(clicks[cut:], clicks[:cut]):
+                places.append(place)
+                histories.append(clicks[:cut][-CLICKS_MOST:])
+                clicked.append(row)
+        held = np.random.default_rng(seed).random(len(places)) < 1 / VOTES_OF
+        return cls(np.array(places), reader_vectors(news, histories), news[clicked], held)
+
+    def of_readers(self, cohort: Rows, *, held: bool) -> ClickSamples:
+        """Return these readers' clicks for gradients or for votes; readers are renumbered from 0."""
+        number = np.full(int(max(self.reader.max(), cohort.max())) + 1, -1)
+        number[cohort] = np.arange(len(cohort))
+        mine = (number[self.reader] >= 0) & (self.held == held)
+        return ClickSamples(number[self.reader[mine]], self.vectors[mine], self.clicked[mine], self.held[mine])
+
+
+def gradients(lists: ReportLists, samples: ClickSamples, readers: int, epsilon: float) -> Floats:
+    """Gradients of each reader's mean loss along the axes of the basis: [readers, K, m], zeros without a sample."""
+    basis, axes = lists.prototypes.astype(np.float64), lists.axes.astype(np.float64)
+    users, clicked = samples.vectors.astype(np.float64), samples.clicked.astype(np.float64)
+    near = ASSIGNMENT * users @ basis.T  # [n, K]
+    soft = np.exp(near - np.logaddexp.reduce(near, axis=1, keepdims=True))
+    chances = report_chances(lists.size, epsilon)
+    scores = lists.sharpness * clicked @ basis.T - lists.log_normalisers
+    terms = lists.log_posterior(epsilon)[None] + scores[:, None, :]  # [n, y, K]
+    mixed = np.logaddexp.reduce(terms, axis=2)  # [n, y]
+    by_list = -np.einsum("ny,nyk->nk", soft @ chances, np.exp(terms - mixed[:, :, None]))  # dL/d score
+    told = -mixed @ chances.T  # dL/d soft, [n, K]
+    by_report = ASSIGNMENT * soft * (told - (soft * told).sum(axis=1, keepdims=True))  # dL/d <u, v>
+    by_click = lists.sharpness * by_list[:, :, None] * (clicked @ axes.T)[:, None, :]
+    mine = (
+        by_click
+        - by_list[:, :, None] * (lists.slopes.astype(np.float64) @ axes.T)
+        + by_report[:, :, None] * (users @ axes.T)[:, None, :]
+    )
+    along = by_list * (lists.sharpness * clicked @ basis.T - (lists.slopes * basis).sum(axis=1))
+    along += by_report * (users @ basis.T)
+    mine -= along[:, :, None] * (basis @ axes.T)  # prototypes keep length 1
+    counts = np.maximum(np.bincount(samples.reader, minlength=readers), 1)[:, None, None]
+    return np.asarray(_by_reader(samples.reader, readers, mine) / counts)
+
+
+def clipped(updates: Floats, clip: float) -> Floats:
+    """Scale each [K, m] into the ball of that radius."""
+    lengths = np.sqrt(np.square(updates).sum(axis=(1, 2), keepdims=True))
+    return np.asarray(updates * np.minimum(1.0, clip / np.maximum(lengths, 1e-12)))
+
+
+def votes(drafted: ReportLists, before: ReportLists, samples: ClickSamples, readers: int, epsilon: float) -> Floats:
+    """Each reader's three numbers, in the order of SHAPES: [readers, 3], zeros without a held-out click."""
+    counts = np.bincount(samples.reader, minlength=readers)
+    standings = []
+    for lists in (drafted, before):
+        true = np.argmax(samples.vectors @ lists.prototypes.T, axis=1)
+        lifts = (report_chances(lists.size, epsilon)[true] * lists.lifts(samples.clicked, epsilon)).sum(axis=1)
+        totals = np.bincount(samples.reader, weights=1 / (1 + np.exp(-lifts)), minlength=readers)
+        standings.append(totals / np.maximum(counts, 1))
+    found = np.zeros((readers, len(SHAPES)))
+    for reader in np.flatnonzero(counts):
+        numbers = written(standings[0][reader], standings[1][reader])
+        found[reader] = [numbers[name] for name in SHAPES]
+    return found
+
+
+def _by_reader(reader: Rows, readers: int, values: Floats) -> Floats:
+    totals = np.zeros((readers, *values.shape[1:]))
+    order = np.argsort(reader, kind="stable")
+    present, starts = np.unique(reader[order], return_index=True)
+    if len(present):
+        totals[present] = np.add.reduceat(values[order], starts, axis=0)
+    return totals
+
+
+BASIS = COMPOSED["basis/secure/mean"]
+BASIS_EXACT = COMPOSED["basis/exact/mean"]
 
 EPSILON, FINEST = 4.0, 64
 AT_100, AT_400 = DEPTHS.index(100), DEPTHS.index(400)
@@ -47,8 +147,10 @@ AT_100, AT_400 = DEPTHS.index(100), DEPTHS.index(400)
 
 @dataclass(frozen=True)
 class BasisPlan:
-    """A system in rounds of a cohort for so many possible releases, and who votes on its drafts: devices, or 0 where
-    every draft is published."""
+    """A system in rounds of one cohort size, for several possible releases.
+
+    Drafts are voted on by this many devices; with 0 every draft is published.
+    """
 
     spec: SystemSpec
     cohort: int
@@ -58,23 +160,25 @@ class BasisPlan:
 
 DRAFTED, REPLAYED = 3, 50
 PLANS = (
-    BasisPlan(UNI_FEDREC_EXACT, 60, 0, DRAFTED),
-    BasisPlan(UNI_FEDREC_EXACT, 300, 0, DRAFTED),
-    BasisPlan(UNI_FEDREC_EXACT, 1_000, 0, DRAFTED),
-    BasisPlan(UNI_FEDREC, 60, 0, DRAFTED),
-    BasisPlan(UNI_FEDREC, 1_000, 0, DRAFTED),
-    BasisPlan(UNI_FEDREC, 2_800, 0, DRAFTED),
-    BasisPlan(UNI_FEDREC_EXACT, 60, 60, REPLAYED),
-    BasisPlan(UNI_FEDREC_EXACT, 300, 2_800, REPLAYED),
-    BasisPlan(UNI_FEDREC_EXACT, 300, 0, REPLAYED),
-    BasisPlan(UNI_FEDREC, 60, 60, REPLAYED),
+    BasisPlan(BASIS_EXACT, 60, 0, DRAFTED),
+    BasisPlan(BASIS_EXACT, 300, 0, DRAFTED),
+    BasisPlan(BASIS_EXACT, 1_000, 0, DRAFTED),
+    BasisPlan(BASIS, 60, 0, DRAFTED),
+    BasisPlan(BASIS, 1_000, 0, DRAFTED),
+    BasisPlan(BASIS, 2_800, 0, DRAFTED),
+    BasisPlan(BASIS_EXACT, 60, 60, REPLAYED),
+    BasisPlan(BASIS_EXACT, 300, 2_800, REPLAYED),
+    BasisPlan(BASIS_EXACT, 300, 0, REPLAYED),
+    BasisPlan(BASIS, 60, 60, REPLAYED),
 )
 
 
 @dataclass(frozen=True)
 class Releases:
-    """What served after each possible release, [r + 1, K, D] with the start first, how many were published, and how
-    much of the way from the start to the last draft is noise."""
+    """What each possible release served, [r + 1, K, D] with the start first, and how many were published.
+
+    noise: the share of noise in the way from the start to the last draft.
+    """
 
     served: NDArray[np.float32]
     published: int
@@ -83,7 +187,7 @@ class Releases:
 
 @dataclass(frozen=True)
 class TrainedReaders:
-    """Readers who train: their samples, and the pool that they read from."""
+    """Readers who train: their samples, and the pool that they read."""
 
     study: EmbeddedSplit
     samples: ClickSamples
@@ -91,17 +195,17 @@ class TrainedReaders:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of readers."""
         return len(self.study.split.train)
 
     def lists(self, prototypes: NDArray[np.floating], axes: NDArray[np.float32]) -> ReportLists:
-        """As the server gives them."""
+        """Return the lists that the server gives for reports of these prototypes."""
         return report_lists(
             np.asarray(prototypes, dtype=np.float32), (), self.study.news, self.study.log_popularity, axes=axes
         )
 
     def train(self, plan: BasisPlan, start: NDArray[np.float32], seed: int) -> Releases:
-        """All rounds of a plan; who takes part is drawn anew each round."""
+        """Run all rounds of a plan, each with a new cohort."""
         strategy, rng = plan.spec.strategy, np.random.default_rng(seed)
         assert isinstance(strategy, BasisRounds)
         axes = principal_axes(self.finest, strategy.axes)
@@ -110,7 +214,7 @@ class TrainedReaders:
             for _ in range(strategy.vote_every):
                 draft = self._stepped(plan, strategy, draft, axes, rng)
             whole = replace(draft, begun=start.astype(np.float64), noise=noise + draft.noise)
-            asked = draft if plan.voters else replace(draft, noise=0.0)  # noise is no reason where all is published
+            asked = draft if plan.voters else replace(draft, noise=0.0)  # without a vote, noise does not matter
             if strategy.worth(asked, served[-1]) and self._voted(plan, draft, served[-1], rng):
                 served.append(draft.prototypes.astype(np.float32))
                 draft, published, noise = BasisDraft.begin(served[-1]), published + 1, whole.noise
@@ -151,13 +255,16 @@ class TrainedReaders:
 
 
 BasisJob = tuple[int, int]
-"""Place among PLANS, and seed."""
+"""Index in PLANS, and seed."""
 
 
 @dataclass(frozen=True)
 class BasisRun:
-    """R@K of each reader [u, depths] by what served last; by_release [r + 1]: mean R@400 of what served; published: of
-    the releases that there could have been; noise: share of the last draft."""
+    """The result of one plan.
+
+    R@K of each reader [u, depths] by the last basis served; by_release [r + 1]: mean R@400 of each release; published:
+    how many of the possible releases; noise: share of the last draft.
+    """
 
     noise: float
     published: int
@@ -175,21 +282,21 @@ class BasisStudy(Study[BasisJob, BasisRun]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of starts and draws."""
+        """The seeds of starts and draws."""
         return tuple(range(self.starts))
 
     @property
     def jobs(self) -> Sequence[BasisJob]:
-        """Plan by plan."""
+        """One job for each plan and seed."""
         return [(plan, seed) for plan in range(len(self.plans)) for seed in self.seeds]
 
     def prepare(self) -> None:
-        """Look for the folder."""
+        """Check that the folder exists. Raises DataMissing."""
         required(self.data / FOLDER)
 
     @cached_property
     def readers(self) -> EmbeddedSplit:
-        """Test readers and news. Raises DataMissing and MalformedRow."""
+        """Test readers and articles. Raises DataMissing and MalformedRow."""
         mind = load_mind(self.data / FOLDER)
         news = product_vectors(title_vectors(mind.news.titles), NEWS_DIM)
         histories = mind.train.longest_histories()
@@ -204,16 +311,16 @@ class BasisStudy(Study[BasisJob, BasisRun]):
 
     @cached_property
     def topics(self) -> list[NDArray[np.float32]]:
-        """The start of each seed."""
+        """The initial basis of each seed."""
         return [topics_of(self.readers, self._size, seed) for seed in self.seeds]
 
     @cached_property
     def finest(self) -> NDArray[np.float32]:
-        """Of a seed of its own."""
+        """The finest codebook, from its own seed."""
         return topics_of(self.readers, FINEST, self.starts)
 
     def run(self, job: BasisJob) -> BasisRun:
-        """Train in rounds, vote, and recall by what is drafted and by what serves."""
+        """Train in rounds, vote, and measure recall by the draft and by the published basis."""
         plan, seed = self.plans[job[0]], job[1]
         samples = ClickSamples.of(self.readers.split.train, self.readers.news, seed)
         readers = TrainedReaders(self.readers, samples, self.finest)
@@ -226,7 +333,7 @@ class BasisStudy(Study[BasisJob, BasisRun]):
         return BasisRun(done.noise, done.published, found[-1], means)
 
     def line(self, job: BasisJob, run: BasisRun) -> str:
-        """R@400 of what served last, and how many releases were published."""
+        """Return the last release's R@400, and how many releases were published."""
         plan = self.plans[job[0]]
         found = 100 * run.last.mean(axis=0)[AT_400]
         return (
@@ -235,7 +342,7 @@ class BasisStudy(Study[BasisJob, BasisRun]):
         )
 
     def tables(self, runs: Mapping[BasisJob, BasisRun]) -> list[Table]:
-        """A row a plan."""
+        """Return one row for each plan."""
         study = self.readers
         topics = np.mean([found_by(study, start) for start in self.topics], axis=0)
         learned = [learned_book(study, self._size, seed) for seed in self.seeds]
@@ -269,11 +376,9 @@ class BasisStudy(Study[BasisJob, BasisRun]):
             (*columns, "against topics @400", "against k-means @400"),
             rows,
             (
-                f"{len(split.train):,} readers teach, {len(split.measured)} others are recalled for; reports of one of "
-                f"{self._size} at epsilon {EPSILON:g}, in expectation; drafts after 30 rounds, {self.starts} starts "
-                "and draws each. Differences in points, paired by reader, 95 % intervals of a bootstrap over readers.",
-                "Rate, directions and sharpness of the assignment were chosen on validation readers, apart from these. "
-                "A fifth of the clicks is held out for votes and teaches nothing.",
+                f"{len(split.train):,} readers train, {len(split.measured)} others are tested; reports of one of "
+                f"{self._size} at epsilon {EPSILON:g}; drafts after 30 rounds, means of {self.starts} starts and "
+                "draws. Differences in points, paired by reader, with 95 % intervals.",
             ),
         )
 
@@ -284,9 +389,9 @@ class BasisStudy(Study[BasisJob, BasisRun]):
             (*columns, "against topics @400", "lowest of any release"),
             rows,
             (
-                "A draft is voted on every 10 rounds and published where its gain is beyond 3.09 standard errors of "
-                "the votes, noise included; every time where nobody votes. Lowest: R@400 of what served less that "
-                "of the start, in points, the least over all possible releases and starts.",
+                "A draft is voted on every 10 rounds and published if its gain exceeds 3.09 standard errors of the "
+                "votes, noise included; without voters every draft is published. Lowest: the worst R@400 of any "
+                "release against the start, in points.",
             ),
         )
 
@@ -294,7 +399,7 @@ class BasisStudy(Study[BasisJob, BasisRun]):
 def found_by(
     study: EmbeddedSplit, prototypes: NDArray[np.float32], shares: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """R@K of each reader [u, depths] by reports of one of these prototypes [K, D]; even shares if none are given."""
+    """R@K of each reader [u, depths] by reports of one of these prototypes [K, D]; equal shares by default."""
     size = len(prototypes)
     book = ReportCodebook(prototypes, np.full(size, 1 / size) if shares is None else shares, np.eye(size))
     lists = Mixtures(study, book, SHARPNESS).code(EPSILON)
@@ -307,7 +412,7 @@ def _points(found: NDArray[np.float64]) -> tuple[str, str]:
 
 
 def _epsilon(spec: SystemSpec, cohort: int) -> str | None:
-    """Of a round for each of so many survivors; None where the exact sum is opened."""
+    """The epsilon of a round with this many survivors; None if the exact sum is opened."""
     mechanism, strategy = secure_sum_of(spec.protection), spec.strategy
     assert isinstance(strategy, BasisRounds)
     return f"{mechanism.epsilon(cohort, coordinates=strategy.size * strategy.axes):.2f}" if mechanism.sigma else None

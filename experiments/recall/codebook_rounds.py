@@ -1,4 +1,4 @@
-"""`ownfeed evaluate codebook`: what prototypes learned in rounds find on MIND, against topics of the pool.
+"""`ownfeed evaluate codebook`: recall on MIND with prototypes learned in rounds, against topics of the pool.
 
 Rounds without devices: readers' unit vectors, the sum's noise from a seeded generator, the live strategy's filter.
 """
@@ -16,21 +16,23 @@ from numpy.typing import NDArray
 from backend.federation.grouping.drift import Drift
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCodebook
-from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
 from backend.releases.codebooks import topic_centroids
-from device_app.wire.sum_vectors import VECTOR_SHARE, member_share
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
-from experiments.recall.measure import DEPTHS, paired, recall
+from experiments.recall.measure import DEPTHS, paired, recall, splits
 from experiments.recall.modes import EmbeddedSplit, Mixtures, ReportCodebook
-from experiments.recall.warm import splits
+from experiments.records import Cell, Table, required
 from experiments.study import Study
-from experiments.table import Cell, Table, required
 from models.shapes import NEWS_DIM
+from protocol.ring import VECTOR_SHARE, member_share
+
+CODEBOOK = COMPOSED["codebook/secure/mean"]
+CODEBOOK_EXACT = COMPOSED["codebook/exact/mean"]
 
 EPSILON, CODEBOOK_SIZE, FINEST, SHARPNESS = 4.0, 16, 64, 2.0
-"""Of the reports; K of the codebook that learns and of the finest; s as validation chose it for a first release."""
+"""Epsilon of reports; K of the learned codebook and of the finest; s chosen by validation for a first release."""
 AT_100, AT_400 = DEPTHS.index(100), DEPTHS.index(400)
 PLANS = (
     (CODEBOOK_EXACT, 60),
@@ -60,7 +62,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Learned:
-    """A draft after so many rounds, and the prototypes that were published last, which are the topics if none were."""
+    """A draft after several rounds, and the last published prototypes, which are the topics if none were published."""
 
     rounds: int
     draft: NDArray[np.float32]
@@ -80,7 +82,7 @@ def learn(
     rounds: int,
     seed: int,
 ) -> Learned:
-    """Rounds of the system from topics [K, D]; readers [u, D] are unit vectors, a cohort is drawn anew a round."""
+    """Run the system's rounds from topics [K, D]; readers [u, D] are unit vectors; each round draws a cohort."""
     strategy, mechanism = spec.strategy, secure_sum_of(spec.protection)
     assert isinstance(strategy, LearnedCodebook)
     rng = np.random.default_rng(seed)
@@ -105,12 +107,15 @@ def learn(
 
 
 CodebookJob = tuple[int, int]
-"""Place among PLANS, and seed."""
+"""Index in PLANS, and seed."""
 
 
 @dataclass(frozen=True)
 class CodebookRun:
-    """R@K of each reader [u, depths] by what was published last and by the draft; adopted: something was published."""
+    """R@K of each reader [u, depths] by the last published prototypes and by the draft.
+
+    adopted: whether any were published.
+    """
 
     noise: float
     adopted: bool
@@ -128,21 +133,21 @@ class CodebookStudy(Study[CodebookJob, CodebookRun]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of starts and draws."""
+        """The seeds of starts and draws."""
         return tuple(range(self.starts))
 
     @property
     def jobs(self) -> Sequence[CodebookJob]:
-        """Plan by plan."""
+        """One job for each plan and seed."""
         return [(plan, seed) for plan in range(len(PLANS)) for seed in self.seeds]
 
     def prepare(self) -> None:
-        """Look for the folder."""
+        """Check that the folder exists. Raises DataMissing."""
         required(self.data / FOLDER)
 
     @cached_property
     def readers(self) -> EmbeddedSplit:
-        """Test readers and news. Raises DataMissing and MalformedRow."""
+        """Test readers and articles. Raises DataMissing and MalformedRow."""
         mind = load_mind(self.data / FOLDER)
         news = product_vectors(title_vectors(mind.news.titles), NEWS_DIM)
         histories = mind.train.longest_histories()
@@ -151,16 +156,16 @@ class CodebookStudy(Study[CodebookJob, CodebookRun]):
 
     @cached_property
     def topics(self) -> list[NDArray[np.float32]]:
-        """The start of each seed."""
+        """The initial prototypes of each seed."""
         return [topics_of(self.readers, CODEBOOK_SIZE, seed) for seed in self.seeds]
 
     @cached_property
     def finest(self) -> NDArray[np.float32]:
-        """Of a seed of its own."""
+        """The finest codebook, from its own seed."""
         return topics_of(self.readers, FINEST, self.starts)
 
     def run(self, job: CodebookJob) -> CodebookRun:
-        """Learn in rounds, and recall by what was learned."""
+        """Learn in rounds, and measure recall by the result."""
         (spec, cohort), seed = PLANS[job[0]], job[1]
         start, readers = self.topics[seed], self.readers
         end = learn(spec, start, self.finest, readers.trained, cohort=cohort, rounds=self.rounds, seed=seed)
@@ -168,13 +173,13 @@ class CodebookStudy(Study[CodebookJob, CodebookRun]):
         return CodebookRun(end.noise, end.published is not start, published, _found(readers, end.draft, end.shares))
 
     def line(self, job: CodebookJob, run: CodebookRun) -> str:
-        """R@400 of the draft."""
+        """Return the draft's R@400."""
         (spec, cohort), seed = PLANS[job[0]], job[1]
         found = 100 * run.drafts.mean(axis=0)[AT_400]
         return f"{spec.name} of {cohort}, seed {seed}: R@400 of the draft {found:.1f} %, noise {run.noise:.2f}"
 
     def tables(self, runs: Mapping[CodebookJob, CodebookRun]) -> list[Table]:
-        """A row a plan."""
+        """Return one row for each plan."""
         study, even = self.readers, np.full(CODEBOOK_SIZE, 1 / CODEBOOK_SIZE)
         topics = np.mean([_found(study, start, even) for start in self.topics], axis=0)
         common = recall(study.popular(), study.split.measured.targets, study.split.news)
@@ -198,13 +203,10 @@ class CodebookStudy(Study[CodebookJob, CodebookRun]):
                 )
             )
         notes = (
-            f"{len(study.trained):,} readers teach, {len(study.readers)} others are recalled for; codes of "
-            f"{CODEBOOK_SIZE} at epsilon {EPSILON:g}, popularity of the training readers' last clicks, {self.starts} "
-            "starts and draws each, topics of the pool as starts. Differences in points, paired by reader, 95 % "
-            "intervals of a bootstrap over readers.",
-            f"A draft is published where no more than {NOISE_MOST:g} of what sets its groups apart is noise; until then"
-            " readers keep the topics. Readers are drawn again round for round: epsilons add up for who is drawn "
-            "often.",
+            f"{len(study.trained):,} readers train, {len(study.readers)} others are tested; codes of {CODEBOOK_SIZE} "
+            f"at epsilon {EPSILON:g}; means of {self.starts} starts and draws. Differences in points, paired by "
+            f"reader, with 95 % intervals. A draft is published if at most {NOISE_MOST:g} of the differences between "
+            "its groups is noise; otherwise readers keep the topics.",
         )
         return [Table("Learned codebooks, MIND subset", COLUMNS, rows, notes)]
 
@@ -221,7 +223,7 @@ def _found(study: EmbeddedSplit, prototypes: NDArray[np.float32], shares: NDArra
 
 
 def _epsilon(spec: SystemSpec, cohort: int) -> float | None:
-    """Of a round for each of so many survivors; None where the exact sum is opened."""
+    """The epsilon of a round with this many survivors; None if the exact sum is opened."""
     mechanism = secure_sum_of(spec.protection)
     return mechanism.epsilon(cohort, coordinates=CODEBOOK_SIZE * (NEWS_DIM + 1)) if mechanism.sigma else None
 

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from experiments.datasets.mind import FOLDER, Impressions, Mind, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors
 from experiments.ranking.evaluation import evaluate
-from experiments.recall.measure import DEPTHS, PossibleLists, paired, recall
+from experiments.recall.measure import DEPTHS, PossibleLists, WarmSplit, paired, recall, splits
 from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.training import RATE, RecallSizes, RecallTrainer, history_samples
 from experiments.recall.uni_fedrec import Decomposed, FirstModel, scale_of, unified_scores
-from experiments.recall.warm import WarmSplit, splits
+from experiments.records import Cell, Table
 from experiments.simulation.rounds import Trained
 from experiments.study import Study
-from experiments.table import Cell, Table
 from models.shapes import NEWS_DIM
 
 NOISY = (50.0, 300.0)
@@ -40,7 +39,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class RecallEvaluation:
-    """The readers to recall for, with popularity and without, and the impressions to rank."""
+    """The readers to recall for, with and without popularity, and the impressions to rank."""
 
     split: WarmSplit
     popular: EmbeddedSplit
@@ -65,8 +64,8 @@ STEP_0 = "step 0"
 class RecallRun:
     """One training: losses, AUC on dev, and R@K of each reader [u, depths].
 
-    content and popular: without popularity and with it, no noise. noisy: for each of NOISY, by the paper's decoder and
-    as served.
+    content and popular: without and with popularity, no noise. noisy: for each of NOISY, by the paper's decoder and as
+    served.
     """
 
     losses: tuple[float, ...]
@@ -78,7 +77,7 @@ class RecallRun:
 
 @dataclass(frozen=True)
 class RecallStudy(Study[str, RecallRun]):
-    """Nothing trained, trained in one place, in exact rounds, and in rounds at the paper's noise."""
+    """The model untrained, trained centrally, in exact rounds, and in rounds with the paper's noise."""
 
     data: Path
     sizes: RecallSizes = field(default_factory=RecallSizes)
@@ -86,7 +85,7 @@ class RecallStudy(Study[str, RecallRun]):
 
     @property
     def jobs(self) -> Sequence[str]:
-        """Ways of training."""
+        """Return the ways of training."""
         return list(self._ways)
 
     @property
@@ -107,7 +106,7 @@ class RecallStudy(Study[str, RecallRun]):
         return (self.seed,)
 
     def prepare(self) -> None:
-        """Read the data, and find the first model."""
+        """Read the data and build the first model."""
         self.trainer  # noqa: B018 - what it raises, it raises now
 
     @cached_property
@@ -128,12 +127,12 @@ class RecallStudy(Study[str, RecallRun]):
 
     @cached_property
     def trainer(self) -> RecallTrainer:
-        """From the first release's model, on the training readers."""
+        """Trains the first release's model on the training readers."""
         first = FirstModel.of(self.news)
         return RecallTrainer(first, self.news, history_samples(self.bench.split.train, len(self.news)))
 
     def run(self, job: str) -> RecallRun:
-        """Train, and measure without noise and with it."""
+        """Train, and measure with and without noise."""
         bench, news, first = self.bench, self.news, self.trainer.first
         trained = self._ways[job](self.trainer)
         model = first if trained is None else first.under(trained.weights)
@@ -154,11 +153,11 @@ class RecallStudy(Study[str, RecallRun]):
         )
 
     def line(self, job: str, run: RecallRun) -> str:
-        """Recall and AUC."""
+        """Return recall and AUC."""
         return f"{job}: R@100 / 400 {_two(run.popular)} %, AUC {run.auc:.4f}"
 
     def tables(self, runs: Mapping[str, RecallRun]) -> list[Table]:
-        """A row a training, and what no training changes."""
+        """One row for each training, and what no training changes."""
         bench, news, first = self.bench, self.news, self.trainer.first
         rows = [_row(name, run, None if name == STEP_0 else runs[STEP_0]) for name, run in runs.items()]
         whole = Decomposed.of(first, news, bench.split.measured.histories)
@@ -170,12 +169,8 @@ class RecallStudy(Study[str, RecallRun]):
             alone = None if content is None else _two(bench.found(content))
             rows.append((name, None, None, alone, _two(bench.found(popular)), None, None, None))
         notes = (
-            f"{len(bench.split.measured)} test readers of the warm protocol, {len(news):,} news; none of them trains. "
-            f"B = 30, topic centroids, C_max = 5, unified score, K = 4; Adam at {RATE:g} but for the last. AUC of the "
-            "unified score on dev impressions. Differences are paired by reader, 95 % intervals.",
-            "Without an epsilon there is no noise; popularity is that of the training readers' last clicks. Design "
-            "study, free basis of 30, trained: R@400 16.2 by content, 72.3 with popularity, 67.5 at the paper's noise "
-            "by the paper's decoder; 17.5 and 73.2 without a basis.",
+            f"{len(bench.split.measured)} test readers, {len(news):,} articles; B = 30 topic centroids, C_max = 5, K = "
+            f"4; Adam at {RATE:g} except in the last training. Differences are paired by reader, with 95 % intervals.",
         )
         return [Table("Uni-FedRec's recall model, MIND subset", COLUMNS, rows, notes)]
 

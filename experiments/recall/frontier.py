@@ -1,21 +1,23 @@
-"""The frontier of privacy and recall: what each way of reporting finds, against popularity and against the attack.
+"""The frontier of privacy and recall: what every report mode finds, against popularity and against an attack.
 
-Figures are chosen on the validation split and then used on the test readers once: the epoch of the tower, and for each
-kind of list the sharpness s with the greatest mean gain over popularity.
+Choices are made on the validation split and used once on the test readers: the epoch of the tower, and for each kind
+of list the sharpness s with the greatest mean gain over popularity. Each bar stands beside its measurement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.measurements.frontier import Chosen, Frontier, FrontierRow
+from backend.measurements.frontier import Chosen, Frontier, FrontierRow, PairedGain
 from device_app.privacy.noise_sources import SeededNoise
 from experiments.recall import interests
 from experiments.recall.interests import Channels, channels, decomposed, noisy
-from experiments.recall.measure import PossibleLists, changed, final_page, paired, recall
+from experiments.recall.measure import DEPTHS, PossibleLists, Rows, WarmSplit, changed, final_page, paired, recall
 from experiments.recall.modes import (
     DRAWS,
     MIXED,
@@ -29,7 +31,89 @@ from experiments.recall.modes import (
 from experiments.recall.sweeps import PAPER, sweeps
 from experiments.recall.tower import Vectors, train_tower
 from experiments.recall.uni_fedrec import Decomposed, FirstModel, scale_of
-from experiments.recall.warm import Rows, WarmSplit
+
+AT_100, AT_400 = DEPTHS.index(100), DEPTHS.index(400)
+SLACK = 0.5
+"""Points by which a mode may fall below popularity, or below itself at a smaller epsilon."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: what is measured, the target value, and the result."""
+
+    what: str
+    wanted: str
+    measured: str
+    met: bool
+
+
+def bars(frontier: Frontier) -> list[Bar]:
+    """Return all bars."""
+    return [*_gains(frontier), *_floors(frontier), *_attacks(frontier)]
+
+
+def _gains(frontier: Frontier) -> Iterator[Bar]:
+    exact = frontier.row("exact vector", math.inf)
+    default, high = frontier.row("code K=16", 4.0), frontier.row("code K=64", 8.0)
+    yield _at_least("exact vector, R@400 over popularity", exact.gain[AT_400], 4.0)
+    yield _at_least("code K=16 epsilon 4, R@400 over popularity", default.gain[AT_400], 1.0)
+    share = 100 * default.found[AT_400] / exact.found[AT_400]
+    yield Bar("code K=16 epsilon 4, R@400 of exact's", ">= 94 %", f"{share:.1f} %", share >= 94)
+    yield _at_least("code K=16 epsilon 4, R@100 over popularity", default.gain[AT_100], 0.0)
+    yield _at_least("code K=64 epsilon 8, R@400 over popularity", high.gain[AT_400], 2.4)
+    yield _at_least("broadcast 16 B, R@400 over popularity", frontier.row("broadcast 16 B", 0.0).gain[AT_400], 3.5)
+    yield _at_least("broadcast 32 B, R@400 over popularity", frontier.row("broadcast 32 B", 0.0).gain[AT_400], 4.5)
+    basis = frontier.row(f"channels by {BASIS} topics", math.inf).found[AT_400]
+    lost = frontier.row("channels, undecomposed", math.inf).found[AT_400] - basis
+    yield Bar("topic-centroid basis, R@400 below undecomposed", "<= 1.5", f"{lost:.1f}", lost <= 1.5)
+
+
+def _floors(frontier: Frontier) -> Iterator[Bar]:
+    shipped = [row for sweep in sweeps() for row in _rows(frontier, sweep.name, sweep.epsilons)]
+    lowest = min(shipped, key=lambda row: row.gain[AT_400].mean)
+    mean = lowest.gain[AT_400].mean
+    named = f"{mean:+.1f} ({lowest.mode}, epsilon {lowest.epsilon:g})"
+    yield Bar(
+        "the lowest of every mode that reports, as served, R@400", f">= -{SLACK} to popularity", named, mean >= -SLACK
+    )
+    drops = []
+    for sweep in sweeps():
+        rows = _rows(frontier, sweep.name, sweep.epsilons)
+        drops += [
+            (earlier.found[AT_400] - later.found[AT_400], sweep.name)
+            for place, earlier in enumerate(rows)
+            for later in rows[place + 1 :]
+        ]
+    drop, mode = max(drops)
+    yield Bar(
+        "the largest fall as epsilon grows, R@400", f"<= {SLACK}", f"{max(drop, 0.0):.1f} ({mode})", drop <= SLACK
+    )
+
+
+def _attacks(frontier: Frontier) -> Iterator[Bar]:
+    known = _attack(frontier.row("popularity (none)", 0.0))
+    told = _attack(frontier.row("code K=16", 4.0)) - known
+    seen = _attack(frontier.row("exact vector", math.inf)) - known
+    yield Bar(
+        "attack on code K=16 epsilon 4, history R@400 over knowing what is popular", "<= 6", f"{told:+.1f}", told <= 6
+    )
+    yield Bar("attack on the exact vector (else the attack is blind)", ">= 15", f"{seen:+.1f}", seen >= 15)
+
+
+def _attack(row: FrontierRow) -> float:
+    if row.attack is None:
+        raise ValueError(f"{row.mode}: was not attacked")
+    return row.attack[1]
+
+
+def _rows(frontier: Frontier, mode: str, epsilons: Sequence[float]) -> list[FrontierRow]:
+    return [frontier.row(mode, epsilon) for epsilon in epsilons]
+
+
+def _at_least(what: str, gain: PairedGain, wanted: float) -> Bar:
+    measured = f"{gain.mean:+.2f} ({gain.low:+.1f} .. {gain.high:+.1f})"
+    return Bar(what, f">= {wanted:+.1f}", measured, gain.mean >= wanted)
+
 
 Floats = NDArray[np.float64]
 
@@ -42,12 +126,15 @@ DEFAULT, HIGH = (4.0, 16), (8.0, 64)
 TUNED_AT = {4: 2.0, 8: 4.0, 16: 4.0, 32: 4.0, 64: 8.0}
 BASIS, KEY_SHARPNESS, PAPER_BASIS, PAPER_CLIP, PAPER_CHANNELS = 64, 8.0, 30, 0.2, 5
 SUBSPACES = (16, 32)
-"""Of the quantised pool on the device: bytes a news."""
+"""Bytes per article of the quantised pool on the device."""
 PAGE = 20
 
 
 def choose(titles: Vectors, first: Vectors, validation: WarmSplit) -> Chosen:
-    """Everything that is chosen, on the validation readers. first [n, D]: the untrained vectors of a first release."""
+    """Make all choices on the validation readers.
+
+    first [n, D]: the untrained vectors of a first release.
+    """
     towers = train_tower(titles, validation.train, kept=EPOCHS)
     studies = {epoch: _study(titles @ matrix.T, validation) for epoch, matrix in towers.items()}
     best_of = {epoch: _best(study, study.exact, SHARPNESSES) for epoch, study in studies.items()}
@@ -77,7 +164,7 @@ def choose(titles: Vectors, first: Vectors, validation: WarmSplit) -> Chosen:
 
 
 def measure(titles: Vectors, first: Vectors, test: WarmSplit, chosen: Chosen) -> Frontier:
-    """The table on the test readers."""
+    """Return the table on the test readers."""
     news = titles @ train_tower(titles, test.train, kept=(chosen.epoch,))[chosen.epoch].T
     study, untrained, s = _study(news, test), _study(first, test), chosen.sharpness
     attacked, targets = _attacked(study), _histories(test)
@@ -151,7 +238,7 @@ def _study(news: Vectors, split: WarmSplit) -> EmbeddedSplit:
 
 
 def _attacked(study: EmbeddedSplit) -> EmbeddedSplit:
-    """An attacker looks for the history, so the prior is the popularity of all clicks."""
+    """Simulate an attacker who searches for the history, so the prior is the popularity of all clicks."""
     return EmbeddedSplit(study.split, study.news, study.split.all_clicks())
 
 
@@ -168,13 +255,13 @@ def _coded(study: EmbeddedSplit, books: Sequence[ReportCodebook], sharpness: flo
 
 
 def _paper(found: Channels, basis: Vectors, epsilon: float) -> Channels:
-    """Noise whose honest price over all channels is epsilon: 2 delta B C / lambda."""
+    """The noise scale whose cost over all channels is epsilon: 2 delta B C / lambda."""
     scale = 2 * PAPER_CLIP * PAPER_BASIS * PAPER_CHANNELS / epsilon
     return noisy(found, basis, clip=PAPER_CLIP, scale=scale, source=SeededNoise(1))
 
 
 def _best(study: EmbeddedSplit, mode: Callable[[float], PossibleLists], tried: Sequence[float]) -> tuple[float, float]:
-    """The s of the greatest R@K, mean of all depths, and that mean."""
+    """The s with the greatest R@K, mean over all depths, and that mean."""
     targets, news = study.split.measured.targets, study.split.news
     scored = [(float(recall(mode(s), targets, news).mean()), s) for s in tried]
     mean, s = max(scored)

@@ -1,7 +1,8 @@
-"""Uni-FedRec's many vectors a reader: interest channels whole, through a basis of topics, and with the paper's noise.
+"""Uni-FedRec's several vectors a reader.
 
-Deviation from the paper, found before the first line of code: clusters are made on raw title vectors, and every list
-has log popularity added, since without it none comes near.
+Lists come from exact interest channels, from channels through a basis of topics, and with noise. Deviation from the
+paper, decided before implementation: clusters are made of raw title vectors, and every list adds log popularity,
+because lists without it find far less.
 """
 
 from __future__ import annotations
@@ -12,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.recall.compose import aggregate
+from backend.recall.decode import aggregate
 from backend.recall.merge import merge
-from device_app.interests.click_clusters import average_linkage
 from device_app.privacy.noise_sources import SeededNoise, laplace
-from experiments.recall.measure import DEPTH, PossibleLists, best
+from device_app.reading.click_clusters import average_linkage
+from experiments.recall.measure import DEPTH, PossibleLists, Rows, best
 from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.tower import Vectors
-from experiments.recall.warm import Rows
 
 CLUSTER_DISTANCE = 1.36
 CHANNELS_LIMIT = 5
@@ -28,14 +28,14 @@ CHANNELS_AT_ONCE = 512
 
 @dataclass(frozen=True)
 class Channels:
-    """Unit vectors [c, D] of all readers' channels, one reader's after the other, and the clicks behind each."""
+    """Unit vectors [c, D] of all readers' channels, grouped by reader, and the number of clicks in each."""
 
     vectors: Vectors
     counts: tuple[tuple[int, ...], ...]
 
     @property
     def mean(self) -> float:
-        """Channels a reader."""
+        """Channels per reader."""
         return len(self.vectors) / len(self.counts)
 
 
@@ -52,7 +52,7 @@ def channels(titles: Vectors, news: Vectors, histories: Sequence[Rows]) -> Chann
 
 
 def lists(study: EmbeddedSplit, found: Channels, sharpness: float) -> PossibleLists:
-    """One list a channel, merged by the channels' clicks with the server's merge."""
+    """One list a channel, merged by the channels' numbers of clicks with the server's merge."""
     ranked = np.concatenate(
         [
             best(study.scores(found.vectors[start : start + CHANNELS_AT_ONCE], sharpness))
@@ -68,7 +68,7 @@ def lists(study: EmbeddedSplit, found: Channels, sharpness: float) -> PossibleLi
 
 
 def decomposed(found: Channels, basis: Vectors, sharpness: float) -> Channels:
-    """Channels rebuilt from a basis that is keys and values at once: [c, D] -> softmax(tau <r, key>) values."""
+    """Channels reconstructed from a basis that is both keys and values: [c, D] -> softmax(tau <r, key>) values."""
     return Channels(aggregate(sharpness * (found.vectors @ basis.T).astype(np.float64), basis), found.counts)
 
 

@@ -1,6 +1,6 @@
-"""What each way of reporting leads to: the lists that readers of one split get, by the server's own decoders.
+"""The lists that readers of one split get in each report mode, by the server's own decoders where it has one.
 
-Lists are ranked by s <v, d> + log pop throughout; `EmbeddedSplit` holds what all modes share.
+Lists are always ranked by s <v, d> + log pop; `EmbeddedSplit` holds what all modes share.
 """
 
 from __future__ import annotations
@@ -14,29 +14,31 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.recall.bayes import code_weights, direction_weights, log_probabilities, subset_weights, topics_weights
-from backend.recall.priv_unit import cap_edge
-from backend.recall.product_codes import decode, encode, train_book
-from device_app.privacy.mechanisms.direction import PrivUnit
+from backend.recall.pool_codes import decode, encode, train_book
+from backend.recall.posterior import (
+    code_weights,
+    log_probabilities,
+    subset_weights,
+    topics_weights,
+)
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.noise_sources import SeededNoise, laplace
-from experiments.recall.measure import DEPTH, PossibleLists, best
+from experiments.recall.direction import DIRECTIONS, PrivUnit, direction_weights
+from experiments.recall.measure import DEPTH, PossibleLists, Rows, WarmSplit, best
 from experiments.recall.tower import Vectors, reader_vectors
-from experiments.recall.warm import Rows, WarmSplit
 
 Floats = NDArray[np.float64]
 
 SMOOTHING = 0.1
-"""Clicks that a piece of news nobody clicked counts as."""
-DIRECTIONS = 8
+"""Clicks assumed for an article without clicks."""
 DRAWS = 3
 
 
 @dataclass(frozen=True)
 class EmbeddedSplit:
-    """One split seen through one tower: news [n, D], and clicks by news whose logarithm is the prior, [n].
+    """One split in one tower's vectors: articles [n, D], and clicks [n] by article, whose logarithm is the prior.
 
-    The bar to beat is `popular`; an attacker's study has the counts of all clicks instead of the recent ones.
+    The reference is `popular`; a study of attacks uses the counts of all clicks instead of recent ones.
     """
 
     split: WarmSplit
@@ -45,7 +47,7 @@ class EmbeddedSplit:
 
     @cached_property
     def log_popularity(self) -> NDArray[np.float32]:
-        """[n]"""
+        """The logarithm of the prior, [n]."""
         return np.asarray(np.log(self.clicks + SMOOTHING), dtype=np.float32)
 
     @cached_property
@@ -59,7 +61,7 @@ class EmbeddedSplit:
         return reader_vectors(self.news, [clicks[-50:] for clicks in self.split.train])
 
     def popular(self, depth: int = DEPTH) -> PossibleLists:
-        """The same list for everybody."""
+        """The popular list, the same for every reader."""
         order = best(self.log_popularity[None, :], depth)[0]
         return PossibleLists.common(order, len(self.split.measured))
 
@@ -68,27 +70,27 @@ class EmbeddedSplit:
         return sharpness * (vectors @ self.news.T) + self.log_popularity
 
     def exact(self, sharpness: float, depth: int = DEPTH) -> PossibleLists:
-        """The reader's whole vector, without noise."""
+        """Lists for the reader's exact vector, without noise."""
         return PossibleLists.own(best(self.scores(self.readers, sharpness), depth))
 
     def broadcast(self, sharpness: float, subspaces: int, depth: int = DEPTH) -> PossibleLists:
-        """The reader's whole vector, on the device, over product-quantised news."""
+        """Lists for the reader's exact vector, computed on the device, over product-quantised articles."""
         quantised = decode(self.codes(subspaces), train_book(self.news, subspaces))
         prior = self.log_popularity.astype(np.float16).astype(np.float32)
         return PossibleLists.own(best(sharpness * (self.readers @ quantised.T) + prior, depth))
 
     def codes(self, subspaces: int) -> NDArray[np.uint8]:
-        """uint8 [n, M]"""
+        """The articles' product-quantisation codes, uint8 [n, M]."""
         return encode(self.news, train_book(self.news, subspaces))
 
     def ranking(self, sharpness: float) -> NDArray[np.float32]:
-        """What a device ranks candidates by, [u, n]."""
+        """A device's scores of the candidates, [u, n]."""
         return self.scores(self.readers, sharpness)
 
 
 @dataclass(frozen=True)
 class ReportCodebook:
-    """Prototypes [K, D] of length 1, the share of the readers at each, and typical topic histograms [K, K]."""
+    """Prototypes [K, D] of length 1, each one's share of readers, and typical topic histograms [K, K]."""
 
     prototypes: Vectors
     shares: Floats
@@ -96,12 +98,12 @@ class ReportCodebook:
 
     @property
     def size(self) -> int:
-        """K"""
+        """K, the number of prototypes."""
         return len(self.prototypes)
 
 
 def learned_book(study: EmbeddedSplit, size: int, seed: int) -> ReportCodebook:
-    """k-means of the training readers' vectors; shares and histograms as the training readers have them."""
+    """k-means of the training readers' vectors, with the training readers' shares and histograms."""
     prototypes = _kmeans(study.trained, size, seed)
     codes = nearest(study.trained, prototypes)
     counts = np.bincount(codes, minlength=size)
@@ -111,12 +113,12 @@ def learned_book(study: EmbeddedSplit, size: int, seed: int) -> ReportCodebook:
 
 
 def topic_book(study: EmbeddedSplit, size: int, seed: int) -> ReportCodebook:
-    """Topic centroids of the pool, all readers alike: what a first release has."""
+    """Topic centroids of the pool with equal shares, as in a first release."""
     return ReportCodebook(prototypes_of(study, size, seed), np.full(size, 1 / size), np.eye(size))
 
 
 def nearest(vectors: Vectors, prototypes: Vectors) -> Rows:
-    """The code of each vector [q, D]."""
+    """The nearest prototype's code for each vector [q, D]."""
     return np.asarray(np.argmax(vectors @ prototypes.T, axis=1), dtype=np.int64)
 
 
@@ -126,7 +128,7 @@ def topic_histogram(clicks: Vectors, prototypes: Vectors) -> Floats:
 
 
 class Mixtures:
-    """The lists of mixtures of one book's prototypes over a study's news."""
+    """The lists of mixtures of one codebook's prototypes over the articles."""
 
     def __init__(self, study: EmbeddedSplit, book: ReportCodebook, sharpness: float) -> None:
         logs = log_probabilities(book.prototypes, study.news, study.log_popularity, sharpness)
@@ -134,11 +136,11 @@ class Mixtures:
         self.study, self.book = study, book
 
     def lists(self, weights: Floats, depth: int = DEPTH) -> Rows:
-        """Of weights [q, K]: [q, depth]."""
+        """The lists [q, depth] of weights [q, K]."""
         return best(weights @ self._probability, depth)
 
     def code(self, epsilon: float, depth: int = DEPTH) -> PossibleLists:
-        """k-ary randomised response on the nearest prototype, expectation exact."""
+        """k-ary randomised response on the nearest prototype, exact expectation."""
         K = self.book.size
         lists = self.lists(np.stack([code_weights(self.book.shares, epsilon, code) for code in range(K)]), depth)
         true = nearest(self.study.readers, self.book.prototypes)  # [u]
@@ -147,7 +149,7 @@ class Mixtures:
         return PossibleLists(lists, np.tile(np.arange(K), (len(true), 1)), odds[true])
 
     def subset(self, epsilon: float) -> PossibleLists:
-        """Subset selection of the nearest prototype, mean of draws by the device's mechanism."""
+        """Subset selection of the nearest prototype, mean over draws of the device's mechanism."""
         mechanism = TopicSubset(self.book.size, epsilon)
         true = nearest(self.study.readers, self.book.prototypes)
 
@@ -158,7 +160,7 @@ class Mixtures:
         return self._drawn(weights)
 
     def topics(self, epsilon: float) -> PossibleLists:
-        """A merged topic histogram with Laplace noise, mean of draws."""
+        """A merged topic histogram with Laplace noise, mean over draws."""
         histories = self.study.split.measured.histories
         histograms = np.stack([topic_histogram(self.study.news[rows], self.book.prototypes) for rows in histories])
 
@@ -170,11 +172,11 @@ class Mixtures:
         return self._drawn(weights)
 
     def direction(self, epsilon: float) -> PossibleLists:
-        """PrivUnit in the 8 principal directions of the news, mean of draws by the device's mechanism."""
+        """PrivUnit in the 8 principal directions of the articles, mean over draws."""
         axes = _principal_axes(self.study.news)
-        mechanism = PrivUnit(epsilon, DIRECTIONS)
+        mechanism = PrivUnit(epsilon)
+        edge = mechanism.cap_edge
         directions = _unit(self.book.prototypes.astype(np.float64) @ axes.T)
-        edge = cap_edge(epsilon, DIRECTIONS)
         trained = _unit(self.study.trained @ axes.T)
         theirs = directions[nearest(self.study.trained, self.book.prototypes)]
         cosines = np.quantile((trained * theirs).sum(axis=1), np.arange(0.1, 0.95, 0.1))
@@ -201,7 +203,7 @@ MIXED: dict[str, Callable[[Mixtures, float], PossibleLists]] = {
     "topics": Mixtures.topics,
     "direction": Mixtures.direction,
 }
-"""By report mode: the lists of its reports at an epsilon."""
+"""By report mode: the lists for its reports at an epsilon."""
 
 
 def prototypes_of(study: EmbeddedSplit, size: int, seed: int) -> Vectors:
@@ -225,7 +227,7 @@ def _kmeans(vectors: Vectors, size: int, seed: int) -> Vectors:
 
 
 def _principal_axes(news: Vectors) -> Vectors:
-    """float32 [8, D]: the directions in which the news differ most."""
+    """float32 [8, D]: the directions in which the articles vary most."""
     centred = news - news.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T.astype(np.float64) @ centred)
     return np.asarray(axes[:, : -DIRECTIONS - 1 : -1].T, dtype=np.float32)

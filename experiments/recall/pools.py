@@ -1,7 +1,7 @@
-"""The frontier by pool size and length of list: what a list finds, what it weighs, and what it tells.
+"""The frontier by pool size and list length: what a list finds, its bytes, and what it reveals.
 
-Pools larger than MIND's are MIND's news with real headlines beside them that no reader clicked. Each has as many clicks
-as a piece of MIND's news drawn at random, so that the popular list has to compete as it would in a pool of that size.
+Larger pools add real headlines that no reader clicked to MIND's articles. Each gets the clicks of a random MIND
+article, so that the popular list has to compete as it would in a pool of that size.
 """
 
 from __future__ import annotations
@@ -15,36 +15,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.measurements.frontier import PairedGain
-from backend.recall.answer_cache import compress
-from backend.recall.product_codes import train_book
-from device_app.wire.broadcast import pack_book, pack_cards, pack_codes, pack_priors
-from device_app.wire.news import NewsCard
-from device_app.wire.recall import RecallAnswer
-from device_app.wire.tensors import pack, quantise
+from backend.recall.pool_codes import train_book
+from backend.recall.service import compress
 from experiments.bench.headlines import Headline, headlines
 from experiments.datasets.mind import NewsTable
 from experiments.datasets.titles import title_vectors, unit_rows
-from experiments.recall.measure import PossibleLists, paired, recall
+from experiments.recall.measure import PossibleLists, WarmSplit, paired, recall
 from experiments.recall.modes import EmbeddedSplit, Mixtures, ReportCodebook, learned_book
 from experiments.recall.tower import Vectors, train_tower
-from experiments.recall.warm import WarmSplit
+from protocol.broadcast import pack_book, pack_cards, pack_codes, pack_priors
+from protocol.news import NewsCard
+from protocol.recall import RecallAnswer
+from protocol.tensors import pack, quantise
 
 PLACES = (200, 400, 600, 800, 1_000)
-"""Lengths of lists; no report may ask for more (`device_app/wire/recall.py:CANDIDATES_LIMIT`)."""
+"""Lengths of lists; no report may ask for more (`protocol/recall.py:CANDIDATES_LIMIT`)."""
 HEADLINES_BESIDE = (0, 29_000, 87_000)
 REPORTS = {4: 2.0, 16: 4.0, 64: 8.0}
 """K -> epsilon; a release offers the last two."""
 CONTROL = 16
 """K of the control: the list by the mixture of all prototypes, the same for everybody, which needs no report. What it
-finds beyond the popular list is how well content tells MIND's news from the headlines, and nothing of a reader."""
+finds beyond the popular list is how well content separates MIND's articles from the headlines."""
 EPOCH = 2
-"""Of the tower, as `ownfeed bench recall` chooses it."""
+"""The tower's epoch, as `ownfeed bench recall` chooses it."""
 SHARPNESSES = (0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.6, 2.0, 2.5, 3.2)
 BOOK_SEEDS = (7, 8)
 DISTRACTORS_SEED = 7
 SUBSPACES = 16
 AT_ONCE = 3_000
-"""Titles whose vectors are one file of the cache, so that a run that was cut off goes on."""
+"""Titles in each cache file, so that an interrupted run can resume."""
 CARDS_A_DAY = 500
 HEX = 64
 
@@ -53,8 +52,11 @@ Lists = Callable[[float, int], PossibleLists]
 
 @dataclass(frozen=True)
 class WayOfRecall:
-    """One way of finding news at one pool size: found [places] in percent, gain [places] over the popular list of the
-    same length, weight [places] in bytes. told: epsilon, infinite where the whole vector is told."""
+    """One method of finding articles at one pool size.
+
+    found [places] in percent; gain [places] over the popular list of the same length; weight [places] in bytes; told:
+    epsilon, infinite if the exact vector is revealed.
+    """
 
     name: str
     told: float
@@ -66,7 +68,7 @@ class WayOfRecall:
 
 @dataclass(frozen=True)
 class PoolPart:
-    """A pool of `news` pieces, and what every way found in it."""
+    """A pool of `news` articles, and what every method found in it."""
 
     news: int
     ways: tuple[WayOfRecall, ...]
@@ -74,7 +76,7 @@ class PoolPart:
 
 
 def distractors(data: Path, mind: NewsTable, count: int) -> list[Headline]:
-    """Real headlines that are no title of MIND's, in an order drawn once. Raises DataMissing."""
+    """Real headlines that are not titles of MIND, in a fixed random order. Raises DataMissing."""
     known = set(mind.titles)
     found = [each for each in headlines(data, 10**9) if each.title not in known]
     order = np.random.default_rng(DISTRACTORS_SEED).permutation(len(found))[:count]
@@ -82,7 +84,7 @@ def distractors(data: Path, mind: NewsTable, count: int) -> list[Headline]:
 
 
 def vectors_of(titles: Sequence[str]) -> Vectors:
-    """Pooled states [n, 384], AT_ONCE titles a file of the cache."""
+    """Pooled states [n, 384], AT_ONCE titles in each file of the cache."""
     parts = [title_vectors(titles[start : start + AT_ONCE]) for start in range(0, len(titles), AT_ONCE)]
     return np.concatenate([np.empty((0, 384), np.float32), *parts])
 
@@ -95,7 +97,10 @@ def measure(
     validation: WarmSplit,
     test: WarmSplit,
 ) -> list[PoolPart]:
-    """Every pool that the headlines beside reach; sharpness is chosen on the validation readers, for each pool anew."""
+    """Measure every pool for which there are enough headlines.
+
+    Sharpness is chosen for each on the validation readers.
+    """
     titles, others = unit_rows(pooled), unit_rows(beside_pooled)
     towers = [train_tower(titles, split.train, kept=(EPOCH,))[EPOCH] for split in (validation, test)]
     cards = _cards(mind, beside)
@@ -111,7 +116,7 @@ def measure(
 
 
 def _pool(titles: Vectors, beside: Vectors, split: WarmSplit, tower: Vectors) -> EmbeddedSplit:
-    """One split over MIND's news and the headlines beside them, in the tower's vectors."""
+    """One split over MIND's articles and the added headlines, in the tower's vectors."""
     own = split.recent_clicks()
     drawn = np.random.default_rng(DISTRACTORS_SEED).choice(own, size=len(beside))
     news = np.concatenate([titles, beside]) @ tower.T
@@ -151,7 +156,7 @@ def _coded(
 
 
 def _sharpest(study: EmbeddedSplit, lists: Lists) -> float:
-    """The s of the greatest share found, mean of all lengths."""
+    """The s with the greatest share found, mean over all lengths."""
     return max(SHARPNESSES, key=lambda s: float(_shares(study, lists(s, max(PLACES))).mean()))
 
 
@@ -160,7 +165,7 @@ def _shares(study: EmbeddedSplit, lists: PossibleLists) -> NDArray[np.float64]:
 
 
 def _cards(mind: NewsTable, beside: Sequence[Headline]) -> list[NewsCard]:
-    """Cards as a publisher's feed would give them: titles and abstracts are the data's, addresses of usual length."""
+    """Cards as in a publisher's feed: real titles and abstracts, addresses of usual length."""
     told = [(*each, "MSN") for each in zip(mind.titles, mind.abstracts, mind.categories, strict=True)]
     told += [(each.title, each.abstract, each.section, each.publisher) for each in beside]
     published = datetime(2019, 11, 14, tzinfo=UTC)
@@ -181,7 +186,7 @@ def _cards(mind: NewsTable, beside: Sequence[Headline]) -> list[NewsCard]:
 
 
 def _answers(study: EmbeddedSplit, cards: Sequence[NewsCard], rows: NDArray[np.int64]) -> list[bytes]:
-    """Whole answers of each length, as the server writes them."""
+    """Complete answers of each length, as the server writes them."""
     return [
         RecallAnswer(
             release="r1",
@@ -196,10 +201,10 @@ def _answers(study: EmbeddedSplit, cards: Sequence[NewsCard], rows: NDArray[np.i
 
 
 def _copy_bytes(study: EmbeddedSplit, cards: Sequence[NewsCard]) -> int:
-    """The whole copy of the pool as a device pulls it at first: codes, centroids, popularity and cards by the day."""
+    """The bytes of a device's first full copy of the pool: codes, centroids, popularity and cards by day."""
     count = len(study.news)
     days = [cards[start : min(start + CARDS_A_DAY, count)] for start in range(0, count, CARDS_A_DAY)]
     packed = sum(len(pack_cards([card.model_dump_json().encode() for card in day])) for day in days)
     codes = len(pack_codes(np.zeros((count, SUBSPACES), np.uint8)))
-    book = len(pack_book(train_book(study.news[:256], SUBSPACES)))  # as large whatever it was trained on
+    book = len(pack_book(train_book(study.news[:256], SUBSPACES)))  # its size doesn't depend on the training data
     return packed + codes + book + len(pack_priors(study.log_popularity))

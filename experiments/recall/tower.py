@@ -1,7 +1,7 @@
-"""The study's item tower, recipe "P": title vectors to 256 by one linear map, a reader being the mean of the clicks.
+"""The item tower of the frontier: a linear map of title vectors to 256.
 
-In-batch InfoNCE; since a positive stands among the others' positives as often as it is popular, the products learn what
-a reader adds to popularity, and log popularity is added afterwards.
+A reader is the mean of the clicks. Trained by in-batch InfoNCE. A positive appears among the others' negatives as often
+as it is popular, so the products learn what a reader adds to popularity, and log popularity is added afterwards.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from experiments.recall.warm import CLICKS_MOST, Rows
+from experiments.recall.measure import CLICKS_MOST, Rows
 
 Vectors = NDArray[np.float32]
 
@@ -24,12 +24,12 @@ SEED = 7
 
 
 def train_tower(titles: Vectors, readers: Sequence[Rows], *, kept: Sequence[int] = (EPOCHS,)) -> dict[int, Vectors]:
-    """The tower's matrix [256, D0] after each of the epochs `kept`.
+    """Return the tower's matrix [256, D0] after each of the epochs `kept`.
 
-    titles [n, D0] are of length 1. Starts at the first 256 right singular vectors of the titles. Every click after a
-    reader's first is a positive, with the up to 50 clicks before it as history; equal news in a batch are no negatives.
-    The matrix is turned by a fixed rotation: products stay, but what differs among news is spread evenly over the
-    coordinates, as the shipped encoder's head has it and product quantisation wants it.
+    titles [n, D0] have length 1. Starts at the first 256 right singular vectors of the titles. Every click after a
+    reader's first is a positive, with the up to 50 clicks before it as history; equal articles in a batch are no
+    negatives. The matrix is rotated by a fixed rotation: products stay the same, but differences between articles
+    spread evenly over the coordinates, as the shipped encoder's head does and product quantisation needs.
     """
     torch.manual_seed(SEED)
     dice = np.random.default_rng(SEED)

@@ -1,4 +1,4 @@
-"""Training Uni-FedRec's recall model by its unified score, in one place and in rounds without HTTP (section 3.5)."""
+"""Trains Uni-FedRec's recall model by its unified score, centrally and in rounds without HTTP (section 3.5)."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ from numpy.typing import NDArray
 from backend.federation.optimizers import Adam, Carried, Optimizer, Sgd
 from backend.federation.protections.local_laplace import local_laplace_of
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.systems.uni_fedrec import UNI_FEDREC_AS_PRINTED
+from backend.federation.systems import COMPOSED
 from backend.releases.publish import SCORE_NOISE
 from device_app.training.gradients import BoundGraph, OnnxGradients
 from device_app.training.samples import Samples, SampleSource
-from device_app.training.tasks.recall import RecallTask
-from device_app.wire.releases import RecallProtocol
-from experiments.datasets.ragged import Ragged
+from device_app.training.tasks.recall_gradient import RecallTask
+from experiments.datasets.mind import Ragged
 from experiments.datasets.samples import TrainingSamples, left_out
+from experiments.recall.measure import Rows
 from experiments.recall.uni_fedrec import FirstModel
-from experiments.recall.warm import Rows
 from experiments.simulation.clients import OneProcess, SimulatedDevice
 from experiments.simulation.protections import local_laplace
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
 from exporters.package import export_recall
 from models.shapes import BASIS_SIZE, CHANNELS_LIMIT, CLICKS
+from protocol.releases import RecallProtocol
 
-NEGATIVES = UNI_FEDREC_AS_PRINTED.negatives
+UNI_FEDREC = COMPOSED["uni_fedrec"]
+
+NEGATIVES = UNI_FEDREC.negatives
 BATCH = 64
 RATE = 3e-5
-"""Adam's, chosen on the validation readers: see docs/results/recall.md."""
+"""Adam's rate, chosen on the validation readers: see docs/results/recall.md."""
 
 
 @dataclass(frozen=True)
 class RecallSizes:
-    """Central steps of 64 samples; rounds of so many readers."""
+    """Central steps of 64 samples; rounds with this many readers."""
 
     steps: int = 150
     rounds: int = 60
@@ -44,9 +46,9 @@ class RecallSizes:
 
 
 def history_samples(readers: Sequence[Rows], news: int) -> TrainingSamples:
-    """The last clicks of each reader's, after those before them; negatives are as popular and never read.
+    """Samples from each reader's last clicks, each after the clicks before it.
 
-    Raises ValueError if no reader has clicks enough.
+    Negatives are drawn by popularity and never read by the reader. Raises ValueError if no reader has enough clicks.
     """
     kept = [clicks for clicks in readers if left_out(len(clicks))]
     if not kept:
@@ -67,7 +69,7 @@ def history_samples(readers: Sequence[Rows], news: int) -> TrainingSamples:
 
 @dataclass(frozen=True)
 class Everybody:
-    """All readers' samples as one source: what a server that had them would draw batches from."""
+    """All readers' samples as one source, for central training."""
 
     samples: TrainingSamples
     library: Library
@@ -79,7 +81,7 @@ class Everybody:
 
 
 class RecallTrainer:
-    """A first model's graphs, and the samples that it is trained on."""
+    """A first model's graphs and its training samples."""
 
     def __init__(self, first: FirstModel, news: NDArray[np.float32], samples: TrainingSamples) -> None:
         self.first, self._samples, self._library = first, samples, Library.of(news)
@@ -88,22 +90,22 @@ class RecallTrainer:
         self._grad = OnnxGradients(exported.graphs["gradient"])
 
     def centrally(self, steps: int, seed: int, rate: float = RATE) -> Trained:
-        """Adam on batches of everybody's samples."""
+        """Train with Adam on batches of all readers' samples."""
         everybody = Everybody(self._samples, self._library)
         plan = Rounds(steps, 1, 1, seed)
         return self._run(lambda reader: everybody, BATCH, plan, Carried(Adam(rate)), in_clear)
 
     def in_rounds(self, rounds: int, cohort: int, seed: int, rate: float = RATE) -> Trained:
-        """Readers' gradients in clear, Adam on their mean: what an exact secure sum would open."""
+        """Train with Adam on the mean of readers' gradients, without noise: what an exact secure sum opens."""
         plan = Rounds(rounds, cohort, self._samples.readers, seed)
-        return self._run(self._reader, UNI_FEDREC_AS_PRINTED.samples_limit, plan, Carried(Adam(rate)), in_clear)
+        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, Carried(Adam(rate)), in_clear)
 
     def by_the_paper(self, rounds: int, cohort: int, seed: int) -> Trained:
-        """The live system `uni_fedrec_as_printed`: the paper's clip, noise and plain steps."""
-        mechanism, optimizer = local_laplace_of(UNI_FEDREC_AS_PRINTED.protection), UNI_FEDREC_AS_PRINTED.optimizer
+        """Train by the live system `uni_fedrec`: the paper's clip, noise and plain steps."""
+        mechanism, optimizer = local_laplace_of(UNI_FEDREC.protection), UNI_FEDREC.optimizer
         assert isinstance(optimizer, Sgd)
         plan = Rounds(rounds, cohort, self._samples.readers, seed)
-        return self._run(self._reader, UNI_FEDREC_AS_PRINTED.samples_limit, plan, optimizer, local_laplace(mechanism))
+        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, optimizer, local_laplace(mechanism))
 
     def _reader(self, reader: int) -> SimulatedReader:
         return SimulatedReader(self._samples, reader, self._library)

@@ -1,7 +1,7 @@
-"""Uni-FedRec's recall model on MIND's readers: channels, scores on the basis, the paper's noise, the server's lists.
+"""Uni-FedRec's recall model on MIND's readers.
 
-As it is served: the device's clusters, decomposition and noise, the server's reading of noisy scores, aggregation,
-popularity and merge. The model starts as the first release has it.
+It works as served: with the device's clusters, decomposition and noise, and the server's decoder, aggregation,
+popularity and merge. The model starts as in the first release.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.popularity.prior import SHARPNESS
-from backend.recall.compose import aggregate
-from backend.recall.score_prior import Bound, ScorePrior, clipped, within_l1
+from backend.popularity.estimate import SHARPNESS
+from backend.recall.decode import aggregate
+from backend.recall.posterior import Bound, ScorePrior, clipped, within_l1
 from backend.releases.calibration import calibrate, pseudo_readers
 from backend.releases.codebooks import topic_centroids
 from backend.releases.publish import SEED
-from device_app.interests.click_clusters import average_linkage, membership, quotas
 from device_app.privacy.noise_sources import SeededNoise, laplace
+from device_app.reading.click_clusters import average_linkage, membership, quotas
 from experiments.recall.interests import Channels, lists
-from experiments.recall.measure import PossibleLists
+from experiments.recall.measure import PossibleLists, Rows
 from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.tower import Vectors
-from experiments.recall.warm import Rows
 from exporters.signature import parameters
 from models.builders.recall import uni_fedrec_recall
 from models.recall.basis import BasisRecall
@@ -34,19 +33,19 @@ from models.shapes import BASIS_SIZE, CHANNELS_LIMIT
 Weights = Mapping[str, NDArray[np.float32]]
 
 BOUNDS: dict[str, Callable[[float], Bound]] = {"basis_laplace": clipped, "basis_l1": within_l1}
-"""By report mode: what a channel's scores are brought within before noise, given the clip."""
+"""By report mode: the bound of a channel's scores before noise, given the clip."""
 
 
 @dataclass(frozen=True)
 class FirstModel:
-    """The recall model of a first release over these news, and the distance at which its clusters are cut."""
+    """The recall model of a first release with these articles, and the distance at which clusters are cut."""
 
     model: BasisRecall
     distance: float
 
     @classmethod
     def of(cls, news: Vectors) -> FirstModel:
-        """news [n, D], of length 1."""
+        """Build it from news vectors [n, D] of length 1."""
         torch.manual_seed(SEED)
         centroids, topics = topic_centroids(news, basis_size=BASIS_SIZE, seed=SEED)
         model = uni_fedrec_recall()
@@ -57,11 +56,11 @@ class FirstModel:
 
     @property
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """Of the start."""
+        """Return a copy of the model's weights, by name."""
         return {name: value.numpy().copy() for name, value in parameters(self.model).items()}
 
     def under(self, weights: Weights) -> FirstModel:
-        """The same model with other weights; clusters are still cut at the same distance."""
+        """Return the same model with other weights; clusters are still cut at the same distance."""
         model = uni_fedrec_recall()
         with torch.no_grad():
             for name, value in model.named_parameters():
@@ -78,8 +77,11 @@ def contexts(model: BasisRecall, clicks: Vectors) -> Vectors:
 
 @dataclass(frozen=True)
 class Decomposed:
-    """All readers' channels, one reader's after the other: r_c [c, D], raw scores [c, B], and each one's clicks; the
-    model's keys and values, and topics, the values as contexts."""
+    """All readers' channels, grouped by reader, decomposed on the basis.
+
+    r_c [c, D], raw scores [c, B], each channel's number of clicks; the model's keys and values; topics: the values as
+    contexts.
+    """
 
     channels: Vectors
     scores: NDArray[np.float64]
@@ -90,7 +92,7 @@ class Decomposed:
 
     @classmethod
     def of(cls, found: FirstModel, news: Vectors, histories: Sequence[Rows]) -> Decomposed:
-        """What the devices of these readers compute before any protection."""
+        """Compute what these readers' devices compute before any protection."""
         vectors, counts = [], []
         for rows in histories:
             states = contexts(found.model, news[rows])
@@ -108,7 +110,7 @@ class Decomposed:
     def served(
         self, study: EmbeddedSplit, kind: str, *, clip: float, noise_scale: float, draw: int = 1
     ) -> PossibleLists:
-        """The lists that reports of this kind get; a noise scale of 0 for none, where scores are only bounded."""
+        """Lists for reports of this kind; with noise scale 0, scores are only clipped."""
         bound = BOUNDS[kind](clip)
         sent = bound(self.scores)
         if noise_scale:
@@ -117,23 +119,23 @@ class Decomposed:
         return lists(study, Channels(aggregate(sent, self.values), self.counts), SHARPNESS)
 
     def naive(self, study: EmbeddedSplit, *, clip: float, noise_scale: float, draw: int = 1) -> PossibleLists:
-        """The lists of the paper's decoder, which takes noisy scores as they are."""
+        """Lists of the paper's decoder, which uses noisy scores unchanged."""
         sent = clipped(clip)(self.scores) + laplace(SeededNoise(draw), noise_scale, self.scores.shape)
         return lists(study, Channels(aggregate(sent, self.values), self.counts), SHARPNESS)
 
     def whole(self, study: EmbeddedSplit) -> PossibleLists:
-        """The lists of the channels' own vectors, no basis between."""
+        """Lists for the channels' own vectors, without the basis."""
         return lists(study, Channels(self.channels, self.counts), SHARPNESS)
 
 
 def scale_of(kind: str, epsilon: float, clip: float) -> float:
-    """lambda at which a report of C_max channels honestly costs epsilon."""
+    """The lambda at which a report of C_max channels costs epsilon, if counted honestly."""
     sensitivity = 2 * clip * (BASIS_SIZE if kind == "basis_laplace" else 1)
     return sensitivity * CHANNELS_LIMIT / epsilon
 
 
 def unified_scores(found: FirstModel, clicks: Vectors, candidates: Vectors) -> NDArray[np.float64]:
-    """z(d) of candidates [R, D] for one history [H, D], as training sees it: clipped, without noise."""
+    """z(d) of candidates [R, D] for one history [H, D], as in training: clipped, without noise."""
     if not len(clicks):
         return np.zeros(len(candidates))
     states = contexts(found.model, clicks)

@@ -1,4 +1,4 @@
-"""Training with all samples in one place: what federated training is compared with."""
+"""Central training on all samples: the baseline of federated training."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def train_centrally(
     seed: int,
     after_step: AfterRound | None = None,
 ) -> Trained:
-    """Steps on shuffled batches, epoch after epoch; negatives are drawn at each use."""
+    """Train on shuffled batches, epoch after epoch; negatives are drawn at each use."""
     rng = np.random.default_rng(seed)
     if not 1 <= batch <= len(samples):
         raise ValueError(f"batch: must be between 1 and the {len(samples)} samples, got {batch}")

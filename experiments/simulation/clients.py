@@ -1,4 +1,7 @@
-"""Who computes the updates of a cohort: this process, or one process a core; both give the same numbers."""
+"""Computes the updates of a cohort, in this process or in one process per core, with the same numbers.
+
+Gradient engines: ONNX Runtime as on the devices, and torch as its oracle.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,14 @@ from types import TracebackType
 from typing import Protocol
 
 import numpy as np
+from torch import nn
 
-from device_app.training.gradients import GradientFn, Params
+from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Gradients, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.task import LocalTask, Update
+from exporters.graph import export_gradient_graph
+from exporters.signature import GraphInput, GraphSpec
+from models.shapes import CLICKS, NEGATIVES
 
 SourceOf = Callable[[int], SampleSource]
 """Reader number -> the reader's samples."""
@@ -22,7 +29,7 @@ SourceOf = Callable[[int], SampleSource]
 
 @dataclass(frozen=True)
 class SimulatedDevice:
-    """What every simulated device runs. `seed` fixes each reader's draws in each round, whoever computes them."""
+    """The task of a simulated device. `seed` fixes each reader's draws in each round, in any process."""
 
     task: LocalTask
     grad: GradientFn
@@ -30,7 +37,7 @@ class SimulatedDevice:
     seed: int
 
     def update(self, params: Params, reader: int, round_number: int) -> Update:
-        """One reader's update."""
+        """Return one reader's update."""
         rng = np.random.default_rng((self.seed, round_number, reader))
         return self.task.run(params, self.source(reader), self.grad, rng)
 
@@ -39,27 +46,27 @@ class Clients(Protocol):
     """Computes a cohort's updates, in the order of the readers."""
 
     def updates(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[Update]:
-        """One update a reader."""
+        """Return one update for each reader."""
         ...
 
 
 @dataclass(frozen=True)
 class OneProcess:
-    """One client after another, here."""
+    """Runs one client after another in this process."""
 
     device: SimulatedDevice
 
     def updates(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[Update]:
-        """One update a reader."""
+        """Return one update for each reader."""
         return (self.device.update(params, reader, round_number) for reader in readers)
 
 
 class ManyProcesses:
-    """A process a core, each with its own engine of one thread; use as a context manager.
+    """One process per core, each with its own single-threaded engine; use as a context manager.
 
     Args:
         make_device: a picklable call that builds the device in each process.
-        processes: how many; by default the cores this process may use.
+        processes: number of processes; by default the cores this process may use.
     """
 
     def __init__(self, make_device: Callable[[], SimulatedDevice], processes: int | None = None) -> None:
@@ -69,7 +76,7 @@ class ManyProcesses:
         )
 
     def updates(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[Update]:
-        """One update a reader."""
+        """Return one update for each reader."""
         shares = [readers[place :: self._count] for place in range(self._count)]
         jobs = [self._pool.submit(_work, params, share, round_number) for share in shares]
         done = [job.result() for job in jobs]
@@ -97,3 +104,36 @@ def _work(params: Params, readers: Sequence[int], round_number: int) -> list[Upd
     if _device_here is None:
         raise RuntimeError("this process has no device")
     return [_device_here.update(params, reader, round_number) for reader in readers]
+
+
+def ranker_inputs(dim: int, features: int = 0, negatives: int = NEGATIVES) -> tuple[GraphInput, ...]:
+    """The inputs of a ranker's loss: clicks, mask, candidates, and features if it has any."""
+    found = (
+        GraphInput("clicks", ("batch", CLICKS, dim)),
+        GraphInput("click_mask", ("batch", CLICKS)),
+        GraphInput("candidates", ("batch", 1 + negatives, dim)),
+    )
+    return (*found, GraphInput("features", ("batch", 1 + negatives, features))) if features else found
+
+
+def gradient_graph(model: nn.Module, inputs: tuple[GraphInput, ...]) -> bytes:
+    """The model's gradient graph as a release would carry it, not compared with torch here."""
+    spec = GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True)
+    graph: bytes = export_gradient_graph(model, spec).SerializeToString(deterministic=True)
+    return graph
+
+
+@dataclass(frozen=True)
+class SharedGradients:
+    """An engine that leaves private parameters unchanged: a reader's own value is not trained for everyone."""
+
+    engine: GradientFn
+    private: tuple[str, ...]
+
+    def __call__(self, params: Params, batch: Batch) -> Gradients:
+        """Gradients of the batch's mean loss, zero for private parameters."""
+        found = self.engine(params, batch)
+        own = {GRADIENT_PREFIX + name for name in self.private}
+        return Gradients(
+            found.loss, {name: np.zeros_like(each) if name in own else each for name, each in found.tensors.items()}
+        )

@@ -1,12 +1,12 @@
-"""Rounds on Flower, for who runs it already: a ServerApp and a ClientApp of its message API around our own parts.
+"""A ServerApp and a ClientApp for Flower users: its message API around our own parts.
 
-The server half is `simulate` with clients that are reached by Flower's grid, the client half a device's task. A message
-to a node holds the parameters and names the reader and the round; the answer holds the update. What Flower decides is
-who runs where; what is computed is ours, so that the weights are those of `OneProcess` to the bit.
+The server half is `simulate` with clients that Flower's grid reaches; the client half is a device's task. A message to
+a node holds the parameters and names the reader and the round; the answer holds the update. Flower decides where each
+reader runs; the computation is ours, so the weights equal those of `OneProcess` to the bit.
 
 Formal guarantees: none. What `protect` adds before an update leaves a client is drawn from the run's seed, as in every
-simulation, so whoever knows that can take it off: it shows what noise costs, and keeps nothing from the server. The
-ledger, the signed releases and the secure sums of a device of Ownfeed are not part of this.
+simulation, so whoever knows the seed can remove it: it shows what noise costs, and hides nothing from the server. The
+ledger, signed releases and secure sums of an Ownfeed device are not part of this.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from experiments.simulation.rounds import Protect, Rounds, in_clear, simulate
 
 PARAMETERS, UPDATE, ASKED, TOLD = "parameters", "update", "asked", "told"
 TRAINED = "trained"
-"""Under which a finished run's weights lie in the ServerApp's context."""
+"""The key of a finished run's weights in the ServerApp's context."""
 
 
 class FlowerFailed(RuntimeError):
@@ -35,13 +35,16 @@ class FlowerFailed(RuntimeError):
 
 
 class GridClients:
-    """A cohort's updates by Flower's grid: a `Clients`. Reader r is computed by node r modulo the nodes there are."""
+    """Computes a cohort's updates on Flower's grid: a `Clients`.
+
+    Node r modulo the number of nodes runs reader r.
+    """
 
     def __init__(self, grid: Grid, *, timeout_sec: float | None = None) -> None:
         self._grid, self._timeout_sec = grid, timeout_sec
 
     def updates(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[Update]:
-        """One update a reader, in their order whoever answered first. Raises FlowerFailed."""
+        """Return one update a reader, in their order whichever answers first. Raises FlowerFailed."""
         nodes = sorted(self._grid.get_node_ids())
         if not nodes:
             raise FlowerFailed("no node of Flower is connected")
@@ -71,7 +74,10 @@ class GridClients:
 
 
 def client_app(make_device: Callable[[], SimulatedDevice], protect: Protect = in_clear) -> ClientApp:
-    """A ClientApp that computes our task for the reader a message names; `protect` acts before anything leaves."""
+    """Return a ClientApp that runs our task for the reader named in a message.
+
+    `protect` acts before anything leaves the client.
+    """
     app = ClientApp()
 
     @app.train()
@@ -97,7 +103,7 @@ def client_app(make_device: Callable[[], SimulatedDevice], protect: Protect = in
 
 
 def server_app(weights: Weights, plan: Rounds, strategy: FedAvg, optimizer: Optimizer) -> ServerApp:
-    """A ServerApp that runs the rounds and leaves the weights under TRAINED in its context's state."""
+    """Return a ServerApp that runs the rounds and stores the weights under TRAINED in its context's state."""
     app = ServerApp()
 
     @app.main()

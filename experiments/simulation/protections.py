@@ -1,6 +1,6 @@
-"""What simulated devices do to an update before it leaves: the live protections' mechanisms, from a seeded generator.
+"""How simulated devices protect an update: the live mechanisms with a seeded generator.
 
-Formal guarantees: none, as the noise can be drawn again from the seed. The figures say what the same noise from a
+Formal guarantees: none, since the noise can be drawn again from the seed. The figures say what the same noise from a
 cryptographic source would cost.
 """
 
@@ -18,9 +18,9 @@ from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise_sources import laplace
 from device_app.privacy.private_parameters import SharedUpdate
 from device_app.training.tasks.task import Update
-from device_app.wire.protections import LocalLaplace
-from device_app.wire.releases import ModelEntry
 from experiments.simulation.rounds import Protect
+from protocol.protections import LocalLaplace
+from protocol.releases import ModelEntry
 
 LABORATORY = ModelEntry(architecture="laboratory", role="ranker", graphs={})
 
@@ -32,7 +32,7 @@ class GeneratorNoise:
     rng: np.random.Generator
 
     def uniform_bits(self, n: int) -> bytes:
-        """n bytes."""
+        """Return n random bytes."""
         return self.rng.bytes(n)
 
 
@@ -52,9 +52,10 @@ def local_laplace(protection: LocalLaplace) -> Protect:
 
 @dataclass(frozen=True)
 class CentralGaussian:
-    """An L2 clip on each device, and each device's share of the noise of the sum.
+    """An L2 clip on each device, and each device's share of the sum's noise.
 
-    The sum over a full cohort carries N(0, (noise_multiplier clip)^2) a coordinate, as if a trusted server had added
+    The sum over a full cohort carries N(0, (noise_multiplier clip)^2) in each coordinate, as if a trusted server had
+    added
     it: what a secure sum with noise inside it opens.
     """
 
@@ -68,7 +69,7 @@ class CentralGaussian:
                 raise ValueError(f"{name}: must be above 0, got {getattr(self, name)}")
 
     def __call__(self, update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
-        """Clipped and noisy; a Protect."""
+        """Return the clipped and noisy update; a Protect."""
         length = math.sqrt(sum(float(np.square(each, dtype=np.float64).sum()) for each in update.tensors.values()))
         factor = min(1.0, self.clip / length) if length else 1.0
         spread = self.noise_multiplier * self.clip / math.sqrt(self.cohort)
@@ -81,8 +82,8 @@ class CentralGaussian:
 def noise_multiplier(*, epsilon: float, delta: float, cohort: int, readers: int, rounds: int) -> float:
     """The noise over the clip that gives (epsilon, delta) after all rounds, by RDP of the subsampled Gaussian.
 
-    Neighbouring data sets differ by one reader, present or not; every reader is taken to join a round with probability
-    cohort / readers, independently (Poisson sampling), while the simulation draws cohorts of one size.
+    Neighbouring data sets differ by one reader, present or not. Every reader is assumed to join a round with
+    probability cohort / readers, independently (Poisson sampling), while the simulation draws cohorts of one size.
     """
 
     def event(multiplier: float) -> dp_accounting.DpEvent:

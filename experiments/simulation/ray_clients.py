@@ -1,9 +1,9 @@
-"""Clients on the nodes of a Ray cluster: the same numbers as one process, from as many cores as the cluster has.
+"""Runs clients on the nodes of a Ray cluster, with the same numbers as one process.
 
-A core of the cluster holds one device, which it builds once. A round's parameters are put into the cluster's store
-once, and every core computes its share of the readers. Nothing of Ray is in what is computed: a reader's draws come
-from the seed, the round and the reader (`SimulatedDevice`), whoever computes them. What a node runs must be installed
-there, at the same versions, on a processor with the same instructions: that is what equality to the bit hangs on.
+Each core of the cluster holds one device, which it builds once. A round's parameters go into the cluster's store once,
+and every core computes its share of the readers. The computation does not depend on Ray: a reader's draws come from the
+seed, the round and the reader (`SimulatedDevice`). For equality to the bit, nodes must have the same versions
+installed, on processors with the same instructions.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from device_app.training.tasks.task import Update
 from experiments.simulation.clients import SimulatedDevice
 
 NODE_THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""Of every worker's environment: a core each, as with `ManyProcesses`."""
+"""Part of every worker's environment: one core each, as with `ManyProcesses`."""
 
 
 class RayClients:
-    """A worker a core of a cluster; use as a context manager.
+    """One worker per core of a cluster; use as a context manager.
 
     Args:
         make_device: a picklable call that builds the device on each core.
-        address: of a running cluster, `host:port`; None starts one on this machine for as long as the block runs.
-        workers: how many; by default the cluster's cores.
+        address: address of a running cluster, `host:port`; None starts one on this machine while the block runs.
+        workers: number of workers; by default the cluster's cores.
 
-    Raises ConnectionError where no cluster answers at the address.
+    Raises ConnectionError if no cluster answers at the address.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class RayClients:
         self._workers: list[Any] = [worker.remote(make_device) for _ in range(self._count)]
 
     def updates(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[Update]:
-        """One update a reader."""
+        """Return one update for each reader."""
         held = ray.put(dict(params))
         shares = [list(readers[place :: self._count]) for place in range(self._count)]
         jobs = [
@@ -55,7 +55,7 @@ class RayClients:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The node that each worker runs on."""
+        """Return the node of each worker."""
         return tuple(ray.get([worker.node.remote() for worker in self._workers]))
 
     def __enter__(self) -> RayClients:
@@ -76,9 +76,9 @@ class _Worker:
         self._device = make_device()
 
     def updates(self, params: Params, readers: Sequence[int], round_number: int) -> list[Update]:
-        """One update a reader."""
+        """Return one update for each reader."""
         return [self._device.update(params, reader, round_number) for reader in readers]
 
     def node(self) -> str:
-        """The id of the node that this runs on."""
+        """Return the id of this worker's node."""
         return str(ray.get_runtime_context().get_node_id())

@@ -1,4 +1,4 @@
-"""Simulated readers: rows of a dataset as the sample source that a device's task draws from."""
+"""Simulated readers: rows of a dataset as the sample source for a device's task."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ class Library:
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32], features: FeatureFunction | None = None) -> Library:
-        """From vectors [n, D] without the padding row. Raises ValueError for vectors that are not finite."""
+        """From vectors [n, D] without the padding row.
+
+        Raises ValueError for vectors that are not finite.
+        """
         if vectors.ndim != 2 or not np.isfinite(vectors).all():
             raise ValueError(f"vectors must be finite and have shape [n, D], got shape {vectors.shape}")
         return cls(np.concatenate([vectors, np.zeros_like(vectors[:1])]).astype(np.float32), features)
 
     @property
     def padding(self) -> int:
-        """The row that stands for no news."""
+        """The row for padding."""
         return len(self.vectors) - 1
 
     def samples(self, clicks: NDArray[np.int64], candidates: NDArray[np.int64]) -> Samples:
@@ -50,11 +53,13 @@ class SimulatedReader:
     library: Library
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
-        """At most `limit` of the reader's samples in a random order, with negatives drawn afresh.
+        """At most `limit` of the reader's samples in random order, with freshly drawn negatives.
 
-        Features are the library's. Raises ValueError if they are asked for and it has none, or the other way round.
+        Features are the library's. Raises ValueError if features are requested and the library has none, or the
+        reverse.
         """
         if bool(features) != (self.library.features is not None):
-            raise ValueError(f"features: {features or 'none'} asked for, which is not what the library was made with")
+            made = "without" if self.library.features is None else "with"
+            raise ValueError(f"features: {features or 'none'} requested, the library was made {made} features")
         rows = rng.permutation(self.samples.of_reader(self.reader))[:limit]
         return self.library.samples(self.samples.clicks[rows], self.samples.candidates(rows, negatives, rng))

@@ -1,4 +1,4 @@
-"""Rounds without HTTP: the live system's task, aggregate, strategy and optimizer over a simulated cohort."""
+"""Rounds without HTTP: the live task, aggregation, strategy and optimizer with a simulated cohort."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from device_app.training.tasks.task import Update
 from experiments.simulation.clients import Clients
 
 Protect = Callable[[Update, np.random.Generator], Mapping[str, NDArray[np.float32]]]
-"""What a device does to its update before it leaves; the generator is the simulation's own."""
+"""Protects an update before it leaves the device; the generator is the simulation's own."""
 AfterRound = Callable[[int, Mapping[str, NDArray[np.float32]]], None]
-"""Called with the rounds done and the new weights."""
+"""Called with the number of finished rounds and the new weights."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """How long, how many readers a round, out of how many."""
+    """The number of rounds, readers per round, and all readers."""
 
     rounds: int
     cohort: int
@@ -36,21 +36,21 @@ class Rounds:
             raise ValueError(f"cohort: must be between 1 and the {self.readers} readers, got {self.cohort}")
 
     def cohort_of(self, round_number: int) -> list[int]:
-        """Readers drawn without replacement."""
+        """Draw a round's readers without replacement."""
         rng = np.random.default_rng((self.seed, round_number))
         return [int(reader) for reader in rng.choice(self.readers, size=self.cohort, replace=False)]
 
 
 @dataclass(frozen=True)
 class Trained:
-    """Where the weights ended, and the cohort's mean loss before each step."""
+    """The final weights, and the cohort's mean loss before each step."""
 
     weights: dict[str, NDArray[np.float32]]
     losses: tuple[float, ...]
 
 
 def in_clear(update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
-    """The sum as it is, without noise."""
+    """Return the sum unchanged, without noise."""
     return update.tensors
 
 

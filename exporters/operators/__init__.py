@@ -1,4 +1,7 @@
-"""What each of torch's plain operators becomes in ONNX. One dict; an operator that is not in it is an error."""
+"""How each of torch's plain operators translates to ONNX: one dict.
+
+An operator that is missing is an error.
+"""
 
 from __future__ import annotations
 

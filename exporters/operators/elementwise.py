@@ -1,4 +1,4 @@
-"""Operators on each number by itself; broadcasts are put off."""
+"""Elementwise operators; broadcasts are deferred."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def arithmetic(op: str) -> Rule:
 
 
 def _compute(node: fx.Node, operands: list[Any]) -> Any:
-    """Elementwise operators of constants are worked out here."""
+    """Evaluate elementwise operators of constants while translating."""
     target: Any = node.target
     result = target(*(torch.as_tensor(np.asarray(each)) for each in operands))
     return result.to(node.meta["val"].dtype).numpy()
@@ -50,7 +50,7 @@ def reversed_subtraction(t: Translator, node: FxNode) -> Value:
 
 
 def comparison(op: str, *, negated: bool = False) -> Rule:
-    """Elementwise, in the dtype that the operands have in common; the result is bool."""
+    """Elementwise, in the operands' common dtype; the result is bool."""
 
     def rule(t: Translator, node: FxNode) -> Value:
         dtype = node.args[0].meta["val"].dtype
@@ -80,7 +80,7 @@ def unary(op: str, **attributes: Any) -> Rule:
 
 
 def composed(*ops: str) -> Rule:
-    """Unary operators one after another."""
+    """Unary operators in sequence."""
 
     def rule(t: Translator, node: FxNode) -> Value:
         value = t.operand(node.args[0], node.meta["val"].dtype)

@@ -1,4 +1,4 @@
-"""Operators that move numbers and compute none: views, slices, pieces, padding, constants."""
+"""Operators that move numbers without computing: views, slices, pieces, padding, constants."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def reshape(t: Translator, node: FxNode) -> Value:
 
 
 def unsqueeze(t: Translator, node: FxNode) -> Value:
-    """A new axis of size 1; a broadcast that was put off stays so."""
+    """A new axis of size 1; a deferred broadcast stays deferred."""
     value, axis = t.value(node.args[0]), int(node.args[1])
-    after = -axis - 1 if axis < 0 else len(shape_of(node)) - 1 - axis  # axes behind the new one
+    after = -axis - 1 if axis < 0 else len(shape_of(node)) - 1 - axis  # axes after the new one
     if after >= len(value.shape):
         return value
     place = len(value.shape) - after
@@ -38,7 +38,7 @@ def permute(t: Translator, node: FxNode) -> Value:
 
 
 def number_everywhere(t: Translator, node: FxNode) -> Value:
-    """full, zeros, ones and their like: one number; the broadcast is put off."""
+    """full, zeros, ones and the like: one number with a deferred broadcast."""
     name = str(node.target)
     content = 0 if "zeros" in name else 1 if "ones" in name else node.args[0 if "scalar_tensor" in name else 1]
     return t.constant(np.asarray(content, dtype=numpy_type(node.meta["val"].dtype)))
@@ -82,7 +82,7 @@ def piece(t: Translator, node: FxNode) -> Value:
 
 
 def _bounds(node: FxNode, at: int) -> tuple[int, Any, Any, int]:
-    """axis, start, end and step of slice(x, axis, start, end, step), with the defaults put in."""
+    """Return axis, start, end and step of slice(x, axis, start, end, step), with defaults filled in."""
     axis, start, end, step = [*node.args[at:], *[None] * 4][:4]
     return axis or 0, 0 if start is None else size_of(start), NO_END if end is None else size_of(end), step or 1
 

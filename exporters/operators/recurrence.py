@@ -1,4 +1,4 @@
-"""A GRU: without gradients as ONNX's own operator, with them step by step."""
+"""A GRU: ONNX's own operator without gradients, unrolled step by step with them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from exporters.translate import FxNode, Shape, Translator, Value, joined, shape_
 
 
 def gru(t: Translator, node: FxNode) -> Value:
-    """models.layers.gru.last_state. ONNX stacks gates z, r, n where torch has r, z, n; its reset gate acts after the
-    product with linear_before_reset; it wants time first. Steps after the longest row are not computed."""
+    """Translate models.layers.gru.last_state to ONNX's GRU.
+
+    ONNX stacks gates z, r, n where torch has r, z, n; its reset gate acts after the product with linear_before_reset;
+    it expects time first. Steps after the longest row are not computed.
+    """
     x, lengths, *weights = (t.full(each) for each in node.args[:-1])
     start = t.value(node.args[-1])
     from_zero = start.constant is not None and not start.constant.any()
@@ -32,11 +35,11 @@ def gru(t: Translator, node: FxNode) -> Value:
     if from_zero:
         return last
     some = t.emit("Greater", [t.reshape(counts, (batch, 1)).name, t.operand(0, torch.int32).name], (batch, 1))
-    return t.emit("Where", [some.name, last.name, start.name], (batch, width))  # ONNX Runtime: zeros after no row
+    return t.emit("Where", [some.name, last.name, start.name], (batch, width))  # ONNX Runtime: zeros if empty
 
 
 def step_by_step(t: Translator, node: FxNode) -> list[Value]:
-    """models.layers.gru.step_by_step: the nodes of each step, one after another."""
+    """Translate models.layers.gru.step_by_step: the nodes of all steps in sequence."""
     gates_in, new_in, mask, to_gates, to_product, state = (t.full(each) for each in node.args)
     steps = mask.shape[1]
     kept: list[list[Value]] = [[], [], [], []]  # states, gates, candidates, products
@@ -56,7 +59,7 @@ def step_by_step(t: Translator, node: FxNode) -> list[Value]:
 
 
 def back_step_by_step(t: Translator, node: FxNode) -> list[Value]:
-    """models.layers.gru.back_step_by_step, likewise."""
+    """Translate models.layers.gru.back_step_by_step in the same way."""
     gradient, through, past, weight = (t.full(each) for each in node.args)
     steps = past.shape[1] // weight.shape[1]
     arriving = []  # last step first
@@ -70,7 +73,7 @@ def back_step_by_step(t: Translator, node: FxNode) -> list[Value]:
 
 
 def _split(t: Translator, value: Value, count: int) -> list[Value]:
-    """So many equal pieces of [b, n]."""
+    """Cut [b, n] into this many equal pieces."""
     batch, whole = value.shape
     size = whole // count
     names = t.writer.add("Split", [value.name, t.integers(*[size] * count)], count, axis=1)
@@ -86,7 +89,7 @@ def _pair(t: Translator, op: str, a: Value, b: Value) -> Value:
 
 
 def _stacked(t: Translator, weight: Value, width: int) -> Value:
-    """Gates r, z, n of [3 width, ...] as z, r, n: one copy at every run, as weights are inputs."""
+    """Reorder gates r, z, n of [3 width, ...] to z, r, n; copied at every run, because weights are inputs."""
     gates = (3, width, *weight.shape[1:])
     ordered = t.emit("Gather", [t.reshape(weight, gates).name, t.integers(1, 0, 2)], gates, axis=0)
     return t.reshape(ordered, weight.shape)

@@ -1,4 +1,4 @@
-"""Rows by number: embeddings, indices, gathers, and their gradients, which are scatters."""
+"""Access to rows by number: embeddings, indices, gathers, and their gradients, which are scatters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exporters.translate import FxNode, Rule, Translator, Value, joined, shape_o
 
 
 def rows(t: Translator, node: FxNode) -> Value:
-    """embedding(table, numbers) and index_select(x, axis, numbers)."""
+    """Translate embedding(table, numbers) and index_select(x, axis, numbers)."""
     value = t.full(node.args[0])
     chosen = "index_select" in str(node.target)
     numbers = t.full(node.args[2 if chosen else 1])
@@ -29,7 +29,7 @@ def _numbers(t: Translator, indices: Any) -> str:
 
 
 def index(t: Translator, node: FxNode) -> Value:
-    """x[numbers] with numbers for one axis, or for the first few."""
+    """x[numbers], with numbers for one axis or for the first few."""
     value = t.full(node.args[0])
     indices: Any = node.args[1]
     given = [place for place, each in enumerate(indices) if each is not None]
@@ -42,7 +42,7 @@ def index(t: Translator, node: FxNode) -> Value:
 
 
 def index_put(t: Translator, node: FxNode) -> Value:
-    """x with rows replaced, or added to: numbers that occur twice add up."""
+    """x with rows replaced or added to: repeated numbers add up."""
     indices: Any = node.args[1]
     base = t.full(node.args[0])
     numbers = _numbers(t, indices)
@@ -53,9 +53,9 @@ def index_put(t: Translator, node: FxNode) -> Value:
 
 
 def rows_gradient(t: Translator, node: FxNode) -> Value:
-    """The gradient of embedding's table: rows that were taken twice add up, rows never taken are zero.
+    """The gradient of an embedding's table: repeated rows add up, unused rows are zero.
 
-    On one thread only: see docs/decisions/032.
+    Correct on one thread only: see docs/decisions/030.
     """
     gradient, numbers = t.full(node.args[0]), t.full(node.args[1])
     padding, scaled = [*node.args[3:], -1, False][:2]
@@ -85,7 +85,10 @@ def scatter(*, adds: bool) -> Rule:
 
 
 def real_places(t: Translator, node: FxNode) -> list[Value]:
-    """models.layers.real_rows.real_places: how many rows are real is known at each run only."""
+    """Translate models.layers.real_rows.real_places.
+
+    The number of real rows is known only at each run.
+    """
     mask = t.full(node.args[0])
     dtype = node.args[0].meta["val"].dtype
     places, shown = (sizes_of(each) for each in node.meta["val"])

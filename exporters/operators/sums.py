@@ -1,4 +1,4 @@
-"""Products of matrices, and what runs along an axis: sums, softmax, norms."""
+"""Matrix products and operators along an axis: sums, softmax, norms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exporters.translate import FxNode, Rule, Translator, Value, shape_of
 
 
 def matrix_product(t: Translator, node: FxNode) -> Value:
-    """mm and addmm; a transposed factor is left to Gemm."""
+    """mm and addmm; Gemm transposes the factors."""
     *bias, a, b = (t.full(each) for each in node.args)
     if any(node.kwargs.get(name, 1) != 1 for name in ("alpha", "beta")):
         raise NotImplementedError("addmm is exported with alpha = beta = 1 only")
@@ -25,7 +25,7 @@ def matrix_product(t: Translator, node: FxNode) -> Value:
 
 
 def batched_product(t: Translator, node: FxNode) -> Value:
-    """bmm. torch folds [b, h, m, k] to [b h, m, k] before it; ONNX's MatMul takes the four axes as they are."""
+    """bmm. torch folds [b, h, m, k] to [b h, m, k] before it; ONNX's MatMul takes the four axes directly."""
     a, b = (t.full(each) for each in node.args)
     a4, b4 = (t.reshaped.get(each.name, each) for each in (a, b))
     shape = shape_of(node)

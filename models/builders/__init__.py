@@ -1,4 +1,4 @@
-"""Models by name. Components take numbers, presets nothing or D."""
+"""Builders of the papers' models. Component builders take sizes; presets take nothing or D."""
 
 from __future__ import annotations
 

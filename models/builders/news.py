@@ -1,6 +1,7 @@
-"""News encoders. Sizes without word vectors are in the docstrings; the papers' word vectors are GloVe's 300.
+"""Builders of news encoders.
 
-Presets say how large a vocabulary they expect, as a release's vocabulary differs from another's.
+Parameter counts exclude word vectors; the papers use GloVe's 300 numbers a word. Presets take the vocabulary size as an
+argument, because each release has its own vocabulary.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from torch import nn
 
 from models.builders.rankers import self_attention
 from models.layers.attention import AdditiveAttention
-from models.layers.text_cnn import TextCnn
-from models.layers.word_embedding import WordEmbedding
+from models.layers.words import TextCnn, WordEmbedding
 from models.news.naml_lstur import ElementView, NamlNews, TopicNews, WordVectorLstur, WordVectorNaml
 from models.news.plm import PlmNewsEncoder
 from models.news.text import Rectified, TextView, TitleEncoder, WordVectorNews
@@ -30,7 +30,7 @@ ELEMENT_DIM = 100
 
 
 def cnn_view(*, word_dim: int, filters: int, attention_dim: int) -> TextView:
-    """Text CNN of width 3, then additive attention."""
+    """Return a text CNN of width 3, followed by additive attention."""
     return TextView([TextCnn(word_dim, filters)], AdditiveAttention(filters, attention_dim))
 
 
@@ -45,7 +45,10 @@ def fednewsrec_title(
     train_words: bool,
     rectified: bool,
 ) -> TitleEncoder:
-    """Text CNN, self-attention without bias, additive attention; `rectified` is the published code's extra ReLU."""
+    """Return FedNewsRec's title encoder: text CNN, self-attention without bias, additive attention.
+
+    `rectified` adds the ReLU of the published code, which the paper does not mention.
+    """
     view = fednewsrec_view(
         word_dim=word_dim,
         filters=filters,
@@ -60,15 +63,18 @@ def fednewsrec_title(
 def fednewsrec_view(
     *, word_dim: int, filters: int, heads: int, head_dim: int, attention_dim: int, rectified: bool = False
 ) -> TextView:
-    """What `fednewsrec_title` does with word vectors."""
+    """Return the layers that `fednewsrec_title` applies to word vectors."""
     contexts: nn.Module = self_attention(dim=filters, heads=heads, head_dim=head_dim, bias=False)
     layers = [TextCnn(word_dim, filters), Rectified(contexts) if rectified else contexts]
     return TextView(layers, AdditiveAttention(heads * head_dim, attention_dim))
 
 
 def fednewsrec_words(word_dim: int, dim: int = NEWS_DIM) -> WordVectorNews:
-    """FedNewsRec's news model at the paper's 400 filters. For news vectors of 256 1,200 E + 359,201 parameters, which
-    are 820,001 on BERT's word pieces (E = 384) and 719,201 on GloVe (E = 300)."""
+    """Return FedNewsRec's news model on given word vectors, at the paper's 400 filters.
+
+    For news vectors of 256 it has 1,200 E + 359,201 parameters: 820,001 on BERT's word pieces (E = 384) and 719,201 on
+    GloVe (E = 300).
+    """
     heads, head_dim = heads_of(dim)
     return WordVectorNews(
         fednewsrec_view(word_dim=word_dim, filters=FILTERS, heads=heads, head_dim=head_dim, attention_dim=POOLING_DIM)
@@ -76,8 +82,11 @@ def fednewsrec_words(word_dim: int, dim: int = NEWS_DIM) -> WordVectorNews:
 
 
 def naml_words(word_dim: int, dim: int = NEWS_DIM) -> WordVectorNaml:
-    """NAML's news model at its paper's 400 filters and categories of 100 numbers. For news vectors of 256 2,400 E +
-    479,603 parameters, which are 1,401,203 on BERT's word pieces (E = 384) and 1,199,603 on GloVe (E = 300)."""
+    """Return NAML's news model on given word vectors, at the paper's 400 filters and category vectors of 100.
+
+    For news vectors of 256 it has 2,400 E + 479,603 parameters: 1,401,203 on BERT's word pieces (E = 384) and 1,199,603
+    on GloVe (E = 300).
+    """
 
     def element(rows: int) -> ElementView:
         return ElementView(WordEmbedding(rows, ELEMENT_DIM), nn.Linear(ELEMENT_DIM, FILTERS))
@@ -94,8 +103,11 @@ def naml_words(word_dim: int, dim: int = NEWS_DIM) -> WordVectorNaml:
 
 
 def lstur_words(word_dim: int, dim: int = NEWS_DIM) -> WordVectorLstur:
-    """LSTUR's news model with topics of 100 numbers, at NAML's 400 filters. For news vectors of 256 1,200 E + 288,801
-    parameters, which are 749,601 on BERT's word pieces (E = 384) and 648,801 on GloVe (E = 300)."""
+    """Return LSTUR's news model on given word vectors, with topic vectors of 100 and NAML's 400 filters.
+
+    For news vectors of 256 it has 1,200 E + 288,801 parameters: 749,601 on BERT's word pieces (E = 384) and 648,801 on
+    GloVe (E = 300).
+    """
     return WordVectorLstur(
         cnn_view(word_dim=word_dim, filters=FILTERS, attention_dim=POOLING_DIM),
         WordEmbedding(CATEGORIES, ELEMENT_DIM),
@@ -107,7 +119,7 @@ def lstur_words(word_dim: int, dim: int = NEWS_DIM) -> WordVectorLstur:
 def nrms_title_encoder(
     *, vocabulary: int, word_dim: int, heads: int, head_dim: int, attention_dim: int
 ) -> TitleEncoder:
-    """Self-attention over words with bias, then additive attention."""
+    """Return self-attention over words with bias, followed by additive attention."""
     contexts = self_attention(dim=word_dim, heads=heads, head_dim=head_dim, bias=True)
     return TitleEncoder(
         WordEmbedding(vocabulary, word_dim), TextView([contexts], AdditiveAttention(heads * head_dim, attention_dim))
@@ -124,7 +136,7 @@ def naml(
     filters: int,
     attention_dim: int,
 ) -> NamlNews:
-    """NAML's four views, each of size `filters`."""
+    """Return NAML with its four views, each of size `filters`."""
     return NamlNews(
         WordEmbedding(vocabulary, word_dim),
         cnn_view(word_dim=word_dim, filters=filters, attention_dim=attention_dim),
@@ -136,7 +148,7 @@ def naml(
 
 
 def cnn_title(*, vocabulary: int, word_dim: int, filters: int, attention_dim: int) -> TitleEncoder:
-    """LSTUR's title encoder."""
+    """Return LSTUR's title encoder."""
     view = cnn_view(word_dim=word_dim, filters=filters, attention_dim=attention_dim)
     return TitleEncoder(WordEmbedding(vocabulary, word_dim), view)
 
@@ -151,7 +163,7 @@ def topic_news(
     filters: int,
     attention_dim: int,
 ) -> TopicNews:
-    """LSTUR with topics: news vectors of size filters + 2 topic_dim."""
+    """Return LSTUR with topics: news vectors of size filters + 2 topic_dim."""
     return TopicNews(
         cnn_title(vocabulary=vocabulary, word_dim=word_dim, filters=filters, attention_dim=attention_dim),
         WordEmbedding(categories, topic_dim),
@@ -160,25 +172,30 @@ def topic_news(
 
 
 def plm_nr(bert: nn.Module, *, head_dim: int, top_layers: int, unit_length: bool = False) -> PlmNewsEncoder:
-    """Efficient-FedRec's news model on a loaded language model; the last `top_layers` layers and the head train."""
+    """Return Efficient-FedRec's news model on a loaded language model.
+
+    Its last `top_layers` layers and head train.
+    """
     encoder = PlmNewsEncoder(bert, head_dim, unit_length=unit_length)
     encoder.train_top(top_layers)
     return encoder
 
 
 def plm_nr_400(bert: nn.Module) -> PlmNewsEncoder:
-    """PLM-NR as published: layers 6 to 11 of BERT-base train, 400 numbers a news; 110,085,521 parameters with
-    BERT-base and its (unused) pooler."""
+    """Return PLM-NR as published: layers 6 to 11 of BERT-base train, 400 numbers an article.
+
+    It has 110,085,521 parameters with BERT-base and its unused pooler.
+    """
     return plm_nr(bert, head_dim=400, top_layers=6)
 
 
 def plm_nr_256(bert: nn.Module) -> PlmNewsEncoder:
-    """PLM-NR at Uni-FedRec's 256; the last two layers train, as fits the six of all-MiniLM-L6-v2."""
+    """Return PLM-NR at Uni-FedRec's 256; the last two of all-MiniLM-L6-v2's six layers train."""
     return plm_nr(bert, head_dim=NEWS_DIM, top_layers=2)
 
 
 def fednewsrec_news() -> TitleEncoder:
-    """FedNewsRec at the paper's sizes: 920,801 parameters without its frozen word vectors."""
+    """Return FedNewsRec at the paper's sizes: 920,801 parameters without its frozen word vectors."""
     return fednewsrec_title(
         vocabulary=VOCABULARY,
         word_dim=WORD_DIM,
@@ -192,21 +209,21 @@ def fednewsrec_news() -> TitleEncoder:
 
 
 def nrms_title() -> TitleEncoder:
-    """NRMS, 16 x 16 heads: 282,769 parameters without word vectors."""
+    """Return NRMS with 16 x 16 heads: 282,769 parameters without word vectors."""
     return nrms_title_encoder(
         vocabulary=VOCABULARY, word_dim=WORD_DIM, heads=HEADS, head_dim=HEAD_DIM, attention_dim=POOLING_DIM
     )
 
 
 def nrms_title_400() -> TitleEncoder:
-    """NRMS, 20 x 20 heads: 441,601 parameters without word vectors."""
+    """Return NRMS with 20 x 20 heads: 441,601 parameters without word vectors."""
     return nrms_title_encoder(
         vocabulary=VOCABULARY, word_dim=WORD_DIM, heads=20, head_dim=20, attention_dim=POOLING_DIM
     )
 
 
 def naml_news() -> NamlNews:
-    """NAML at 256 filters, categories of 100 numbers: 667,827 parameters without its three tables."""
+    """Return NAML at 256 filters and category vectors of 100: 667,827 parameters without its three tables."""
     return naml(
         vocabulary=VOCABULARY,
         categories=CATEGORIES,
@@ -219,12 +236,15 @@ def naml_news() -> NamlNews:
 
 
 def lstur_news() -> TitleEncoder:
-    """LSTUR's title encoder at 256 filters: 282,257 parameters without word vectors."""
+    """Return LSTUR's title encoder at 256 filters: 282,257 parameters without word vectors."""
     return cnn_title(vocabulary=VOCABULARY, word_dim=WORD_DIM, filters=NEWS_DIM, attention_dim=POOLING_DIM)
 
 
 def lstur_topic_news() -> TopicNews:
-    """LSTUR with topics: 192 filters and two vectors of 32, 256 in all; 211,793 parameters without tables."""
+    """Return LSTUR with topics: 192 filters and two vectors of 32, 256 in all.
+
+    It has 211,793 parameters without its tables.
+    """
     return topic_news(
         vocabulary=VOCABULARY,
         categories=CATEGORIES,

@@ -1,4 +1,4 @@
-"""Builders of rankers, and of self-attention, from sizes."""
+"""Builders of rankers and of self-attention from their sizes."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from models.layers.attention import AdditiveAttention, SelfAttention
 from models.shapes import NEWS_DIM, heads_of
 from models.user.candidate_attention import CandidateAttention, CosineRanker
 from models.user.feature_ranker import FEATURES, FeatureRanker
-from models.user.nrms_naml_lstur import NrmsUser
+from models.user.papers import NrmsUser
 
 
 def self_attention(*, dim: int, heads: int, head_dim: int, bias: bool) -> SelfAttention:
-    """Multi-head self-attention dim -> heads * head_dim."""
+    """Return multi-head self-attention dim -> heads * head_dim."""
     query, key, value = (nn.Linear(dim, heads * head_dim, bias=bias) for _ in range(3))
     return SelfAttention(query, key, value, heads)
 
 
 def cosine_ranker(dim: int = NEWS_DIM) -> CosineRanker:
-    """The softmax-weighted cosine with beta = 8."""
+    """Return the softmax-weighted cosine with beta = 8."""
     return CosineRanker(dim=dim)
 
 
 def candidate_attention(dim: int = NEWS_DIM) -> CandidateAttention:
-    """The small ranker without features, dim + 2 parameters, at the cosine start."""
+    """Return the small ranker without features at the cosine start: dim + 2 parameters."""
     return CandidateAttention(dim)
 
 
 def feature_ranker(dim: int = NEWS_DIM, features: tuple[str, ...] = FEATURES) -> FeatureRanker:
-    """The default ranker, dim + 6 parameters, at its known start."""
+    """Return the default ranker at its known start: dim + 6 parameters."""
     model = FeatureRanker(candidate_attention(dim), features)
     model.known_start()
     return model
 
 
 def nrms(*, heads: int, head_dim: int, attention_dim: int) -> NrmsUser:
-    """An NRMS user model on news vectors of size heads * head_dim."""
+    """Return an NRMS user model on news vectors of size heads * head_dim."""
     dim = heads * head_dim
     return NrmsUser(
         self_attention(dim=dim, heads=heads, head_dim=head_dim, bias=True), AdditiveAttention(dim, attention_dim)
@@ -43,7 +43,7 @@ def nrms(*, heads: int, head_dim: int, attention_dim: int) -> NrmsUser:
 
 
 def nrms_user(dim: int = NEWS_DIM) -> NrmsUser:
-    """NRMS, hidden 200, at the cosine start: 248,977 parameters at 256-d, 16 x 16 heads."""
+    """Return NRMS with hidden size 200 at the cosine start: 248,977 parameters at 256-d, 16 x 16 heads."""
     heads, head_dim = heads_of(dim)
     model = nrms(heads=heads, head_dim=head_dim, attention_dim=200)
     model.cosine_start()

@@ -1,4 +1,7 @@
-"""Recall models. PinnerSage has no parameters: `models.recall.pinnersage.medoids` is a function."""
+"""Builders of recall models.
+
+PinnerSage has no parameters: see `models.recall.pinnersage.medoids`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ OCTOPUS_PENALTY = 0.01
 
 
 def basis_recall(*, heads: int, head_dim: int, attention_dim: int, basis_size: int, score_clip: float) -> BasisRecall:
-    """A basis recall model of news vectors of size heads * head_dim."""
+    """Return a basis recall model on news vectors of size heads * head_dim."""
     dim = heads * head_dim
     return BasisRecall(
         self_attention(dim=dim, heads=heads, head_dim=head_dim, bias=False),
@@ -32,70 +35,73 @@ def basis_recall(*, heads: int, head_dim: int, attention_dim: int, basis_size: i
 
 
 def uni_fedrec_recall(*, basis_size: int = BASIS_SIZE, score_clip: float = 0.2, dim: int = NEWS_DIM) -> BasisRecall:
-    """Uni-FedRec, at the paper's sizes 244,993 parameters: 16 x 16 heads, hidden 128, B = 30, delta = 0.2."""
+    """Return Uni-FedRec; at the paper's sizes it has 244,993 parameters.
+
+    The paper's sizes: 16 x 16 heads, hidden 128, B = 30, delta = 0.2.
+    """
     heads, head_dim = heads_of(dim)
     return basis_recall(heads=heads, head_dim=head_dim, attention_dim=128, basis_size=basis_size, score_clip=score_clip)
 
 
 def mean_recall(*, dim: int) -> YoutubeNet:
-    """YoutubeNet without a tower: the mean click, no parameters."""
+    """Return YoutubeNet without a tower: the mean click, no parameters."""
     return YoutubeNet(nn.Identity(), dim)
 
 
 def dense_recall(*, dim: int, hidden_dim: int) -> YoutubeNet:
-    """YoutubeNet with dense ReLU layers dim -> hidden_dim -> dim."""
+    """Return YoutubeNet with dense ReLU layers dim -> hidden_dim -> dim."""
     return YoutubeNet(nn.Sequential(nn.Linear(dim, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, dim), nn.ReLU()), dim)
 
 
 def sequence_recall(*, dim: int, heads: int, blocks: int, clicks_limit: int) -> SasRec:
-    """SASRec on news vectors of size dim."""
+    """Return SASRec on news vectors of size dim."""
     return SasRec([CausalBlock(CausalAttention(dim, heads), dim) for _ in range(blocks)], dim, clicks_limit)
 
 
 def youtubenet() -> YoutubeNet:
-    """YoutubeNet as in the paper, dense ReLU 256-256: 131,584 parameters."""
+    """Return YoutubeNet as published, dense ReLU 256-256: 131,584 parameters."""
     return dense_recall(dim=NEWS_DIM, hidden_dim=NEWS_DIM)
 
 
 def youtubenet_residual() -> CosineResidual:
-    """YoutubeNet as a correction of the mean click, at the cosine start: 197,120 parameters."""
+    """Return YoutubeNet as a correction of the mean click, at the cosine start: 197,120 parameters."""
     return CosineResidual(youtubenet())
 
 
 def huita() -> Huita:
-    """HUITA, hidden 200, at the cosine start: 51,601 parameters."""
+    """Return HUITA with hidden size 200, at the cosine start: 51,601 parameters."""
     model = Huita(AdditiveAttention(NEWS_DIM, 200))
     model.cosine_start()
     return model
 
 
 def ebnr() -> Ebnr:
-    """EBNR as in the paper, GRU 256 with one bias: 393,984 parameters."""
+    """Return EBNR as published, GRU 256 with one bias: 393,984 parameters."""
     return Ebnr(MaskedGru(NEWS_DIM, NEWS_DIM))
 
 
 def ebnr_residual() -> CosineResidual:
-    """EBNR as a correction of the mean click, at the cosine start: 459,520 parameters."""
+    """Return EBNR as a correction of the mean click, at the cosine start: 459,520 parameters."""
     return CosineResidual(ebnr())
 
 
 def sasrec() -> SasRec:
-    """SASRec as in the paper, 2 blocks of one head: 671,232 parameters."""
+    """Return SASRec as published, 2 blocks of one head: 671,232 parameters."""
     return sequence_recall(dim=NEWS_DIM, heads=1, blocks=2, clicks_limit=CLICKS)
 
 
 def sasrec_residual() -> CosineResidual:
-    """SASRec as a correction of the mean click, at the cosine start: 736,768 parameters."""
+    """Return SASRec as a correction of the mean click, at the cosine start: 736,768 parameters."""
     return CosineResidual(sasrec())
 
 
 def reported_basis() -> ReportedBasis:
-    """The default reports' 16 basic interests, moving in 8 directions: 128 parameters."""
+    """Return the model of the default reports' 16 basic interests, movable in 8 directions: 128 parameters."""
     return ReportedBasis(16, 8, NEWS_DIM)
 
 
 def octopus() -> Octopus:
-    """Octopus with M = 8, at its start: 67,840 parameters."""
+    """Return Octopus with M = 8, at its start: 67,840 parameters."""
     model = Octopus(NEWS_DIM, OCTOPUS_CHANNELS, OCTOPUS_PENALTY)
     model.cosine_start()
     return model

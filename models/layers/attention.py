@@ -1,7 +1,7 @@
-"""Masked softmax, additive attention and multi-head self-attention (NRMS, Wu et al. 2019): none of them sees padding.
+"""Masked softmax, additive attention and multi-head self-attention (NRMS, Wu et al. 2019).
 
-Self-attention is without output projection, residual, norm or positions, and hand-written: the fused kernels have no
-backward that exports (ONNX notes, traps).
+All of them ignore padding. Self-attention has no output projection, residual, norm or positions. It is written out by
+hand because the fused kernels have no backward pass that exports to ONNX.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from models.shapes import expect_shape
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Softmax over the last axis of `scores`, over the entries where `mask` is not 0.
 
-    `mask` broadcasts to the shape of `scores`. Weights of a row sum to 1; a row that is masked entirely gives zeros
-    (docs/decisions/036), and zero gradients. Stable for scores of any finite size.
+    `mask` broadcasts to the shape of `scores`. The weights of a row sum to 1; a fully masked row has zero weights and
+    zero gradients (docs/decisions/029). Stable for scores of any finite size.
     """
     kept = mask != 0
     lowest = torch.finfo(scores.dtype).min  # finite on purpose: a row of -inf would be NaN
@@ -31,8 +31,8 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
 class AdditiveAttention(nn.Module):
     """e_t = q . tanh(W x_t + b) + c;  a = softmax(e) over real rows;  out = sum_t a_t x_t.
 
-    A dense scorer of two layers. Its last bias c has no effect on the weights and so no gradient; it stays because the
-    papers count it (561,601 and 244,993 parameters).
+    A dense scorer of two layers. Its last bias c does not affect the weights and has no gradient; it is kept because
+    the papers count it (561,601 and 244,993 parameters).
     """
 
     def __init__(self, dim: int, hidden_dim: int) -> None:
@@ -46,7 +46,10 @@ class AdditiveAttention(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def start_uniform(self) -> None:
-        """Set q = 0, so that all real rows weigh the same; W stays random, so that q can learn from the first step."""
+        """Set q = 0, so that all real rows weigh the same.
+
+        W stays random, so that q has a gradient from the first step.
+        """
         nn.init.zeros_(self.query.weight)
         nn.init.zeros_(self.query.bias)
 
@@ -76,8 +79,11 @@ class AdditiveAttention(nn.Module):
         return (weights.unsqueeze(-2) @ x).squeeze(-2)  # [b, D]
 
     def of_few(self, x: Tensor, mask: Tensor) -> Tensor:
-        """As `forward` for x [b, H, D] and mask [b, H], with scores of masked rows computed, too: where rows are few,
-        and their mask is no input of a graph, which may not ask for the number of real ones (docs/decisions/047)."""
+        """`forward` for x [b, H, D] and mask [b, H], computing the scores of masked rows too.
+
+        For few rows whose mask is not an input of the graph: such a graph may not read the number of real rows
+        (docs/decisions/031).
+        """
         expect_shape("x", x, "b", "H", self.hidden.in_features)
         expect_shape("mask", mask, *x.shape[:2])
         (scores,) = self._scores(x)
@@ -96,7 +102,7 @@ class SelfAttention(nn.Module):
         query, key, value: linear maps Din -> h * d, with or without bias.
         heads: h.
 
-    Permutation equivariant: without the mask the order of the rows does not matter.
+    Permutation equivariant: the order of the rows does not matter.
     """
 
     def __init__(self, query: nn.Linear, key: nn.Linear, value: nn.Linear, heads: int) -> None:
@@ -118,13 +124,16 @@ class SelfAttention(nn.Module):
 
     @torch.no_grad()
     def start_mean(self) -> None:
-        """V = identity and K = 0: every context is the mean of the real rows. Q stays random, so that K can learn."""
+        """Set V = identity and K = 0: every context is the mean of the real rows.
+
+        Q stays random, so that K can learn.
+        """
         self._start_values()
         nn.init.zeros_(self.key.weight)
 
     @torch.no_grad()
     def start_sharp(self, scale: float) -> None:
-        """V = identity and Q = K = scale * identity: every context stays near its own row and rows like it.
+        """Set V = identity and Q = K = scale * identity: every context stays near its own row and similar rows.
 
         The logit of rows i and j in one head is scale^2 <x_i, x_j>_head / sqrt(d).
         """
@@ -149,7 +158,7 @@ class SelfAttention(nn.Module):
 
         Args:
             x: [b, H, Din].
-            mask: [b, H], 1 for real rows. Padding is not attended to, and its contexts are zero.
+            mask: [b, H], 1 for real rows. Padding gets no attention, and its contexts are zero.
 
         Returns:
             [b, H, h * d].
@@ -172,8 +181,9 @@ class SelfAttention(nn.Module):
 class _Attend(torch.autograd.Function):
     """softmax(q k^T + hidden) v, with its gradient written out.
 
-    A row's sum of weights times their gradients is the product of its result and that one's gradient (as in
-    FlashAttention): d numbers instead of H. First derivatives only.
+    The gradient of the softmax needs, for each row, the sum of its weights times their gradients. That sum equals the
+    dot product of the row's output and the output's gradient (as in FlashAttention): d numbers instead of H. First
+    derivatives only.
     """
 
     @staticmethod

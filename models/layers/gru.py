@@ -16,13 +16,13 @@ from models.shapes import expect_shape
 class MaskedGru(nn.Module):
     """r, z = sigmoid(W x + b + U h);  n = tanh(W x + b + r * (U h));  h' = (1 - z) n + z h;  masked rows keep h.
 
-    The modern gate convention of torch and of reset-after Keras: the reset gate acts after the matrix product. The
-    paper's Keras 2.2.4 resets before it and has hard-sigmoid gates. One bias, as that Keras has, so 3 (Din + D + 1) D
-    parameters: `nn.GRU` with `bias_hh` = 0, whose second bias would add 3 D and take FedNewsRec's user model from
-    1,602,002 to 1,603,202. Gates are stacked in torch's order r, z, n.
+    This is the gate convention of torch and of reset-after Keras: the reset gate acts after the matrix product. The
+    paper's Keras 2.2.4 resets before it and has hard-sigmoid gates. There is one bias, as in that Keras, so the unit
+    has 3 (Din + D + 1) D parameters: `nn.GRU` with `bias_hh` = 0. A second bias would add 3 D and take FedNewsRec's
+    user model from 1,602,002 to 1,603,202. Gates are stacked in torch's order r, z, n.
 
-    With gradients the recurrence is unrolled: H is fixed in such a graph and should be 50 at most. Without, it is one
-    operator, in torch and in ONNX.
+    With gradients the recurrence is unrolled: H is fixed in such a graph and should be 50 at most. Without gradients it
+    is one operator, in torch and in ONNX.
     """
 
     def __init__(self, dim: int, state_dim: int) -> None:
@@ -62,7 +62,10 @@ class MaskedGru(nn.Module):
 
 
 def _real_first(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Real rows before padding, in their order: x [b, H, Din], mask [b, H] -> rows [b, H, Din], how many [b] int32."""
+    """Move real rows before padding, in their order.
+
+    x [b, H, Din], mask [b, H] -> rows [b, H, Din], their number [b] int32.
+    """
     places = torch.arange(mask.shape[1], dtype=mask.dtype, device=mask.device)  # [H]
     chosen = (mask.cumsum(dim=-1).unsqueeze(1) - 1 == places[:, None]).to(mask.dtype) * mask.unsqueeze(1)  # [b, H, H]
     return chosen @ x, mask.sum(dim=-1).to(torch.int32)
@@ -70,7 +73,9 @@ def _real_first(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.library.custom_op("ownfeed::gru_last_state", mutates_args=())
 def last_state(x: Tensor, lengths: Tensor, input: Tensor, recurrent: Tensor, bias: Tensor, start: Tensor) -> Tensor:
-    """A GRU's state after row lengths - 1, computed by torch's own; without gradients, and one operator when traced.
+    """The GRU's state after row lengths - 1, computed by torch's own GRU.
+
+    It has no gradients, and is one operator when traced.
 
     x [b, H, Din], lengths [b] whole numbers, input [3 D, Din], recurrent [3 D, D], bias [3 D], start [b, D] -> [b, D];
     `start` where the length is 0.
@@ -90,11 +95,11 @@ def _(x: Tensor, lengths: Tensor, input: Tensor, recurrent: Tensor, bias: Tensor
 def step_by_step(
     gates_in: Tensor, new_in: Tensor, mask: Tensor, to_gates: Tensor, to_product: Tensor, start: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """All steps of the recurrence; one operator when traced, since a tracer would take seconds for fifty steps.
+    """Run all steps of the recurrence; one operator when traced, since tracing fifty steps would take seconds.
 
-    gates_in [b, 2 H D] and new_in [b, H D] are the inputs' shares of every step's gates and candidate, mask [b, H],
-    to_gates [2 D, D] and to_product [D, D] parts of U, start [b, D]. Returns the last state [b, D], and of every step
-    the state before it [b, H D], the gates [b, 2 H D], the candidate and U_new h [b, H D] each.
+    gates_in [b, 2 H D] and new_in [b, H D] are the inputs' contributions to each step's gates and candidate; mask [b,
+    H]; to_gates [2 D, D] and to_product [D, D] are parts of U; start [b, D]. Returns the last state [b, D], and for
+    every step the state before it [b, H D], the gates [b, 2 H D], the candidate and U_new h [b, H D] each.
     """
     D = to_product.shape[0]
     state = start.clone()
@@ -124,10 +129,10 @@ def _(
 
 @torch.library.custom_op("ownfeed::gru_back_step_by_step", mutates_args=())
 def back_step_by_step(gradient: Tensor, through: Tensor, past: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradient of the last state [b, D] carried back through all steps; one operator when traced.
+    """Carry the gradient of the last state [b, D] back through all steps; one operator when traced.
 
-    through [b, 3 H D] is every step's d h' / d (U h), past [b, H D] its d h' / d h beside that, weight [3 D, D] = U.
-    Returns the gradient that arrives at each step's h' [b, H D], and that of the state before the first [b, D].
+    through [b, 3 H D] is each step's d h' / d (U h), past [b, H D] its direct d h' / d h, and weight [3 D, D] = U.
+    Returns the gradient that arrives at each step's h' [b, H D], and that of the state before the first step [b, D].
     """
     D = weight.shape[1]
     arriving = []  # last step first
@@ -147,8 +152,9 @@ def _(gradient: Tensor, through: Tensor, past: Tensor, weight: Tensor) -> tuple[
 class _Recurrence(torch.autograd.Function):
     """All steps, with their gradient written out.
 
-    Autograd's own graph of 50 steps has twice the nodes, as it multiplies and adds the gradient of U fifty times. Here
-    all that does not wait for the next step's gradient is computed for all steps at once. First derivatives only.
+    Autograd's own graph of 50 steps has twice the nodes, because it multiplies and adds the gradient of U fifty times.
+    Here everything that does not depend on the next step's gradient is computed for all steps at once. First
+    derivatives only.
     """
 
     @staticmethod

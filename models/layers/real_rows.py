@@ -1,4 +1,4 @@
-"""The rows of a batch that are no padding, side by side: what maps each row by itself need not compute the others."""
+"""Computes row-wise maps only for the real rows of a batch, packed side by side without padding."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ EXAMPLE = 7  # rows while a graph is being traced
 
 
 def by_row(maps: Callable[[Tensor], tuple[Tensor, ...]], x: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
-    """`maps` of the rows of x [b, H, D], each result [b, H, E].
+    """Apply `maps` to the rows of x [b, H, D]; each result is [b, H, E].
 
-    With gradients only the n rows that `mask` [b, H] calls real are computed, as [n, D]: histories and titles differ in
-    length, so often half of a batch is padding. In a result padding then holds some real row's: the caller must give it
-    the weight 0, and so the gradient 0. Without gradients there is one reader, whose history is fed without padding.
+    With gradients, only the n rows that `mask` [b, H] marks as real are computed, as [n, D]. Histories and titles
+    differ in length, so often half of a batch is padding. At padding the result repeats some real row's value: the
+    caller must give it weight 0, and so gradient 0. Without gradients there is one reader, whose history is passed
+    without padding.
     """
     if not torch.is_grad_enabled():
         return maps(x)
@@ -31,9 +32,11 @@ def by_row(maps: Callable[[Tensor], tuple[Tensor, ...]], x: Tensor, mask: Tensor
 
 @torch.library.custom_op("ownfeed::real_places", mutates_args=())
 def real_places(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """mask [b, H] -> places of the real rows among all [n], and which of the n each row shows [b H]; both int64.
+    """mask [b, H] -> places of the n real rows among all [n], and each row's index among these [b H].
 
-    The batch's very first row always counts as real, so that n is never 0.
+    Both are int64. Padding gets the index of the real row before it. The batch's first row always counts as real, so
+    that n
+    is never 0.
     """
     real = (mask != 0).flatten()
     real[:1] = True
@@ -42,7 +45,7 @@ def real_places(mask: Tensor) -> tuple[Tensor, Tensor]:
 
 @real_places.register_fake
 def _(mask: Any) -> tuple[Tensor, Tensor]:
-    """n is a free axis of the traced graph, beside those of its inputs."""
+    """The traced version: n is a free axis of the graph, besides those of its inputs."""
     from torch._dynamo.source import ConstantSource
     from torch.fx.experimental.symbolic_shapes import DimDynamic
 
@@ -55,7 +58,7 @@ def _(mask: Any) -> tuple[Tensor, Tensor]:
 
 
 class _Pack(torch.autograd.Function):
-    """x [b, H, D] -> rows [n, D]; padding has the gradient 0."""
+    """x [b, H, D] -> rows [n, D]; the gradient at padding is 0."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, mask: Tensor, places: Tensor, shown: Tensor) -> Tensor:
@@ -71,7 +74,7 @@ class _Pack(torch.autograd.Function):
 
 
 class _Unpack(torch.autograd.Function):
-    """rows [n, D] -> [b, H, D]; as padding has no gradient, each row's is that of the one place it came from."""
+    """rows [n, D] -> [b, H, D]. Padding has no gradient, so each row's gradient comes from one place only."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, mask: Tensor, places: Tensor, shown: Tensor) -> Tensor:

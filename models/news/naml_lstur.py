@@ -1,8 +1,9 @@
-"""News vectors of NAML (four views of a news) and of LSTUR with topics: with a table of words of their own, and for
-devices on word vectors that stand still.
+"""News vectors of NAML (four views of an article) and of LSTUR with topics.
 
-Those on given word vectors end in a linear map W to D numbers of length 1, which the papers don't have: their views are
-rectified, so that no vector that is served now could be near one of theirs, and recall serves by unit vectors.
+Each comes in two forms: with its own table of words, and on given, frozen word vectors, for training on devices. The
+second form ends in a linear map W to a unit vector of D numbers, which the papers don't have. Without it, vectors would
+be nonnegative (the views end in a ReLU) and so could not match the vectors that the server publishes now, and recall
+needs unit vectors.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from models.layers.attention import AdditiveAttention
-from models.layers.word_embedding import WordEmbedding
+from models.layers.words import WordEmbedding
 from models.news.text import TextView, TitleEncoder
 from models.scoring import unit
 from models.shapes import expect_shape
 
 
 class ElementView(nn.Module):
-    """An id's vector -> dense -> ReLU; id 0 is unknown and has no view."""
+    """A category's vector -> dense -> ReLU; id 0 is unknown and has no view."""
 
     def __init__(self, elements: WordEmbedding, dense: nn.Linear) -> None:
         super().__init__()
@@ -36,9 +37,9 @@ class ElementView(nn.Module):
 
 
 class NamlNews(nn.Module):
-    """Views of one news, pooled by additive attention. Title and abstract share word vectors.
+    """The views of an article, pooled by additive attention. Title and abstract share word vectors.
 
-    A view that is missing (no abstract, as in Adressa; unknown category) is masked: the others share its weight.
+    A missing view (no abstract, as in Adressa; unknown category) is masked, and the others share its weight.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class NamlNews(nn.Module):
         self.pooling = pooling
 
     def views(self, title: Tensor, abstract: Tensor, category: Tensor, subcategory: Tensor) -> tuple[Tensor, Tensor]:
-        """The arguments of `forward` -> four views [n, 4, D] and which of them exist [n, 4]."""
+        """The arguments of `forward` -> four views [n, 4, D] and a mask of those that exist [n, 4]."""
         expect_shape("title", title, "n", "L")
         n = title.shape[0]
         expect_shape("abstract", abstract, n, "L")
@@ -77,8 +78,10 @@ class NamlNews(nn.Module):
 def _views(
     texts: Sequence[tuple[TextView, Tensor, Tensor]], elements: Sequence[tuple[ElementView, Tensor]]
 ) -> tuple[Tensor, Tensor]:
-    """Views with their word vectors [n, L, E] and masks [n, L], and with their ids [n] -> views [n, 4, D] and which of
-    them exist [n, 4]."""
+    """Return the four views [n, 4, D] and a mask of those that exist [n, 4].
+
+    texts: views with their word vectors [n, L, E] and masks [n, L]; elements: views with their ids [n].
+    """
     vectors = [view(x, mask) for view, x, mask in texts]
     present = [mask.amax(dim=1) for _, _, mask in texts]
     for element, ids in elements:
@@ -91,7 +94,7 @@ def _views(
 class TopicNews(nn.Module):
     """[title; category; subcategory]; the title encoder without topics is `TitleEncoder` itself.
 
-    An unknown topic, id 0, is a zero vector in its place.
+    An unknown topic, id 0, gives a zero vector.
     """
 
     def __init__(self, title: TitleEncoder, category: WordEmbedding, subcategory: WordEmbedding) -> None:
@@ -110,12 +113,13 @@ class TopicNews(nn.Module):
 
 
 class WordVectorNaml(nn.Module):
-    """NAML on given word vectors: e = W (attention over the views of title, abstract, category and subcategory), of
-    length 1. The words' table is no part of it, so its graphs fit every vocabulary.
+    """NAML on given word vectors: e = W (attention over title, abstract, category and subcategory), of length 1.
+
+    The word table is not part of the model, so its graphs fit every vocabulary.
 
     Args:
         joined: W, without bias.
-        The others as in NamlNews.
+        others: see NamlNews.
     """
 
     def __init__(
@@ -144,20 +148,23 @@ class WordVectorNaml(nn.Module):
         category: Tensor,
         subcategory: Tensor,
     ) -> Tensor:
-        """Of titles [n, L, E] and [n, L], of abstracts [n, L2, E] and [n, L2], ids int64 [n], 0 for unknown -> [n, D];
-        nothing known -> zeros."""
+        """Titles [n, L, E] and [n, L], abstracts [n, L2, E] and [n, L2], ids int64 [n], 0 for unknown -> [n, D].
+
+        An article of which nothing is known gives zeros.
+        """
         texts = ((self.title, word_vectors, word_mask), (self.abstract, abstract_vectors, abstract_mask))
         views = _views(texts, ((self.category, category), (self.subcategory, subcategory)))
         return unit(self.joined(self.pooling.of_few(*views)))
 
 
 class WordVectorLstur(nn.Module):
-    """LSTUR with topics on given word vectors: e = W [title; category; subcategory], of length 1; an unknown topic is a
-    zero vector in its place.
+    """LSTUR with topics on given word vectors: e = W [title; category; subcategory], of length 1.
+
+    An unknown topic gives a zero vector.
 
     Args:
         joined: W, without bias.
-        The others as in TopicNews.
+        others: see TopicNews.
     """
 
     def __init__(self, title: TextView, category: WordEmbedding, subcategory: WordEmbedding, joined: nn.Linear) -> None:

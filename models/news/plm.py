@@ -1,4 +1,7 @@
-"""News vectors from a pretrained language model: token states, attention pooling, a linear head (Efficient-FedRec)."""
+"""News vectors from a pretrained language model (Efficient-FedRec).
+
+Token states are pooled by attention; a linear head follows.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ class PlmNewsEncoder(nn.Module):
     """BERT -> masked additive attention over word pieces -> linear -> optionally length 1.
 
     Attention starts uniform (q = 0), so the pooled state starts as the mean over real word pieces. The head starts
-    orthogonal; `fit_head` fits it to news.
+    orthogonal; `fit_head` fits it to the articles.
 
     Args:
         bert: a transformers encoder; `bert.config.hidden_size` is S and its result has `last_hidden_state`.
-        head_dim: D. Wider than S it holds every direction of a pooled state, and none besides.
+        head_dim: D. If it exceeds S, the vectors span only S dimensions.
         unit_length: L2-normalise the news vectors.
     """
 
@@ -40,10 +43,10 @@ class PlmNewsEncoder(nn.Module):
         self.unit_length = unit_length
 
     def train_top(self, layers: int) -> None:
-        """Let the last `layers` layers of the language model train, with pooling and head; all below stands still.
+        """Let the last `layers` layers of the language model train, with pooling and head.
 
-        Its dropouts are set to 0 (Efficient-FedRec's code), so that an encoder computes one function. Layers are
-        looked for in `bert.encoder.layer`.
+        Freeze everything below. Their dropouts are set to 0 (as in Efficient-FedRec's code), so that an encoder
+        computes a deterministic function. The layers are taken from `bert.encoder.layer`.
         """
         stack = getattr(getattr(self.bert, "encoder", None), "layer", None)
         if not isinstance(stack, nn.ModuleList):
@@ -59,9 +62,9 @@ class PlmNewsEncoder(nn.Module):
 
     @torch.no_grad()
     def fit_head(self, pooled: Tensor) -> float:
-        """Set the head to the main directions of pooled states [n, S], then a fixed random rotation.
+        """Set the head to the main directions of pooled states [n, S], followed by a fixed random rotation.
 
-        Directions are those of the second moment of unit rows: they are not centred, as centring costs AUC. The
+        Directions are those of the second moment of unit rows; rows are not centred, because centring lowers AUC. The
         rotation keeps every inner product and gives each attention head about an equal share of it. Returns the share
         of the squared length that the head keeps.
         """
@@ -75,7 +78,7 @@ class PlmNewsEncoder(nn.Module):
         kept = min(out_dim, width)
         main = directions[:, -kept:]  # [S, kept]
         largest = main.abs().argmax(dim=0)
-        main = main * main[largest, torch.arange(kept)].sign()  # eigenvectors come with any sign
+        main = main * main[largest, torch.arange(kept)].sign()  # eigenvectors have an arbitrary sign
         self.head.weight.copy_(rotation(out_dim)[:, :kept] @ main.t())
         nn.init.zeros_(self.head.bias)
         return float(energy[-out_dim:].sum() / energy.sum())
@@ -96,14 +99,17 @@ class PlmNewsEncoder(nn.Module):
         return states
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Word piece ids [b, L] and their mask [b, L] -> news vectors [b, D]; no word at all -> the head's bias."""
+        """Word piece ids [b, L] and their mask [b, L] -> news vectors [b, D].
+
+        A text without words gives the head's bias.
+        """
         states = self.states(input_ids, attention_mask)
         return self.project(self.pool(states, attention_mask.to(states.dtype)))
 
 
 def rotation(dim: int) -> Tensor:
-    """The same random orthogonal [dim, dim] matrix every time, float64."""
+    """The same random orthogonal [dim, dim] matrix at every call, float64."""
     draw = torch.Generator().manual_seed(ROTATION_SEED)
     q, r = torch.linalg.qr(torch.randn(dim, dim, generator=draw, dtype=torch.float64))
-    fixed: Tensor = q * r.diagonal().sign()  # QR leaves the signs open
+    fixed: Tensor = q * r.diagonal().sign()  # QR leaves the signs undetermined
     return fixed

@@ -1,7 +1,7 @@
 """News vectors from words: layers over word vectors, then attention pooling.
 
-FedNewsRec (section 3.1), NRMS and LSTUR's title and the text views of NAML are all this, with other
-layers: a text CNN, self-attention, or both. Builders say which.
+FedNewsRec (section 3.1), NRMS, LSTUR's title encoder and NAML's text views differ only in their layers: a text CNN,
+self-attention, or both. The builders choose them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from models.layers.attention import AdditiveAttention
-from models.layers.word_embedding import WordEmbedding
+from models.layers.words import WordEmbedding
 from models.scoring import unit
 from models.shapes import expect_shape
 
@@ -22,7 +22,7 @@ class TextView(nn.Module):
 
     Args:
         layers: modules called as layer(x [n, L, ...], mask [n, L]).
-        pooling: pools what the last layer gives.
+        pooling: pools the last layer's output.
     """
 
     def __init__(self, layers: Sequence[nn.Module], pooling: AdditiveAttention) -> None:
@@ -39,14 +39,14 @@ class TextView(nn.Module):
 
 
 class Rectified(nn.Module):
-    """relu(layer(x, mask)): FedNewsRec's code puts it after self-attention, its paper does not."""
+    """relu(layer(x, mask)): FedNewsRec's code has this after self-attention, its paper does not."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
         self.layer = layer
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """The shapes of `layer`."""
+        """Same shapes as `layer`."""
         return torch.relu(self.layer(x, mask))
 
 
@@ -66,8 +66,9 @@ class TitleEncoder(nn.Module):
 
 
 class WordVectorNews(nn.Module):
-    """A news vector of unit length from the title's word vectors: what trains of a title encoder whose words stand
-    still (FedNewsRec). The words' table is no part of it, so its graphs fit every vocabulary.
+    """A unit news vector from the title's given, frozen word vectors (FedNewsRec).
+
+    The word table is not part of the model, so its graphs fit every vocabulary.
     """
 
     def __init__(self, title: TextView) -> None:

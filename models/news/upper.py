@@ -1,6 +1,7 @@
-"""The part of a PLM news encoder that trains: the language model's top layers, pooling and head (Efficient-FedRec).
+"""The trainable part of a PLM news encoder (Efficient-FedRec).
 
-What lies below stands still, so its token states can be kept and need not be computed again.
+It consists of the language model's top layers, pooling and head. The layers below are frozen, so their token states can
+be stored and need not be computed again.
 """
 
 from __future__ import annotations
@@ -37,20 +38,23 @@ class UpperEncoder(nn.Module):
 
     @classmethod
     def of(cls, encoder: PlmNewsEncoder, layers: int) -> UpperEncoder:
-        """The upper part of an encoder, sharing its modules. Raises ValueError for more layers than there are."""
+        """Return the upper part of an encoder; it shares the encoder's modules.
+
+        Raises ValueError for more layers than there are.
+        """
         top = list(stack(encoder.bert, layers)) if layers else []
         return cls(top, encoder.pooling, encoder.head, unit_length=encoder.unit_length)
 
     @classmethod
     def headed(cls, layers: list[nn.Module], width: int, head_dim: int) -> UpperEncoder:
-        """An upper part whose weights are given later."""
+        """Return an upper part without meaningful weights, to be loaded later."""
         return cls(layers, AdditiveAttention(width, max(width // 2, 1)), nn.Linear(width, head_dim))
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """states [b, L, S], mask [b, L] -> [b, D]."""
         real = mask.to(states.dtype)
         if len(self.layers):
-            # Attention written out: what is added to the scores of padding is the least number there is.
+            # Attention is written out. The scores of padding get the most negative number there is.
             added = (1.0 - real)[:, None, None, :] * torch.finfo(states.dtype).min
             for layer in self.layers:
                 out = layer(states, added)
@@ -60,7 +64,7 @@ class UpperEncoder(nn.Module):
 
 
 class PooledHead(nn.Module):
-    """Pooled states [n, S] -> news vectors [n, D]: the one part that trains where pooling stands still, too.
+    """Pooled states [n, S] -> news vectors [n, D]: the only trainable part if pooling is frozen too.
 
     Args:
         head: as in PlmNewsEncoder.
@@ -74,7 +78,7 @@ class PooledHead(nn.Module):
 
     @classmethod
     def sized(cls, width: int, head_dim: int) -> PooledHead:
-        """A head whose weights are given later: S = width, D = head_dim."""
+        """Return a head without meaningful weights, to be loaded later: S = width, D = head_dim."""
         return cls(nn.Linear(width, head_dim))
 
     def forward(self, pooled: Tensor) -> Tensor:
@@ -83,10 +87,10 @@ class PooledHead(nn.Module):
         return unit(vectors) if self.unit_length else vectors
 
     def product(self, pooled: Tensor, slopes: Tensor) -> Tensor:
-        """sum_i <e_i, G_i> for pooled [n, S] and slopes G [n, D], the gradient of a loss for the vectors e -> [].
+        """sum_i <e_i, G_i> -> [], for pooled [n, S] and G [n, D], the gradients of a loss for the vectors e.
 
-        Its gradient for the head is the loss's own by the chain rule (Efficient-FedRec, eq. 6), and its gradient for G
-        is e.
+        By the chain rule its gradient for the head is that of the loss (Efficient-FedRec, eq. 6); its gradient for G is
+        e.
         """
         vectors: Tensor = self(pooled)
         return (vectors * slopes).sum()
@@ -95,7 +99,7 @@ class PooledHead(nn.Module):
 def stack(bert: nn.Module, layers: int) -> nn.ModuleList:
     """The last `layers` layers of a language model that keeps them in `encoder.layer`.
 
-    Raises ValueError for another model or more layers than it has.
+    Raises ValueError for a model without `encoder.layer`, or for more layers than it has.
     """
     all_layers = getattr(getattr(bert, "encoder", None), "layer", None)
     if not isinstance(all_layers, nn.ModuleList):

@@ -1,6 +1,7 @@
-"""Uni-FedRec's recall model: a reader's interests told in a few basic interests (section 3).
+"""Uni-FedRec's recall model: it describes a reader's interests by a few basic interests (section 3).
 
-Symbols as in models/shapes.py; r is a channel vector, a its scores on the basis, r^ what the server rebuilds, q quotas.
+Symbols as in models/shapes.py; r is a channel vector, a its scores on the basis, r^ the server's reconstruction, q the
+quotas.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from models.layers.attention import AdditiveAttention, SelfAttention
 from models.one_vector import require_candidates, require_clicks
 from models.scoring import info_nce, inner_products
 
-# Chosen on MIND histories, last click left out (docs/decisions/035).
+# Chosen on MIND histories with the last click held out (docs/decisions/029).
 CONTEXT_SHARPNESS = 16.0  # Q = K = this * identity: a context has cosine .95 with its click; d = 1 cuts 3 channels
 RIDGE = 0.05  # of the mean eigenvalue of the centroids' Gram matrix
 KEY_REACH = 3.0
@@ -23,10 +24,9 @@ TINY_SPREAD = 1e-9
 class BasisRecall(nn.Module):
     """Contexts, cluster attention, decomposition on B basic interests, aggregation, unified score.
 
-    Clustering, clipping for release and noise are the device's; they lie between `contexts` and `decompose`, and
-    between `decompose` and `aggregate`. Deviations from the paper: padding is masked everywhere; the clip is in the
-    training loss too, so that keys learn a scale (the paper clips when serving only); no dropout, as the exported
-    gradient is deterministic.
+    The device clusters between `contexts` and `decompose`, and clips and adds noise between `decompose` and
+    `aggregate`. Deviations from the paper: padding is masked everywhere; the training loss clips too, so that keys
+    learn a scale (the paper clips only when serving); no dropout, because the exported gradient is deterministic.
 
     Args:
         attention: the context model, D -> D.
@@ -58,15 +58,15 @@ class BasisRecall(nn.Module):
 
     @torch.no_grad()
     def cosine_start(self, centroids: Tensor) -> None:
-        """Begin where recall is sensible untrained: every basic interest is a topic of the news pool.
+        """Set the parameters so that untrained recall is useful: every basic interest is a topic of the pool.
 
-        centroids [B, D]: centres of topics among unit news vectors. Values are the centred centroids c_i: their mean
-        would be in every reader's r^ and, with scores inside +-delta, drown the rest. Keys are the ridge inverse
-        (C C^T + rho I)^-1 C, so that sum_i <r, key_i> c_i is nearly r in the span of the topics rather than
-        their covariance times r. Key scale: a centroid's largest score is KEY_REACH times delta on average; about a
-        tenth of readers' scores are then clipped. Value scale: the r^ of a centroid has length 1 on average, so the
-        unified score starts at the size of a cosine. Raises ValueError for another shape, values that are not finite,
-        or centroids that are all the same.
+        centroids [B, D]: centres of topics among the pool's unit vectors. Values are the centred centroids c_i:
+        uncentred, their mean would be in every reader's r^ and, with scores inside +-delta, dominate the rest. Keys are
+        the ridge inverse (C C^T + rho I)^-1 C, so that sum_i <r, key_i> c_i is nearly r in the span of the topics
+        rather than their covariance times r. Key scale: a centroid's largest score is KEY_REACH times delta on average;
+        about a tenth of readers' scores are then clipped. Value scale: the r^ of a centroid has length 1 on average, so
+        the unified score starts at the size of a cosine. Raises ValueError for a wrong shape, values that are not
+        finite, or centroids that are all equal.
         """
         if centroids.shape != self.basis_values.shape:
             wanted, got = tuple(self.basis_values.shape), tuple(centroids.shape)
@@ -103,7 +103,7 @@ class BasisRecall(nn.Module):
         return channels
 
     def decompose(self, contexts: Tensor, membership: Tensor) -> Tensor:
-        """a_ci = <r_c, key_i> -> [b, C, B], neither clipped nor noisy; an empty channel gives zeros."""
+        """a_ci = <r_c, key_i> -> [b, C, B], before clipping and noise; an empty channel gives zeros."""
         return self.channels(contexts, membership) @ self.basis_keys.t()
 
     def clip(self, scores: Tensor) -> Tensor:
@@ -111,7 +111,7 @@ class BasisRecall(nn.Module):
         return hardtanh(scores, -self.score_clip, self.score_clip)
 
     def aggregate(self, scores: Tensor) -> Tensor:
-        """r^_c = sum_i softmax_i(a_c) value_i: scores [b, C, B], clipped and noisy already -> [b, C, D]."""
+        """r^_c = sum_i softmax_i(a_c) value_i: clipped and noisy scores [b, C, B] -> [b, C, D]."""
         return scores.softmax(dim=-1) @ self.basis_values
 
     def unified_score(self, interests: Tensor, quotas: Tensor, candidates: Tensor) -> Tensor:
@@ -124,7 +124,7 @@ class BasisRecall(nn.Module):
     def forward(
         self, clicks: Tensor, click_mask: Tensor, membership: Tensor, quotas: Tensor, candidates: Tensor
     ) -> Tensor:
-        """Unified scores [b, R] as training sees them: clipped, without noise."""
+        """Unified scores [b, R] as in training: clipped, without noise."""
         scores = self.decompose(self.contexts(clicks, click_mask), membership)  # [b, C, B]
         return self.unified_score(self.aggregate(self.clip(scores)), quotas, candidates)
 

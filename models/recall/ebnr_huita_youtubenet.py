@@ -1,4 +1,4 @@
-"""Recall baselines of one layer: EBNR's recurrent unit, HUITA's attention, YoutubeNet's dense tower (decision 037)."""
+"""Recall baselines of one layer: EBNR's recurrent unit, HUITA's attention, YoutubeNet's dense tower."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from models.one_vector import OneVectorModel, mean_click
 
 
 class Ebnr(OneVectorModel):
-    """u = the state after the newest click, GRU 256 from the oldest to the newest.
+    """u = the state after the newest click of a GRU 256 that reads the clicks from oldest to newest.
 
-    Padding keeps the state, so it may lie anywhere. Uncertain: Uni-FedRec reports no sizes; the original also has an
-    article encoder trained on similar articles, in whose place the fixed news vectors stand, and weighs recent
-    sessions. Every coordinate of u lies in (-1, 1), as a GRU's state does.
+    Padding keeps the state, so it may stand anywhere. Uncertain: Uni-FedRec reports no sizes; the original also trains
+    an article encoder on similar articles, which the fixed news vectors replace here, and weighs recent sessions more.
+    Every coordinate of u lies in (-1, 1), as in any GRU state.
     """
 
     def __init__(self, gru: MaskedGru) -> None:
         super().__init__(gru.state_dim)
         if gru.input.in_features != gru.state_dim:
-            raise ValueError(f"the state must have the size of a news, {gru.input.in_features}, got {gru.state_dim}")
+            raise ValueError(
+                f"state_dim must be the size of a news vector, {gru.input.in_features}; got {gru.state_dim}"
+            )
         self.gru = gru
 
     def user_vector(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
@@ -32,9 +34,11 @@ class Ebnr(OneVectorModel):
 class Huita(OneVectorModel):
     """u = AddAttn(x_1 .. x_H), hidden 200; the order of the clicks is irrelevant.
 
-    The original is made for reviews, in three tiers: words, sentences, reviews, each with its CNN and attention, and
-    id embeddings beside them. Here the word tier is the news model's, a title has one sentence, and there are no ids
-    (Wu et al. 2019, HUITA). Uncertain: Uni-FedRec reports no sizes.
+    The original is made for reviews, in three tiers (words, sentences, reviews), each with its CNN and attention,
+    besides id
+    embeddings. Here the news model is the word tier, a title is one sentence, and there are no ids (Wu et al. 2019,
+    HUITA).
+    Uncertain: Uni-FedRec reports no sizes.
     """
 
     def __init__(self, pooling: AdditiveAttention) -> None:
@@ -42,8 +46,10 @@ class Huita(OneVectorModel):
         self.pooling = pooling
 
     def cosine_start(self) -> None:
-        """Uniform attention: score(d) = mean_j <x_j, d>, for unit vectors the mean cosine. Nothing of the paper's
-        form is changed."""
+        """Set uniform attention: score(d) = mean_j <x_j, d>, the mean cosine for unit vectors.
+
+        The paper's form is unchanged.
+        """
         self.pooling.start_uniform()
 
     def user_vector(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
@@ -55,10 +61,10 @@ class Huita(OneVectorModel):
 class YoutubeNet(OneVectorModel):
     """u = tower(mean_j x_j); the order of the clicks is irrelevant; no clicks -> zeros, whatever the tower's biases.
 
-    Sizes: dense ReLU 256-256, or no tower, which has nothing to train. Uncertain: Uni-FedRec names the
-    baseline and reports no sizes; the original has three layers from 1,024 down, and features other than the watched
-    videos (search words, age, sex, country), which readers here do not tell. As there, the last layer has a ReLU, so u
-    has no negative coordinate.
+    Sizes: dense ReLU 256-256, or no tower, which has nothing to train. Uncertain: Uni-FedRec names the baseline and
+    reports no sizes; the original has three layers from 1,024 down, and more features than the watched videos (search
+    words, age, sex, country), which readers here do not reveal. As in the original, the last layer has a ReLU, so u has
+    no negative coordinate.
 
     Args:
         tower: D -> D. `nn.Identity()` for none.

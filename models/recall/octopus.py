@@ -1,4 +1,4 @@
-"""Octopus: a few of M global channels become active for a reader (Liu et al., SIGIR 2020)."""
+"""Octopus: a reader activates a few of M global channels (Liu et al., SIGIR 2020)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from models.scoring import info_nce, inner_products
 
 
 class Octopus(nn.Module):
-    """Each click goes to the channel nearest to it; every hit channel has a vector of its own.
+    """Each click goes to its nearest channel.
 
-    With channel vectors E [M, D]: m(j) = argmax_m <E_m, x_j>; e_j = E_m(j) . tanh(W x_j + b); the channel's vector
-    u_m = sum_j softmax_{j in m}(e_j) x_j. Loss: InfoNCE of <u_m*, d>, m* the active channel that scores the positive
-    best, plus `penalty` ||E E^T - I||_F^2. Assignment and m* are choices without a gradient: E learns through the
-    attention and the penalty.
+    Every channel with clicks has its own interest vector. With channel vectors E [M, D]: m(j) = argmax_m <E_m, x_j>;
+    e_j = E_m(j) . tanh(W x_j + b); the channel's vector u_m = sum_j softmax_{j in m}(e_j) x_j. Loss: InfoNCE of <u_m*,
+    d>, m* the active channel that scores the positive best, plus `penalty` ||E E^T - I||_F^2. Assignment and m* are
+    choices without a gradient: E learns through the attention and the penalty.
 
-    Sizes: M = 8 (the paper's figure 1), D = 256. Uncertain, as we have secondary sources only: the attention's form
-    (this one is ours), the penalty's weight, and whether negatives meet the positive's channel (here, as in other
-    models of several interests) or each its own best. Serving: `forward` lets the channels compete by score; the
-    paper's other way is a quota for each.
+    Sizes: M = 8 (the paper's figure 1), D = 256. Uncertain, because we have secondary sources only: the attention's
+    form (this one is ours), the penalty's weight, and whether negatives are scored by the positive's channel (here, as
+    in other multi-interest models) or each by its best channel. Serving: `forward` lets the channels compete by score;
+    the paper's alternative is a quota for each.
 
     Args:
         dim: D.
@@ -45,8 +45,11 @@ class Octopus(nn.Module):
 
     @torch.no_grad()
     def cosine_start(self) -> None:
-        """W = 0, b = 0: uniform attention. For unit vectors score(d) is the mean cosine with the clicks of the active
-        channel where that is largest: the mean cosine of the whole history for a reader of one channel."""
+        """Set W = 0, b = 0: uniform attention.
+
+        For unit vectors score(d) is then the mean cosine with the clicks of the active channel where that is largest:
+        with one active channel, the mean cosine of the whole history.
+        """
         nn.init.zeros_(self.hidden.weight)
         nn.init.zeros_(self.hidden.bias)
 
@@ -56,14 +59,14 @@ class Octopus(nn.Module):
         return one_hot_of_largest(clicks @ self.channels.t()).transpose(1, 2) * click_mask.unsqueeze(1)
 
     def channel_vectors(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
-        """clicks [b, H, D], click_mask [b, H] -> u [b, M, D]; a channel that is not active is zero."""
+        """clicks [b, H, D], click_mask [b, H] -> u [b, M, D]; zero for an inactive channel."""
         members = self.membership(clicks, click_mask)  # [b, M, H]
         (hidden,) = by_row(lambda rows: (self.hidden(rows).tanh(),), clicks, click_mask)  # [b, H, D]
         scores = self.channels @ hidden.transpose(1, 2)  # [b, M, H]
         return masked_softmax(scores, members) @ clicks
 
     def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
-        """candidates [b, R, D] -> the best active channel's score of each, [b, R]; no clicks -> zeros."""
+        """candidates [b, R, D] -> the score of each by its best active channel, [b, R]; no clicks -> zeros."""
         require_candidates(candidates, self.dim)
         active = self.membership(clicks, click_mask).amax(dim=-1)  # [b, M]
         scores = candidates @ self.channel_vectors(clicks, click_mask).transpose(1, 2)  # [b, R, M]

@@ -1,4 +1,7 @@
-"""PinnerSage: medoids of clusters of fixed click vectors; nothing is trained (Pal et al., KDD 2020)."""
+"""PinnerSage: medoids of clusters of fixed click vectors.
+
+Nothing is trained (Pal et al., KDD 2020).
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 MEDOIDS = 3
 DECAY_PER_DAY = 0.01
-MERGE_COST_LIMIT = 0.9  # about 10 interests a reader on MIND (docs/decisions/037)
+MERGE_COST_LIMIT = 0.9  # about 10 interests a reader on MIND; recall there hardly depends on it
 
 
 @dataclass(frozen=True)
 class Medoid:
-    """One interest: the row of the click that stands for it, how many clicks it has, how much it matters."""
+    """One interest: the row of the click that represents it, its number of clicks, and its importance."""
 
     click: int
     size: int
@@ -29,27 +32,28 @@ def medoids(
     merge_cost_limit: float = MERGE_COST_LIMIT,
     limit: int = MEDOIDS,
 ) -> list[Medoid]:
-    """The reader's most important interests, best first.
+    """Return the reader's most important interests, best first.
 
-    Ward clustering: clusters merge while n_a n_b / (n_a + n_b) ||mu_a - mu_b||^2 is at most the limit; the medoid is
-    the member with the least sum of squared distances to the others, the first among equals; importance
-    sum_j exp(-0.01 days_j). The queries of recall are the medoids' own vectors, so what is sent is always a news that
-    the reader clicked: the worst case for the privacy proxy, by design.
+    Ward clustering: clusters merge while n_a n_b / (n_a + n_b) ||mu_a - mu_b||^2 is at most the limit. The medoid is
+    the
+    member with the least sum of squared distances to the others (the first among equals). Importance is
+    sum_j exp(-0.01 days_j). Recall queries with the medoids' own vectors, so each query is an article that the reader
+    clicked: the worst case for the privacy proxy, by design.
 
-    Uncertain: the limit, for which neither paper gives a number for news; 0.9 joins two single unit vectors from cosine
-    .1 on. The original samples three medoids by importance; here the three most important are taken.
+    Uncertain: the limit, for which neither paper gives a number for news; with 0.9 two single unit vectors merge if
+    their cosine is at least .1. The original samples three medoids by importance; here the most important are taken.
 
     Args:
-        clicks: real clicks only [n, D], not normalised here.
-        days_ago: age of each click in days, 0 or more [n]. Without it importance is the size.
+        clicks: real clicks only [n, D]; not normalised here.
+        days_ago: age of each click in days, 0 or more [n]. Without it importance is the number of clicks.
         merge_cost_limit: above 0.
-        limit: how many interests at most.
+        limit: maximum number of interests.
 
     Returns:
-        At most `limit` medoids; none without clicks. Equal importance: the one with the earlier click first.
+        At most `limit` medoids; none without clicks. Among equal importance, the earlier click first.
 
     Raises:
-        ValueError: naming the argument that has another shape, is out of range or not finite.
+        ValueError: names the argument that has a wrong shape, is out of range or not finite.
     """
     points = np.asarray(clicks, np.float64)
     if points.ndim != 2 or not np.isfinite(points).all():
@@ -67,7 +71,7 @@ def medoids(
 
 
 def _clusters(points: NDArray[np.float64], merge_cost_limit: float) -> NDArray[np.bool_]:
-    """One row of members for each cluster [clusters, n]."""
+    """Return membership rows, one for each cluster [clusters, n]."""
     if len(points) < 2:
         return np.ones((len(points), len(points)), bool)
     # SciPy's Ward height is sqrt(2 * merge cost).
@@ -78,6 +82,7 @@ def _clusters(points: NDArray[np.float64], merge_cost_limit: float) -> NDArray[n
 
 def _medoid(points: NDArray[np.float64], members: NDArray[np.intp], fresh: NDArray[np.float64]) -> Medoid:
     inside = points[members]
-    # sum_k ||x_j - x_k||^2 = n ||x_j - mu||^2 + a constant, but equal members must tie exactly: take it literally.
+    # sum_k ||x_j - x_k||^2 = n ||x_j - mu||^2 + a constant, but equal members must tie exactly, so compute it
+    # directly.
     totals = np.square(inside[:, None] - inside).sum(axis=(1, 2))
     return Medoid(int(members[totals.argmin()]), len(members), float(fresh[members].sum()))

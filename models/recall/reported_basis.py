@@ -1,7 +1,8 @@
-"""Uni-FedRec as it is served: one basic interest is reported by randomised response, and lists follow from the report.
+"""Uni-FedRec with reports: a device reports one basic interest by randomised response.
 
-Symbols: K basic interests v_k of length 1 [K, D], which are the codebook of reports; u a reader's unit vector; y the
-report, with chances P(y | k) [K, K]; w_k(y) the server's posterior over the basic interests; s the sharpness of lists.
+The server derives lists from the report. Symbols: K basic interests v_k of length 1 [K, D], which are the codebook of
+reports; u a reader's unit vector; y the report, with probabilities P(y | k) [K, K]; w_k(y) the server's posterior over
+the basic interests; s the sharpness of lists.
 """
 
 from __future__ import annotations
@@ -12,27 +13,28 @@ from torch import Tensor, nn
 from models.one_vector import mean_click, require_clicks
 from models.scoring import unit
 
-ASSIGNMENT = 16.0  # soft in training: a basic interest .1 nearer weighs five times as much; in use the nearest is told
+ASSIGNMENT = 16.0  # soft in training: a basic interest .1 nearer weighs five times as much; reports use the nearest
 LIST_SHARPNESS = 4.0  # of the server's lists
 
 
 class ReportedBasis(nn.Module):
-    """The expected likelihood of a click in the list that a report leads to, for training the basic interests.
+    """Trains the basic interests: the expected likelihood of a click under the list that a report leads to.
 
-    The list of a report y ranks the pool by log P(i | y) = log sum_k w_k(y) P(i | k), P(i | k) = pop(i) exp(s <v_k,
-    d_i>) / Z_k: the server's posterior mixture, popularity included. The loss of a click on d is what remains of
+    The list of a report y ranks the pool by log P(i | y) = log sum_k w_k(y) P(i | k), where P(i | k) = pop(i) exp(s
+    <v_k, d_i>) / Z_k: the server's posterior mixture, popularity included. The loss of a click on d is
 
         - sum_y P(y | u) log P(d | y),    P(y | u) = sum_k softmax_k(tau <u, v_k>) P(y | k)
 
-    without log pop(d), which no parameter moves: the mechanism's K reports stand in the objective, each with its
-    chance, and the whole pool stands in place of sampled negatives. Z_k is a sum over the pool, which devices don't
-    hold: the server gives log Z_k and its slope for v_k at the round's basis, and these say it exactly there.
+    without the term log pop(d), which no parameter changes. The objective thus contains the mechanism's K reports, each
+    with its probability, and the whole pool instead of sampled negatives. Z_k is a sum over the pool, which devices
+    don't
+    hold: the server sends log Z_k and its gradient for v_k at the round's basis, and these are exact at that point.
 
-    The parameter is where the basis goes from there, along a few directions: v = unit(basis + steps @ axes).
+    The parameter is the step from the round's basis along a few directions: v = unit(basis + steps @ axes).
 
     Args:
         size: K.
-        axes: m, directions in which basic interests may move.
+        axes: m, number of directions in which basic interests may move.
         dim: D.
         sharpness: s.
     """
@@ -45,7 +47,7 @@ class ReportedBasis(nn.Module):
         self.steps = nn.Parameter(torch.zeros(size, axes))
 
     def basis(self, basis: Tensor, axes: Tensor) -> Tensor:
-        """v [K, D] from the round's basis [K, D], rows of length 1, and axes [m, D], orthonormal."""
+        """Return v [K, D] from the round's basis [K, D], rows of length 1, and axes [m, D], orthonormal."""
         return unit(basis + self.steps @ axes)
 
     def loss(
@@ -60,10 +62,10 @@ class ReportedBasis(nn.Module):
         chances: Tensor,
         log_posterior: Tensor,
     ) -> Tensor:
-        """Mean over samples: clicks [b, H, D], click_mask [b, H], clicked [b, D] -> [].
+        """Mean loss over samples: clicks [b, H, D], click_mask [b, H], clicked [b, D] -> [].
 
         log_normalisers [K] and slopes [K, D]: log Z_k and s E[d] under P(. | k), at the round's basis. chances [K, K]:
-        P(y | k), a row a k. log_posterior [K, K]: log w_k(y), a row a y.
+        P(y | k), one row for each k. log_posterior [K, K]: log w_k(y), one row for each y.
         """
         require_clicks(clicks, click_mask, self.dim)
         user = unit(mean_click(clicks, click_mask))  # [b, D]
@@ -76,5 +78,5 @@ class ReportedBasis(nn.Module):
 
 
 def log_sum_exp(terms: Tensor) -> Tensor:
-    """Over the last axis; of operators that graphs have: [..., K] -> [...]."""
+    """Log-sum-exp over the last axis, from operators that graphs have: [..., K] -> [...]."""
     return (terms - terms.log_softmax(dim=-1))[..., 0]

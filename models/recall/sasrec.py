@@ -15,7 +15,10 @@ POSITION_SPREAD = 0.02
 
 
 class CausalAttention(nn.Module):
-    """softmax(X Wq (X Wk)^T / sqrt(d)) X Wv over what each row may see; heads concatenated, no output projection."""
+    """softmax(X Wq (X Wk)^T / sqrt(d)) X Wv over each row's visible rows.
+
+    Heads concatenated, no output projection.
+    """
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
@@ -27,16 +30,16 @@ class CausalAttention(nn.Module):
             nn.init.xavier_uniform_(layer.weight)
 
     def forward(self, x: Tensor, visible: Tensor) -> Tensor:
-        """x [b, H, D], visible [b, H, H], 1 where the row may look at the column -> [b, H, D]."""
+        """x [b, H, D], visible [b, H, H], 1 where the row attends to the column -> [b, H, D]."""
         q, k, v = (self._split(layer(x)) for layer in (self.query, self.key, self.value))
         weights = self._weights(q @ k.transpose(-1, -2), visible)  # [b, h, H, H]
         return (weights @ v).transpose(1, 2).flatten(2)
 
     def of_one(self, row: Tensor, x: Tensor, visible: Tensor) -> Tensor:
-        """What one row sees: row [b, 1, D], x [b, H, D], visible [b, 1, H] -> [b, 1, D].
+        """The output of one row: row [b, 1, D], x [b, H, D], visible [b, 1, H] -> [b, 1, D].
 
-        For one row (q Wk) x^T and (a x) Wv^T are the same products with H times fewer multiplications: no key and no
-        value of the other rows is formed.
+        For one row (q Wk) x^T and (a x) Wv^T are the same products with H times fewer multiplications: the keys and
+        values of the other rows are never formed.
         """
         keys, values = (layer.weight.view(self.heads, -1, x.shape[-1]) for layer in (self.key, self.value))  # [h, d, D]
         rows = x.unsqueeze(1)  # [b, 1, H, D]
@@ -65,7 +68,7 @@ class CausalBlock(nn.Module):
         return self._fed(x + self.attention(self.attention_norm(x), visible))
 
     def of_one(self, place: Tensor, x: Tensor, visible: Tensor) -> Tensor:
-        """The row at `place` [b, 1, H], one 1 or none: x [b, H, D], visible [b, 1, H] -> [b, 1, D]."""
+        """The output of the row at `place` [b, 1, H], one 1 or none: x [b, H, D], visible [b, 1, H] -> [b, 1, D]."""
         seen = self.attention_norm(x)
         return self._fed(place @ x + self.attention.of_one(place @ seen, seen, visible))
 
@@ -75,23 +78,26 @@ class CausalBlock(nn.Module):
 
 
 class SasRec(OneVectorModel):
-    """u = the state at the newest real click, of blocks over sqrt(D) x_j + position_j, over sqrt(D).
+    """u = the state at the newest real click, of blocks over sqrt(D) x_j + position_j, divided by sqrt(D).
 
     Sizes: 2 blocks of one head, D = 256, feed-forward 256 (the paper's number of blocks and heads; its D is 50).
-    Deviations: no dropout (the device's gradient graph computes one function); the candidates are the fixed news
-    vectors rather than a trained item table; InfoNCE with K negatives rather than the binary loss with one; trained at
-    the newest click rather than at each. From the published code and not in the paper's text: the factor sqrt(D),
-    without which the norms would multiply gradients by 16. Ours: it is taken off again, so that u has the size of a
-    news vector as in the other models; with it, one step of Adam moves scores 16 times as far (docs/decisions/036). In
-    that code and not here: a norm after the last block. Uncertain: Uni-FedRec reports no sizes.
+    Deviations: no dropout (the device's gradient graph is deterministic); candidates are the fixed news vectors rather
+    than a trained item table; InfoNCE with K negatives rather than the binary loss with one; trained at the newest
+    click
+    rather than at each. From the published code, not the paper's text: the factor sqrt(D), without which the norms
+    would
+    multiply gradients by 16. Ours: u is divided by it, so that it has the size of a news vector as in the other models;
+    without the division, one step of Adam moves scores 16 times as far. In the published code but not here: a norm
+    after
+    the last block. Uncertain: Uni-FedRec reports no sizes.
 
-    Positions count from the newest real click, 0, backwards, which with left padding is the paper's numbering; a mask
-    with gaps or padding on the right gives the same states.
+    Positions count backwards from the newest real click, which is 0. With left padding that is the paper's numbering; a
+    mask with gaps or padding on the right gives the same states.
 
     Args:
         blocks: one or two CausalBlock.
         dim: D.
-        clicks_limit: positions there are, H at most.
+        clicks_limit: number of positions, the largest H.
     """
 
     def __init__(self, blocks: Sequence[CausalBlock], dim: int, clicks_limit: int) -> None:
@@ -104,7 +110,7 @@ class SasRec(OneVectorModel):
     def states(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
         """clicks [b, H, D], oldest first, click_mask [b, H] -> states [b, H, D], zero at padding.
 
-        A state depends on its own click and those before it, and on how many real clicks follow.
+        A state depends on its own click and those before it, and on the number of real clicks after it.
         """
         x, visible = self._placed(clicks, click_mask)
         for block in self.blocks:
@@ -114,7 +120,7 @@ class SasRec(OneVectorModel):
     def user_vector(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
         """clicks [b, H, D], oldest first, click_mask [b, H] -> u [b, D]; no clicks -> zeros.
 
-        The last block is computed for the newest row alone: the other states are not asked for.
+        The last block is computed for the newest row only, because the other states are not needed.
         """
         x, visible = self._placed(clicks, click_mask)
         newest = (click_mask * (_clicks_after(click_mask) == 0)).unsqueeze(1)  # [b, 1, H], one 1 or none
@@ -126,19 +132,19 @@ class SasRec(OneVectorModel):
         return user * click_mask.amax(dim=-1, keepdim=True) / math.sqrt(self.dim)
 
     def _placed(self, clicks: Tensor, click_mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Clicks with their positions [b, H, D], and which click sees which [b, H, H]."""
+        """Clicks with their positions [b, H, D], and a mask of the clicks that each click sees [b, H, H]."""
         require_clicks(clicks, click_mask, self.dim)
         limit = len(self.positions)
         if limit < clicks.shape[1]:
             raise ValueError(f"clicks must have at most {limit} rows, got {tuple(clicks.shape)}")
         after = _clicks_after(click_mask)
-        # A product with one-hot rows: looking positions up by index would need a scatter in the gradient graph.
+        # A product with one-hot rows: indexing positions would need a scatter in the gradient graph.
         here = (after.unsqueeze(-1) == torch.arange(limit, device=clicks.device)).to(clicks.dtype)  # [b, H, limit]
-        # "Not newer" by counting real clicks: a constant triangle would be 10 KB in every graph.
+        # "Not newer" by counting real clicks: a constant triangle would add 10 KB to every graph.
         visible = (after.unsqueeze(1) >= after.unsqueeze(2)) * click_mask.unsqueeze(1)  # [b, H, H]
         return math.sqrt(self.dim) * clicks + here @ self.positions, visible
 
 
 def _clicks_after(click_mask: Tensor) -> Tensor:
-    """How many real clicks follow each row: [b, H] -> [b, H], whole numbers as floats."""
+    """The number of real clicks after each row: [b, H] -> [b, H], whole numbers as floats."""
     return click_mask.sum(dim=-1, keepdim=True) - click_mask.cumsum(dim=-1)

@@ -1,4 +1,4 @@
-"""The small rankers: clicks weighed by how well they match each candidate, learnt (docs/decisions/038) or by cosine."""
+"""The small rankers: clicks weighed by how well they match each candidate, learnt (docs/decisions/029) or by cosine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from models.scoring import info_nce, unit
 class CosineRanker(nn.Module):
     """score(d) = sum_j softmax_j(beta s_jd) s_jd, where s_jd is the cosine of click j and candidate d.
 
-    beta = 0 is the mean cosine, beta -> infinity the best matching click. beta = 8 had AUC .645 on the natural MIND
-    sample of the design study, with nothing trained.
+    beta = 0 is the mean cosine, beta -> infinity the best matching click. Untrained, beta = 8 had AUC .645 on the
+    natural MIND sample of the design study.
 
     Args:
-        beta: of the softmax, at the start.
-        dim: D, which its graph is written for; vectors of any size are compared alike.
+        beta: sharpness of the softmax, at the start.
+        dim: D of the exported graph; vectors of any size are compared in the same way.
     """
 
     def __init__(self, beta: float = 8.0, *, dim: int) -> None:
@@ -33,7 +33,7 @@ class CosineRanker(nn.Module):
         return (weights * cosines).sum(dim=-1)
 
 
-START_BETA = 3.0  # ranks train impressions best, and dev ones by .009 +- .004 AUC over the study's 8 (experiments)
+START_BETA = 3.0  # best on train impressions, by .009 +- .004 AUC over the study's 8 on dev impressions (experiments)
 START_SHARPNESS = 4.0  # training on MIND ends between 2.7 and 7.8, wherever it starts
 
 
@@ -41,11 +41,12 @@ class CandidateAttention(nn.Module):
     """score(d) = sum_j softmax_j(beta s_jd) s_jd,  s_jd = h_j diag(M) d, for clicks h_j and candidate d of length 1.
 
     D + 2 parameters, 386 at D = 384 and 258 at D = 256: the metric M [D], beta, and the sharpness of the softmax over
-    candidates. Scores of about the size of a cosine are too alike for InfoNCE, so the loss is that of the score times
-    the sharpness, which changes no ranking and is not part of `forward`. Nothing forces it to stay positive; it starts
+    candidates. Scores of about the size of a cosine are too close together for InfoNCE, so the loss multiplies the
+    score by the sharpness, which changes no ranking and is not part of `forward`. Nothing keeps it positive; it starts
     far from 0.
 
-    Small enough to learn under differential privacy, which the papers' models are not with a few thousand readers.
+    The model is small enough to train under differential privacy with a few thousand readers; the papers' models are
+    not.
     """
 
     def __init__(self, dim: int) -> None:
@@ -60,16 +61,18 @@ class CandidateAttention(nn.Module):
 
     @torch.no_grad()
     def cosine_start(self) -> None:
-        """M = 1 and beta = 3: the softmax-weighted cosine, as `CosineRanker`."""
+        """Set M = 1 and beta = 3: the softmax-weighted cosine, as `CosineRanker`."""
         nn.init.ones_(self.metric)
         self.beta.fill_(START_BETA)
         self.sharpness.fill_(START_SHARPNESS)
 
     def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
-        """How well candidates fit the clicks. The order of clicks is irrelevant; without clicks scores are 0.
+        """How well candidates fit the clicks.
 
-        clicks [b, H, D], click_mask [b, H], candidates [b, R, D] -> scores [b, R]. Vectors may have any length.
-        Raises ValueError for shapes that do not fit.
+        The order of clicks is irrelevant; without clicks scores are 0.
+
+        clicks [b, H, D], click_mask [b, H], candidates [b, R, D] -> scores [b, R]. Vectors may have any length. Raises
+        ValueError for wrong shapes.
         """
         require_clicks(clicks, click_mask, self.dim)
         require_candidates(candidates, self.dim)

@@ -1,4 +1,4 @@
-"""The default ranker: candidate attention, and what a device knows of a candidate besides its text."""
+"""The default ranker: candidate attention plus features of a candidate besides its text."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from models.scoring import info_nce
 from models.user.candidate_attention import CandidateAttention
 
 FEATURES = ("section_affinity", "topic_affinity", "popularity", "recency")
-"""F columns of `features`, each from 0 to 1; `device_app/ranking/features.py` computes them under these names."""
+"""F columns of `features`, each from 0 to 1; `device_app/ranking/ranker.py` computes them under these names."""
 
 KNOWN_WEIGHTS = {"section_affinity": 0.02, "topic_affinity": 0.02, "popularity": 0.2, "recency": 0.03}
-"""Chosen on the train impressions of MIND, not trained (docs/decisions/038)."""
+"""Chosen on the train impressions of MIND, not trained (docs/decisions/029)."""
 
 
 class FeatureRanker(nn.Module):
-    """score(d) = match(d) + sum_f w_f x_fd: the fit of `CandidateAttention` and F features of a candidate.
+    """score(d) = match(d) + sum_f w_f x_fd: the match of `CandidateAttention` plus F weighted features.
 
     D + 2 + F parameters: 262 at D = 256 with the four FEATURES.
 
     Args:
-        matching: the fit to the clicks.
+        matching: scores the match with the clicks.
         features: names of the F columns, in order.
     """
 
@@ -35,20 +35,20 @@ class FeatureRanker(nn.Module):
 
     @torch.no_grad()
     def cosine_start(self) -> None:
-        """w = 0: the softmax-weighted cosine, whatever the features are."""
+        """Set w = 0: the softmax-weighted cosine, whatever the features are."""
         self.matching.cosine_start()
         nn.init.zeros_(self.feature_weights)
 
     @torch.no_grad()
     def known_start(self) -> None:
-        """The cosine start with KNOWN_WEIGHTS; 0 for a feature that has none."""
+        """Set the cosine start with KNOWN_WEIGHTS; 0 for a feature without one."""
         self.cosine_start()
         self.feature_weights.copy_(torch.tensor([KNOWN_WEIGHTS.get(name, 0.0) for name in self.features]))
 
     def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor, features: Tensor) -> Tensor:
         """clicks [b, H, D], click_mask [b, H], candidates [b, R, D], features [b, R, F] -> scores [b, R].
 
-        Without clicks the features alone decide. Raises ValueError for shapes that do not fit.
+        Without clicks only the features count. Raises ValueError for wrong shapes.
         """
         if features.dim() != 3 or features.shape[-1] != len(self.features):
             raise ValueError(f"features must have shape [b, R, {len(self.features)}], got {tuple(features.shape)}")

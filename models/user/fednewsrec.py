@@ -15,8 +15,8 @@ SHORT_CLICKS = 20  # the paper gives no number; its code has 20
 class FedNewsRecUser(UserModel):
     """long = AddAttn(MHSA(clicks)); short = GRU(the 20 most recent clicks); u = AddAttn(long, short).
 
-    At 400-d with 20 x 20 heads: MHSA 480,000 without biases, two AddAttn of 80,401, and a GRU of 961,200 with one bias
-    a gate: 1,602,002 parameters, as the paper's. The gates are a modern GRU's (see `MaskedGru`).
+    At 400-d with 20 x 20 heads it has the paper's 1,602,002 parameters: MHSA 480,000 without biases, two AddAttn of
+    80,401, and a GRU of 961,200 with one bias for each gate. The gates are a modern GRU's (see `MaskedGru`).
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class FedNewsRecUser(UserModel):
 
     @torch.no_grad()
     def cosine_start(self) -> None:
-        """V = 2 I, uniform pooling and fusion, and a GRU that stays at zero: u = (2 mean click + 0) / 2.
+        """Set V = 2 I, uniform pooling and fusion, and a GRU that stays at zero: u = (2 mean click + 0) / 2.
 
-        Only what the GRU takes in from a click starts at zero, so that part has a gradient from the first step, and
-        through it the rest of the GRU from the second.
+        Only the GRU's map of the click to the candidate state starts at zero. That map has a gradient from the first
+        step, and the rest of the GRU from the second.
         """
         self.attention.start_mean()
         self.attention.value.weight.mul_(2)
@@ -56,9 +56,9 @@ class FedNewsRecUser(UserModel):
         return short
 
     def fuse(self, long: Tensor, short: Tensor, present: Tensor) -> Tensor:
-        """long, short [b, D]; present [b, 2] says which of the two there are -> u [b, D].
+        """long, short [b, D]; present [b, 2] marks which of the two exist -> u [b, D].
 
-        A term that is not present has weight 0, so the other has weight 1.
+        A missing term has weight 0, so the other has weight 1.
         """
         user: Tensor = self.fusion(torch.stack([long, short], dim=1), present)
         return user
@@ -72,10 +72,10 @@ class FedNewsRecUser(UserModel):
 
 
 def most_recent(clicks: Tensor, click_mask: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The last `count` real rows, left-padded, wherever padding stands.
+    """Return the last `count` real rows, left-padded, wherever padding stands.
 
-    clicks [b, H, D], click_mask [b, H] -> rows [b, count, D], mask [b, count]. By a product with a matrix of zeros and
-    ones: slicing would take left padding for granted, and a gather with a free batch does not export with a gradient.
+    clicks [b, H, D], click_mask [b, H] -> rows [b, count, D], mask [b, count]. Computed as a product with a matrix of
+    zeros and ones: slicing would assume left padding, and a gather with a free batch does not export with a gradient.
     """
     newer = click_mask.sum(dim=-1, keepdim=True) - click_mask.cumsum(dim=-1)  # real rows after each [b, H]
     places = torch.arange(count - 1, -1, -1, dtype=click_mask.dtype, device=click_mask.device)  # [count]

@@ -1,25 +1,21 @@
-"""A real Chromium, and a way to serve an app to it. Where there is no Chromium the tests that need it skip by name."""
+"""A real Chromium, and a way to serve an app to it.
+
+Without Chromium the tests that need it are skipped by name.
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
-import socket
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import uvicorn
 from fastapi import FastAPI
-from filelock import FileLock
-from playwright.sync_api import Browser, Error, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Playwright, expect, sync_playwright
 
-from tests.conformance.node_end import WEB
-from tests.doubles.small_world import shared_cache
+from tests.doubles.built_device import built_device
+from tests.doubles.small_world import free_port, serving, shared_cache
 
 SYSTEM_CHROMIUM = (Path("/usr/bin/chromium"), Path("/usr/bin/chromium-browser"), Path("/usr/bin/google-chrome"))
 ARGUMENTS = (
@@ -27,12 +23,18 @@ ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-START_WITHIN_SEC = 10.0
-BUILT_WITHIN_SEC = 300.0
 SHOWN_WITHIN_SEC = 30.0
-"""An expectation is waited for so long, as an action is; Playwright's own 5 s are few beside other programs."""
+"""Expectations wait as long as actions; Playwright's own 5 s are too short on a busy machine."""
+
+BEGIN = "main button[name=skip]"
+"""On the page of a browser's first visit: submits that nothing was here before, and chooses no section."""
 
 Serve = Callable[[Callable[[int], FastAPI]], str]
+
+
+def begin_first_visit(page: Page) -> None:
+    """Submit a first visit's page without choosing sections; the response may still be under way."""
+    page.locator(BEGIN).click()
 
 
 def find_chromium(playwright: Playwright) -> Path | None:
@@ -60,46 +62,20 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def reader_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The browser's device, built from this checkout once a run; no test writes into it."""
-    node, cache = shutil.which("node"), shared_cache(tmp_path_factory)
-    if node is None:
-        pytest.fail("node is missing: install Node.js 20 or newer; `make test` says so too")
-    folder, making = cache / "reader-build", cache / "reader-build-making"
-    with FileLock(cache / "reader-build.lock"):
-        if not folder.is_dir():
-            told = subprocess.run(
-                [node, str(WEB / "build.mjs"), str(making)],
-                env=os.environ | {"PYTHON": sys.executable},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=BUILT_WITHIN_SEC,
-            )
-            assert told.returncode == 0, told.stderr[-3_000:]
-            making.rename(folder)
-    return folder
+    """The browser's device, built from this checkout once per run; no test writes into it."""
+    return built_device(shared_cache(tmp_path_factory))
 
 
 @pytest.fixture(scope="module")
 def serve() -> Iterator[Serve]:
-    """Serve an app, made for the port it gets, on this machine; returns its address without a slash."""
-    running: list[tuple[uvicorn.Server, threading.Thread]] = []
+    """Serve an app, made for the port it gets, on this machine.
 
-    def start(make: Callable[[int], FastAPI]) -> str:
-        client = socket.socket()
-        client.bind(("127.0.0.1", 0))
-        port = client.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(make(port), log_level="error", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [client]}, daemon=True)
-        thread.start()
-        running.append((server, thread))
-        until = time.monotonic() + START_WITHIN_SEC
-        while not server.started:
-            assert time.monotonic() < until, "the app under test did not start"
-            time.sleep(0.02)
-        return f"http://127.0.0.1:{port}"
+    Return its address without a trailing slash.
+    """
+    with ExitStack() as stack:
 
-    yield start
-    for server, thread in running:
-        server.should_exit = True
-        thread.join(START_WITHIN_SEC)
+        def start(make: Callable[[int], FastAPI]) -> str:
+            port = free_port()
+            return stack.enter_context(serving(make(port), port))
+
+        yield start

@@ -1,7 +1,6 @@
 // The draws of the browser's device, made with the browser's own generator; asked by test_drawn_in_chromium.py.
 import { discreteGaussian } from "../../web/device/privacy/discrete_noise";
-import { randomisedResponse } from "../../web/device/privacy/exact_samplers";
-import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { randomisedResponse, systemNoise } from "../../web/device/privacy/exact_samplers";
 
 function counts(values: Iterable<number>): Record<string, number> {
   const found: Record<string, number> = {};

@@ -3,6 +3,7 @@
 const [puppeteerAt, firefox, link] = process.argv.slice(2);
 const { default: puppeteer } = await import(puppeteerAt);
 const WITHIN = { timeout: 180_000 };
+const BEGIN = "main button[name=skip]"; // as conftest.py
 const FEED = "main[data-feed] article.card[id]";
 const PAGES = ["/explore", "/fresh", "/you", "/interests/history", "/privacy", "/training", "/settings?switches=open", "/latency"];
 const say = (words) => console.log(words);
@@ -13,9 +14,9 @@ try {
   const page = await browser.newPage();
   page.on("pageerror", (error) => faults.push(`error of the page: ${error.message}`));
   await page.goto(link);
-  await page.waitForSelector("button[name=skip]", WITHIN);
+  await page.waitForSelector(BEGIN, WITHIN);
   const asked = await page.evaluate(() => performance.now());
-  await page.click("button[name=skip]");
+  await page.click(BEGIN);
   await page.waitForSelector(FEED, WITHIN);
   const stood = await page.evaluate(() => performance.now());
   say(`first visit: ${stood.toFixed(0)} ms to the feed, of them ${(stood - asked).toFixed(0)} after its question`);

@@ -16,10 +16,10 @@ from urllib.parse import urljoin
 import torch
 from playwright.sync_api import BrowserContext, Route
 
-from device_app.wire.tensors import pack
 from exporters.architectures import architectures
 from exporters.package import export_model
 from exporters.readers import FULL, draw_inputs
+from protocol.tensors import pack
 from tests.conformance.node_end import WEB
 
 SCRIPT = "gradient_page.js"

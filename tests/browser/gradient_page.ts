@@ -1,9 +1,8 @@
 // Gradient graphs timed in a browser's wasm, as a round of training runs them; asked by gradient_page.py.
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
-import { paramsOf } from "../../web/device/training/gradients";
-import { graphLoader } from "../../web/device/training/graphs";
-import { load } from "../../web/device/wire/tensors";
+import { graphLoader, paramsOf } from "../../web/device/training/gradients";
+import { load } from "../../web/device/protocol/tensors";
 
 interface Asked {
   /** Base64: an ONNX graph, and safetensors of its parameters and of a batch. */

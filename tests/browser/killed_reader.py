@@ -21,7 +21,7 @@ import psutil
 from playwright.sync_api import BrowserContext, BrowserType, Error, Page, Route, expect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tests.browser.conftest import ARGUMENTS
+from tests.browser.conftest import ARGUMENTS, BEGIN, begin_first_visit
 from tests.conformance.node_end import WEB
 from tests.doubles.small_world import Received, SmallWorld
 
@@ -134,17 +134,17 @@ class KilledReader:
     def _visit(self, page: Page) -> None:
         self.doing = "opening"
         page.goto(f"{self.world.url}/reader/")
-        begin, card = page.get_by_role("button", name="Begin without a choice"), page.locator("article.card[id]")
+        begin, card = page.locator(BEGIN), page.locator("article.card[id]")
         expect(begin.or_(card).first).to_be_visible(timeout=WITHIN_MS)
         if begin.is_visible():
             self.doing = "beginning"
-            begin.click()
+            begin_first_visit(page)
             expect(card.first).to_be_visible(timeout=WITHIN_MS)
         for _ in range(2):
             self._read(page)
         self.doing = "asking for a new page"
         shown = page.locator("main[data-feed]").get_attribute("data-feed")
-        page.get_by_role("button", name="New page").first.click()
+        page.get_by_role("button", name="Refresh").first.click()
         page.wait_for_selector(f"main[data-feed]:not([data-feed='{shown}'])")
         self._read(page)
 

@@ -26,7 +26,7 @@ from tests.browser.conftest import find_chromium
 from tests.browser.killed_reader import KilledReader, deadly_script, killed_reader
 from tests.doubles.small_world import Received, SmallWorld, first_folder, small_world
 
-SYSTEM = "private_counts"
+SYSTEM = "private_counts/secure/huber"
 PYTHON = 11
 MINIMUM = 10
 ROUND_SEC = 60.0

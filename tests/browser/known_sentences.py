@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from device_app.wire.rounds import RoundStatus
+from protocol.rounds import RoundStatus
 from tests.doubles.own_account import DELTA, MEMBERS, OwnAccount, local, price
 
 UNITS = {"B": 1.0, "kB": 1e3, "MB": 1e6, "ms": 1.0, "s": 1e3, "million": 1e6}
@@ -97,13 +97,8 @@ def _today(found: tuple[str, ...], facts: KnownFacts) -> bool:
     }
     parts = re.findall(r"(\d+) (blurred number|group count|training round)", said)
     told = {name: int(number) for number, name in parts}
-    again = "repeated a number it had sent before, which tells nothing new" in said
+    again = "repeated a number it had sent before, which reveals nothing new" in said
     return told == {name: number for name, number in counts.items() if number} and again == bool(facts.again)
-
-
-def _made_ms(found: tuple[str, ...], facts: KnownFacts) -> bool:
-    newest = "SELECT device_ms FROM timing WHERE kind = 'feed' ORDER BY id DESC LIMIT 1"
-    return shows(found[0], sum(json.loads(facts.account.rows(newest)[0][0]).values()))
 
 
 def _clear_and_sent(found: tuple[str, ...], facts: KnownFacts) -> bool:
@@ -114,7 +109,7 @@ def _clear_and_sent(found: tuple[str, ...], facts: KnownFacts) -> bool:
 def _sent(found: tuple[str, ...], facts: KnownFacts) -> bool:
     sent = facts.account.codes[-1]["code"]
     (clear,) = json.loads(facts.account.rows("SELECT clear FROM report_memo")[0][0])
-    return int(found[0]) == sent and (found[1] == "true") == (int(clear[0]) == sent)
+    return int(found[0]) == sent and (found[1] == "right") == (int(clear[0]) == sent)
 
 
 def _together(found: tuple[str, ...], facts: KnownFacts) -> bool:
@@ -142,14 +137,13 @@ def _since_report(found: tuple[str, ...], facts: KnownFacts) -> bool:
     return int(found[0]) == new and int(found[1]) == max(0, min(20, max(3, before)) - new)
 
 
-def _no_report(found: tuple[str, ...], facts: KnownFacts) -> bool:
-    said_erased = bool(found[0])
-    return (
-        int(found[1]) == 3
-        and int(found[2]) == facts.clicks
-        and said_erased == facts.erased
-        and not facts.account.rows("SELECT 1 FROM report_memo")
-    )
+def _until_own(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    (clear,) = facts.account.rows("SELECT clear FROM report_memo")
+    return json.loads(clear[0]) == [] and int(found[0]) == 3 - facts.clicks
+
+
+def _newest_release(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    return found[0] == f"r{facts.account.number('SELECT max(number) FROM release_chain')}"
 
 
 def _made_and_due(found: tuple[str, ...], facts: KnownFacts) -> bool:
@@ -205,89 +199,92 @@ def always(*expected: float) -> Check:
 
 WITH_FIGURES: dict[str, Check] = {
     r"Today this device (.*)": _today,
-    r"Seen (\d+) min ago\.": lambda _, facts: facts.round is not None,
-    rf"Made {CLOCK} on this device in": lambda found, facts: at(found[0], _newest(facts, "made_at", "feed")),
-    r"(\d[\d.]* m?s)": _made_ms,
-    r"Of your interests (\d+) new numbers? may leave today\.": _more_reports,
+    r"Last checked (\d+) min ago\.": lambda _, facts: facts.round is not None,
+    rf"Updated {CLOCK}": lambda found, facts: at(found[0], _newest(facts, "made_at", "feed")),
+    r"Sharing: up to (\d+) reports? left today\.": _more_reports,
     r"(\d+) stor(?:y|ies) opened": lambda found, facts: int(found[0]) == facts.clicks,
     r"0 stories": lambda _, facts: not facts.account.rows("SELECT 1 FROM reaction WHERE kind = 'save'"),
     r"0 searches and topics saved": lambda _, facts: True,
-    rf"This device's own {NUMBER}": lambda found, facts: _requests(found, facts, True),
+    rf"Specific to this device {NUMBER}": lambda found, facts: _requests(found, facts, True),
     rf"Everything {NUMBER}": lambda found, facts: _requests(found, facts, False),
-    rf"In the other {NUMBER} requests? there is nothing of you: they ask for what is there for every device, in the "
-    r"same words\.": _others,
-    r"Every request this device made(?: since everything was erased here)?, for 90 days\.": lambda _, facts: True,
+    rf"The other {NUMBER} requests? contain nothing about you: they are the same for every device\.": _others,
+    r"Every request of the last 90 days(?:, since everything was erased here)?\.": lambda _, facts: True,
     r"All went to (127\.0\.0\.1:\d+)\.": lambda found, facts: f"http://{found[0]}" == facts.account.line.url,
-    r"A cost of 0 tells nothing that was not told before\.": lambda _, facts: True,
-    rf"Today is the UTC day; it ends {CLOCK} on your clock\.": lambda found, _: at(
+    r"A cost of “0” means that nothing new about you was revealed\.": lambda _, facts: True,
+    rf"“Today” is the UTC day, which ends {CLOCK} on your clock\.": lambda found, _: at(
         found[0].split()[-1], local(0).replace(year=2026, month=1, day=1)
     ),
-    rf"(?:The (one) charge so far comes to|All {NUMBER} charges together, reports, training and counts:) {NUMBER} "
-    rf"epsilon by sum(?:, {NUMBER} at a delta of (\S+) by the sharper account of how losses add up|; the sharper "
-    r"account of how losses add up gains nothing yet)\.": lambda found, facts: _together(
+    rf"(?:The (one) charge so far \(reports, training and counts\) costs|All {NUMBER} charges so far \(reports, "
+    rf"training and counts\) cost) {NUMBER} epsilon if simply added up(?:, and {NUMBER} at a delta of (\S+) by a "
+    r"tighter bound on the total|; a tighter bound on the total is not lower yet)\.": lambda found, facts: _together(
         (found[0] or found[1], found[2], found[3], found[4]), facts
     ),
-    rf"The noisy secure sums among them come to {NUMBER} in all\.": lambda found, facts: shows(
+    rf"The noisy secure sums among them cost {NUMBER} in total\.": lambda found, facts: shows(
         found[0], price(*facts.account.sums, deltas=DELTA * len(facts.account.sums))
     ),
-    rf"If no other device in any sum was real, (?:the noisy sums alone|all noisy sums together, counts among them,) "
-    rf"come to {NUMBER} epsilon today, of {NUMBER} at most, and to {NUMBER} in all, at a delta of (\S+)\.": _alone,
-    r"(\d+) new clicks? since the last report; it is made anew after (\d+) more\.": _since_report,
-    r"No report is in use( since everything was erased here)?: one is made for the next page after (\d+) clicks, of "
-    r"which there (?:is|are) (\d+)\.": _no_report,
-    r"A number that was reported once is sent again as it was drawn, for good: your life here costs (\d+) times the "
-    r"different numbers you were nearest to\.": always(4),
-    r"Epsilon is at a delta of (\S+): what is charged is that of all of a row if the others are real\.": _at_delta,
-    r"It is at view level, inside this device, at a delta of (\S+); it says nothing of what the newsroom learns, which "
-    r"the budget counts\.": lambda found, _: float(found[0]) == 1e-3,
-    rf"One number between 0 and {NUMBER}, which says to which of {NUMBER} typical readers you are nearest; it is true "
-    rf"with probability {NUMBER}, and otherwise any of the others\.": always(CODES - 1, CODES, TRUTH),
+    rf"If the publisher faked all other devices in every sum, (?:the noisy sums|all noisy sums together \(counts "
+    rf"included\)) would cost {NUMBER} epsilon today \(limit {NUMBER}\) and {NUMBER} in total, at a delta of "
+    r"(\S+)\.": _alone,
+    r"You have read (\d+) stor(?:y|ies) since the current report; a new one is made after (\d+) more\.": _since_report,
+    r"It is about you once you have read (\d+) stories \((\d+) so far\)\.": lambda found, facts: (
+        int(found[0]) == 3 and int(found[1]) == facts.clicks
+    ),
+    r"A report about you replaces it after (\d+) more stor(?:y|ies), and costs budget\.": _until_own,
+    r"Each interest group gets its random number once, and keeps it permanently: in total you pay (\d+) for each "
+    r"different group that was closest to you\.": always(4),
+    r"Epsilon is at a delta of (\S+)\.": _at_delta,
+    r"It is at view level, inside this device, at a delta of (\S+)\.": lambda found, _: float(found[0]) == 1e-3,
+    rf"A number from 0 to {NUMBER}: the interest group closest to yours, out of {NUMBER}\.": always(CODES - 1, CODES),
+    rf"It is right {NUMBER} % of the time, and otherwise a random other number\.": lambda found, _: (
+        int(found[0]) == round(100 * TRUTH)
+    ),
+    r"If the text of a story you open is missing, it is downloaded in a batch of at least (100), so an honest "
+    r"publisher cannot tell which one you opened\.": always(100),
     r"Computed here: number (\d+)\.": _clear_and_sent,
-    r"Sent: (\d+), which is (true|not true); the newsroom can't tell\.": _sent,
-    rf"Made {CLOCK}, looked at again {CLOCK}\.": _made_and_due,
-    rf"Until {CLOCK}: (\d+) stor(?:y|ies) you looked at, (\d+) of them opened": _until,
-    r"Up to release (r\d+) this device was shown the releases that end in ([0-9a-f ]+)\.": lambda found, facts: (
-        found[0] == f"r{facts.account.number('SELECT max(number) FROM release_chain')}"
-    ),
-    r"Compare it with another reader who is at (r\d+): with the same letters and figures, the server has given both of "
-    r"you the same releases, in the same order\.": lambda found, facts: (
-        found[0] == f"r{facts.account.number('SELECT max(number) FROM release_chain')}"
-    ),
-    r"All of them must be signed with the key ([0-9a-f ]+)\.": lambda _, facts: True,
+    r"Sent: (\d+), which is (right|wrong); the publisher can't tell\.": _sent,
+    rf"Made {CLOCK}, checked again {CLOCK}\.": _made_and_due,
+    rf"Until {CLOCK}: (\d+) stor(?:y|ies) seen, (\d+) of them opened": _until,
+    r"At release (r\d+) your code is ([0-9a-f ]+)\.": _newest_release,
+    r"Compare it with another reader who is at (r\d+)\.": _newest_release,
+    r"All releases must be signed with the key ([0-9a-f ]+)\.": lambda _, facts: True,
     # Training
-    rf"(?:A group count of what is shown and opened\. )?Opened {CLOCK}, was to close {CLOCK}\.": _opened,
-    rf"Devices check in done {NUMBER} joined, {NUMBER} wanted": _joined,
-    rf"Protected updates arrive done {NUMBER} in, at least {NUMBER} needed": _in,
-    rf"This device joins only if the cost fits {NUMBER} epsilon a day, all of the day's rounds together, and a sum "
-    rf"only if it carries noise and can't be opened with fewer than {NUMBER} devices in it\.": lambda found, facts: (
-        shows(found[0], facts.per_day) and int(found[1]) == MEMBERS
+    rf"(?:A group count of what readers see and open\. )?Opened {CLOCK}, was due to close {CLOCK}\.": _opened,
+    rf"Devices join done {NUMBER} of {NUMBER} joined": _joined,
+    rf"Protected updates arrive done {NUMBER} arrived, at least {NUMBER} needed": _in,
+    rf"This device joins only while the day's rounds together cost at most {NUMBER} epsilon\.": lambda found, facts: (
+        shows(found[0], facts.per_day)
     ),
-    r"Where a round is planned for more than (100) devices, each masks with a few dozen of them, and the masks "
-    r"themselves hold only against a newsroom that follows the protocol, however few come\.": always(100),
+    rf"It joins a sum only if the sum has noise and can't be opened with fewer than {NUMBER} devices in it\.": always(
+        MEMBERS
+    ),
+    r"In a round planned for more than (100) devices, each device masks with a few dozen others, and the masks protect "
+    r"only against a publisher that follows the protocol, however few devices come\.": always(100),
     rf"(Group count|Training), {CLOCK}: {NUMBER} sent": _part,
-    r"This device does not train now: it holds (\d+) clicks?; 5 are needed\.": lambda found, facts: (
-        int(found[0]) == facts.clicks < 5
-    ),
 }
 """By pattern of the whole sentence; its groups go to the check, None for one that took no part."""
 
 CLAIMS: dict[str, tuple[tuple[str, ...], Callable[[KnownFacts], bool]]] = {
-    "Today nothing about you has left this device.": (("/you", "/privacy"), lambda facts: not facts.left),
-    "Nothing was spent on any day.": (("/privacy",), lambda facts: not sum(facts.account.times.values())),
-    "Nothing has left this device yet.": (("/privacy",), lambda facts: not facts.account.line.requests()),
-    "Nothing has left this device since its log was erased.": (
+    "Nothing about you was shared today.": (("/you", "/privacy"), lambda facts: not facts.left),
+    "Nothing has been used on any day.": (("/privacy",), lambda facts: not sum(facts.account.times.values())),
+    "Nothing has been sent yet.": (("/privacy",), lambda facts: not facts.account.line.requests()),
+    "Nothing has been sent since the log was erased.": (
         ("/privacy",),
         lambda facts: facts.erased and not facts.account.rows("SELECT 1 FROM traffic"),
     ),
-    "This device is in no group count yet.": (("/privacy",), lambda facts: not facts.account.counted),
-    "Which group counts this device joined before was erased with everything else.": (
+    "This device has not joined a group count yet.": (("/privacy",), lambda facts: not facts.account.counted),
+    "The list of group counts that this device joined was erased with everything else.": (
         ("/privacy",),
         lambda facts: facts.erased,
     ),
-    "Group counts are switched off: this device adds to none.": (("/privacy",), lambda _: False),
-    "Reports are off: nothing about your reading is sent, so there is nothing to reveal.": (
+    "Group counts are switched off.": (("/privacy",), lambda _: False),
+    "Reports are off, so they reveal nothing.": (("/privacy",), lambda _: False),
+    "There is no report yet.": (
         ("/privacy",),
-        lambda _: False,
+        lambda facts: not facts.erased and not facts.account.rows("SELECT 1 FROM report_memo"),
+    ),
+    "There is no report yet since everything was erased here.": (
+        ("/privacy",),
+        lambda facts: facts.erased and not facts.account.rows("SELECT 1 FROM report_memo"),
     ),
     "None so far.": (
         ("/training",),
@@ -297,12 +294,12 @@ CLAIMS: dict[str, tuple[tuple[str, ...], Callable[[KnownFacts], bool]]] = {
     "Training on": (("/you", "/privacy", "/training"), lambda facts: facts.training),
     "Training is off.": (("/you", "/privacy", "/training"), lambda facts: not facts.training),
     "Taking part": (("/training",), lambda facts: facts.training),
-    "Offline: the newsroom does not answer": (("/you", "/privacy", "/training"), lambda _: False),
-    "No page has been made yet.": (
+    "Offline: can't reach the publisher": (("/you", "/privacy", "/training"), lambda _: False),
+    "No page yet": (
         ("/you", "/privacy", "/training"),
         lambda facts: not facts.account.rows("SELECT 1 FROM feed"),
     ),
-    "They appear after your first clicks": (("/you",), lambda facts: not facts.clicks),
+    "They appear once you have read a few stories": (("/you",), lambda facts: not facts.clicks),
 }
 """A sentence stands on these pages exactly where it is so."""
 

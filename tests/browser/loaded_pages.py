@@ -31,13 +31,14 @@ import numpy as np
 import psutil
 from playwright.sync_api import Browser, Page, Request, Response, sync_playwright
 
-from backend.operator import Operator, OperatorRefused
-from device_app.wire.rounds import RoundStatus
-from tests.browser.conftest import ARGUMENTS, find_chromium
+from backend.operations.admin_client import Operator, OperatorRefused
+from protocol.rounds import RoundStatus
+from tests.browser.conftest import ARGUMENTS, begin_first_visit, find_chromium
+from tests.browser.two_readers import hurried_script, with_script
 from tests.doubles.public_calls import ADDRESSES, FINE, Caller, faults, offer_mixed_calls, rates
 from tests.doubles.small_world import backend_process, first_folder, free_port, small_world
 
-SYSTEMS = ("private_counts", "small_ranker_secure")
+SYSTEMS = ("private_counts/secure/huber", "small_ranker/secure/median")
 MINIMUM = 10
 """Survivors of a round: with fewer its price is above what a device pays for a sum."""
 ROUND_SEC = 90.0
@@ -92,14 +93,14 @@ class LoadedReader:
         """Visit, begin, and take part in everything."""
         self.page.set_default_timeout(WITHIN_MS)
         self.page.goto(f"{url}/reader/")
-        self.page.get_by_role("button", name="Begin without a choice").click()
+        begin_first_visit(self.page)
         self.page.wait_for_selector("article.card[id]")
         self.page.goto(f"{url}/reader/#/settings?switches=open")
         training = self.page.locator("input[name=training]")
         training.check()
         for name in ("epsilon_per_day_training", "epsilon_per_day_counts", "epsilon_per_day_alone"):
             self.page.locator(f"input[name={name}]").fill(CEILING)
-        self.page.locator("form", has=training).get_by_role("button", name="Set").click()
+        self.page.locator("form", has=training).get_by_role("button", name="Save").click()
         self.page.goto(f"{url}/reader/#/")
         self.page.wait_for_selector("article.card[id]")
 
@@ -109,7 +110,7 @@ class LoadedReader:
             return
         if self.read % 3 == 2:
             shown = self.page.locator("main[data-feed]").get_attribute("data-feed")
-            self.page.get_by_role("button", name="New page").first.click()
+            self.page.get_by_role("button", name="Refresh").first.click()
             another = f"main[data-feed]:not([data-feed='{shown}'])"
             self.page.wait_for_selector(f"{another}, {LAST_FEED}")  # the last feed keeps its name
         else:
@@ -179,11 +180,13 @@ class ProcessorTime:
         }
 
 
-def visited(chromium: Browser, url: str, count: int) -> list[LoadedReader]:
+def visited(chromium: Browser, url: str, count: int, script: bytes) -> list[LoadedReader]:
     """Readers that have begun, each in a context of its own; they begin to read one after the other."""
     readers = []
     for number in range(count):
-        page = chromium.new_context(service_workers="block").new_page()
+        context = chromium.new_context(service_workers="block")
+        context.route("**/reader/files/worker.*.js", lambda route: with_script(route, script))
+        page = context.new_page()
         reader = LoadedReader(page, number * (READS_SEC + RESTS_SEC) / count)
         reader.begin(url)
         readers.append(reader)
@@ -245,6 +248,7 @@ def measure(pages: int, rate: float, seconds: float, seed: int, cache: Path | No
         # Chromium's requests all come from 127.0.0.1; the callers' addresses are bounded as anybody's.
         bounds = {"unbounded_addresses": ["127.0.0.1/32"], "requests_per_minute": LIMIT_PER_MINUTE}
         server = stack.enter_context(backend_process(world.settings, port, **bounds))
+        assert server.pid is not None
         url = f"http://127.0.0.1:{port}"
         readers, ended = list[LoadedReader](), list[RoundStatus]()
         if pages:
@@ -252,7 +256,7 @@ def measure(pages: int, rate: float, seconds: float, seed: int, cache: Path | No
             program = behind_others(find_chromium(playwright), folder)
             chromium = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
             stack.callback(chromium.close)
-            readers = visited(chromium, url, pages)
+            readers = visited(chromium, url, pages, hurried_script(folder))
         took, each = ProcessorTime(), rates(rate, LIMIT_PER_MINUTE) if rate else []
         calling = stack.enter_context(ProcessPoolExecutor(1, get_context("spawn")))
         caller = calling.submit(os.getpid).result()

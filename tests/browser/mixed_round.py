@@ -26,18 +26,18 @@ from numpy.typing import NDArray
 from playwright.sync_api import BrowserContext, Page, Route, expect, sync_playwright
 
 from backend.federation.strategies.counting import Counting
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from device_app.fleet.fleet import Fleet, warm_up
 from device_app.privacy.protections.registry import SecureSumProtection
-from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import Contribution
 from device_app.settings import DeviceSettings, PrivacySettings
-from device_app.wire.popularity import CLICKED, DISPLAYED
-from device_app.wire.protections import SecureSum
-from tests.browser.conftest import ARGUMENTS, find_chromium
+from protocol.popularity import CLICKED, DISPLAYED
+from protocol.protections import SecureSum
+from tests.browser.conftest import ARGUMENTS, begin_first_visit, find_chromium
 from tests.conformance.node_end import WEB
 from tests.doubles.small_world import SmallWorld, first_folder, small_world
 
-SYSTEM = "private_counts"
+SYSTEM = "private_counts/secure/huber"
 MINIMUM = 18
 STORIES = 2
 WITHIN_SEC = 600.0
@@ -94,7 +94,7 @@ def reading_page(context: BrowserContext, url: str, script: bytes) -> Page:
     context.route("**/reader/files/worker.*.js", answer)
     page = context.new_page()
     page.goto(f"{url}/reader/")
-    page.get_by_role("button", name="Begin without a choice").click()
+    begin_first_visit(page)
     for number in range(STORIES):
         page.locator("article.card[id] .headline a").nth(number).click()
         expect(page.locator(".story .prose p").first).to_be_visible(timeout=WITHIN_SEC * 1_000)
@@ -133,7 +133,7 @@ def compare(overheard: Overheard, pages: list[Page]) -> bool:
     """Whether the server opened the sum of what was given, to the fixed point."""
     told = [worker.evaluate("given") for page in pages for worker in page.workers]
     theirs = [np.frombuffer(bytes.fromhex(vector), dtype="<u4") for vectors in told for vector in vectors]
-    protection = SYSTEMS[SYSTEM].protection
+    protection = COMPOSED[SYSTEM].protection
     assert isinstance(protection, SecureSum)
     vectors = np.array([*overheard.given, *theirs]).astype(np.uint32)
     total = (vectors.astype(np.int64).sum(axis=0) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)

@@ -1,7 +1,7 @@
 // The browser's device, and in the clear what it gives to secure sums: read beside it, so that a measurement knows its
 // oracle. mixed_round.py serves it in the place of the worker's script.
 import { SumTransitions } from "../../web/device/privacy/secagg/transitions";
-import { hex } from "../../web/device/wire/primitives";
+import { hex } from "../../web/device/protocol/primitives";
 import "../../web/device/worker";
 
 const given: string[] = [];

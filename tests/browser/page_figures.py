@@ -2,7 +2,7 @@
 
 Starts a demo of its own, or opens the link of one that runs (`--link`). Prints for the cold load of For you, in a
 browser that has nothing of it kept, compressed bytes with headers, requests, largest contentful paint and layout shift;
-and the medians from a click on a headline to the first paint of the story, and from "New page" to that page's.
+and the medians from a click on a headline to the first paint of the story, and from "Refresh" to that page's.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def reading(page: Page, home: str, times: int) -> dict[str, list[float]]:
         page.go_back(wait_until="load")
         page.wait_for_timeout(SETTLE_MS / 3)
         before = page.evaluate("performance.timeOrigin")
-        page.get_by_role("button", name="New page").click(no_wait_after=True)
+        page.get_by_role("button", name="Refresh").click(no_wait_after=True)
         page.wait_for_function(ANEW, arg=before)
         found["refresh s"].append(page.evaluate(SINCE_CLICK) / 1_000)
     return found

@@ -20,12 +20,11 @@ from playwright.sync_api import Browser, Page
 
 from device_app.composition import build_device
 from device_app.device import Device
-from device_app.pages.local_origin import LocalOriginMiddleware
-from device_app.pages.page_key import PageKey
+from device_app.pages.local_origin import LocalOriginMiddleware, PageKey
 from device_app.pages.routes import router
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
 from device_app.uplink.in_process import InProcess
-from device_app.wire.rounds import RoundStatus
+from protocol.rounds import RoundStatus
 from tests.browser.conftest import Serve
 from tests.doubles import small_world
 from tests.doubles.overheard_line import OverheardLine, overheard_line
@@ -69,7 +68,7 @@ class ReadAlong:
         """The first visit, up to a page of which every text is here."""
         self.go("/welcome")
         self.page.get_by_label(section).check()
-        self.page.get_by_role("button", name="Make my page").click()
+        self.page.get_by_role("button", name="Show my feed").click()
         self.page.wait_for_url(self.home + "/")
         self.fetch_texts()
 
@@ -80,22 +79,23 @@ class ReadAlong:
     def read(self, stories: int) -> None:
         """Open the page's first stories that were not opened yet, as a reader does; the others are looked at."""
         self.go("/")
-        feed = self.device.feed()
-        opened = self.device.read_news()
-        self.device.view(str(feed.feed_id), [item.card.id for item in feed.items[:8]])
+        feed = self.device.reading.feed()
+        opened = self.device.library.read_news()
+        self.device.reading.view(str(feed.feed_id), [item.card.id for item in feed.items[:8]])
         for item in [one for one in feed.items if one.card.id not in opened][:stories]:
             self.go("/")
             self.page.locator(f"a[href^='/story/{item.card.id}?']").first.click()
             self.page.wait_for_url(f"**/story/{item.card.id}?*")
 
     def new_page(self) -> None:
-        """Ask for another page of the feed, with all texts."""
+        """Have the background ask for candidates, then ask for another page of the feed, with all texts."""
+        self.device.recall_step()
         self.go("/")
-        before = self.device.feed().feed_id
-        self.page.get_by_role("button", name="New page").click()
+        before = self.device.reading.feed().feed_id
+        self.page.get_by_role("button", name="Refresh").click()
         # What a page says is taken out of its address by its script, sooner or later.
-        self.page.get_by_text("A new page was made.").wait_for()
-        assert self.device.feed().feed_id != before
+        self.page.get_by_text("Your page is up to date.").wait_for()
+        assert self.device.reading.feed().feed_id != before
         self.fetch_texts()
 
     def erase(self) -> None:
@@ -158,11 +158,11 @@ def read_along(folder: Path, first: Path, serve: Serve, chromium: Browser) -> It
         clock = OneDay()
 
         def make(port: int) -> FastAPI:
-            performance = PerformanceSettings(training_idle_sec=0.0, bodies_wait_sec=0.2)
+            performance = PerformanceSettings(training_send_sec=0.0, bodies_wait_sec=0.2)
             settings = DeviceSettings(data_dir=folder, backend_url=line.url, port=port, performance=performance)
             made.append(build_device(settings, chance=random.Random(5), clock=clock))
             app = FastAPI(openapi_url=None)
-            app.include_router(router(made[0]))
+            app.include_router(router(made[0], PageKey.of_profile(settings.home, port)))
             app.add_middleware(LocalOriginMiddleware, port=port, key=PageKey.of_profile(settings.home, port))
             return app
 

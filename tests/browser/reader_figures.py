@@ -28,7 +28,7 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page, Playwright, sync_playwright
 
-from tests.browser.conftest import ARGUMENTS, find_chromium
+from tests.browser.conftest import ARGUMENTS, BEGIN, find_chromium
 from tests.browser.gradient_page import gradients
 from tests.browser.processor_time import ran_ms, renderers
 from tests.browser.slowed_renderers import SLOWED, SlowedRenderers
@@ -41,14 +41,14 @@ TURN_SEC = 1.5
 PRESS_LATER = f"(button) => void setTimeout(() => button.click(), {TURN_SEC * 500:g})"
 NOTE_FEED = """(() => {
   const look = () => {
-    const begin = document.querySelector("button[name=skip]");
+    const begin = document.querySelector("BEGIN");
     if (begin && !globalThis.begun) { globalThis.begun = true; begin.click(); }
     if (globalThis.stood || !document.querySelector("main[data-feed] article")) return;
     globalThis.stood = true;
     requestAnimationFrame(() => setTimeout(() => { globalThis.readable = performance.now(); }));
   };
   new MutationObserver(look).observe(document, { childList: true, subtree: true });
-})()"""
+})()""".replace("BEGIN", BEGIN)
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def click_to_feed(playwright: Playwright, link: str, clicks: int) -> list[float]
             page.get_by_role("link", name="Back to the feed").click()
             shown = page.locator("main[data-feed]").get_attribute("data-feed")
             # pressed by the page itself, later: what drives this browser takes a core of its own while it presses
-            page.get_by_role("button", name="New page").first.evaluate(PRESS_LATER)
+            page.get_by_role("button", name="Refresh").first.evaluate(PRESS_LATER)
             time.sleep(TURN_SEC)
             page.wait_for_selector(f"main[data-feed]:not([data-feed='{shown}'])")
         page.goto(f"{link}#/settings")

@@ -12,7 +12,7 @@ from playwright.sync_api import BrowserContext, Page
 from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.device import Device
-from device_app.pages.page_key import PageKey
+from device_app.pages.local_origin import PageKey
 from device_app.settings import DeviceSettings, PerformanceSettings
 from tests.browser.conftest import Serve
 from tests.doubles.backend import FakeBackend
@@ -54,8 +54,8 @@ def serve_home(
             chance=random.Random(5),
         )
         if first_page:
-            device.choose_sections(())
-            device.feed()
+            device.interests.choose_sections(())
+            device.reading.feed()
             while device.prefetch_step():
                 pass
         made.append(device)

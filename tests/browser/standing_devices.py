@@ -36,7 +36,7 @@ def app_of(device: PagesDevice) -> Callable[[int], FastAPI]:
 
     def make(port: int) -> FastAPI:
         app = FastAPI(openapi_url=None)
-        app.routes.extend(router(device).routes)  # type: ignore[arg-type]
+        app.routes.extend(router(device, page_key(port)).routes)  # type: ignore[arg-type]
         app.add_middleware(LocalOriginMiddleware, port=port, key=page_key(port))
         return app
 

@@ -18,6 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Error, Page, Route, expect
 
 from backend.settings import BackendSettings
+from tests.browser.conftest import begin_first_visit
 from tests.browser.killed_reader import deadly_script, killed_reader
 from tests.browser.killed_tabs import verdict
 from tests.browser.test_every_page import QUICK, RUN
@@ -38,6 +39,12 @@ PAGES = (
 GO = """path => {
   document.querySelector('main').dataset.left = 'yes';
   location.hash = `#${path}`;
+}"""
+PUBLISHERS_LINK = """address => {
+  const link = document.createElement('a');
+  Object.assign(link, { href: address, target: '_blank', rel: 'noreferrer noopener external' });
+  link.textContent = 'Read at a publisher';
+  document.querySelector('.story article').append(link);
 }"""
 KEPT = tomllib.loads((WEB / "device" / "pages" / "kept.toml").read_text(encoding="utf-8"))
 CONTROLLED = """() => new Promise((done) => {
@@ -93,7 +100,7 @@ def reader(chromium: Browser, reader_build: Path, tmp_path_factory: pytest.TempP
 def read(reader: BrowserReader) -> tuple[Page, str]:
     """After a first visit and ten stories: the page of the feed, and its id."""
     page = reader.open()
-    page.get_by_role("button", name="Begin without a choice").click()
+    begin_first_visit(page)
     page.wait_for_selector("main[data-feed] article")
     feed = page.locator("main").get_attribute("data-feed")
     assert feed
@@ -107,9 +114,7 @@ def read(reader: BrowserReader) -> tuple[Page, str]:
     return page, feed
 
 
-def test_ten_stories_are_read_without_a_word_to_the_server_of_which(
-    reader: BrowserReader, read: tuple[Page, str]
-) -> None:
+def test_reading_ten_stories_sends_the_server_no_trace_of_them(reader: BrowserReader, read: tuple[Page, str]) -> None:
     page, feed = read
     expect(page.locator("article.card.read")).to_have_count(READ)
     paths = {each.path for each in reader.world.requests()}
@@ -128,9 +133,7 @@ def pages_asked(reader: BrowserReader, after: int) -> set[str]:
     }
 
 
-def test_sections_that_come_late_are_put_on_the_welcome_page_and_what_was_ticked_stays(
-    chromium: Browser, reader: BrowserReader
-) -> None:
+def test_late_sections_appear_on_the_welcome_page_and_ticks_stay(chromium: Browser, reader: BrowserReader) -> None:
     context = chromium.new_context(service_workers="block", viewport={"width": 390, "height": 800})
     context.set_default_timeout(WAIT_MS)
     held: list[Route] = []
@@ -139,21 +142,19 @@ def test_sections_that_come_late_are_put_on_the_welcome_page_and_what_was_ticked
     page.goto(reader.at("/"))
     page.wait_for_selector("#picks[data-coming]")
     expect(page.get_by_role("checkbox")).to_have_count(3)
-    page.get_by_label("Group counts").uncheck()
+    page.get_by_label("Anonymous counts of what is read").uncheck()
     context.unroute("**/v1/news/front*")
     for route in held:
         with suppress(Error):  # the device gives up what isn't answered in ten seconds
             route.continue_()
     # at once, or where it has given up, when it looks again
     page.wait_for_selector("#picks:not([data-coming]) input[type=checkbox]", timeout=LOOKS_AGAIN_MS)
-    expect(page.get_by_label("Group counts")).not_to_be_checked()
+    expect(page.get_by_label("Anonymous counts of what is read")).not_to_be_checked()
     expect(page.locator("[role=status]").last).to_have_text("The sections have come")
     context.close()
 
 
-def test_a_welcome_page_that_waits_for_sections_asks_a_silent_server_no_more_than_the_device_does(
-    chromium: Browser, reader: BrowserReader
-) -> None:
+def test_waiting_welcome_page_polls_no_more_than_the_device(chromium: Browser, reader: BrowserReader) -> None:
     context = chromium.new_context(service_workers="block", viewport={"width": 390, "height": 800})
     context.set_default_timeout(WAIT_MS)
     asked: list[str] = []
@@ -165,21 +166,21 @@ def test_a_welcome_page_that_waits_for_sections_asks_a_silent_server_no_more_tha
     context.route("**/v1/**", refuse)
     page = context.new_page()
     page.goto(reader.at("/"))
-    expect(page.locator("#picks")).to_contain_text("has not reached", timeout=WAIT_MS)
+    expect(page.locator("#picks")).to_contain_text("can't reach", timeout=WAIT_MS)
     before = len(asked)
     page.wait_for_timeout(4_500)  # four of its looks, and at most one of the device's own
     assert len([address for address in asked[before:] if address.endswith("/v1/releases/current")]) <= 1, asked
     context.close()
 
 
-def test_a_reload_and_a_new_tab_past_the_service_worker_name_no_page(chromium: Browser, reader: BrowserReader) -> None:
+def test_reload_past_the_service_worker_does_not_reveal_the_page(chromium: Browser, reader: BrowserReader) -> None:
     """What a server and a proxy before it see where no build answers: a private window, Shift and Reload."""
     context = chromium.new_context(service_workers="block", viewport={"width": 390, "height": 800})
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
     before = len(reader.world.requests())
     page.goto(reader.at("/"))
-    page.get_by_role("button", name="Begin without a choice").click()
+    begin_first_visit(page)
     page.wait_for_selector("main[data-feed] article")
     card = page.locator("article.card[id]").nth(5)
     story, link = card.get_attribute("id"), card.locator(".headline a")
@@ -231,7 +232,46 @@ def test_a_reload_and_a_new_tab_past_the_service_worker_name_no_page(chromium: B
     context.close()
 
 
-def test_a_reaction_stands_on_the_same_page_and_after_a_reload(reader: BrowserReader, read: tuple[Page, str]) -> None:
+def test_publishers_link_or_typed_address_shows_a_story_without_a_click(
+    chromium: Browser, reader: BrowserReader
+) -> None:
+    """The device drops links of publishers to the host of its page; here one stands in the page all the same."""
+    context = chromium.new_context(service_workers="block")
+    context.set_default_timeout(WAIT_MS)
+    page = context.new_page()
+    page.goto(reader.at("/"))
+    begin_first_visit(page)
+    headlines = page.locator("main[data-feed] article.card[id] .headline a")
+    expect(headlines.nth(1)).to_be_visible()
+    target = f"{reader.world.url}{headlines.nth(1).get_attribute('href')}"
+    assert "/reader/#/story/" in target
+    headlines.first.click()
+    page.wait_for_selector(".story .prose p")
+    page.evaluate(PUBLISHERS_LINK, target)
+    link = page.get_by_role("link", name="Read at a publisher")
+    for press in (
+        lambda: link.click(modifiers=["Control"]),
+        lambda: link.click(modifiers=["Shift"]),
+        lambda: link.click(button="middle"),
+        link.click,
+        lambda: context.new_page().goto(target),  # typed
+    ):
+        with context.expect_page() as opened:
+            press()
+        tab = opened.value
+        expect(tab.locator(".story .prose p").first).to_be_visible()
+        tab.reload()
+        expect(tab.locator(".story .prose p").first).to_be_visible()
+        tab.close()
+    page.goto(target)  # typed over the page that stands, which loads nothing
+    expect(link).to_have_count(0)
+    expect(page.locator(".story .prose p").first).to_be_visible()
+    page.goto(reader.at("/interests/history"))
+    expect(page.locator("table.clicks tbody tr")).to_have_count(1)
+    context.close()
+
+
+def test_reaction_stays_on_the_page_and_after_a_reload(reader: BrowserReader, read: tuple[Page, str]) -> None:
     page, _ = read
     save = page.locator("article.lead button[value=save]")
     save.click()
@@ -241,9 +281,7 @@ def test_a_reaction_stands_on_the_same_page_and_after_a_reload(reader: BrowserRe
     expect(page.locator("article.card.read")).to_have_count(READ)
 
 
-def test_a_second_tab_is_the_same_device_and_goes_on_when_the_first_is_closed(
-    reader: BrowserReader, read: tuple[Page, str]
-) -> None:
+def test_second_tab_is_the_same_device_and_outlives_the_first(reader: BrowserReader, read: tuple[Page, str]) -> None:
     page, feed = read
     first = reader.open("/interests/history")
     expect(first.locator("table.clicks tbody tr")).to_have_count(READ, timeout=WAIT_MS)
@@ -258,19 +296,17 @@ def test_a_second_tab_is_the_same_device_and_goes_on_when_the_first_is_closed(
     expect(page.locator("table.clicks tbody tr")).to_have_count(READ + 1, timeout=WAIT_MS)
 
 
-def test_the_privacy_page_says_that_the_publishers_signed_list_has_this_build(
-    reader: BrowserReader, read: tuple[Page, str]
-) -> None:
+def test_privacy_page_confirms_the_build_is_on_the_signed_list(reader: BrowserReader, read: tuple[Page, str]) -> None:
     page, _ = read
     page.goto(reader.at("/privacy"))
     build = page.locator("section.own-build")
     expect(build.locator("[data-verdict]")).to_have_count(1, timeout=WAIT_MS)
-    expect(build).to_contain_text("signed with the key that signs its releases, has it")
+    expect(build).to_contain_text("which is signed with the key that signs its releases")
     page.goto(reader.at("/"))
     page.wait_for_selector("main[data-feed] article")
 
 
-def test_no_page_breaks_an_axe_rule_or_is_wider_than_the_window(read: tuple[Page, str]) -> None:
+def test_pages_follow_axe_rules_and_fit_the_window(read: tuple[Page, str]) -> None:
     page, _ = read
     page.evaluate(Axe().axe_script)
     wrong = []
@@ -293,7 +329,7 @@ def test_no_page_breaks_an_axe_rule_or_is_wider_than_the_window(read: tuple[Page
     expect(page.locator("main[data-feed]")).to_be_visible()
 
 
-def test_offline_the_page_opens_and_keeps_what_was_read(reader: BrowserReader, read: tuple[Page, str]) -> None:
+def test_offline_page_opens_with_what_was_read(reader: BrowserReader, read: tuple[Page, str]) -> None:
     page, feed = read
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
     page.evaluate(CONTROLLED)
@@ -307,7 +343,7 @@ def test_offline_the_page_opens_and_keeps_what_was_read(reader: BrowserReader, r
         reader.context.set_offline(False)
 
 
-def test_a_forgotten_interest_leaves_no_byte_of_its_name_on_the_disk(
+def test_forgotten_interest_leaves_no_byte_of_its_name_on_the_disk(
     reader: BrowserReader, read: tuple[Page, str]
 ) -> None:
     page, _ = read
@@ -323,7 +359,7 @@ def test_a_forgotten_interest_leaves_no_byte_of_its_name_on_the_disk(
     assert not reader.stored(NAMED), "neither in the file nor in its log"
 
 
-def test_erasing_takes_the_reading_off_the_disk(reader: BrowserReader, read: tuple[Page, str]) -> None:
+def test_erase_removes_the_reading_from_the_disk(reader: BrowserReader, read: tuple[Page, str]) -> None:
     page, feed = read
     assert reader.stored(feed)
     promised = page.evaluate("navigator.storage.persist()")
@@ -335,10 +371,10 @@ def test_erasing_takes_the_reading_off_the_disk(reader: BrowserReader, read: tup
     expect(page.get_by_text("Everything about you on this device is erased.")).to_be_visible(timeout=WAIT_MS)
     assert not reader.stored(feed)
     page.goto(reader.at("/"))
-    expect(page.get_by_role("heading", name="Before your first page")).to_be_visible(timeout=WAIT_MS)
+    expect(page.get_by_role("heading", name="Set up your feed")).to_be_visible(timeout=WAIT_MS)
 
 
-def test_a_tab_that_is_killed_again_and_again_loses_nothing_and_sends_nothing_unlogged(
+def test_repeatedly_killed_tab_loses_nothing_and_logs_every_request(
     chromium: Browser, reader: BrowserReader, tmp_path: Path
 ) -> None:
     """Sums of rounds are in `python -m tests.browser.killed_tabs`, and all its deaths."""

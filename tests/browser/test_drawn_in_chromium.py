@@ -58,14 +58,14 @@ def noise(sigma: float) -> dict[int, float]:
     return {value: math.exp(-(value**2) / (2 * sigma**2)) for value in range(-60, 61)}
 
 
-def test_randomised_response_has_its_law(page: Page) -> None:
+def test_randomised_response_matches_its_distribution(page: Page) -> None:
     asked = {"truth": TRUTH, "size": SIZE, "epsilon": 1.0, "n": DRAWS}
     counts = page.evaluate("(asked) => response(asked)", asked)
     assert fit(counts, codes(1.0)) > FALSE_ALARM
     assert fit(counts, codes(1.1)) < FALSE_ALARM, "a law that is a tenth of an epsilon off is told apart"
 
 
-def test_the_discrete_noise_has_its_law(page: Page) -> None:
+def test_discrete_noise_matches_its_distribution(page: Page) -> None:
     counts = page.evaluate("(asked) => gaussian(asked)", {"sigma": SIGMA, "n": DRAWS})
     assert fit(counts, noise(SIGMA)) > FALSE_ALARM
     assert fit(counts, noise(1.04 * SIGMA)) < FALSE_ALARM, "noise of another width is told apart"

@@ -23,6 +23,8 @@ from device_app.view_models.latency import LatencyView
 from tests.browser.conftest import Serve
 from tests.browser.standing_devices import WatchedPage, app_of, enter
 from tests.doubles.pages_device import PagesDevice
+from tests.doubles.pages_own_feeds import managed_feeds
+from tests.doubles.pages_reader import page_key
 from tests.doubles.pages_traffic import Kind
 
 pytestmark = pytest.mark.browser
@@ -32,10 +34,15 @@ PAGES = (
     "/", "/page/feed-1", "/popular", "/fresh", "/explore", "/explore/science", "/topic/ports",
     "/publisher/The Ledger", "/following", "/saved", "/search",
     "/search?q=the", "/search?q=nothinglikeit", "/searches", "/welcome", "/you", "/settings", "/settings?switches=open",
+    "/rules", "/rules?undo=yes&pattern=lottery",
+    "/rules?replaces=2&kind=regex&pattern=x",
     "/kept", STORY, "/story/newsroom:0014", "/interests", "/interests/history", "/interests/history?q=nothinglikeit",
     "/privacy", "/privacy?show=all", "/privacy/polls/1/1", "/privacy/requests/2", "/privacy/requests/3",
     "/privacy/requests/6", "/training", "/latency",
 )  # fmt: skip
+OWN_FEEDS = ("/feeds", "/feeds/stories", "/feeds/stories?feed=Harbour Courant", "/feeds/stories?folder=World")
+"""Pages of a device whose server is the reader's own."""
+MANAGING = ("/feeds/start", "/feeds/manage", "/feeds/manage/feed?feed=https://dull.example/feed")
 MAIN = ("/", "/explore", "/privacy", "/settings?switches=open", "/training", "/latency")
 LOOKS = (("light", 1440), ("dark", 390), ("dark", 1440), ("light", 390))
 RUN = """async rules => {
@@ -44,7 +51,8 @@ RUN = """async rules => {
   return found.violations.flatMap(one => one.nodes.map(node => `${one.id}: ${node.html.slice(0, 160)}`));
 }"""
 QUICK = ["color-contrast", "scrollable-region-focusable", "aria-hidden-focus"]
-"""What a scheme or a width changes; the first two looks get every rule."""
+"""What a scheme or a width changes. The main pages get every rule at both widths; of the others, every second page at
+the desk and every other one on the phone."""
 
 
 @dataclass
@@ -56,6 +64,7 @@ class PageUnderTest:
     device: PagesDevice
     wrong: list[str] = field(default_factory=list)
     refused: int = 0
+    looked: int = 0
 
     @property
     def page(self) -> Page:
@@ -72,13 +81,17 @@ class PageUnderTest:
 
     def look(self, state: str, looks: int = 2) -> None:
         """Hold what is open against the rules in the first of the looks."""
+        self.looked += 1
+        with_every_rule = (0, 1) if looks == len(LOOKS) else (self.looked % 2,)
         for number, (scheme, width) in enumerate(LOOKS[:looks]):
             self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
             self.page.set_viewport_size({"width": width, "height": 900})
             if not self.page.evaluate("typeof axe !== 'undefined'"):
                 self.page.evaluate(Axe().axe_script)
             where = f"{state}, {scheme}, {width} px"
-            self.wrong += [f"{where}: {one}" for one in self.page.evaluate(RUN, QUICK if number > 1 else None)]
+            self.wrong += [
+                f"{where}: {one}" for one in self.page.evaluate(RUN, None if number in with_every_rule else QUICK)
+            ]
             across = self.page.evaluate("document.documentElement.scrollWidth")
             self.wrong += [f"{where}: {across} px wide"] if across > width else []
 
@@ -112,7 +125,7 @@ def shown(chromium: Browser, serve: Serve, kind: Kind) -> Iterator[PageUnderTest
 
 def pages_of_the_router() -> list[str]:
     """Addresses that answer a GET with a page, as the router has them."""
-    paths = get_openapi(title="", version="", routes=router(PagesDevice()).routes)["paths"]  # type: ignore[arg-type]
+    paths = get_openapi(title="", version="", routes=router(PagesDevice(), page_key()).routes)["paths"]  # type: ignore[arg-type]
     answers = {path: each["get"]["responses"].get("200", {}) for path, each in paths.items() if "get" in each}
     return [path for path, answer in answers.items() if "text/html" in answer.get("content", {})]
 
@@ -120,20 +133,35 @@ def pages_of_the_router() -> list[str]:
 def test_every_page_of_the_router_is_shown() -> None:
     templates = pages_of_the_router()
     assert len(templates) > 20
-    shown_paths = [path.partition("?")[0] for path in PAGES]
+    shown_paths = [path.partition("?")[0] for path in (*PAGES, *OWN_FEEDS, *MANAGING)]
     patterns = {one: re.sub(r"\{[^}]+\}", "[^/]+", one) for one in templates}
     assert [
         one for one, pattern in patterns.items() if not any(re.fullmatch(pattern, path) for path in shown_paths)
     ] == []
 
 
-def test_a_typical_device(chromium: Browser, serve: Serve) -> None:
+def test_typical_device_pages_pass_every_check(chromium: Browser, serve: Serve) -> None:
     with shown(chromium, serve, "typical") as look:
         look.each(MAIN, len(LOOKS))
         look.each(tuple(path for path in PAGES if path not in MAIN))
 
 
-def test_open_drawers_and_what_is_said_after_a_press(chromium: Browser, serve: Serve) -> None:
+def test_own_feeds_pages_pass_every_check(chromium: Browser, serve: Serve) -> None:
+    with shown(chromium, serve, "overfull") as look:
+        look.device.own_feeds = True
+        look.device.library.mark([card.id for card in look.device.cards[:5]])
+        look.each(OWN_FEEDS, len(LOOKS))
+        look.each(("/feeds/stories?folder=World&marked=1", "/"))
+        look.page.goto(look.home + OWN_FEEDS[-1])
+        look.open_drawers()
+        look.look("a folder with its drawers open")
+        look.device.feeds.show_only_unread(True)
+        look.each(("/feeds", "/feeds/stories?since=0"))
+        look.device.own_server = managed_feeds()  # type: ignore[assignment]
+        look.each(MANAGING, len(LOOKS))
+
+
+def test_open_drawers_and_confirmations_pass_every_check(chromium: Browser, serve: Serve) -> None:
     with shown(chromium, serve, "typical") as look:
         for path in ("/", "/privacy?show=all", "/training", "/settings", STORY, "/interests"):
             look.open(path)
@@ -148,7 +176,9 @@ def test_open_drawers_and_what_is_said_after_a_press(chromium: Browser, serve: S
         look.each(("/?said=refreshed", "/settings?said=settings", "/welcome?said=erased"))
 
 
-def test_wrong_addresses_and_faults(chromium: Browser, serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+def test_wrong_addresses_and_faults_pass_every_check(
+    chromium: Browser, serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
     with shown(chromium, serve, "typical") as look:
         for path, status in (
             ("/nowhere", 404),
@@ -174,13 +204,13 @@ def _at_fault() -> LatencyView:
 
 
 @pytest.mark.parametrize("kind", ["empty", "overfull", "offline"])
-def test_another_device(chromium: Browser, serve: Serve, kind: Kind) -> None:
+def test_other_device_pages_pass_every_check(chromium: Browser, serve: Serve, kind: Kind) -> None:
     with shown(chromium, serve, kind) as look:
         first = ("/welcome", "/popular", "/following", "/saved", "/searches") if kind == "empty" else ()
         look.each(MAIN + first)
 
 
-def test_an_erased_device_and_one_whose_release_was_refused(chromium: Browser, serve: Serve) -> None:
+def test_erased_and_refused_release_pages_pass_every_check(chromium: Browser, serve: Serve) -> None:
     with shown(chromium, serve, "typical") as look:
         status = look.device.status()
         alert = LoopAlert("sync", look.device.now, "The release r4 was refused: its signature is of another key.")
@@ -200,11 +230,11 @@ def test_an_erased_device_and_one_whose_release_was_refused(chromium: Browser, s
         look.each(("/welcome?said=erased", "/you", "/privacy", "/training"))
 
 
-def test_a_tab_walk_meets_the_skip_link_first_and_shows_where_it_is(chromium: Browser, serve: Serve) -> None:
+def test_tab_key_reaches_the_skip_link_first_and_shows_focus(chromium: Browser, serve: Serve) -> None:
     with shown(chromium, serve, "typical") as look:
         look.open("/settings?switches=open")
         stops = tab_stops(look.page, 60)
-        assert stops[0].name == "Skip to the news"
+        assert stops[0].name == "Skip to the stories"
         assert [one.name for one in stops if not one.ring] == []
         placed = [one for one in stops[1:] if not one.fixed]
         back = [(one, other) for one, other in pairwise(placed) if other.top < one.top - 200 and other.left <= one.left]

@@ -19,7 +19,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Error, Locator, Page, Route, expect
 
 from backend.settings import BackendSettings
-from tests.browser.conftest import ARGUMENTS
+from tests.browser.conftest import ARGUMENTS, begin_first_visit
 from tests.browser.test_browser_device import BrowserReader
 from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 
@@ -64,7 +64,7 @@ def reader(chromium: Browser, reader_build: Path, tmp_path_factory: pytest.TempP
             )
             reader = BrowserReader(world, folder / "profile", context)
             page = reader.open()
-            page.get_by_role("button", name="Begin without a choice").click()
+            begin_first_visit(page)
             page.wait_for_selector(f"{FEED} article")
             kept(page, "data-feed")
             page.close()
@@ -129,9 +129,7 @@ def is_busy_by_the_tree(page: Page, name: str) -> bool:
     return any(each["name"] == "busy" and each["value"]["value"] for each in found["properties"])
 
 
-def test_a_new_tab_shows_the_page_before_its_device_runs_and_goes_on_with_it(
-    reader: BrowserReader, held: HeldWorker
-) -> None:
+def test_new_tab_shows_the_kept_page_before_its_device_runs(reader: BrowserReader, held: HeldWorker) -> None:
     page = reader.open()
     page.locator(SAVE).click()
     expect(page.locator(SAVE)).to_have_attribute("aria-pressed", "true", timeout=WAIT_MS)
@@ -182,9 +180,7 @@ def test_a_new_tab_shows_the_page_before_its_device_runs_and_goes_on_with_it(
     page.close()
 
 
-def test_the_page_is_said_once_it_has_come_and_a_link_that_it_is_coming(
-    reader: BrowserReader, held: HeldWorker
-) -> None:
+def test_screen_reader_announces_loading_and_the_loaded_page(reader: BrowserReader, held: HeldWorker) -> None:
     page = held.open(reader)
     expect(page.locator(SPOKEN)).to_have_text("Loading", timeout=WAIT_MS)
     page.evaluate("document.title = 'not yet'")
@@ -210,9 +206,7 @@ def test_the_page_is_said_once_it_has_come_and_a_link_that_it_is_coming(
     page.close()
 
 
-def test_what_was_pressed_before_a_reload_or_a_device_that_does_not_start_is_not_done_and_can_be_pressed_again(
-    reader: BrowserReader, held: HeldWorker
-) -> None:
+def test_press_before_a_reload_or_failed_start_can_be_repeated(reader: BrowserReader, held: HeldWorker) -> None:
     page = held.open(reader)
     for last in (False, True):
         expect(act(page, 0, "save")).to_be_visible(timeout=WAIT_MS)
@@ -224,10 +218,10 @@ def test_what_was_pressed_before_a_reload_or_a_device_that_does_not_start_is_not
             expect(page.locator("button[aria-busy]")).to_have_count(0)
     held.let_go(broken=True)
     failed = page.get_by_role("alert")
-    expect(failed).to_have_text("Your device could not be started here. Load the page again.", timeout=WAIT_MS)
+    expect(failed).to_have_text("Ownfeed could not start here. Reload the page.", timeout=WAIT_MS)
     expect(failed).to_be_in_viewport()
     expect(page.locator("button[aria-busy]")).to_have_count(0)
-    assert pressed(page, 0) == []
+    assert "save" not in pressed(page, 0)
     held.let_go()
     act(page, 0, "save").click()
     expect(act(page, 0, "save"), "it is started anew").to_have_attribute("aria-pressed", "true", timeout=WAIT_MS)
@@ -236,20 +230,20 @@ def test_what_was_pressed_before_a_reload_or_a_device_that_does_not_start_is_not
     page.close()
 
 
-def test_a_first_visit_whose_device_does_not_start_says_so(chromium: Browser, reader: BrowserReader) -> None:
+def test_first_visit_reports_a_device_that_does_not_start(chromium: Browser, reader: BrowserReader) -> None:
     context = chromium.new_context(service_workers="block")
     context.route(WORKER, lambda route: route.abort())
     page = context.new_page()
     page.goto(reader.at("/"))
     failed = page.get_by_role("alert")
-    expect(failed).to_have_text("Your device could not be started here. Load the page again.", timeout=WAIT_MS)
+    expect(failed).to_have_text("Ownfeed could not start here. Reload the page.", timeout=WAIT_MS)
     expect(page.get_by_role("main")).not_to_contain_text("Opening your feed")
     expect(page.locator("[aria-busy]")).to_have_count(0, timeout=WAIT_MS)
     context.close()
 
 
 @pytest.mark.parametrize("kind", ["like", "less", "save"])
-def test_what_was_done_stands_in_no_page_of_before(reader: BrowserReader, kind: str) -> None:
+def test_kept_page_never_lacks_a_confirmed_action(reader: BrowserReader, kind: str) -> None:
     """As soon as one tab has said that it is done."""
     page = reader.open()
     page.wait_for_selector(FEED)
@@ -274,7 +268,7 @@ def test_what_was_done_stands_in_no_page_of_before(reader: BrowserReader, kind: 
     page.close()
 
 
-def test_an_erase_takes_the_kept_page_off_the_disk(reader: BrowserReader) -> None:
+def test_erase_removes_the_kept_page_from_the_disk(reader: BrowserReader) -> None:
     page = reader.open()
     feed = page.wait_for_selector(FEED)
     assert feed is not None
@@ -287,11 +281,11 @@ def test_an_erase_takes_the_kept_page_off_the_disk(reader: BrowserReader) -> Non
     page.locator("#confirm").fill("erase")
     page.get_by_role("button", name="Erase", exact=True).click()
     expect(page.get_by_text("Everything about you on this device is erased.")).to_be_visible(timeout=WAIT_MS)
-    expect(beside.get_by_role("heading", name="Before your first page"), "in every tab").to_be_visible(timeout=WAIT_MS)
+    expect(beside.get_by_role("heading", name="Set up your feed"), "in every tab").to_be_visible(timeout=WAIT_MS)
     beside.close()
     assert page.evaluate(SIZE) == 0
     assert not reader.stored(name)
     page.close()
     page = reader.open()
-    expect(page.get_by_role("heading", name="Before your first page")).to_be_visible(timeout=WAIT_MS)
+    expect(page.get_by_role("heading", name="Set up your feed")).to_be_visible(timeout=WAIT_MS)
     page.close()

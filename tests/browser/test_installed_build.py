@@ -26,10 +26,8 @@ WITHIN_MS = 60_000
 TITLE, OTHER = b"<title>Ownfeed</title>", b"<title>Another</title>"
 
 
-@pytest.fixture(scope="module")
-def builds(reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The checkout's build, and the same with a page of another title."""
-    first, second = reader_build, tmp_path_factory.mktemp("made") / "second"
+def other_build(first: Path, second: Path) -> Path:
+    """The same build with a page of another title, in a new folder."""
     shutil.copytree(first, second)
     told = json.loads((first / "manifest.json").read_text(encoding="utf-8"))
     old = told["script"]
@@ -43,7 +41,13 @@ def builds(reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> tupl
     told |= {"build": sha256(changed).hexdigest(), "script": name}
     told["shell"] = told["shell"].replace(TITLE.decode(), OTHER.decode())
     (second / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
-    return first, second
+    return second
+
+
+@pytest.fixture(scope="module")
+def builds(reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The checkout's build, and the same with a page of another title."""
+    return reader_build, other_build(reader_build, tmp_path_factory.mktemp("made") / "second")
 
 
 class Swapped:
@@ -79,7 +83,7 @@ TELL = """async () => { const { port1, port2 } = new MessageChannel();
   return await new Promise((resolve) => { port1.onmessage = ({ data }) => resolve(data.build); }); }"""
 
 
-def test_a_build_stays_offline_and_beside_another_until_its_reader_takes_that(
+def test_build_stays_offline_until_the_reader_accepts_another(
     chromium: Browser, serve: Serve, builds: tuple[Path, Path]
 ) -> None:
     first, second = builds
@@ -112,12 +116,12 @@ def test_a_build_stays_offline_and_beside_another_until_its_reader_takes_that(
     assert not [path for path in served.asked if "story" in path], "the server never hears of a page"
     assert context.cookies() == []
 
-    expect(question).to_contain_text("couldn't be looked up")  # there is no list of builds here
-    question.get_by_text("The two by their SHA-256").click()
+    expect(question).to_contain_text("can't tell whether the new build is in it")  # there is no list of builds here
+    question.get_by_text("SHA-256 of both").click()
     expect(question).to_contain_text(told[0].build)
     expect(question).to_contain_text(told[1].build)
     with page.expect_navigation(timeout=WITHIN_MS):
-        question.get_by_role("button", name="Take it").click()
+        question.get_by_role("button", name="Use the new build").click()
     page.evaluate(UNTIL_INSTALLED)
     assert page.evaluate(TELL) == told[1].build
     context.close()

@@ -20,7 +20,7 @@ from backend.composition import build_services
 from device_app.app import create_app as device_app
 from device_app.composition import build_device
 from device_app.device import Device
-from device_app.pages.page_key import PageKey
+from device_app.pages.local_origin import PageKey
 from device_app.settings import PerformanceSettings
 from device_app.store.byte_log import LoggedRequest
 from tests.browser.conftest import Serve
@@ -29,7 +29,7 @@ from tests.doubles.small_world import SmallWorld
 
 pytestmark = pytest.mark.browser
 
-QUICK = PerformanceSettings(sync_poll_sec=0.5, training_poll_sec=0.5, training_idle_sec=0.0)
+QUICK = PerformanceSettings(sync_poll_sec=0.5, recall_poll_sec=2.0, training_poll_sec=0.5, training_send_sec=0.0)
 WITHIN_SEC = 30.0
 
 
@@ -117,7 +117,7 @@ def topic_of(news_id: str) -> str:
     return news_id.rpartition("-")[0]
 
 
-def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
+def test_journey_from_first_visit_to_a_release_the_reader_trained(
     watched: tuple[Page, Watch], reader: tuple[Device, str], world: SmallWorld, backend_url: str
 ) -> None:
     page, watch = watched
@@ -128,7 +128,7 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     assert page.url == home + "/welcome", "the key is no longer in the address"
     until(page, lambda: page.locator("input[name=section]").count() == 6, "the sections of the default list")
     page.get_by_label("Sport").check()
-    page.get_by_role("button", name="Make my page").click()
+    page.get_by_role("button", name="Show my feed").click()
     page.wait_for_url(home + "/")
     cold = stories(page)
     assert len(cold) >= 25
@@ -136,7 +136,7 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     cold = stories(page)
 
     # Of a section that was not picked, and of its rarest topic: the rise is due to the clicks alone.
-    section_of = {item.card.id: item.card.section for item in device.feed().items}
+    section_of = {item.card.id: item.card.section for item in device.reading.feed().items}
     mine = min(
         (one for one in cold if section_of[one] != "sport"),
         key=lambda one: [topic_of(each) for each in cold].count(topic_of(one)),
@@ -151,15 +151,18 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     for news_id in [one for one in stories(page) if topic_of(one) == topic and one != mine][:4]:
         page.goto(listed)
         open_story(page, news_id)
-    opened = [entry.news_id for entry in device.history().entries]
+    opened = [entry.news_id for entry in device.library.history().entries]
     assert len(opened) == 5
     sent = [entry for entry in every_entry(device) if entry.id > before]
-    assert {entry.purpose for entry in sent} <= {"sync", "progress", "training"}, "opening and liking ask for nothing"
+    own_pace = {"sync", "progress", "training", "recall", "bodies"}  # the background's
+    assert {entry.purpose for entry in sent} <= own_pace, "opening and liking ask for nothing"
+    texts = [entry for entry in sent if entry.purpose == "bodies"]
+    assert len(texts) <= 1 + sum(entry.purpose == "recall" for entry in sent), "but for the texts of an answer"
 
     page.goto(home + "/")
     assert stories(page) == cold, "what was read and liked changes no page"
     asked_at = datetime.now(UTC)
-    page.get_by_role("button", name="New page").click()
+    page.get_by_role("button", name="Refresh").click()
     warm = stories(page)
     shares = [sum(topic_of(one) == topic for one in page_of) for page_of in (cold, warm)]
     assert shares[1] > shares[0], "more of what was read"
@@ -177,12 +180,12 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     open_story(page, other)
     page.locator("form.stance", has_text="topic").get_by_role("button", name=re.compile("^Hide")).click()
     page.goto(home + "/")
-    page.get_by_role("button", name="New page").click()
+    page.get_by_role("button", name="Refresh").click()
     assert topic_of(other) not in {topic_of(one) for one in stories(page)}
     assert stories(page)
 
+    report = next(entry for entry in every_entry(device) if entry.purpose == "recall")  # a later one isn't on the page
     page.goto(home + "/privacy")
-    report = next(entry for entry in every_entry(device) if entry.purpose == "recall")
     page.locator(f"a[href='/privacy/requests/{report.id}']").first.click()
     shown = page.get_by_label("Request line and headers").inner_text()
     kept = device.parts.stores.byte_log.entry(report.id)
@@ -200,15 +203,15 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     console.get_by_role("button", name="Sign in").click()
     console.goto(backend_url + "/console/rounds")
     device.pause_training(True)
-    console.locator("details", has=console.locator("#choice-uni_fedrec_as_printed")).locator("summary").click()
-    console.locator("#choice-uni_fedrec_as_printed").check()
+    console.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+    console.locator("#choice-uni_fedrec").check()
     console.locator("#cohort-now").fill("1")
     console.locator("#minimum-now").fill("1")
     console.get_by_role("button", name="Start the round").click()
     expect(console.locator("main")).to_contain_text("The round is open.")
     assert console.locator("#round").get_attribute("data-state") == "open"
     page.goto(home + "/training")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     console.bring_to_front()
     console.wait_for_selector("#round[data-state=applied]", timeout=WITHIN_SEC * 1_000)
     assert re.search(r"Updates\s+1\s", console.inner_text("#round"))
@@ -216,17 +219,15 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
 
     page.bring_to_front()
     page.goto(home + "/training")
-    mine_in_it = page.locator(
-        "#figures tr", has_text=re.compile(r"round-1.*uni_fedrec_as_printed.*r1.*applied", re.DOTALL)
-    )
+    mine_in_it = page.locator("#figures tr", has_text=re.compile(r"round-1.*uni_fedrec.*r1.*applied", re.DOTALL))
     until(page, lambda: mine_in_it.count() == 1, "its part in the round")
     steps = page.locator("#round li.done")
     until(page, lambda: steps.count() == 3, "the end of the round")
     assert "Sum applied, better ranking published" in steps.last.inner_text()
     page.goto(home + "/")
     until(page, lambda: device.status().release == "r2", "the new release on the device")
-    page.get_by_role("button", name="New page").click()
-    assert device.feed().release == "r2"
+    page.get_by_role("button", name="Refresh").click()
+    assert device.reading.feed().release == "r2"
     assert len(stories(page)) >= 25
     asked_to_sign_in = "Failed to load resource: the server responded with a status of 401 (Unauthorized)"
     assert watch.found == [asked_to_sign_in], "Chromium says so of the console's sign-in page; nothing else went wrong"

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from device_app.feed.more import ADDED
 from device_app.pages.feed_pages import LIST_PAGE
-from device_app.wire.popularity import POPULAR_LIMIT, Popularity
+from protocol.popularity import POPULAR_LIMIT, Popularity
 from tests.browser.conftest import Serve
 from tests.browser.served_home import ServedHome, serve_home
 from tests.doubles.backend import FakeBackend
@@ -31,7 +31,7 @@ def places(page: Page) -> list[str]:
     return found
 
 
-def test_more_is_put_below_moves_nothing_and_stays_after_back(chromium: Browser, home: ServedHome) -> None:
+def test_more_adds_stories_below_and_keeps_them_after_back(chromium: Browser, home: ServedHome) -> None:
     page = home.enter(chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce"))
     page.locator("form[data-more] button").scroll_into_view_if_needed()
     before = places(page)
@@ -57,14 +57,12 @@ def lists(serve: Serve, tmp_path: Path) -> ServedHome:
     made = serve_home(serve, tmp_path, backend)
     made.device.sync()
     for section in {card.section for card in backend.pool.cards}:
-        made.device.stance("section", section, "follow")
+        made.device.interests.stance("section", section, "follow")
     return made
 
 
 @pytest.mark.parametrize("path", ["/popular", "/following"])
-def test_a_list_goes_on_below_moves_nothing_and_is_there_again_after_back(
-    chromium: Browser, lists: ServedHome, path: str
-) -> None:
+def test_long_list_loads_below_and_keeps_its_place_after_back(chromium: Browser, lists: ServedHome, path: str) -> None:
     page = lists.enter(chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce"))
     page.goto(lists.address + path)
     cards = page.locator("main [data-list] [data-story][id]")
@@ -89,7 +87,7 @@ def test_a_list_goes_on_below_moves_nothing_and_is_there_again_after_back(
     assert abs(again["y"] - top["y"]) <= 1, "and at the same place"
 
 
-def test_without_script_more_is_a_page_that_leads_to_what_was_added(chromium: Browser, home: ServedHome) -> None:
+def test_more_without_script_is_a_page_linking_to_the_added_stories(chromium: Browser, home: ServedHome) -> None:
     page = home.enter(chromium.new_context(java_script_enabled=False))
     page.locator("form[data-more] button").click()
     expect(page.locator("main [data-story][id]")).to_have_count(30 + ADDED)

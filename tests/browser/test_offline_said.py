@@ -1,4 +1,4 @@
-"""An idle page says that its newsroom is gone, and that it is back, in a real Chromium over a real device."""
+"""An idle page says that the server is gone, and that it is back, in a real Chromium over a real device."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FULL = "[Errno 28] No space left on device"
 
 
 @pytest.mark.parametrize("own_feeds", [False, True])
-def test_an_idle_page_says_that_the_newsroom_is_gone_and_that_it_is_back(
+def test_idle_page_announces_server_loss_and_recovery(
     chromium: Browser, serve: Serve, tmp_path: Path, *, own_feeds: bool
 ) -> None:
     newsroom, made = socket.create_server(("127.0.0.1", 0)), []
@@ -53,11 +53,11 @@ def test_an_idle_page_says_that_the_newsroom_is_gone_and_that_it_is_back(
         values = {"data_dir": tmp_path, "port": own, "performance": NEVER_SYNCS, "own_feeds": own_feeds}
         settings = DeviceSettings.model_validate(values | {"backend_url": f"http://127.0.0.1:{port}"})
         first = build_device(settings, transport=FakeBackend().transport())
-        first.choose_sections(())
-        first.feed()
+        first.interests.choose_sections(())
+        first.reading.feed()
         first.close()
         device: Device = build_device(settings)
-        device.sync = lambda: False  # type: ignore[method-assign]
+        device.sync = device.first_sync = lambda: False  # type: ignore[method-assign, assignment]
         made.append(device)
         return create_app(device=device)
 
@@ -69,8 +69,8 @@ def test_an_idle_page_says_that_the_newsroom_is_gone_and_that_it_is_back(
     newsroom.close()
     held.close()
     expect(line).to_be_visible(timeout=WITHIN_MS)
-    whose = "the part of Ownfeed that reads your feeds" if own_feeds else "the newsroom"
-    expect(line).to_have_text(f"Offline: {whose} does not answer")
+    whose = "the part of Ownfeed that reads your feeds" if own_feeds else "the publisher"
+    expect(line).to_have_text(f"Offline: can't reach {whose}")
     assert Axe().run(page).response["violations"] == []
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390, "it runs on, and the page is no wider for it"
@@ -87,11 +87,11 @@ def home_without_loops(serve: Serve, data_dir: Path, backend: FakeBackend) -> Se
     def make(port: int) -> FastAPI:
         settings = DeviceSettings(data_dir=data_dir, port=port, performance=NEVER_SYNCS)
         device = build_device(settings, transport=backend.transport())
-        device.choose_sections(())
-        device.feed()
+        device.interests.choose_sections(())
+        device.reading.feed()
         while device.prefetch_step():  # a list left over would keep the thread busy, whose step does nothing
             pass
-        for step in ("sync", "train_step", "prefetch_step", "copy_step"):
+        for step in ("first_sync", "sync", "recall_step", "train_step", "prefetch_step", "copy_step"):
             setattr(device, step, lambda: False)
         made.append(device)
         return create_app(device=device)
@@ -107,7 +107,7 @@ def fail(device: Device, loop: Loop, failed: Exception) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_what_failed_while_it_was_away_goes_by_itself_from_an_open_page_that_does_not_move(
+def test_failures_during_an_outage_disappear_from_an_open_page(
     chromium: Browser, serve: Serve, tmp_path: Path, width: int
 ) -> None:
     home = home_without_loops(serve, tmp_path, FakeBackend())
@@ -119,24 +119,24 @@ def test_what_failed_while_it_was_away_goes_by_itself_from_an_open_page_that_doe
     for loop in loops:
         fail(device, loop, BackendUnreachable("http://127.0.0.1:8000", REFUSED))
     expect(page.locator("[data-pulse]")).to_be_visible(timeout=WITHIN_MS)
-    said = "Offline: the newsroom does not answer"
+    said = "Offline: can't reach the publisher"
     assert page.locator("[data-pulse]").bounding_box()["y"] < 900, "in sight, wherever one reads"  # type: ignore[index]
     page.reload()
     page.evaluate(WATCH_MOVES)
     text = page.locator("body").inner_text()
-    assert text.count("does not answer") == text.count(said) == 1
+    assert text.count("can't reach") == text.count(said) == 1
     assert "Errno" not in page.content()
     device.parts.syncing.reached()
     expect(page.locator("[data-pulse]")).to_be_hidden(timeout=WITHIN_MS)
-    assert "does not answer" not in page.locator("body").inner_text()
+    assert "can't reach" not in page.locator("body").inner_text()
     assert page.evaluate(MOVED) == 0
     page.reload()
-    assert "does not answer" not in page.locator("body").inner_text(), "before the next look for what is new, too"
+    assert "can't reach" not in page.locator("body").inner_text(), "before the next look for what is new, too"
     page.context.close()
 
 
 @pytest.mark.parametrize("width", WIDTHS[:1])
-def test_a_fault_is_said_in_plain_words_with_the_exact_ones_in_a_drawer_and_goes_once_it_went_well(
+def test_fault_is_shown_plainly_with_details_and_disappears_after_success(
     chromium: Browser, serve: Serve, tmp_path: Path, width: int
 ) -> None:
     home = home_without_loops(serve, tmp_path, FakeBackend())
@@ -145,13 +145,13 @@ def test_a_fault_is_said_in_plain_words_with_the_exact_ones_in_a_drawer_and_goes
     page = home.enter(chromium.new_context(viewport={"width": width, "height": 900}))
     page.evaluate(WATCH_MOVES)
     fault = page.locator("[data-alert=copy]")
-    expect(fault).to_contain_text("Copying what is kept here")
+    expect(fault).to_contain_text("Making the daily copy")
     assert "Errno" not in page.locator("body").inner_text()
     assert Axe().run(page).response["violations"] == []
     expect(page.locator("[data-alert=sync]")).to_contain_text("Release r4 was refused: its signature is of another key")
     with home.device.alerts.of("copy"):
         pass
-    expect(fault).to_have_text("Copying what is kept here works again", timeout=WITHIN_MS)
+    expect(fault).to_have_text("Making the daily copy works again", timeout=WITHIN_MS)
     assert page.evaluate(MOVED) == 0
     expect(page.locator("[data-alert=sync]"), "the other one stands").to_contain_text("was refused")
     page.reload()
@@ -164,27 +164,27 @@ def test_a_fault_is_said_in_plain_words_with_the_exact_ones_in_a_drawer_and_goes
     page.context.close()
 
 
-def test_a_page_that_was_made_offline_says_that_it_is_so_no_longer(
-    chromium: Browser, serve: Serve, tmp_path: Path
-) -> None:
+def test_page_made_offline_announces_reconnection(chromium: Browser, serve: Serve, tmp_path: Path) -> None:
     backend = FakeBackend()
     home = home_without_loops(serve, tmp_path, backend)
-    for item in home.device.feed().items[:8]:
-        home.device.open(item.card.id)
+    for item in home.device.reading.feed().items[:8]:
+        home.device.reading.open(item.card.id)
     backend.down = True
+    with suppress(BackendUnreachable):
+        Device.sync(home.device)
     page = home.enter(chromium.new_context(viewport={"width": 390, "height": 900}))
-    page.get_by_role("button", name="New page").click()
+    page.get_by_role("button", name="Refresh").click()
     notice = page.locator(".notice[data-back]")
-    expect(notice).to_contain_text("The newsroom does not answer. This is your last page")
+    expect(notice).to_contain_text("Can't reach the publisher. Showing your page from")
     page.evaluate(WATCH_MOVES)
     backend.down = False
     home.device.parts.syncing.reached()
-    expect(notice).to_have_text("The newsroom answers again.", timeout=WITHIN_MS)
+    expect(notice).to_have_text("The publisher can be reached again.", timeout=WITHIN_MS)
     assert page.evaluate(MOVED) == 0
     page.context.close()
 
 
-def test_publishers_pictures_are_shown_while_the_newsroom_is_gone(
+def test_publishers_pictures_are_shown_while_the_server_is_gone(
     chromium: Browser, serve: Serve, tmp_path: Path
 ) -> None:
     backend = FakeBackend()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -41,13 +42,11 @@ def feed_context(chromium: Browser, standing: Standing) -> Iterator[WatchedPage]
     context.close()
 
 
-def test_the_keyboard_walks_the_feed_opens_a_story_and_finds_the_way_back(
-    feed_context: WatchedPage, standing: Standing
-) -> None:
+def test_keyboard_walks_the_feed_opens_a_story_and_returns(feed_context: WatchedPage, standing: Standing) -> None:
     page = feed_context.page
     page.goto(feed_context.home + "/")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the news"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the stories"
     page.keyboard.press("j")
     page.keyboard.press("j")
     page.keyboard.press("j")
@@ -65,7 +64,7 @@ def test_the_keyboard_walks_the_feed_opens_a_story_and_finds_the_way_back(
     assert abs(after - before) < 3
 
 
-def test_escape_closes_the_drawer_one_is_in_and_stands_on_its_handle(feed_context: WatchedPage) -> None:
+def test_escape_closes_the_drawer_and_focuses_its_handle(feed_context: WatchedPage) -> None:
     page = feed_context.page
     page.goto(feed_context.home + "/privacy")
     drawer = page.locator("details#figures")
@@ -81,7 +80,7 @@ def test_escape_closes_the_drawer_one_is_in_and_stands_on_its_handle(feed_contex
     assert page.evaluate("document.activeElement.textContent") == "The exact figures"
 
 
-def test_every_stop_of_the_tab_key_shows_a_focus_ring(feed_context: WatchedPage) -> None:
+def test_every_tab_stop_shows_a_focus_ring(feed_context: WatchedPage) -> None:
     feed_context.page.goto(feed_context.home + "/privacy")
     bare: list[str] = []
     for _ in range(60):
@@ -97,9 +96,7 @@ def test_every_stop_of_the_tab_key_shows_a_focus_ring(feed_context: WatchedPage)
     assert bare == []
 
 
-def test_a_like_is_shown_at_once_and_reaches_the_device_without_a_new_page(
-    feed_context: WatchedPage, standing: Standing
-) -> None:
+def test_like_is_shown_at_once_and_sent_without_a_reload(feed_context: WatchedPage, standing: Standing) -> None:
     page = feed_context.page
     page.goto(feed_context.home + "/")
     page.evaluate("window.stillHere = true")
@@ -116,7 +113,7 @@ def test_a_like_is_shown_at_once_and_reaches_the_device_without_a_new_page(
     assert standing.devices["typical"].reacted["newsroom:0003"] == set()
 
 
-def test_a_refused_like_is_taken_back_and_says_so(feed_context: WatchedPage) -> None:
+def test_refused_like_is_reverted_with_a_message(feed_context: WatchedPage) -> None:
     page = feed_context.page
     page.goto(feed_context.home + "/")
     page.route("**/react", lambda route: route.abort())
@@ -132,9 +129,7 @@ WHOLE = 0.98
 
 
 @pytest.mark.parametrize("width", [320, 390])
-def test_the_tabs_of_you_are_one_line_with_the_open_one_and_what_is_focused_in_sight(
-    chromium: Browser, standing: Standing, width: int
-) -> None:
+def test_you_tabs_fit_one_line_with_the_open_one_visible(chromium: Browser, standing: Standing, width: int) -> None:
     home = standing.address("typical")
     context = chromium.new_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)
     enter(context, home)
@@ -154,9 +149,7 @@ def test_the_tabs_of_you_are_one_line_with_the_open_one_and_what_is_focused_in_s
     context.close()
 
 
-def test_no_page_is_wider_than_the_narrowest_phone_whatever_the_shield_says(
-    chromium: Browser, standing: Standing
-) -> None:
+def test_pages_fit_the_narrowest_phone_in_every_shield_state(chromium: Browser, standing: Standing) -> None:
     """WCAG 2.2, 1.4.10 Reflow: 320 px, as at 400 % on a desk."""
     home, width = standing.address("overfull"), 320
     context = chromium.new_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)
@@ -170,9 +163,7 @@ def test_no_page_is_wider_than_the_narrowest_phone_whatever_the_shield_says(
     context.close()
 
 
-def test_cards_stand_in_even_rows_at_a_tablets_width_and_their_buttons_at_one_edge_on_a_phone(
-    chromium: Browser, standing: Standing
-) -> None:
+def test_cards_align_in_rows_on_a_tablet_and_buttons_on_a_phone(chromium: Browser, standing: Standing) -> None:
     """Red before: a picture's height of nothing beside a story without one, a story alone in its row, and buttons that
     shared the line with the picture where a headline was short."""
     context = chromium.new_context(viewport={"width": 768, "height": 900})
@@ -201,7 +192,7 @@ def test_cards_stand_in_even_rows_at_a_tablets_width_and_their_buttons_at_one_ed
     context.close()
 
 
-def test_a_printed_story_is_the_story_alone_in_black(chromium: Browser, standing: Standing) -> None:
+def test_printed_story_is_only_the_story_in_black(chromium: Browser, standing: Standing) -> None:
     home = standing.address("typical")
     context = chromium.new_context(viewport={"width": 794, "height": 1123}, color_scheme="dark")
     enter(context, home)
@@ -216,7 +207,54 @@ def test_a_printed_story_is_the_story_alone_in_black(chromium: Browser, standing
     context.close()
 
 
-def test_without_scripts_every_form_still_works(chromium: Browser, standing: Standing) -> None:
+def test_keys_mark_save_and_mark_all_with_undo(feed_context: WatchedPage, standing: Standing) -> None:
+    page, device = feed_context.page, standing.devices["typical"]
+    page.goto(feed_context.home + "/fresh")
+    page.keyboard.press("j")
+    chosen = page.evaluate("document.activeElement.closest('[data-story]').id").removeprefix("n-")
+    opened = list(device.opened)
+    with page.expect_response("**/react"):
+        page.keyboard.press("m")
+    expect(page.locator(f"[id='n-{chosen}']")).to_have_class(re.compile(r"\bread\b"))
+    assert device.marks == {chosen}
+    with page.expect_response("**/react"):
+        page.keyboard.press("m")
+    with page.expect_response("**/react"):
+        page.keyboard.press("s")
+    assert "save" in device.reacted[chosen]
+    page.keyboard.press("Shift+A")
+    expect(page.locator("[data-marked]")).to_contain_text("marked as read")
+    assert chosen in device.marks
+    page.locator("[data-marked] button").click()
+    expect(page.locator("[data-marked]")).to_have_count(0)
+    assert not device.marks
+    assert device.opened == opened, "a mark is no click"
+
+
+def test_shortcut_sheet_opens_and_closes_by_key_and_fields_ignore_keys(
+    feed_context: WatchedPage,
+) -> None:
+    page = feed_context.page
+    page.goto(feed_context.home + "/")
+    sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
+    page.keyboard.press("?")
+    expect(sheet).to_be_visible()
+    assert page.evaluate("document.activeElement.closest('dialog') !== null")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.closest('dialog') !== null"), "no key reaches the page behind it"
+    page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+    page.keyboard.press("/")
+    page.keyboard.type("?jm")
+    expect(sheet).to_be_hidden()
+    assert page.locator("#find").input_value() == "?jm"
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    expect(sheet).to_be_visible()
+    page.keyboard.press("?")
+    expect(sheet).to_be_hidden()
+
+
+def test_every_form_works_without_scripts(chromium: Browser, standing: Standing) -> None:
     home = standing.address("typical")
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
     enter(context, home)
@@ -227,22 +265,27 @@ def test_without_scripts_every_form_still_works(chromium: Browser, standing: Sta
     assert page.get_by_role("button", name="More like this").get_attribute("aria-pressed") == "true"
     page.get_by_role("button", name="Follow rivers").click()
     assert standing.devices["typical"].held["topic", "rivers"] == "follow"
+    page.goto(home + "/fresh")
+    page.get_by_role("button", name="Mark all as read").click()
+    expect(page.locator("main")).to_contain_text("stories marked as read.")
+    page.locator("[data-marked] button").click()
+    assert not standing.devices["typical"].marks
     page.goto(home + "/settings?switches=open")
-    page.get_by_label("Most epsilon a day").first.fill("100")
-    page.locator("form.switches").get_by_role("button", name="Set", exact=True).click()
-    expect(page.locator("body")).to_contain_text("Your switches are set.")
+    page.get_by_label("Limit per day (epsilon)").first.fill("100")
+    page.locator("form.switches").get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("body")).to_contain_text("Your settings are saved.")
     assert standing.devices["typical"].settings.epsilon_per_day_reports == 100
     context.close()
 
 
-def test_no_style_sheet_or_script_is_stopped_by_the_content_policy_of_the_pages(feed_context: WatchedPage) -> None:
+def test_content_policy_allows_every_own_style_and_script(feed_context: WatchedPage) -> None:
     feed_context.page.goto(feed_context.home + "/")
     asked = feed_context.page.locator("link[rel=stylesheet]").count()
     assert feed_context.page.evaluate("document.styleSheets.length") == asked == 1
     assert feed_context.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(251, 249, 244)"
 
 
-def test_a_reader_searches_by_keyboard_saves_opens_comes_back_and_deletes(
+def test_reader_searches_by_keyboard_saves_opens_returns_and_deletes(
     feed_context: WatchedPage, standing: Standing
 ) -> None:
     page, device = feed_context.page, standing.devices["typical"]

@@ -17,6 +17,7 @@ from backend.browser_device.routes import router
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from device_app.settings import PrivacySettings
+from tests.browser.conftest import BEGIN, begin_first_visit
 from tests.doubles.round_rig import BackendRig, DeviceRig
 from tests.doubles.secure_cohort import Wire
 from tests.doubles.small_world import serving
@@ -45,7 +46,7 @@ def devices(tmp_path: Path) -> Iterator[tuple[BackendRig, list[DeviceRig], ExitS
         yield rig, [], stack
 
 
-def test_a_page_joins_a_secure_count_pays_for_it_and_shows_it(
+def test_browser_joins_a_secure_count_pays_and_shows_it(
     chromium: Browser, reader_build: Path, devices: tuple[BackendRig, list[DeviceRig], ExitStack], tmp_path: Path
 ) -> None:
     rig, others, stack = devices
@@ -66,13 +67,15 @@ def test_a_page_joins_a_secure_count_pays_for_it_and_shows_it(
             device.start()
         stack.callback(device.stop)
         others.append(device)
-    rig.coordinator.open_round("private_counts", cohort=PYTHON + 1, cohort_minimum=10, seconds=WITHIN_SEC)
+    rig.coordinator.open_round("private_counts/secure/huber", cohort=PYTHON + 1, cohort_minimum=10, seconds=WITHIN_SEC)
     context = chromium.new_context()
     stack.callback(context.close)
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.goto(f"{url}/reader/")
+    begin_first_visit(page)  # before that nothing is charged
+    expect(page.locator(BEGIN)).to_have_count(0)
     ended = threading.Event()
 
     def work() -> None:
@@ -99,5 +102,5 @@ def test_a_page_joins_a_secure_count_pays_for_it_and_shows_it(
     page.locator("#figures summary").click()
     expect(page.locator("#figures")).to_contain_text("21.1")  # if no other device is real
     # This device covers no update by itself (web/device/privacy/protections), so the page offers no price of that.
-    expect(page.locator("#figures")).to_contain_text("gives updates to secure sums only")
+    expect(page.locator("#figures")).to_contain_text("sends updates only into secure sums")
     expect(page.locator("#figures")).not_to_contain_text("noise added here")

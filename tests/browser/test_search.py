@@ -39,7 +39,7 @@ def ids(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_of_them_by_keyboard_in_place_and_after_back(
+def test_search_shows_all_results_by_keyboard_and_after_back(
     chromium: Browser, home: ServedHome, backend: FakeBackend, scheme: str
 ) -> None:
     wide = {"width": 1280, "height": 900} if scheme == "light" else {"width": 390, "height": 844}
@@ -74,7 +74,7 @@ def test_all_of_them_by_keyboard_in_place_and_after_back(
     context.close()
 
 
-def test_without_script_the_rest_has_pages(chromium: Browser, home: ServedHome) -> None:
+def test_search_without_script_has_pages(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = home.enter(context)
     page.goto(f"{home.address}/search?q={WORD}")
@@ -84,6 +84,6 @@ def test_without_script_the_rest_has_pages(chromium: Browser, home: ServedHome) 
         expect(page.locator("#results")).to_have_text(f"{WITH_WORD} stories, {first} to {last} for “{WORD}”")
         shown += ids(page)
     assert len(set(shown)) == len(shown) == WITH_WORD
-    page.get_by_role("link", name="Before these").click()
+    page.get_by_role("link", name="Previous").click()
     expect(page.locator("#results")).to_contain_text("101 to 150")
     context.close()

@@ -44,9 +44,7 @@ def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return {card for card in before if before[card] != after[card]}
 
 
-def test_reading_and_reacting_leave_the_page_and_the_place_and_change_the_pressed_card_alone(
-    chromium: Browser, home: ServedHome
-) -> None:
+def test_reading_and_reacting_change_only_the_pressed_card(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = home.enter(context)
     at_first = shown(page)
@@ -94,27 +92,27 @@ def test_reading_and_reacting_leave_the_page_and_the_place_and_change_the_presse
     page.reload()
     assert changed(after, shown(page)) == set()
     assert len(changed(at_first, after)) == 6
-    expect(page.locator("[data-offer]")).to_contain_text("3 read since")
+    expect(page.locator("[data-offer]")).to_contain_text("3 stories read since")
     offer = page.locator("[data-offer]").bounding_box()
-    page.get_by_role("button", name="New page").click()
-    page.get_by_role("link", name="Page before").click()
+    page.get_by_role("button", name="Refresh").click()
+    page.get_by_role("link", name="Previous page").click()
     assert list(shown(page)) == list(at_first)
     assert page.locator("[data-offer]").bounding_box() == offer, "its place is kept whatever it says"
     context.close()
 
 
-def test_what_is_hidden_leaves_its_place_and_can_be_shown_again(chromium: Browser, home: ServedHome) -> None:
+def test_hidden_story_leaves_a_placeholder_and_can_be_restored(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = home.enter(context)
     before = shown(page)
     card = page.locator("main article[data-story][id]").nth(3)
-    topics = {f"n-{item.card.id}": item.card.topic for item in home.device.feed().items}
+    topics = {f"n-{item.card.id}": item.card.topic for item in home.device.reading.feed().items}
     topic = topics[card.get_attribute("id") or ""]
     card.hover()
     card.locator("button[value=less]").first.click()
     card.get_by_role("button", name=f"Hide {topic[0].upper()}{topic[1:]}").click()
-    expect(card.locator(".veil")).to_contain_text("You hide")
-    assert home.device.stances() == {("topic", topic): "block"}
+    expect(card.locator(".veil")).to_contain_text(" hidden.")
+    assert home.device.interests.stances() == {("topic", topic): "block"}
     broken = [rule["id"] for rule in Axe().run(page).response["violations"]]
     assert broken == []
     now = shown(page)
@@ -123,7 +121,7 @@ def test_what_is_hidden_leaves_its_place_and_can_be_shown_again(chromium: Browse
     page.goto(home.address + "/settings#hidden")
     page.locator("#hidden").get_by_role("button", name="Show again").click()
     page.wait_for_url("**/settings#hidden")
-    assert home.device.stances() == {}
+    assert home.device.interests.stances() == {}
     page.locator("#hidden").get_by_role("button", name="Undo").click()
     expect(page.locator("#hidden")).to_contain_text("You hide nothing.")
     page.goto(home.address + "/")
@@ -131,7 +129,7 @@ def test_what_is_hidden_leaves_its_place_and_can_be_shown_again(chromium: Browse
     context.close()
 
 
-def test_seen_is_what_half_was_in_sight_of_for_a_second(chromium: Browser, home: ServedHome) -> None:
+def test_story_counts_as_seen_after_half_is_visible_for_a_second(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = home.enter(context)
     in_sight = """() => [...document.querySelectorAll("main [data-story][id]")].filter(card => {
@@ -147,16 +145,16 @@ def test_seen_is_what_half_was_in_sight_of_for_a_second(chromium: Browser, home:
     assert seen(home) == looked_at
     page.locator("main article[data-story][id]").last.locator(".headline a").evaluate("link => link.click()")
     page.wait_for_url("**/story/**")
-    last = home.device.history().entries[0].news_id
+    last = home.device.library.history().entries[0].news_id
     assert seen(home) - looked_at == {last}, "what stands above it was not in sight: a script watched"
     context.close()
 
 
-def test_without_script_what_was_neither_opened_nor_passed_stays_unseen(chromium: Browser, home: ServedHome) -> None:
+def test_without_script_unopened_unpassed_stories_stay_unseen(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
     page = home.enter(context)
     assert seen(home) == set()
-    items = home.device.feed().items
+    items = home.device.reading.feed().items
     page.locator(f"[id='n-{items[3].card.id}'] .headline a").click()
     page.wait_for_url("**/story/**")
     assert seen(home) == {item.card.id for item in items[:4]}

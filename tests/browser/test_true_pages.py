@@ -28,7 +28,7 @@ LOOKED_AT = """SELECT count(DISTINCT impression.news_id), count(DISTINCT click.n
 PATHS = ("/you", "/privacy", "/privacy?show=all", "/training")
 
 
-def test_every_figure_and_claim_is_so_from_the_first_visit_to_after_an_erase(
+def test_every_figure_and_claim_is_true_through_an_erase(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, serve: Serve, chromium: Browser
 ) -> None:
     first = small_world.first_folder(small_world.shared_cache(tmp_path_factory))
@@ -46,14 +46,14 @@ def test_every_figure_and_claim_is_so_from_the_first_visit_to_after_an_erase(
         found += falsehoods(reader, facts, "reported")
 
         reader.join(tmp_path, stack)
-        counted = reader.take_part("private_counts")
+        counted = reader.take_part("private_counts/secure/huber")
         facts = replace(facts, round=counted, account=replace(facts.account, counted=(counted.round,)))
         assert facts.account.rows("SELECT displayed, clicked FROM count_taken") == facts.account.rows(LOOKED_AT)
         found += falsehoods(reader, facts, "counted")
 
         reader.go("/training").get_by_role("button", name="Take part").click()
-        reader.page.get_by_text("Your switches are set.").wait_for()
-        trained = reader.take_part("small_ranker_secure")
+        reader.page.get_by_text("Your settings are saved.").wait_for()
+        trained = reader.take_part("small_ranker/secure/median")
         reader.device.sync()
         account = replace(facts.account, trained=(trained.round,))
         facts = replace(facts, round=trained, training=True, account=account)
@@ -94,7 +94,7 @@ def falsehoods(reader: ReadAlong, facts: KnownFacts, when: str) -> list[str]:
 def false_tables(said: SaidOnPage, facts: KnownFacts, everything: bool) -> list[str]:
     """What the tables and figures of Privacy say wrongly."""
     account = facts.account
-    costs = {"Cost of a whole report": "4 epsilon", "Chance that it is true": f"{TRUTH:.2f}"}
+    costs = {"Cost of a whole report": "4 epsilon", "Chance that it is right": f"{TRUTH:.2f}"}
     found = [] if said.figures == costs else [f"costs: {said.figures}"]
     for name, today, left, per_day, in_all, most in said.tables.pop("Budget"):
         channel, spent = name.lower(), account.charges[name.lower()]
@@ -110,16 +110,18 @@ def false_tables(said: SaidOnPage, facts: KnownFacts, everything: bool) -> list[
     for _, channel, _, epsilon, times in shown:
         if not shows(epsilon, account.charges[channel]) or int(times) != account.times[channel]:
             found.append(f"the day's {channel}: {epsilon}, {times} times")
-    for round_id, _, displayed, clicked, *prices in said.tables.pop("Private counts", []):
+    for round_id, _, displayed, clicked, *prices in said.tables.pop("Group counts", []):
         row = account.rows("SELECT displayed, clicked FROM count_taken WHERE round = ?", round_id)
-        asked = [price(kind, members=n) for n in (10, 1) for kind in ("private_counts", "one click of a count")]
+        asked = [
+            price(kind, members=n) for n in (10, 1) for kind in ("private_counts/secure/huber", "one click of a count")
+        ]
         true = row == [(int(displayed), int(clicked))] and all(map(shows, prices, asked))
         found += [] if true else [f"count {round_id}: {displayed}, {clicked}, {prices}"]
     for view, holds, weighs, rounds, told in said.tables.pop("What a report is made from"):
         clicks = "1 click" if facts.clicks == 1 else f"{facts.clicks} clicks"
         held = clicks if view == "Reading" else "0 searches, 0 topics"
         found += [] if (holds, weighs, rounds, told) == (held, "Yes", "0", "0 epsilon") else [f"view {view}: {holds}"]
-    found += false_requests(said.tables.pop("Requests that left this device", []), account, everything)
+    found += false_requests(said.tables.pop("Requests sent from this device", []), account, everything)
     return found + [f"nobody knows the table {name}" for name in said.tables]
 
 
@@ -171,13 +173,13 @@ def false_rounds(said: SaidOnPage, facts: KnownFacts) -> list[str]:
     if "Devices joined" in said.figures:
         if facts.round is None:
             return ["a round that there was not"]
-        stage = "no part is known here" if facts.erased else "applied"
+        stage = "unknown since everything was erased" if facts.erased else "applied"
         figures = (str(facts.round.joined), str(facts.round.uploaded), stage)
-        shown = tuple(said.figures[name] for name in ("Devices joined", "Updates in", "This device"))
+        shown = tuple(said.figures[name] for name in ("Devices joined", "Updates received", "This device"))
         found += [] if shown == figures else [f"round: {shown}"]
         # As the device last saw it: what came after that, the round's record alone knows.
-        if not 0 < value_of(said.figures["Received by the newsroom"]) <= 1.001 * facts.round.received_bytes:
-            found.append(f"received {said.figures['Received by the newsroom']}")
+        if not 0 < value_of(said.figures["Data received by the publisher"]) <= 1.001 * facts.round.received_bytes:
+            found.append(f"received {said.figures['Data received by the publisher']}")
     for model, numbers, limit, scale, cost in said.tables.pop("What an update costs under noise added here"):
         # Sensitivity 2 C over the scale of Laplace noise, a number.
         clip, noise = value_of(limit.removeprefix("±")), value_of(scale)

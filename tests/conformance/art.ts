@@ -1,9 +1,8 @@
-// The drawn pictures of the browser's device.
-import { sectionHue } from "../../web/device/pages/art/colours";
-import { draw } from "../../web/device/pages/art/drawing";
+// Which drawn pictures the browser's device shows.
+import { pictureName, sectionHue } from "../../web/device/pages/art";
 
 export const art = {
-  /** Of each (section, news id, topic): the picture, and the section's hue. */
-  art_drawn: (asked: readonly (readonly [string, string, string])[]) =>
-    asked.map(([section, newsId, topic]) => [draw(section, newsId, topic), sectionHue(section)]),
+  /** For each (section, id, topic): the picture's name and the section's hue. */
+  art_chosen: (asked: readonly (readonly [string, string, string])[]) =>
+    asked.map(([section, id, topic]) => [pictureName({ section, id, topic }), sectionHue(section)]),
 };

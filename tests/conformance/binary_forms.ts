@@ -1,26 +1,23 @@
 // What is no JSON on the wire: tensors, ring elements, masks, shares, and what keys make.
-import { PictureError, unpackPictures } from "../../web/device/wire/pictures";
-import { unpackBook, unpackCards, unpackCodes, unpackPriors } from "../../web/device/wire/broadcast";
-import { headAfter, readable, releaseChain } from "../../web/device/wire/chain";
-import { readMessage } from "../../web/device/wire/forms";
-import { UpdateLayout } from "../../web/device/wire/layout";
-import { expand, maskedBytes } from "../../web/device/wire/masks";
-import { chooseNeighbourhood } from "../../web/device/wire/neighbourhood";
-import { newsCard } from "../../web/device/wire/news";
-import * as pairing from "../../web/device/wire/pairing";
+import { PictureError, unpackPictures } from "../../web/device/protocol/pictures";
+import { unpackBook, unpackCards, unpackCodes, unpackPriors } from "../../web/device/protocol/broadcast";
+import { RotationRefused, fingerprint, follow, headAfter, keyHistory, readable, releaseChain } from "../../web/device/protocol/chain";
+import { readMessage } from "../../web/device/protocol/forms";
+import { FixedPoint, RingError, UpdateLayout, ringVector, type RingVector } from "../../web/device/protocol/ring";
+import { expand, maskedBytes } from "../../web/device/protocol/masks";
+import { SecaggError, advertisedKeys, chooseNeighbourhood, roster, sumTerms } from "../../web/device/protocol/secagg";
+import { newsCard } from "../../web/device/protocol/news";
+import * as pairing from "../../web/device/protocol/pairing";
 import {
   type Primitives,
   choosePrimitives,
   hex,
   noblePrimitives,
   webPrimitives,
-} from "../../web/device/wire/primitives";
-import { SignatureRefused, signedManifest, verifyRelease } from "../../web/device/wire/releases";
-import { FixedPoint, RingError, type RingVector, ringVector } from "../../web/device/wire/ring";
-import { RotationRefused, fingerprint, follow, keyHistory } from "../../web/device/wire/rotations";
-import { signedOffer, verifyOffer } from "../../web/device/wire/rounds";
-import { SecaggError, advertisedKeys, roster, sumTerms } from "../../web/device/wire/secagg";
-import { SharingError, joinBytes, splitBytes } from "../../web/device/wire/shamir";
+} from "../../web/device/protocol/primitives";
+import { SignatureRefused, signedManifest, verifyRelease } from "../../web/device/protocol/releases";
+import { signedOffer, verifyOffer } from "../../web/device/protocol/rounds";
+import { SharingError, joinBytes, splitBytes } from "../../web/device/protocol/shamir";
 import {
   type DType,
   type TensorData,
@@ -30,7 +27,7 @@ import {
   dequantise,
   pack,
   unpack,
-} from "../../web/device/wire/tensors";
+} from "../../web/device/protocol/tensors";
 import { GivenBits, unhex } from "./given";
 
 const REFUSALS = [PictureError, TensorError, RingError, SharingError, SecaggError, SignatureRefused, RotationRefused, RangeError];
@@ -128,7 +125,7 @@ export const binary = {
     orRefused(async () => (await unpackCards(unhex(cards), count)).length),
 
   pictures: ({ blob, count }: { blob: string; count: number }) =>
-    orRefused(() => unpackPictures(unhex(blob), count).map(([id, picture]) => [id, digits(picture)])),
+    orRefused(() => unpackPictures(unhex(blob), count).map(([id, place, picture]) => [id, place, digits(picture)])),
 
   encode: ({ fixed, values }: { fixed: Fixed; values: number[] }) =>
     orRefused(() => digits(fixedPoint(fixed).encode(values))),

@@ -49,10 +49,13 @@ class BrowserDevices:
         assert "fault" not in told, told["fault"]
         return told["answer"]
 
-    def make(self, number: int, privacy: PrivacySettings, now: datetime, *, noise: bytes | None = None) -> None:
-        """A device with this number, synced; noise: the key of its noise, the system's where it is None."""
+    def make(
+        self, number: int, privacy: PrivacySettings, now: datetime, *, noise: bytes | None = None, send_sec: float = 0.0
+    ) -> None:
+        """A device with this number, synced; noise: the key of its noise, the system's where it is None; send_sec: from
+        a place to its update."""
         given = {"number": number, "url": self._url, "privacy": privacy.model_dump(), "now": _ms(now)}
-        self.ask("device", given | {"noise": None if noise is None else noise.hex()})
+        self.ask("device", given | {"noise": None if noise is None else noise.hex(), "sendSec": send_sec})
 
     def read(self, number: int, reader: PlantedReader, pool: SyntheticPool, now: datetime) -> None:
         """Live the reader's past: feeds shown, all of it looked at, and news clicked."""

@@ -1,12 +1,15 @@
 // What the conformance tests ask of the browser's end.
 import { art } from "./art";
 import { binary } from "./binary_forms";
+import { bodies } from "./bodies";
 import { builds } from "./builds";
+import { cleared } from "./cleared";
 import { feed } from "./feed";
 import { frontPage } from "./front_page";
 import { graphs } from "./graphs";
 import { groups } from "./groups";
 import { reread, rereadByOlder } from "./messages";
+import { mutePatterns } from "./mute_patterns";
 import { moving } from "./moving";
 import { pages } from "./pages";
 import { privacy } from "./privacy";
@@ -15,6 +18,7 @@ import { store } from "./store";
 import { pictures } from "./pictures";
 import { upkeep } from "./upkeep";
 import type { Wasm } from "./wasm";
+import { leadsOut } from "../../web/device/protocol/links";
 
 type Answering = (given: never, wasm: Wasm) => unknown;
 
@@ -23,16 +27,20 @@ const KNOWN: Readonly<Record<string, Answering>> = {
   message_by_older: rereadByOlder,
   ...art,
   ...binary,
+  ...bodies,
   ...privacy,
   ...secureSum,
   ...store,
   ...pages,
+  links_lead_out: (links: readonly string[]) => links.map(leadsOut),
   ...feed,
   ...frontPage,
   ...graphs,
   ...groups,
   ...builds,
+  ...cleared,
   ...moving,
+  ...mutePatterns,
   ...pictures,
   ...upkeep,
 };

@@ -1,6 +1,6 @@
 // What the browser's device finds in a publisher's list of builds.
-import { verdictOf } from "../../web/device/wire/builds";
-import { choosePrimitives } from "../../web/device/wire/primitives";
+import { verdictOf } from "../../web/device/protocol/releases";
+import { choosePrimitives } from "../../web/device/protocol/primitives";
 import { unhex } from "./given";
 
 interface Asked {

@@ -5,7 +5,7 @@ import { type Chance, PythonRandom } from "../../web/device/feed/chance";
 import { inSlot } from "../../web/device/feed/item";
 import { feedForm } from "../../web/device/feed/kept";
 import { WholePool } from "../../web/device/feed/whole_pool";
-import type { Pause } from "../../web/device/moments";
+import type { Pause } from "../../web/device/protocol/moments";
 import { PageRenderer, startTemplates } from "../../web/device/pages/renderer";
 import { Pages } from "../../web/device/pages/routes";
 import { type Parts, partsOf, storesOf } from "../../web/device/parts";
@@ -15,16 +15,17 @@ import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { type Database, lateMemory, openMemory } from "../../web/device/store/database";
 import type { Naming } from "../../web/device/store/news";
+import { LAST_ANSWER } from "../../web/device/store/preferences";
 import { FetchTransport } from "../../web/device/uplink/transport";
-import { poolCodes } from "../../web/device/wire/broadcast";
-import { choosePrimitives } from "../../web/device/wire/primitives";
-import { kinshipFloor } from "../../web/device/wire/kinship";
-import { averageLinkage } from "../../web/device/interests/click_clusters";
-import type { NewsCard } from "../../web/device/wire/news";
+import { poolCodes } from "../../web/device/protocol/broadcast";
+import { choosePrimitives } from "../../web/device/protocol/primitives";
+import { kinshipFloor } from "../../web/device/protocol/similarity";
+import { averageLinkage } from "../../web/device/reading/click_clusters";
+import type { NewsCard } from "../../web/device/protocol/news";
 import { vectors } from "../../web/device/vectors";
 import { GivenBits, unhex } from "./given";
 import { MINIJINJA, ORT, SQLITE, type Wasm } from "./wasm";
-import { toBase64 } from "../../web/device/wire/values";
+import { toBase64 } from "../../web/device/protocol/forms";
 
 interface Reader {
   /** `file:` URL of the store that the Python device has written. */
@@ -83,7 +84,8 @@ export const feed = {
   /** The feed of a reader whose store the Python device has written; with more at its end if asked for. */
   async feed_built(given: Reader, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE), wasm(given.file));
-    const { serving, ledger } = await device(database, given, wasm);
+    const { serving, ledger, recallStep } = await device(database, given, wasm);
+    await recallStep.step();
     const first = await serving.feed({ refresh: true });
     const built = given.more ? await serving.more(first.feed_id) : first;
     if (!built) throw new Error("the feed was not kept");
@@ -91,6 +93,24 @@ export const feed = {
     const spent = ledger.spentToday("reports");
     database.close();
     return { feed: feedForm.write(built), interests, spent };
+  },
+
+  /** A new page after an answer, and the first one of the next start, which finds nobody to ask. */
+  async feed_started_again(given: Reader, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE), wasm(given.file));
+    const first = await device(database, given, wasm);
+    await first.recallStep.step();
+    await first.bodies.fetchReturned();
+    const next = await device(database, { ...given, url: "http://127.0.0.1:9" }, wasm);
+    const found: unknown[] = [];
+    for (const { serving } of [first, next]) {
+      const { mode, recalled } = await serving.feed({ refresh: true });
+      found.push([mode, recalled]);
+    }
+    await next.serving.erasing(() => database.erase(() => undefined));
+    found.push(storesOf(database, first.stores.searchDatabase, kept).preferences.get(LAST_ANSWER));
+    database.close();
+    return found;
   },
 
   /** Interests before and after a release was swapped in twice at once, and whether other models serve then. */
@@ -129,10 +149,10 @@ export const feed = {
     const blobs = new Blobs(new MemoryFolder());
     let reading: Promise<void> | null = null;
     const read = async (): Promise<void> => {
-      await reader.feed();
-      const { feed_id, items } = await reader.feed(true);
-      await reader.open(items[0]!.card.id, feed_id);
-      await reader.feed();
+      await reader.reading.feed();
+      const { feed_id, items } = await reader.reading.feed(true);
+      await reader.reading.open(items[0]!.card.id, feed_id);
+      await reader.reading.feed();
     };
     const pause = async (): Promise<void> => {
       if (stalled) return new Promise(() => undefined);
@@ -146,12 +166,13 @@ export const feed = {
     const whole = reader.sync();
     await reader.syncForFeed();
     if (!stalled) await whole.then(() => reader.takePictures());
-    const { items } = await reader.feed();
+    const { items } = await reader.reading.feed();
     await new Promise((begun) => setTimeout(begun)); // a request that a page begins is noted by now
     const { news, byteLog, pictures } = parts.stores;
     const texts = items.filter(({ card }) => news.body(card.id) !== null).length;
     const sent = byteLog.entries().rows.map(({ method, url }) => [method, new URL(url).pathname]);
-    const pictured = [...(pictures.current()?.marks.keys() ?? [])].map((id) => [id, toBase64(pictures.content(id)!)]);
+    const cards = [...(pictures.current()?.marks.keys() ?? [])].flatMap((name) => (name.endsWith(" 0") ? [name.slice(0, -2)] : []));
+    const pictured = cards.map((id) => [id, toBase64(pictures.content(id)!)]);
     return { items: items.length, texts, pictured, sent: sent.reverse(), alerts: reader.status().alerts };
   },
 
@@ -181,7 +202,7 @@ export const feed = {
     };
     const first = await found();
     const relevances = (await wholePool.hits(words[0]?.[0] ?? "")).map((hit) => [hit.id, hit.relevance, hit.publishedUs]);
-    const named = names.map(([kind, name]) => ids(wholePool.named(kind, name)));
+    const named = names.map(([kind, name]) => wholePool.named(kind, name));
     const again = await found();
     return { size: wholePool.size(), loaded: serving.loaded() !== null, first, again, named, relevances, steps };
   },
@@ -234,18 +255,19 @@ export const feed = {
     const page = ask(address);
     const listed = wholePool.named("topic", topic);
     const erased = await ask("/privacy/erase", [["confirm", "erase"]]);
-    const { cards } = reader.lists.hold("following", listed);
+    const { ids: still } = reader.lists.holdIds("following", listed);
     const held = Reflect.get(reader.lists, "found") as Map<string, unknown>;
     const answers = { before: before.kind, found: await found, page: await page, erased };
-    const lists = [cards.length > 0, stores.preferences.get("list/following")];
+    const lists = [still.length > 0, stores.preferences.get("list/following")];
     const indexed = stores.database.number("SELECT count(*) FROM pool_text");
     return { ...answers, lists, held: held.size, news: stores.news.count(), indexed };
   },
 
   /** Milliseconds of device work from a click to the next feed, so many times. */
   async feed_timed(given: Reader & { times: number }, wasm: Wasm): Promise<unknown> {
-    const { serving, stores } = await device(await openMemory(wasm(SQLITE), wasm(given.file)), given, wasm);
+    const { serving, stores, recallStep } = await device(await openMemory(wasm(SQLITE), wasm(given.file)), given, wasm);
     const found: Record<string, number>[] = [];
+    await recallStep.step();
     let built = await serving.feed({ refresh: true });
     for (let time = 0; time < given.times; time++) {
       const { card } = built.items[time % built.items.length] as (typeof built.items)[number];

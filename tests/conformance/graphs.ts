@@ -1,8 +1,7 @@
 // Which graphs the browser's device opens.
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
-import { checkGraph } from "../../web/device/wire/graphs/check";
-import { GraphRefused } from "../../web/device/wire/graphs/message";
+import { checkGraph, GraphRefused } from "../../web/device/protocol/graph_check";
 import { unbase64 } from "./given";
 
 interface Asked {
@@ -13,7 +12,7 @@ interface Asked {
 export const graphs = {
   /** Of each graph: why it is refused, or the bytes and multiply-adds of a run with axes of these sizes. */
   graphs_checked({ graphs: all, sizes }: Asked): unknown {
-    const axes = new Map(Object.entries(sizes).map(([axis, size]) => [axis, BigInt(size)]));
+    const axes = new Map(Object.entries(sizes).map(([axis, size]) => [axis, size]));
     return all.map((each) => {
       try {
         return checkGraph(unbase64(each)).of(axes).map(String);

@@ -1,18 +1,15 @@
 // FINDING's groups in the browser's device: which group, its ranker's scores, and what a device gives to both rounds.
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
-import { GroupRanker } from "../../web/device/ranking/group_ranker";
-import type { GroupModels } from "../../web/device/ranking/groups";
+import { GroupRanker, type GroupModels } from "../../web/device/ranking/groups";
 import { ViewsRanker } from "../../web/device/ranking/views_ranker";
-import { gradientsOf, noGradients, paramsOf, type TrainingRelease } from "../../web/device/training/gradients";
-import { graphLoader } from "../../web/device/training/graphs";
+import { gradientsOf, graphLoader, noGradients, paramsOf, type TrainingRelease } from "../../web/device/training/gradients";
 import { Samples, type SampleSource } from "../../web/device/training/samples";
 import { evaluateTask } from "../../web/device/training/tasks/evaluate";
-import { groupGradientTask } from "../../web/device/training/tasks/group_gradient";
-import { nearestGroupTask } from "../../web/device/training/tasks/nearest_group";
+import { groupGradientTask, nearestGroupTask } from "../../web/device/training/tasks/group_gradient";
 import type { TaskInputs } from "../../web/device/training/tasks/task";
 import { vectors } from "../../web/device/vectors";
-import { load } from "../../web/device/wire/tensors";
+import { load } from "../../web/device/protocol/tensors";
 import { unbase64 } from "./given";
 import { ORT, type Wasm } from "./wasm";
 

@@ -1,17 +1,17 @@
 // Every message by its name in the Python wire, read and written again.
-import * as broadcast from "../../web/device/wire/broadcast";
-import * as chain from "../../web/device/wire/chain";
-import { type Form, WireError, readMessage } from "../../web/device/wire/forms";
-import * as news from "../../web/device/wire/news";
-import * as pictures from "../../web/device/wire/pictures";
-import * as popularity from "../../web/device/wire/popularity";
-import { problem } from "../../web/device/wire/problem";
-import * as protections from "../../web/device/wire/protections";
-import * as recall from "../../web/device/wire/recall";
-import * as releases from "../../web/device/wire/releases";
-import * as rotations from "../../web/device/wire/rotations";
-import * as rounds from "../../web/device/wire/rounds";
-import * as secagg from "../../web/device/wire/secagg";
+import * as broadcast from "../../web/device/protocol/broadcast";
+import * as chain from "../../web/device/protocol/chain";
+import { type Form, WireError, readMessage } from "../../web/device/protocol/forms";
+import * as news from "../../web/device/protocol/news";
+import * as pictures from "../../web/device/protocol/pictures";
+import * as popularity from "../../web/device/protocol/popularity";
+import { problem } from "../../web/device/protocol/ids";
+import * as protections from "../../web/device/protocol/protections";
+import * as recall from "../../web/device/protocol/recall";
+import * as releases from "../../web/device/protocol/releases";
+import * as rotations from "../../web/device/protocol/chain";
+import * as rounds from "../../web/device/protocol/rounds";
+import * as secagg from "../../web/device/protocol/secagg";
 
 const MODULES = [broadcast, chain, news, pictures, popularity, protections, recall, releases, rotations, rounds, secagg];
 

@@ -3,7 +3,7 @@ import { Device, chosenSettings } from "../../web/device/device";
 import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
 import { partsOf, storesOf } from "../../web/device/parts";
-import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
@@ -11,7 +11,7 @@ import { lateMemory, openMemory } from "../../web/device/store/database";
 import { ImpressionStore } from "../../web/device/store/impressions";
 import { NoAnswer } from "../../web/device/uplink/transport";
 import { exportAll } from "../../web/device/view_models/export";
-import { noblePrimitives } from "../../web/device/wire/primitives";
+import { noblePrimitives } from "../../web/device/protocol/primitives";
 import { SQLITE, type Wasm } from "./wasm";
 
 /** cut: where the worker is killed: before the main database's transaction has ended, or before the searches' has. stays:

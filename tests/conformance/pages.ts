@@ -2,20 +2,21 @@
 import { Device, chosenSettings } from "../../web/device/device";
 import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
+import type { Drawn } from "../../web/device/pages/art";
 import { FrontPages } from "../../web/device/pages/front_page";
-import { Pictures } from "../../web/device/pages/pictures";
+import { Pictures } from "../../web/device/pages/picture_links";
 import { PageRenderer, startTemplates } from "../../web/device/pages/renderer";
 import { Pages } from "../../web/device/pages/routes";
-import { HOUR_MS } from "../../web/device/moments";
+import { HOUR_MS } from "../../web/device/protocol/moments";
 import { partsOf, storesOf } from "../../web/device/parts";
-import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
 import type { FrontPageFile } from "../../web/device/store/front_page";
 import { NoAnswer } from "../../web/device/uplink/transport";
-import { noblePrimitives } from "../../web/device/wire/primitives";
+import { noblePrimitives } from "../../web/device/protocol/primitives";
 import { unbase64 } from "./given";
 import { MINIJINJA, SQLITE, type Wasm } from "./wasm";
 
@@ -23,13 +24,15 @@ interface Given {
   readonly file: string;
   /** The second view's store, where there is one. */
   readonly searches?: string;
+  /** The drawn pictures by name, as the build's file has them. */
+  readonly art?: Drawn;
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly asked: readonly { readonly address: string; readonly form: readonly [string, string][] | null }[];
 }
 
 /** A device over copies of its files, and what draws its pages. */
-async function opened(file: Uint8Array, searches: Uint8Array | undefined, now: number, wasm: Wasm) {
+async function opened(file: Uint8Array, searches: Uint8Array | undefined, now: number, wasm: Wasm, art: Drawn = {}) {
   startTemplates(wasm(MINIJINJA));
   const database = await openMemory(wasm(SQLITE), file);
   const beside = await lateMemory(wasm(SQLITE), searches);
@@ -51,7 +54,10 @@ async function opened(file: Uint8Array, searches: Uint8Array | undefined, now: n
   );
   const device = new Device(parts, clock);
   const renderer = new PageRenderer(device, clock);
-  return { database, beside, renderer, pages: new Pages(renderer), pictures: new Pictures(device) };
+  const drawn = new TextEncoder().encode(JSON.stringify(art)).buffer as ArrayBuffer;
+  const pictures = new Pictures(device, () => Promise.resolve(drawn));
+  await pictures.ready;
+  return { database, beside, renderer, pages: new Pages(renderer), pictures };
 }
 
 /** Answers of the pages one after the other; what one changes, the next finds. */
@@ -69,20 +75,20 @@ async function answers({ file, searches, now, asked }: Given, wasm: Wasm): Promi
  * After these deeds: the front page as it is kept, and as a device makes it that opens then, with the pictures that its
  * page asks for; and what is kept pageHours later. Each deed is done alone, over the store as it was given.
  */
-async function keptFronts({ file, now, asked, pageHours }: Given & { pageHours: number }, wasm: Wasm): Promise<unknown> {
+async function keptFronts({ file, now, asked, pageHours, art }: Given & { pageHours: number }, wasm: Wasm): Promise<unknown> {
   const nowhere = {} as FrontPageFile;
   const front = ({ renderer, pictures }: Awaited<ReturnType<typeof opened>>) =>
     new FrontPages(renderer, pictures, nowhere, "/worker.js").drawn();
   const found = [];
   for (const { address, form } of asked) {
-    const before = await opened(unbase64(file), undefined, now, wasm);
+    const before = await opened(unbase64(file), undefined, now, wasm, art);
     await before.pages.answer({ address, form, followed: true, quietly: true });
     const kept = front(before);
     const [copy, beside] = [before.database.exported(), before.beside.known()?.exported()];
-    const after = await opened(copy, beside, now, wasm);
+    const after = await opened(copy, beside, now, wasm, art);
     const made = await after.pages.answer({ address: "/", form: null, followed: false, quietly: false });
     const drawn = kept && Object.fromEntries(Object.keys(kept.pictures).map((each) => [each, after.pictures.at(each)]));
-    const later = front(await opened(copy, beside, now + pageHours * HOUR_MS, wasm));
+    const later = front(await opened(copy, beside, now + pageHours * HOUR_MS, wasm, art));
     found.push({ kept, made, drawn, later });
   }
   return found;

@@ -3,13 +3,13 @@ import { Device, chosenSettings } from "../../web/device/device";
 import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
 import { partsOf, storesOf } from "../../web/device/parts";
-import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
 import { type Departing, NoAnswer } from "../../web/device/uplink/transport";
-import { noblePrimitives } from "../../web/device/wire/primitives";
+import { noblePrimitives } from "../../web/device/protocol/primitives";
 import { unhex } from "./given";
 import { SQLITE, type Wasm } from "./wasm";
 
@@ -36,7 +36,7 @@ async function pulled({ now, looks, blobs }: Given, wasm: Wasm): Promise<unknown
     asked.push(path);
     for (const deed of deeds) {
       if (deed === "off" || deed === "on") stores.pictures.show(deed === "on");
-      if (deed === "erase") await device.erase();
+      if (deed === "erase") await device.privacy.erase();
     }
     if (deeds.includes("dead")) throw new NoAnswer("no answer in time");
     const body = path === "/v1/pictures" ? new TextEncoder().encode(look.listing) : unhex(blobs[path.slice(10)] ?? "");

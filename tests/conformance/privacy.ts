@@ -1,24 +1,23 @@
 // The arithmetic of privacy: draws from given bits, codes, prices, the ledger.
 import { BudgetSpent } from "../../web/device/errors";
-import { RandomisedCode, affordable, drawReport, nearest } from "../../web/device/privacy/code";
+import { RandomisedCode, affordable, drawReport, nearest } from "../../web/device/privacy/mechanisms/code";
 import { addNoiseShare, clipAndEncode, discreteGaussian } from "../../web/device/privacy/discrete_noise";
-import { bernoulliExp, randomisedResponse, rational, uniformBelow } from "../../web/device/privacy/exact_samplers";
-import { atMostExp } from "../../web/device/privacy/exponential";
-import { type Channel, type ChargeStore, Ledger } from "../../web/device/privacy/ledger";
-import { systemNoise } from "../../web/device/privacy/noise_sources";
-import { clickSteps, parametersOf, possible, sumPrices } from "../../web/device/privacy/prices";
-import { type ChargeGroup, composed } from "../../web/device/privacy/privacy_loss";
+import { atMostExp, bernoulliExp, randomisedResponse, rational, systemNoise, uniformBelow } from "../../web/device/privacy/exact_samplers";
+import { type ChargeStore, Ledger } from "../../web/device/privacy/accounting/ledger";
+import { type Channel, ceilingsOf } from "../../web/device/privacy/accounting/limits";
+import { clickSteps, parametersOf, possible, sumPrices } from "../../web/device/privacy/accounting/cost_of_sums";
+import { type ChargeGroup, composed } from "../../web/device/privacy/accounting/composition";
 import type { Charge } from "../../web/device/privacy/sealed";
 import { type PrivacySettings, privacySettings } from "../../web/device/privacy/settings";
 import { reportWorth } from "../../web/device/view_models/privacy";
-import { epsilonOf, rhoOfSum, rhoWithin } from "../../web/device/wire/concentrated";
-import { readMessage } from "../../web/device/wire/forms";
-import { hex } from "../../web/device/wire/primitives";
-import { secureSum } from "../../web/device/wire/protections";
-import { codeReport } from "../../web/device/wire/recall";
-import { recallProtocol } from "../../web/device/wire/releases";
-import { FixedPoint } from "../../web/device/wire/ring";
-import { logPosterior, reportChances, unpackReportLists } from "../../web/device/wire/reported_basis";
+import { epsilonOf, rhoOfSum, rhoWithin } from "../../web/device/protocol/concentrated";
+import { readMessage } from "../../web/device/protocol/forms";
+import { hex } from "../../web/device/protocol/primitives";
+import { secureSum } from "../../web/device/protocol/protections";
+import { codeReport } from "../../web/device/protocol/recall";
+import { recallProtocol } from "../../web/device/protocol/releases";
+import { FixedPoint } from "../../web/device/protocol/ring";
+import { logPosterior, reportChances, unpackReportLists } from "../../web/device/protocol/reported_basis";
 import { GivenBits, unhex } from "./given";
 
 /** What was drawn from the bits of a key, and how many bytes of them that took. */
@@ -74,7 +73,7 @@ function spendAll(own: PrivacySettings, charges: readonly { at: number; charge: 
   let now = 0;
   const ledger = new Ledger(
     new ChargesInMemory(),
-    () => own,
+    () => ceilingsOf(own),
     () => now,
   );
   const outcomes = charges.map(({ at, charge }) => {

@@ -1,14 +1,12 @@
 // A browser's device in a secure sum, one stage a question: its state goes in as JSON and comes out with the message to
 // send.
-import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { sealedMessage } from "../../web/device/privacy/secagg/messages";
-import { type SumState, beginSum, sumState } from "../../web/device/privacy/secagg/state";
-import { SumTransitions } from "../../web/device/privacy/secagg/transitions";
-import { readMessage } from "../../web/device/wire/forms";
-import { choosePrimitives, hex } from "../../web/device/wire/primitives";
-import { ringVector } from "../../web/device/wire/ring";
-import * as wire from "../../web/device/wire/secagg";
-import type { Bytes } from "../../web/device/wire/values";
+import { SumTransitions, beginSum, sumState, type SumState } from "../../web/device/privacy/secagg/transitions";
+import { readMessage, type Bytes } from "../../web/device/protocol/forms";
+import { choosePrimitives, hex } from "../../web/device/protocol/primitives";
+import { ringVector } from "../../web/device/protocol/ring";
+import * as wire from "../../web/device/protocol/secagg";
 import { unhex } from "./given";
 
 const primitives = await choosePrimitives();

@@ -16,7 +16,7 @@ from backend.browser_device.signed_builds import BuildHistory, SignedBuilds
 from backend.db.engine import open_engine
 from backend.releases.signing import public_half
 from backend.releases.store import ReleaseStore
-from backend.storage.local_folder import LocalFolder
+from backend.storage.object_store import LocalFolder
 from tests.conformance.node_end import ask_node
 
 MINE, OTHER = "1" * 64, "2" * 64
@@ -44,7 +44,7 @@ def signed(folder: Path, key: Ed25519PrivateKey, *builds: str) -> SignedBuilds:
     return history.signed()
 
 
-def test_only_a_list_that_the_trusted_key_has_signed_vouches_for_a_build(tmp_path: Path) -> None:
+def test_only_a_list_signed_by_the_trusted_key_confirms_a_build(tmp_path: Path) -> None:
     key, another = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
     good = signed(tmp_path / "good", key, OTHER, MINE)
     without = signed(tmp_path / "without", key, OTHER)

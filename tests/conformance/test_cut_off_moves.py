@@ -40,7 +40,7 @@ def killed(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_move_that_is_killed_before_its_transaction_ends_has_moved_nothing(
+def test_move_killed_before_its_transaction_moves_nothing(
     first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with python_device(tmp_path) as device:
@@ -50,12 +50,12 @@ def test_a_move_that_is_killed_before_its_transaction_ends_has_moved_nothing(
     with python_device(tmp_path) as device:
         found = exported(device)
         assert found["tables"]["click"] == found["tables"]["charge"] == words(found) == []
-        assert device.stances() == {}
+        assert device.interests.stances() == {}
         take(device, first)
         assert words(exported(device)) == ["[1, 2]", "regatta"]
 
 
-def test_a_move_that_is_killed_before_its_searches_are_written_writes_them_when_the_device_opens(
+def test_move_killed_before_its_searches_writes_them_at_the_next_open(
     first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with python_device(tmp_path) as device:
@@ -66,13 +66,13 @@ def test_a_move_that_is_killed_before_its_searches_are_written_writes_them_when_
         found = exported(device)
         assert len(found["tables"]["click"]) == 5
         assert words(found) == ["[1, 2]", "regatta"]
-        assert device.stances() == {("topic", "rowing"): "follow", ("publisher", "[x]"): "block"}
+        assert device.interests.stances() == {("topic", "rowing"): "follow", ("publisher", "[x]"): "block"}
         assert [news for news, _ in device.parts.stores.searches.openings()] == ["news:3"]
         assert device.parts.stores.preferences.get("moved_searches") is None
         assert not any(b"regatta" in each.read_bytes() for each in tmp_path.rglob("device.sqlite*"))
 
 
-def test_a_browsers_move_is_cut_off_alike(first: dict[str, Any]) -> None:
+def test_interrupted_browser_move_behaves_like_the_python_one(first: dict[str, Any]) -> None:
     given = [
         {"content": json.dumps(first), "used": False, "settings": True, "cut": cut}
         for cut in ("transaction", "searches")
@@ -99,7 +99,7 @@ def broken(*_: object, **__: object) -> None:
     raise StoreBroken(Path("searches"), "disk I/O error")
 
 
-def test_a_second_move_loses_no_search_that_still_waits_from_the_first(
+def test_second_move_keeps_searches_waiting_from_the_first(
     first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Red before: the second one's took their place. They also went into copies and exports."""
@@ -113,16 +113,16 @@ def test_a_second_move_loses_no_search_that_still_waits_from_the_first(
         assert device.parts.stores.preferences.get("moved_searches") is not None
         assert "moved_searches" not in {row["name"] for row in exported(device)["tables"]["preference"]}
         assert device.parts.copies.step()
-        device.choose_sections(("sport",))
+        device.interests.choose_sections(("sport",))
         assert b"chosen_sections" in device.parts.copies.copies[0].path.read_bytes()
         assert b"regatta" not in device.parts.copies.copies[0].path.read_bytes()
 
         take(device, of_a_third(first))
         assert words(exported(device)) == ["[1, 2]", "regatta", "sculling"]
-        assert {name for _, name in device.stances()} == {"rowing", "[x]", "tennis"}
+        assert {name for _, name in device.interests.stances()} == {"rowing", "[x]", "tennis"}
 
 
-def test_a_browsers_second_move_loses_none_either(first: dict[str, Any]) -> None:
+def test_second_browser_move_keeps_waiting_searches_too(first: dict[str, Any]) -> None:
     given: list[dict[str, Any]] = [
         {"content": json.dumps(file), "used": False, "settings": True} for file in (first, of_a_third(first))
     ]
@@ -135,7 +135,7 @@ def test_a_browsers_second_move_loses_none_either(first: dict[str, Any]) -> None
     assert {row["name"] for row in after["views"]["searches"]["stance"]} >= {"rowing", "[x]"}
 
 
-def test_a_moment_later_than_the_file_is_refused_at_its_field_by_both(first: dict[str, Any], tmp_path: Path) -> None:
+def test_both_devices_refuse_a_moment_later_than_the_file(first: dict[str, Any], tmp_path: Path) -> None:
     def of(file: dict[str, Any]) -> list[tuple[str, str, str, Any]]:
         parts = ("tables", file["tables"], MOMENTS), ("views.searches", file["views"]["searches"], SEARCH_MOMENTS)
         return [
@@ -155,18 +155,18 @@ def test_a_moment_later_than_the_file_is_refused_at_its_field_by_both(first: dic
     for _, _, column, row in of(within):
         row[column] = IN_TIME
     *answers, taken = in_browser(*files, within)
-    assert len(fields) == 13
+    assert len(fields) == 15
     with python_device(tmp_path) as device:
         for field, file, answer in zip(fields, files, answers, strict=True):
             with pytest.raises(ExportRefused) as refused:
                 take(device, file)
-            assert str(refused.value).startswith(f"Nothing was taken over: {field}: is later than exported_at"), field
+            assert str(refused.value).startswith(f"Nothing was imported: {field}: is later than exported_at"), field
             assert answer["refused"] == str(refused.value)
         take(device, within)
     assert taken["refused"] == ""
 
 
-def test_what_everybody_can_pull_again_is_in_no_export_so_that_it_can_be_taken_over(tmp_path: Path) -> None:
+def test_downloadable_data_is_left_out_of_exports(tmp_path: Path) -> None:
     """A pool of more bytes than a file may have."""
     with python_device(tmp_path / "from") as device, python_device(tmp_path / "to") as other:
         live(device)
@@ -186,7 +186,7 @@ def test_what_everybody_can_pull_again_is_in_no_export_so_that_it_can_be_taken_o
     assert set(answer["exported"]["tables"]) == set(file["tables"])
 
 
-def test_what_a_topic_meant_goes_when_it_is_followed_no_longer(tmp_path: Path) -> None:
+def test_topic_meaning_is_deleted_when_the_topic_is_unfollowed(tmp_path: Path) -> None:
     with python_device(tmp_path) as device:
         searches = device.parts.stores.searches
         vector = np.full(16, 0.25, dtype=np.float32)
@@ -196,17 +196,17 @@ def test_what_a_topic_meant_goes_when_it_is_followed_no_longer(tmp_path: Path) -
                 searches.keep_meaning(SearchVector("topic", name, "e", vector, NOW))
             return [name for _, name in searches.meanings("e")]
 
-        device.stance("topic", "rowing", "follow")
-        device.stance("topic", "tennis", "follow")
+        device.interests.stance("topic", "rowing", "follow")
+        device.interests.stance("topic", "tennis", "follow")
         assert keep() == ["rowing", "tennis"]
-        device.stance("topic", "rowing", None)
+        device.interests.stance("topic", "rowing", None)
         assert [name for _, name in searches.meanings("e")] == ["tennis"]
-        device.stance("topic", "tennis", "block")
+        device.interests.stance("topic", "tennis", "block")
         assert not searches.meanings("e")
         assert not keep(), "computed while its reader took that back"
 
 
-def test_what_a_topic_meant_goes_in_the_browser_as_well() -> None:
+def test_browser_deletes_the_meaning_of_an_unfollowed_topic() -> None:
     both = ["rowing", "tennis"]
     steps: list[dict[str, Any]] = [
         {"keep": both},

@@ -46,14 +46,14 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ExportedLine], 
     return mine, [(line, size) for line, size in theirs]
 
 
-def test_the_newest_bodies_up_to_the_bound_go_along(both: tuple[list[ExportedLine], list[ExportedLine]]) -> None:
+def test_newest_bodies_up_to_the_limit_are_exported(both: tuple[list[ExportedLine], list[ExportedLine]]) -> None:
     within = [sum(SIZES[place:]) <= BODIES_BYTES for place in range(len(SIZES))]
     assert within == [False, False] + [True] * 7
     assert sum(SIZES[2:]) == BODIES_BYTES
     assert [size for _, size in both[0]] == [size if held else 0 for size, held in zip(SIZES, within, strict=True)]
 
 
-def test_of_every_request_the_line_stays_with_the_bodys_length_and_hash(
+def test_every_exported_request_keeps_its_body_length_and_hash(
     both: tuple[list[ExportedLine], list[ExportedLine]],
 ) -> None:
     for place, (line, _) in enumerate(both[0]):
@@ -62,11 +62,14 @@ def test_of_every_request_the_line_stays_with_the_bodys_length_and_hash(
         assert line["id"] == place + 1
 
 
-def test_the_page_that_offers_an_export_says_what_of_the_log_goes_along() -> None:
+def test_export_page_says_which_log_bodies_are_included() -> None:
     settings = (WEB / "templates" / "device" / "settings.html").read_text(encoding="utf-8")
-    assert f"the newest {BODIES_BYTES // MIB} MiB, and of those before a line each, with length and hash" in settings
+    assert (
+        f"the newest {BODIES_BYTES // MIB} MiB of what was sent in full; older requests are listed with length and hash"
+        in settings
+    )
 
 
-def test_both_devices_export_the_same_of_it(both: tuple[list[ExportedLine], list[ExportedLine]]) -> None:
+def test_both_devices_export_the_same_log(both: tuple[list[ExportedLine], list[ExportedLine]]) -> None:
     mine, theirs = both
     assert mine == theirs

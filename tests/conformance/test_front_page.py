@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ DEEDS: dict[str, tuple[str, list[list[str]] | None]] = {
     "pictures are hidden": ("/settings/pictures", [["shown", "off"]]),
     "all is switched off": ("/settings/level", [["level", "off"]]),
 }
+ART = Path(__file__).parents[2] / "web/static/art"
 BEYOND = 0.001
 """Of an hour past the last moment of a feed that is an hour old: the two clocks differ below a microsecond."""
 BEFORE, AFTER = "The page of before. " * 50, "Another page, and a longer one. " * 60
@@ -40,6 +42,7 @@ def fronts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "file": base64.b64encode(device.parts.stores.database.path.read_bytes()).decode(),
             "now": now.timestamp() * 1000,
             "asked": [{"address": address, "form": form} for address, form in DEEDS.values()],
+            "art": {drawn.stem: drawn.read_text("utf-8") for drawn in ART.glob("*.svg")},
             "pageHours": FeedSettings().page_hours - 1 + BEYOND,
         }
     (found,) = ask_node([("pages_kept_fronts", given)])
@@ -47,7 +50,7 @@ def fronts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-def test_what_is_kept_is_what_a_device_makes_that_opens_then(fronts: dict[str, Any], deed: str) -> None:
+def test_kept_page_matches_what_a_starting_device_shows(fronts: dict[str, Any], deed: str) -> None:
     kept, made = fronts[deed]["kept"], fronts[deed]["made"]
     assert made["kind"] == "page"
     assert kept["html"] == made["html"]
@@ -59,12 +62,12 @@ def test_what_is_kept_is_what_a_device_makes_that_opens_then(fronts: dict[str, A
     assert kept["pictures"] == fronts[deed]["drawn"]
 
 
-def test_each_deed_is_seen_in_what_is_kept(fronts: dict[str, Any]) -> None:
+def test_each_action_shows_in_the_kept_page(fronts: dict[str, Any]) -> None:
     pages = {deed: found["kept"]["html"] for deed, found in fronts.items() if deed != "a search is kept"}
     assert len(set(pages.values())) == len(pages)
 
 
-def test_a_page_that_its_device_would_replace_is_not_kept(fronts: dict[str, Any]) -> None:
+def test_page_due_for_replacement_is_not_kept(fronts: dict[str, Any]) -> None:
     """The feed is an hour old; it is shown until it is six."""
     found = fronts["nothing"]
     assert found["later"] is None
@@ -72,7 +75,7 @@ def test_a_page_that_its_device_would_replace_is_not_kept(fronts: dict[str, Any]
     assert hours == FeedSettings().page_hours
 
 
-def test_a_killed_tab_leaves_the_page_of_before_the_one_after_or_none() -> None:
+def test_killed_tab_leaves_the_previous_page_the_next_or_none() -> None:
     (found,) = ask_node([("front_page_deaths", {"before": BEFORE, "after": AFTER})])
     keep, wipe = found["keep"], found["wipe"]
     assert [one["dead"] for one in keep] == [True] * (len(keep) - 1) + [False]
@@ -84,7 +87,7 @@ def test_a_killed_tab_leaves_the_page_of_before_the_one_after_or_none() -> None:
     assert (wipe[-1]["shown"], wipe[-1]["readable"]) == (None, False)
 
 
-def test_no_block_is_given_back_with_a_page_in_it() -> None:
+def test_freed_blocks_contain_no_page() -> None:
     """Oracle: a disk that may have every byte written since it was last waited for."""
     steps = [
         ["keep", AFTER], ["keep", BEFORE], ["keep", BEFORE], ["wipe", False], ["wipe", False], ["keep", BEFORE],
@@ -99,7 +102,7 @@ def test_no_block_is_given_back_with_a_page_in_it() -> None:
     assert found[2]["writes"] == 0, "it was kept already"
 
 
-def test_a_file_that_cant_be_overwritten_is_removed_and_stops_a_deletion_alone() -> None:
+def test_locked_page_file_is_deleted_and_blocks_only_a_deletion() -> None:
     deeds = [("/story/news:1", False), ("/story/news:1/react", True), ("/privacy/erase", True)]
     (saved,) = ask_node([("front_page_broken", {"held": True, "asked": deeds})])
     assert [one["done"] for one in saved] == ["done"] * 3
@@ -112,11 +115,11 @@ def test_a_file_that_cant_be_overwritten_is_removed_and_stops_a_deletion_alone()
     assert [(one["done"], one["isThere"]) for one in locked] == [("done", False)] * 3
 
 
-def test_looks_draw_no_page_anew() -> None:
+def test_polls_redraw_no_page() -> None:
     (found,) = ask_node([("front_page_broken", {"held": True, "asked": [("/seen", True), ("/", False)]})])
     assert [one["kept"] for one in found] == [0, 1]
 
 
-def test_a_page_is_shown_by_the_build_that_drew_it_while_its_feed_is_in_use() -> None:
+def test_page_is_shown_only_by_its_build_while_its_feed_is_current() -> None:
     (found,) = ask_node([("front_page_shown", None)])
     assert found == {"unwanted": False, "now": True, "outdated": False, "early": False, "another": False}

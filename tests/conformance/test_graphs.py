@@ -9,12 +9,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 
-from device_app.wire.graphs.check import check_graph
-from device_app.wire.graphs.message import GraphRefused
+from protocol.graph_check import GraphRefused, check_graph
 from tests.conformance.node_end import ask_node
 from tests.doubles.graphs import cosine_score_graph
 from tests.privacy.test_oblivious_graphs import ATTACKS
-from tests.unit.device_app.wire.test_graph_check import HAND_MADE, ODD, SIZES, graphs, mutants
+from tests.unit.protocol.test_graph_check import HAND_MADE, ODD, SIZES, graphs, mutants
 
 WORDS_LIMIT = 400
 
@@ -31,7 +30,7 @@ def written(contents: Iterable[bytes]) -> list[str]:
     return [base64.b64encode(each).decode() for each in contents]
 
 
-def test_hostile_graphs_are_refused_by_name_before_onnx_runtime_is_started() -> None:
+def test_hostile_graphs_are_refused_before_onnx_runtime_starts() -> None:
     hostile = {attack: made().SerializeToString() for attack, (made, _) in ATTACKS.items()}
     (said,) = ask_node([("graphs_loaded", written(hostile.values()))])
     for (attack, content), (kind, words) in zip(hostile.items(), said, strict=True):
@@ -41,7 +40,7 @@ def test_hostile_graphs_are_refused_by_name_before_onnx_runtime_is_started() -> 
         assert words == f"A model of the release can't be used: {expected[:WORDS_LIMIT]}.", attack
 
 
-def test_damaged_and_changed_graphs_get_the_same_answer_of_both() -> None:
+def test_both_runtimes_judge_damaged_graphs_alike() -> None:
     asked = [*graphs(), *(made(HAND_MADE[2]) for made, _ in ODD.values()), *mutants(250)]
     (found,) = ask_node([("graphs_checked", {"graphs": written(asked), "sizes": SIZES})])
     expected = [python_says(each) for each in asked]
@@ -49,7 +48,7 @@ def test_damaged_and_changed_graphs_get_the_same_answer_of_both() -> None:
     assert 20 < sum(isinstance(each, list) for each in expected) < len(expected) - 60
 
 
-def test_a_run_is_refused_for_its_sizes_in_the_same_words() -> None:
+def test_both_runtimes_refuse_a_runs_sizes_with_the_same_message() -> None:
     content = cosine_score_graph(4)
     costs = check_graph(content)
     shapes: list[dict[str, list[int]]] = [

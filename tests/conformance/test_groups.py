@@ -13,23 +13,24 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from backend.federation.systems.finding import FINDING
-from device_app.ranking.features import FeatureContext
-from device_app.ranking.group_ranker import GroupRanker
-from device_app.ranking.groups import GroupChoice, GroupModels
+from backend.federation.systems import COMPOSED
+from device_app.ranking.groups import GroupChoice, GroupModels, GroupRanker
+from device_app.ranking.ranker import FeatureContext
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.group_gradient import GroupGradientTask
-from device_app.training.tasks.nearest_group import NearestGroupTask
-from device_app.wire.tensors import pack
+from device_app.training.tasks.nearest_prototype import NearestGroupTask
 from exporters.architectures import architectures
 from exporters.package import ExportedModel, export_once
 from exporters.readers import FULL, ONE, SOME, draw_inputs
+from protocol.tensors import pack
 from tests.conformance.node_end import ask_node
 from tests.doubles.fixed_samples import FixedSamples
 from tests.doubles.graphs import shared_graphs
 from tests.doubles.small_world import shared_cache
+
+GROUPS = COMPOSED["groups/secure/median"]
 
 pytestmark = pytest.mark.node
 
@@ -41,7 +42,7 @@ Rows = NDArray[np.float32]
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[ExportedModel, dict[str, Rows]]:
     """FINDING's ranker, and a batch of three samples."""
-    name = str(FINDING.architecture)
+    name = str(GROUPS.architecture)
     kind = architectures()[name]
     model = kind.build()
     specs = kind.graphs(model)
@@ -105,7 +106,7 @@ def same(found: dict[str, Any], expected: dict[str, Rows], atol: float) -> None:
         np.testing.assert_allclose(found[name]["values"], value.ravel(), rtol=0, atol=atol, err_msg=name)
 
 
-def test_a_browser_finds_the_same_group_ranks_by_it_and_gives_the_same_to_both_rounds(
+def test_browser_finds_the_same_group_and_contributes_alike(
     exported: tuple[ExportedModel, dict[str, Rows]],
 ) -> None:
     made, batch = exported

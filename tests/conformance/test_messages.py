@@ -1,6 +1,7 @@
 """Every message of the wire in both runtimes. The oracle is the Python wire.
 
-1,000 random ones of each kind have equal bytes, and what is wrong with one is refused by both, naming the same field.
+Random ones of each kind (100; 1,000 in `make qa`) have equal bytes, and what is wrong with one is refused by both,
+naming the same field.
 """
 
 from __future__ import annotations
@@ -14,19 +15,20 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-import device_app.wire
-from device_app.wire.ids import Message
+import protocol
+from protocol.ids import Message
 from tests.conformance.edges import at_the_edges
 from tests.conformance.node_end import ask_node
 from tests.conformance.random_messages import KINDS, NOT_OF_A_DEVICE, Drawing, as_json, damaged
+from tests.doubles.long_form import by_length
 from tests.doubles.wire_messages import EXAMPLES
 
-DRAWN, DAMAGED, WHOLE = 1_000, 60, 40
+DRAWN, DAMAGED, WHOLE = by_length(100, long=1_000), by_length(30, long=60), 40
 """Messages of a kind; of them so many with one thing changed, and so many in which fields are put at their limits."""
 TOLD_APART = {"release": ("constrained-int", "constrained-str")}
 """Fields of two types, and what pydantic adds to the way to them."""
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.node, pytest.mark.long_form]
 
 
 def outcome(kind: type[BaseModel], text: str) -> dict[str, Any]:
@@ -66,8 +68,8 @@ def told() -> dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]]:
     return found
 
 
-def test_every_message_of_the_wire_is_drawn() -> None:
-    modules = [import_module(f"device_app.wire.{each.name}") for each in iter_modules(device_app.wire.__path__)]
+def test_every_wire_message_is_generated() -> None:
+    modules = [import_module(f"protocol.{each.name}") for each in iter_modules(protocol.__path__)]
     kinds = {
         name
         for module in modules
@@ -85,7 +87,7 @@ def test_random_messages_have_equal_bytes_in_both_runtimes(told: dict[str, Any])
         assert browser == python, text
 
 
-def test_what_one_runtime_refuses_the_other_does_naming_the_same_field(told: dict[str, Any]) -> None:
+def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(told: dict[str, Any]) -> None:
     refused = 0
     for text, python, browser in (*told["damaged"], *told["edges"]):
         if "written" in python:
@@ -98,7 +100,7 @@ def test_what_one_runtime_refuses_the_other_does_naming_the_same_field(told: dic
     assert len(told["edges"]) > 500
 
 
-def test_a_browser_that_cant_say_whether_text_is_well_formed_reads_and_refuses_the_same() -> None:
+def test_browser_without_is_well_formed_reads_and_refuses_the_same() -> None:
     """String.prototype.isWellFormed came to browsers in 2023."""
     text = '{"type":"t","title":"TITLE","status":400,"detail":"d"}'
     asked = [("Problem", text.replace("TITLE", title)) for title in ("plain", "😀", "\\ud83d", "\\ude00 \\ud83d")]

@@ -19,13 +19,15 @@ from typing import Any
 import pytest
 
 from device_app.errors import BudgetSpent, ExportRefused
-from device_app.privacy.ledger import CHANNELS
+from device_app.privacy.accounting.limits import CHANNELS
 from device_app.privacy.sealed import Charge
 from device_app.store.preferences import CHOSEN_SECTIONS, TRAINING_PAUSED
 from tests.doubles.moved_reader import NOW, exported, in_browser, live, python_device, take
 
 MOVED = (
-    "click", "reaction", "impression", "report_meaning", "round_upload", "view_round", "drawn_report", "body", "vector",
+    "click", "read_story", "mute_rule", "reaction", "impression", "report_meaning", "round_upload",
+    "view_round", "drawn_report",
+    "body", "vector",
 )  # fmt: skip
 """Tables whose rows go along as they are."""
 
@@ -84,7 +86,7 @@ def there(first: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_a_reader_who_moves_into_a_browser_keeps_all_and_pays_all(first: dict[str, Any], there: dict[str, Any]) -> None:
+def test_reader_moving_into_a_browser_keeps_data_and_charges(first: dict[str, Any], there: dict[str, Any]) -> None:
     for name in MOVED:
         assert numbers_alike(rows(there, name)) == numbers_alike(rows(first, name)), name
     assert len(rows(there, "click")) == 5
@@ -97,7 +99,7 @@ def test_a_reader_who_moves_into_a_browser_keeps_all_and_pays_all(first: dict[st
     assert base64.b64decode(there["tables"]["vector"][0]["float32"])
 
 
-def test_and_back_to_a_python_device_new_or_the_very_one(
+def test_reader_moving_back_to_python_keeps_data_and_charges(
     first: dict[str, Any], there: dict[str, Any], tmp_path: Path
 ) -> None:
     with python_device(tmp_path / "new") as new, python_device(tmp_path / "same") as same:
@@ -110,21 +112,19 @@ def test_and_back_to_a_python_device_new_or_the_very_one(
                 assert numbers_alike(rows(found, name)) == numbers_alike(rows(first, name)), name
             assert charges(found) == charges(first)
             assert said(found) == said(first)
-            assert device.privacy().own.epsilon_per_day_reports == 12.5
-            assert [line.search.words for line in device.searches().searches] == ["[1, 2]", "regatta"]
+            assert device.privacy.overview().own.epsilon_per_day_reports == 12.5
+            assert [line.search.words for line in device.library.searches().searches] == ["[1, 2]", "regatta"]
         for channel in CHANNELS:
             assert new.parts.ledger.total(channel) == pytest.approx(same.parts.ledger.total(channel))
             assert new.parts.ledger.left(channel) == pytest.approx(same.parts.ledger.left(channel))
         assert new.parts.stores.participations.may_have("round-1", NOW), "the other device may have taken part"
-        assert new.privacy().today.moved, "what it counts is not its own alone"
-        assert not new.privacy().today.up_to_limits
-        new.erase()
-        assert new.privacy().today.moved
+        assert new.privacy.overview().today.moved, "what it counts is not its own alone"
+        assert not new.privacy.overview().today.up_to_limits
+        new.privacy.erase()
+        assert new.privacy.overview().today.moved
 
 
-def test_what_both_devices_spent_is_counted_together_and_no_file_gives_any_back(
-    first: dict[str, Any], tmp_path: Path
-) -> None:
+def test_charges_of_both_devices_add_up_after_a_move(first: dict[str, Any], tmp_path: Path) -> None:
     """An attacker who spends, goes back to an old file, and spends again: the lifetime ceiling holds."""
     with python_device(tmp_path) as device:
         take(device, first)
@@ -138,9 +138,7 @@ def test_what_both_devices_spent_is_counted_together_and_no_file_gives_any_back(
             ledger.spend(Charge("reports", "code", {}, 12.5, 0.0, "ef" * 32, "own"))
 
 
-def test_a_device_that_was_used_on_is_charged_to_its_ceilings_of_every_day_alike_in_both(
-    first: dict[str, Any], tmp_path: Path
-) -> None:
+def test_used_device_is_charged_to_its_limits_for_every_day_on_import(first: dict[str, Any], tmp_path: Path) -> None:
     later = NOW + timedelta(days=2)
     with python_device(tmp_path, later) as device:
         take(device, first, used=True)
@@ -153,7 +151,7 @@ def test_a_device_that_was_used_on_is_charged_to_its_ceilings_of_every_day_alike
         assert len(moved) == 6
         take(device, first, used=True)
         assert charges(exported(device)) == charges(mine), "of one file nothing is charged twice"
-        assert device.privacy().today.up_to_limits, "one charge stands for however many reports there were"
+        assert device.privacy.overview().today.up_to_limits, "one charge stands for however many reports there were"
     once, theirs = in_browser(first, first, now=later, used=True)
     assert once["refused"] == theirs["refused"] == ""
     assert charges(once["exported"]) == charges(theirs["exported"])
@@ -250,9 +248,7 @@ def chosen(file: dict[str, Any], name: str) -> Any:
     return next(row["value"] for row in file["tables"]["preference"] if row["name"] == name)
 
 
-def test_a_damaged_file_is_refused_at_the_same_field_by_both_and_nothing_is_written(
-    first: dict[str, Any], tmp_path: Path
-) -> None:
+def test_both_devices_refuse_a_damaged_file_at_the_same_field(first: dict[str, Any], tmp_path: Path) -> None:
     files = []
     for _, damage in DAMAGED.values():
         file = deepcopy(first)
@@ -266,8 +262,8 @@ def test_a_damaged_file_is_refused_at_the_same_field_by_both_and_nothing_is_writ
         for (what, (field, _)), file, answer in zip(DAMAGED.items(), files, answers, strict=True):
             with pytest.raises(ExportRefused) as refused:
                 take(device, file)
-            assert str(refused.value).startswith(f"Nothing was taken over: {field}"), what
-            assert answer["refused"].startswith(f"Nothing was taken over: {field}"), (what, answer["refused"])
+            assert str(refused.value).startswith(f"Nothing was imported: {field}"), what
+            assert answer["refused"].startswith(f"Nothing was imported: {field}"), (what, answer["refused"])
             assert exported(device) == before, what
             assert answer["exported"] == theirs_before, what
         assert device.parts.stores.preferences.get(CHOSEN_SECTIONS) is None
@@ -276,9 +272,7 @@ def test_a_damaged_file_is_refused_at_the_same_field_by_both_and_nothing_is_writ
                 device.moving.take_over(content, used=False, settings=True)
 
 
-def test_who_wants_no_pictures_of_publishers_wants_none_on_the_next_device_either(
-    first: dict[str, Any], tmp_path: Path
-) -> None:
+def test_hidden_publisher_pictures_stay_hidden_after_a_move(first: dict[str, Any], tmp_path: Path) -> None:
     file = deepcopy(first)
     file["tables"]["preference"].append({"name": "pictures_hidden", "value": True})
     wrong = deepcopy(first)
@@ -295,37 +289,35 @@ def test_who_wants_no_pictures_of_publishers_wants_none_on_the_next_device_eithe
         assert not device.parts.stores.pictures.shown()
 
 
-def test_two_words_on_one_thing_and_the_later_one_stands(first: dict[str, Any], tmp_path: Path) -> None:
+def test_later_of_two_reactions_wins_on_import(first: dict[str, Any], tmp_path: Path) -> None:
     with python_device(tmp_path) as device:
         feedback = device.parts.stores.feedback
         feedback.react("news:1", "less", NOW - timedelta(minutes=1))
         feedback.react("news:6", "like", NOW - timedelta(days=1))
-        device.stance("topic", "rowing", "block")
+        device.interests.stance("topic", "rowing", "block")
         take(device, first, settings=False)
         kinds = feedback.kinds()
         assert (kinds["news:1"], kinds["news:6"]) == (frozenset({"less"}), frozenset({"less"}))
-        assert device.stances()["topic", "rowing"] == "block"
-        assert device.privacy().own.counting, "its own switches hold"
+        assert device.interests.stances()["topic", "rowing"] == "block"
+        assert device.privacy.overview().own.counting, "its own switches hold"
 
 
-def test_a_device_of_own_feeds_takes_over_sections_and_no_switch(first: dict[str, Any], tmp_path: Path) -> None:
+def test_own_feeds_device_imports_sections_but_no_switches(first: dict[str, Any], tmp_path: Path) -> None:
     file = deepcopy(first)
     chosen(file, "privacy").update(mode="code", training=True, counting=True)
     file["tables"]["preference"].append({"name": "training_paused", "value": True})
     with python_device(tmp_path, own_feeds=True) as device:
-        before = device.privacy().own
+        before = device.privacy.overview().own
         assert (before.mode, before.training, before.counting) == ("broadcast", False, False)
         take(device, file)
-        assert device.privacy().own == before
+        assert device.privacy.overview().own == before
         assert device.parts.stores.preferences.get(TRAINING_PAUSED) is None
         assert device.parts.stores.preferences.get(CHOSEN_SECTIONS) == ["news", "sport"]
 
 
-def test_no_copy_of_before_can_be_put_back_that_does_not_know_of_the_charges(
-    first: dict[str, Any], tmp_path: Path
-) -> None:
+def test_copies_that_lack_the_imported_charges_are_deleted(first: dict[str, Any], tmp_path: Path) -> None:
     with python_device(tmp_path) as device:
-        device.save_search("a word")
+        device.library.save_search("a word")
         assert device.copy_step()
         assert list(tmp_path.rglob("*.copy*"))
         take(device, first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import parse_qsl
 
 import httpx
 import numpy as np
@@ -27,6 +29,7 @@ from device_app.feed.item import Feed, FeedItem, PageSlot, Reason
 from device_app.pages import renderer
 from device_app.pages.renderer import WORDS
 from device_app.pages.routes import router
+from device_app.pages.story_links import StoryLinks
 from device_app.settings import DeviceSettings
 from device_app.store.byte_log import Departure
 from device_app.store.feeds import KeptFeed
@@ -34,10 +37,11 @@ from device_app.store.ledger_entries import LedgerEntry
 from device_app.store.participations import Participation
 from device_app.store.preferences import CHOSEN_SECTIONS
 from device_app.view_models.latency import LatencyView
-from device_app.wire.news import NewsCard
-from device_app.wire.pictures import PictureList, PictureShard, pack_pictures
-from device_app.wire.releases import BlobRef
+from protocol.news import NewsCard
+from protocol.pictures import Pictured, PictureList, PictureShard, pack_pictures
+from protocol.releases import BlobRef
 from tests.conformance.node_end import WEB, ask_node
+from tests.doubles.pages_reader import page_key
 from tests.doubles.picture_files import bare_picture
 
 FEED = TypeAdapter(Feed)
@@ -53,6 +57,12 @@ ADDRESSES = (
     "/story/news:5?feed=feed-2",
     "/story/not-here",
     "/saved",
+    "/rules",
+    "/rules?replaces=1&kind=regex&field=title&pattern=a%2Bb",
+    "/rules?undo=yes&kind=phrase&pattern=harbour%20%26%20lights",
+    "/search?q=harbour&hidden=show",
+    "/saved?marked=1&said=settings",
+    "/fresh?marked=77",
     "/interests/history",
     "/interests/history?q=harbour",
     "/training",
@@ -102,9 +112,20 @@ class Tags(HTMLParser):
 def parts_of(html: str) -> list[Any]:
     """Of the body: the head names files of the server that each device has of its own."""
     read = Tags()
-    read.feed(html)
+    # a link's token, which the browser's device has no need of, since its page asks for each click itself
+    linked = re.sub(r"(?:\?|&amp;)token=[\w-]{22}(?=\")", "", html)
+    # and the version of the drawn pictures, which come with the browser's device
+    read.feed(re.sub(r"/static/[0-9a-f]{12}/art/", "/static/art/", linked))
     read.close()
     return read.parts[read.parts.index(("body", {})) :]
+
+
+def as_linked(address: str) -> str:
+    """An address as these pages link it: the browser's device is told that its links were followed."""
+    place, _, asked = address.partition("?")
+    news_id, values = place.removeprefix("/story/"), dict(parse_qsl(asked))
+    link = StoryLinks(page_key()).link(news_id, values.get("feed"), values.get("found"))
+    return link if place.startswith("/story/") else address
 
 
 def said_by_the_other(html: str) -> str:
@@ -180,7 +201,7 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
             shown = [item.card.id for item in feed.items]
             stores.impressions.serve(name, shown, feed.made_at)
             stores.feeds.save(KeptFeed(name, feed.made_at, FEED.dump_json(feed).decode()))
-        pictured = [(f"news:{at}", bare_picture(bytes(2 * at))) for at in (0, 3, 5, 12)]
+        pictured = [Pictured(f"news:{at}", 0, bare_picture(bytes(2 * at))) for at in (0, 3, 5, 12)]
         blob = pack_pictures(pictured)
         ref = BlobRef(sha256=sha256(blob).hexdigest(), size_bytes=len(blob))
         listing = PictureList(shards=(PictureShard(count=len(pictured), pictures=ref),))
@@ -195,7 +216,9 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
         stores.preferences.set(CHOSEN_SECTIONS, ["sport"])
         for number, state in enumerate(("applied", "summing", "declined"), 1):
             at = now - timedelta(hours=number)
-            took = Participation(f"round-{number}", "private_counts", "count", "r3", state, at, at, "Why.", 1_234)
+            took = Participation(
+                f"round-{number}", "private_counts/secure/huber", "count", "r3", state, at, at, "Why.", 1_234
+            )
             stores.participations.record(replace(took, epsilon=5.3 if state == "applied" else 0.0))
         prices = {"rho": 0.5, "rho_alone": 5.0, "epsilon_alone": 21.1}
         stores.ledger_entries.append(
@@ -224,26 +247,36 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pag
     """What the browser's device was given, and by address: status and HTML of the Python device, and its own answer."""
     folder, now = tmp_path_factory.mktemp("pages"), datetime.now(UTC)
     follows = {"kind": "topic", "name": "sport", "stance": "follow", "back": "/"}
-    said = {"address": "/stance", "form": list(follows.items())}
+    said = [
+        {"address": "/stance", "form": list(follows.items())},
+        {"address": "/read", "form": [["news", "news:1 news:8 news:9"], ["back", "/saved"]]},
+        {"address": "/rules", "form": [["field", "title"], ["kind", "regex"], ["pattern", "s <b>1?7"]]},
+        {"address": "/rules", "form": [["field", "publisher"], ["kind", "word"], ["pattern", "tabloid"]]},
+        {"address": "/story/news:2/react", "form": [["kind", "read"], ["back", "/"]]},
+    ]
     kept = [{"address": "/searches", "form": [["words", words], ["back", "/searches"]]} for words in SEARCHES]
     addresses = (*ADDRESSES, "/settings", "/latency.json")
-    asked = [said, *kept, *({"address": address, "form": None} for address in addresses)]
+    asked = [*said, *kept, *({"address": address, "form": None} for address in addresses)]
     with python_device(folder / "python", now) as device:
         device.parts.stores.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         database = device.parts.stores.database.path
         file = base64.b64encode(database.read_bytes()).decode()
         given = {"file": file, "now": now.timestamp() * 1000, "asked": asked}
         (found,) = ask_node([("pages_answers", given)])
-        device.stance("topic", "sport", "follow")
+        device.interests.stance("topic", "sport", "follow")
+        device.muting.add("title", "regex", "s <b>1?7")
+        device.muting.add("publisher", "word", "tabloid")
+        device.library.mark(["news:1", "news:8", "news:9"])
+        device.library.mark(["news:2"], read=False)
         for words in SEARCHES:
-            device.save_search(words)
+            device.library.save_search(words)
         app = FastAPI()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(renderer, "datetime", standing_still(now))
-            app.include_router(router(device))
+            app.include_router(router(device, page_key()))
             client = TestClient(app, base_url="http://127.0.0.1")
-            mine = [client.get(address, headers={"sec-fetch-site": "same-origin"}) for address in addresses]
-        theirs = dict(zip(addresses, found[1 + len(kept) :], strict=True))
+            mine = [client.get(as_linked(address), headers={"sec-fetch-site": "same-origin"}) for address in addresses]
+        theirs = dict(zip(addresses, found[len(said) + len(kept) :], strict=True))
     return given, {
         address: ((one.status_code, one.text), theirs[address]) for address, one in zip(addresses, mine, strict=True)
     }
@@ -262,7 +295,7 @@ def test_both_devices_draw_the_same_page(drawn: tuple[dict[str, Any], Pages], ad
 
 
 @pytest.mark.parametrize("address", ["/", "/story/news:3"])
-def test_stories_with_a_publishers_picture_show_it_and_the_others_their_drawn_one(
+def test_stories_show_their_publishers_picture_or_a_drawn_one(
     drawn: tuple[dict[str, Any], Pages], address: str
 ) -> None:
     (_, html), theirs = drawn[1][address]
@@ -273,7 +306,7 @@ def test_stories_with_a_publishers_picture_show_it_and_the_others_their_drawn_on
     assert ("Picture: " in html) == address.startswith("/story")
 
 
-def test_each_device_says_of_itself_how_long_it_keeps_what_it_knows(
+def test_each_device_states_its_own_retention(
     drawn: tuple[dict[str, Any], Pages],
 ) -> None:
     (_, html), theirs = drawn[1]["/settings"]
@@ -283,7 +316,7 @@ def test_each_device_says_of_itself_how_long_it_keeps_what_it_knows(
         assert sentence in said_by_the_other(theirs["html"])
 
 
-def test_the_browsers_settings_have_nothing_that_it_has_no_use_for(drawn: tuple[dict[str, Any], Pages]) -> None:
+def test_browser_settings_omit_what_it_can_not_use(drawn: tuple[dict[str, Any], Pages]) -> None:
     (_, html), theirs = drawn[1]["/settings"]
     assert "For comparison and reproduction" in html
     assert "For comparison and reproduction" not in theirs["html"]
@@ -291,7 +324,7 @@ def test_the_browsers_settings_have_nothing_that_it_has_no_use_for(drawn: tuple[
     assert 'name="searches_in_reports"' in theirs["html"]
 
 
-def test_the_figures_of_how_fast_it_is_are_the_same_in_both_files(drawn: tuple[dict[str, Any], Pages]) -> None:
+def test_both_devices_export_the_same_latency_figures(drawn: tuple[dict[str, Any], Pages]) -> None:
     (_, expected), theirs = drawn[1]["/latency.json"]
     assert theirs["kind"] == "file"
     found = TypeAdapter(LatencyView).validate_python(theirs["content"])
@@ -300,7 +333,7 @@ def test_the_figures_of_how_fast_it_is_are_the_same_in_both_files(drawn: tuple[d
     assert {stage.place for stage in found.stages} == {"device", "network", "server"}
 
 
-def test_no_link_of_the_browsers_pages_leads_nowhere(drawn: tuple[dict[str, Any], Pages]) -> None:
+def test_browser_pages_have_no_dead_links(drawn: tuple[dict[str, Any], Pages]) -> None:
     given, answers = drawn
     links = {
         part[1]["href"].partition("#")[0]

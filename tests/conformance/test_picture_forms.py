@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from device_app.wire.pictures import PictureError, pack_pictures, unpack_pictures
+from protocol.pictures import Pictured, PictureError, pack_pictures, unpack_pictures
 from tests.conformance.node_end import ask_node
 from tests.conformance.test_binary_forms import Question, is_value, refused
 from tests.doubles.picture_files import bare_picture
@@ -20,20 +20,23 @@ pytestmark = pytest.mark.node
 
 def pictures() -> list[Question]:
     """Shards whole, and with a byte changed, left out or put in: taken, or refused in the same words."""
-    fine = pack_pictures([(f"n:{n}", bare_picture(bytes(2 * n))) for n in range(3)])
+    fine = pack_pictures([Pictured(f"n:{n}", 2 * n, bare_picture(bytes(2 * n), (480, 300 + n))) for n in range(3)])
     found: list[Question] = [
         ("pictures", {"blob": fine.hex(), "count": count}, unpacked(fine, count)) for count in (3, 2)
     ]
     one, size = bare_picture(b""), len(bare_picture(b""))
     for written, why in (
-        (f'[["a",{size}.0]]', "shortest form"),
-        (f'[["a",{size / 100}e2]]', "shortest form"),
-        (f'[["a", {size}]]', "shortest form"),
-        (f'[["\\u0061",{size}]]', "shortest form"),
-        (f'\ufeff[["a",{size}]]', "shortest form"),
-        ('[["a",-0]]', "shortest form"),
-        (f'[["a",{2**53}]]', "shortest form"),
-        (f'[["a",{2**53 - 1}]]', "a size is from 1"),
+        (f'[["a",0,{size}.0]]', "shortest form"),
+        (f'[["a",0,{size / 100}e2]]', "shortest form"),
+        (f'[["a",0, {size}]]', "shortest form"),
+        (f'[["\\u0061",0,{size}]]', "shortest form"),
+        (f'\ufeff[["a",0,{size}]]', "shortest form"),
+        ('[["a",0,-0]]', "shortest form"),
+        (f'[["a",0,{2**53}]]', "shortest form"),
+        (f'[["a",0,{2**53 - 1}]]', "a size is from 1"),
+        (f'[["a",-1,{size}]]', "a place is from 0"),
+        (f'[["a",5,{size}]]', "a place is from 0"),
+        (f'[["a",{size}]]', "shortest form"),
     ):
         head = written.encode()
         blob = len(head).to_bytes(4, "little") + head + one
@@ -50,12 +53,12 @@ def pictures() -> list[Question]:
 def unpacked(blob: bytes, count: int) -> Callable[[Any], bool]:
     """What Python makes of a shard, or why it refuses it."""
     try:
-        return is_value([[news_id, content.hex()] for news_id, content in unpack_pictures(blob, count)])
+        return is_value([[news_id, place, content.hex()] for news_id, place, content in unpack_pictures(blob, count)])
     except PictureError as wrong:
         return refused(str(wrong))
 
 
-def test_shards_are_taken_or_refused_in_the_same_words_in_both_runtimes() -> None:
+def test_both_runtimes_judge_picture_shards_with_the_same_message() -> None:
     questions = pictures()
     answers = ask_node([(what, given) for what, given, _ in questions])
     for (what, given, fits), answer in zip(questions, answers, strict=True):

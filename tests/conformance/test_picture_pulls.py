@@ -14,8 +14,8 @@ import pytest
 
 from device_app.composition import build_device
 from device_app.settings import DeviceSettings
-from device_app.wire.pictures import PictureList, PictureShard, pack_pictures
-from device_app.wire.releases import BlobRef
+from protocol.pictures import Pictured, PictureList, PictureShard, pack_pictures
+from protocol.releases import BlobRef
 from tests.conformance.node_end import ask_node
 from tests.doubles.moved_reader import NOW
 from tests.doubles.picture_files import bare_picture
@@ -29,7 +29,7 @@ COUNT = 2
 
 def shard(name: str) -> PictureShard:
     """Two pictures of that name."""
-    blob = pack_pictures([(f"{name}:{at}", bare_picture(bytes(2 * at))) for at in range(COUNT)])
+    blob = pack_pictures([Pictured(f"{name}:{at // 2}", at % 2, bare_picture(bytes(2 * at))) for at in range(COUNT)])
     digest = sha256(blob).hexdigest()
     BLOBS[digest] = blob
     return PictureShard(count=COUNT, pictures=BlobRef(sha256=digest, size_bytes=len(blob)))
@@ -51,7 +51,7 @@ def in_python(folder: Path, looks: list[tuple[str, Deeds]]) -> list[dict[str, An
             if deed in ("off", "on"):
                 device.parts.stores.pictures.show(deed == "on")
             if deed == "erase":
-                device.erase()
+                device.privacy.erase()
         if "dead" in deeds:
             raise httpx.ReadTimeout("no answer in time", request=request)
         body = now["listing"] if request.url.path == "/v1/pictures" else BLOBS[request.url.path.rsplit("/", 1)[-1]]
@@ -142,7 +142,7 @@ even the list), what is kept, and what is in use."""
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_pull_leaves_what_its_reader_wants_and_no_more_alike_in_both_devices(case: str, tmp_path: Path) -> None:
+def test_both_devices_keep_the_same_pictures_after_a_pull(case: str, tmp_path: Path) -> None:
     looks, expected = CASES[case]
     found = in_python(tmp_path, looks)
     assert in_browser(looks) == found

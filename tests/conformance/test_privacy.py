@@ -25,25 +25,27 @@ from scipy import stats
 
 from device_app.errors import BudgetSpent
 from device_app.privacy import discrete_noise
+from device_app.privacy.accounting.composition import ChargeGroup, composed
+from device_app.privacy.accounting.cost_of_sums import OneClick, sum_prices
+from device_app.privacy.accounting.ledger import Ledger
+from device_app.privacy.accounting.limits import CHANNELS
 from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode, discrete_gaussian
 from device_app.privacy.exact_samplers import bernoulli_exp, randomised_response, rational, uniform_below
-from device_app.privacy.ledger import CHANNELS, Ledger
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
-from device_app.privacy.modes.by_codebook import affordable
 from device_app.privacy.noise_sources import NoiseSource, SeededNoise
-from device_app.privacy.prices import OneClick, sum_prices
-from device_app.privacy.privacy_loss import ChargeGroup, composed
 from device_app.privacy.sealed import Charge
 from device_app.privacy.settings import PrivacySettings
+from device_app.reports.reporters.by_codebook import affordable
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.view_models.modes import report_worth
-from device_app.wire.concentrated import epsilon_of, rho_of_sum, rho_within
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
-from device_app.wire.reported_basis import ReportLists, report_chances
-from device_app.wire.ring import FixedPoint
+from protocol.concentrated import epsilon_of, rho_of_sum, rho_within
+from protocol.protections import SecureSum
+from protocol.releases import BlobRef, Codebook, RecallProtocol
+from protocol.reported_basis import ReportLists, report_chances
+from protocol.ring import FixedPoint
 from tests.conformance.node_end import ask_node
+from tests.doubles.sealing import allowing
 
 LAW_DRAWS, RARE = 200_000, 1e-6
 Question = tuple[str, Any, Callable[[Any], bool]]
@@ -291,7 +293,9 @@ def ledgers(folder: Path) -> list[Question]:
         own |= {f"epsilon_lifetime_{channel}": rng.choice((None, 9.0, 40.0)) for channel in CHANNELS}
         settings = PrivacySettings(**own)
         now = [datetime(2026, 11, 20, tzinfo=UTC)]
-        ledger = Ledger(LedgerRepository(Database(folder / f"{place}.sqlite")), settings, partial(now.__getitem__, 0))
+        ledger = Ledger(
+            LedgerRepository(Database(folder / f"{place}.sqlite")), allowing(settings), partial(now.__getitem__, 0)
+        )
         asked, outcomes = [], []
         for _ in range(40):
             now[0] += timedelta(seconds=rng.randint(0, 20_000))
@@ -349,7 +353,7 @@ def laws() -> list[Question]:
     ]
 
 
-def test_draws_figures_and_outcomes_are_the_same_in_both_runtimes(tmp_path: Path) -> None:
+def test_draws_figures_and_outcomes_match_in_both_runtimes(tmp_path: Path) -> None:
     groups = (samplers, edges_of_coins, codes, posteriors, noisy_codes, prices, laws)
     questions = [question for group in groups for question in group()] + ledgers(tmp_path)
     different = {"sizes": [70_000, 70_000], "same": False, "values": 256}
@@ -359,7 +363,7 @@ def test_draws_figures_and_outcomes_are_the_same_in_both_runtimes(tmp_path: Path
         assert fits(answer), (what, str(given)[:1_500], str(answer)[:1_500])
 
 
-def test_the_law_that_draws_are_held_to_notices_a_wrong_one() -> None:
+def test_distribution_check_detects_a_wrong_distribution() -> None:
     noise = SeededNoise("wrong law")
     codes = randomised_response(noise, np.full(LAW_DRAWS, 1, dtype=np.int64), 16, 4.0)
     counts = {str(code): int(n) for code, n in enumerate(np.bincount(codes, minlength=16))}
@@ -367,7 +371,7 @@ def test_the_law_that_draws_are_held_to_notices_a_wrong_one() -> None:
     assert not follows({code: math.exp(4.1) * other if code == 1 else other for code in range(16)})(counts)
 
 
-def test_odds_are_exact_in_whole_numbers_at_the_edges_of_words() -> None:
+def test_integer_odds_are_exact_at_64_bit_boundaries() -> None:
     """Of the 2^64 words each number below a bound has equally many: the last ones are drawn again, and no other."""
     questions: list[Question] = []
     for bound in (3, 16, 1_000, 2**40 - 1):

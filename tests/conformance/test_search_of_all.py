@@ -21,7 +21,7 @@ from device_app.feed.whole_pool import SearchResults
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.store.news import Naming
-from device_app.store.pool_index import ROWS_A_STEP
+from device_app.store.pool_codes import ROWS_A_STEP
 from tests.conformance.node_end import ask_node
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
@@ -64,7 +64,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )
     try:
         device.sync()
-        device.feed(refresh=True)
+        device.reading.feed(refresh=True)
         while device.prefetch_step():
             pass
         database = device.parts.stores.database
@@ -79,11 +79,11 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ]
         backend.requests.clear()
         mine: dict[str, Any] = {"size": device.whole_pool.size()}
-        mine["first"] = [told(device, device.search(words, page)) for words, page in WORDS]
+        mine["first"] = [told(device, device.library.search(words, page)) for words, page in WORDS]
         hits = device.whole_pool.hits(WORDS[0][0])
         mine["relevances"] = [[hit.id, hit.relevance, hit.published_us] for hit in hits]
-        mine["named"] = [[card.id for card in device.whole_pool.named(kind, name)] for kind, name in names]
-        mine["again"] = [told(device, device.search(words, page)) for words, page in WORDS]
+        mine["named"] = [device.whole_pool.named(kind, name) for kind, name in names]
+        mine["again"] = [told(device, device.library.search(words, page)) for words, page in WORDS]
         assert backend.requests == []
         given = {
             "file": copy.as_uri(),
@@ -109,20 +109,20 @@ def both(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return given["mine"], theirs
 
 
-def test_both_devices_look_through_all_of_the_pool_before_any_model_is_loaded(both: Any) -> None:
+def test_both_devices_search_the_whole_pool_before_loading_a_model(both: Any) -> None:
     """As in a tab that was loaded anew with a search in its address."""
     mine, theirs = both
     assert mine["size"] == 800
     assert (theirs["loaded"], theirs["size"]) == (False, mine["size"])
 
 
-def test_a_first_search_takes_the_pool_into_its_index_a_few_cards_at_a_time(both: Any) -> None:
+def test_first_search_indexes_the_pool_in_small_steps(both: Any) -> None:
     steps = both[1]["steps"]
     assert steps[-1] == 800
     assert all(0 < after - before <= ROWS_A_STEP for before, after in pairwise([0, *steps]))
 
 
-def test_no_list_that_lacks_an_unread_pool_is_held_and_a_held_one_keeps_its_cards(given: dict[str, Any]) -> None:
+def test_list_waits_for_an_unread_pool_and_then_keeps_its_cards(given: dict[str, Any]) -> None:
     """The copy's encoder is another than the release's, then the same, then another again."""
     asked = {name: value for name, value in given.items() if name not in ("mine", "words", "names")}
     topic = given["names"][0][1]
@@ -134,14 +134,14 @@ def test_no_list_that_lacks_an_unread_pool_is_held_and_a_held_one_keeps_its_card
     assert (before["statuses"], read["statuses"], after["statuses"]) == ([200, 404], [200, 200], [200, 200])
 
 
-def test_a_search_under_way_while_all_is_erased_finds_shows_and_keeps_nothing(given: dict[str, Any]) -> None:
+def test_search_during_an_erase_finds_shows_and_keeps_nothing(given: dict[str, Any]) -> None:
     """tests/privacy/test_deleted_meanwhile does the same to the Python device."""
     asked = {name: value for name, value in given.items() if name not in ("mine", "words", "names")}
     topic = given["names"][0][1]
     (found,) = ask_node([("feed_erased", asked | {"words": WORDS[0][0], "topic": topic})])
     assert found.pop("before") == "page"
     assert found == {
-        "found": "Everything on this device was erased meanwhile.",
+        "found": "Everything on this device has just been erased.",
         "page": {"kind": "see_other", "path": "/welcome"},
         "erased": {"kind": "see_other", "path": "/welcome?said=erased", "erased": True},
         "lists": [True, None],
@@ -151,7 +151,7 @@ def test_a_search_under_way_while_all_is_erased_finds_shows_and_keeps_nothing(gi
     }
 
 
-def test_both_find_the_same_stories_in_the_same_order(both: Any) -> None:
+def test_both_devices_find_the_same_stories_in_the_same_order(both: Any) -> None:
     mine, theirs = both
     assert mine["first"][0]["total"] == 160
     assert [len(page["cards"]) for page in mine["first"]][:3] == [50, 50, 10]
@@ -160,19 +160,19 @@ def test_both_find_the_same_stories_in_the_same_order(both: Any) -> None:
     assert theirs["again"] == mine["again"] == mine["first"], "results hold still"
 
 
-def test_both_find_the_same_close_in_meaning_on_the_first_page_alone(both: Any) -> None:
+def test_both_devices_show_the_same_similar_stories_on_the_first_page_only(both: Any) -> None:
     mine, theirs = both
     assert 1 <= len(mine["first"][0]["near"]) <= 6
     assert [page["near"] for page in mine["first"][1:3]] == [[], []]
     assert [page["near"] for page in theirs["first"]] == [page["near"] for page in mine["first"]]
 
 
-def test_what_was_laid_out_is_here_to_be_opened(both: Any) -> None:
+def test_listed_search_results_can_be_opened(both: Any) -> None:
     for found in both:
         assert all(page["here"] == [] for page in found["first"])
 
 
-def test_both_weigh_words_alike(both: Any) -> None:
+def test_both_devices_weigh_search_terms_alike(both: Any) -> None:
     mine, theirs = both
     assert len(mine["relevances"]) == 160
     for one, other in zip(mine["relevances"], theirs["relevances"], strict=True):
@@ -181,7 +181,7 @@ def test_both_weigh_words_alike(both: Any) -> None:
         assert one[2] == other[2]
 
 
-def test_both_list_the_same_news_of_a_name(both: Any) -> None:
+def test_both_devices_list_the_same_news_of_a_name(both: Any) -> None:
     mine, theirs = both
     assert [bool(found) for found in mine["named"]] == [True, True, True, False]
     assert max(map(len, mine["named"])) > LISTED, "more than the lists brought"

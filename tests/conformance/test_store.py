@@ -66,7 +66,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreA
     return answers.__getitem__
 
 
-def test_what_the_browser_remembers_of_looks_is_what_its_file_tells(asked: StoreAnswers) -> None:
+def test_browsers_cached_views_match_its_file(asked: StoreAnswers) -> None:
     """Against a store that reads the file anew after each look; a transaction that was undone leaves nothing."""
     answers = asked("store_views")
     assert [each["found"] for each in answers] == [2, 2, 1, 0]
@@ -74,9 +74,7 @@ def test_what_the_browser_remembers_of_looks_is_what_its_file_tells(asked: Store
     assert answers[-1]["remembered"][0] == {"a": 1, "b": 2, "c": 1, "d": 1}
 
 
-def test_a_new_store_of_the_browser_has_the_very_schema_of_the_python_device(
-    asked: StoreAnswers, tmp_path: Path
-) -> None:
+def test_new_browser_store_has_the_python_schema(asked: StoreAnswers, tmp_path: Path) -> None:
     new = asked("store_new")
     path = tmp_path / "new.db"
     database = Database(path)
@@ -97,7 +95,7 @@ def test_a_new_store_of_the_browser_has_the_very_schema_of_the_python_device(
     assert new["pragmas"] == [1, 1, 1]
 
 
-def test_the_python_device_opens_a_file_of_the_browser(asked: StoreAnswers, tmp_path: Path) -> None:
+def test_python_device_opens_a_browser_file(asked: StoreAnswers, tmp_path: Path) -> None:
     path = tmp_path / "from-browser.db"
     path.write_bytes(base64.b64decode(asked("store_new")["file"]))
     database = Database(path)
@@ -106,7 +104,7 @@ def test_the_python_device_opens_a_file_of_the_browser(asked: StoreAnswers, tmp_
     assert Preferences(database).get("sections") == ["news"]
 
 
-def test_the_browser_opens_a_file_of_the_python_device_and_hands_it_back(asked: StoreAnswers, tmp_path: Path) -> None:
+def test_browser_opens_a_python_file_and_returns_it(asked: StoreAnswers, tmp_path: Path) -> None:
     opened = asked("store_opened")
     assert opened["before"] == ["sections"]
     path = tmp_path / "back.db"
@@ -118,7 +116,7 @@ def test_the_browser_opens_a_file_of_the_python_device_and_hands_it_back(asked: 
     assert database.number("SELECT count(*) FROM charge") == 1
 
 
-def test_a_transaction_that_throws_leaves_nothing_and_a_nested_one_goes_with_its_outer(asked: StoreAnswers) -> None:
+def test_failed_transaction_leaves_nothing_and_nested_ones_roll_back(asked: StoreAnswers) -> None:
     ended = asked("store_transactions")
     assert ended["names"] == ["inner", "outer"]
     assert ended["undone"] == 2, "two that threw, and none that only read or that SQLite refused"
@@ -126,18 +124,18 @@ def test_a_transaction_that_throws_leaves_nothing_and_a_nested_one_goes_with_its
     assert ended["changed"] == 2
 
 
-def test_a_store_without_room_says_so_keeps_nothing_of_the_step_and_goes_on_once_there_is_some(
+def test_full_store_reports_it_rolls_back_and_recovers(
     asked: StoreAnswers,
 ) -> None:
     full = asked("store_full")
     assert len(full["said"]) == 2
     for words in full["said"]:
-        assert words.startswith("true: What this device keeps in this browser can't be used: this browser has no room")
+        assert words.startswith("true: What Ownfeed stores in this browser can't be used: the browser has no space")
     assert full["undone"] == 1
     assert full["names"] == ["later"]
 
 
-def test_values_come_back_as_they_went_in(asked: StoreAnswers) -> None:
+def test_stored_values_are_read_back_unchanged(asked: StoreAnswers) -> None:
     assert asked("store_values") == [
         {"kind": "null", "value": None},
         {"kind": "integer", "value": 2**52 + 1},
@@ -150,14 +148,14 @@ def test_values_come_back_as_they_went_in(asked: StoreAnswers) -> None:
     ]
 
 
-def test_a_file_of_a_newer_version_and_one_that_is_none_of_ours_are_refused(asked: StoreAnswers) -> None:
+def test_files_of_a_newer_version_or_another_program_are_refused(asked: StoreAnswers) -> None:
     newer, foreign, ours = asked("store_refused")
     assert "9999_to_come" in newer
-    assert "nothing that Ownfeed keeps" in foreign
+    assert "no Ownfeed data" in foreign
     assert ours == ""
 
 
-def test_erase_leaves_what_it_leaves_on_the_python_device(
+def test_browser_erase_leaves_what_the_python_erase_leaves(
     asked: StoreAnswers, python_file: Path, tmp_path: Path
 ) -> None:
     answer = asked("store_erased")

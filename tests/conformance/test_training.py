@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
+from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,24 +22,28 @@ from numpy.typing import NDArray
 from starlette.types import Receive, Scope, Send
 
 from backend.db.engine import reading_session
-from backend.db.tables import NewsRow
-from backend.db.tables_federation import NewsCountRow
+from backend.db.tables import NewsCountRow, NewsRow
 from backend.federation.optimizers import Sgd
-from backend.federation.systems import SYSTEMS
+from backend.federation.rounds.queue import RoundQueue
+from backend.federation.systems import COMPOSED
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
+from device_app.background import Background
 from device_app.privacy.protections.registry import SecureSumProtection
-from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import Contribution
 from device_app.settings import PrivacySettings
-from device_app.wire.protections import SecureSum
-from device_app.wire.rounds import RoundStatus
-from device_app.wire.tensors import pack
+from device_app.training.due_updates import DueUpdates
+from device_app.training.participant import Outcome
 from exporters.architectures import architectures
 from exporters.package import export_once
 from exporters.readers import FULL, ONE, SOME, draw_inputs
+from protocol.protections import SecureSum
+from protocol.rounds import RoundStatus
+from protocol.tensors import pack
 from tests.conformance.browser_devices import BrowserDevices, browser_devices
 from tests.doubles.clock import StillClock
 from tests.doubles.graphs import shared_graphs
+from tests.doubles.long_form import by_length
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 from tests.doubles.round_rig import DIM, FEATURES, BackendRig, DeviceRig
 from tests.doubles.secure_cohort import Wire
@@ -47,7 +53,7 @@ from tests.doubles.small_world import serving, shared_cache
 pytestmark = pytest.mark.node
 
 PYTHON, BROWSER = 3, 3
-DEATHS = 50
+DEATHS = by_length(15, long=50)
 MODEL, RATE = "ranker.features", 0.1
 COORDINATES = 1 + len(FEATURES)
 NOISY = SecureSum(clip=1.0, sigma=700, mode="active", graph="complete")
@@ -63,7 +69,7 @@ ALLOWS = PrivacySettings(
     epsilon_per_day_alone=1e6,
 )
 EXACT = replace(
-    SYSTEMS["small_ranker_exact"],
+    COMPOSED["small_ranker/exact/mean"],
     optimizer=Sgd(learning_rate=RATE),
     protection=SecureSum(clip=1.0, weight_limit=32, mode="active", graph="complete"),
 )
@@ -135,7 +141,7 @@ def browsers(cohort: MixedCohort, tmp_path_factory: pytest.TempPathFactory) -> I
 def cohort(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MixedCohort]:
     with pytest.MonkeyPatch.context() as patch:
         for system in (EXACT, WITH_NOISE):
-            patch.setitem(SYSTEMS, system.name, system)
+            patch.setitem(COMPOSED, system.name, system)
         pool = synthetic_pool(240, dim=DIM)
         rng = np.random.default_rng(4)
         made = MixedCohort(
@@ -182,7 +188,7 @@ def through(cohort: MixedCohort, browsers: BrowserDevices, system: str) -> tuple
 
 
 @pytest.mark.parametrize("system", [EXACT.name, WITH_NOISE.name])
-def test_a_round_of_both_kinds_of_device_opens_to_the_sum_of_what_they_gave_noise_included(
+def test_mixed_round_opens_to_the_sum_of_contributions_with_noise(
     cohort: MixedCohort, browsers: BrowserDevices, system: str
 ) -> None:
     for number in range(BROWSER):
@@ -195,7 +201,7 @@ def test_a_round_of_both_kinds_of_device_opens_to_the_sum_of_what_they_gave_nois
     assert len(vectors) == 6
     total = np.sum(vectors, axis=0) & 0xFFFFFFFF
     centred = total.astype(np.uint32).view(np.int32).astype(np.float64)
-    protection = SYSTEMS[system].protection
+    protection = COMPOSED[system].protection
     assert isinstance(protection, SecureSum)
     mean = centred[:-1] * 2.0**-protection.fraction_bits / centred[-1]
     assert status.published is not None
@@ -213,9 +219,7 @@ def test_a_round_of_both_kinds_of_device_opens_to_the_sum_of_what_they_gave_nois
             assert charge["epsilon"] == pytest.approx(price)
 
 
-def test_a_count_of_both_kinds_of_device_is_what_their_readers_saw_and_opened(
-    cohort: MixedCohort, browsers: BrowserDevices
-) -> None:
+def test_mixed_count_matches_what_readers_saw_and_opened(cohort: MixedCohort, browsers: BrowserDevices) -> None:
     displayed: Counter[str] = Counter()
     clicked: Counter[str] = Counter()
     cohort.backend.clock.go_on(40 * 3_600)  # what the readers did before is older than a count looks
@@ -230,7 +234,7 @@ def test_a_count_of_both_kinds_of_device_is_what_their_readers_saw_and_opened(
             browsers.read(number - PYTHON, reader, cohort.pool, NOW)
         displayed.update(shown)
         clicked.update(shown[:2])
-    status, _ = through(cohort, browsers, "private_counts_exact")
+    status, _ = through(cohort, browsers, "private_counts/exact/mean")
     assert (status.state, status.survivors) == ("applied", 6), status.reason
     with reading_session(cohort.backend.engine) as session:
         rows = (
@@ -247,6 +251,48 @@ def test_a_count_of_both_kinds_of_device_is_what_their_readers_saw_and_opened(
         assert (taken["displayed"], taken["clicked"]) == (12, 2)
 
 
+def test_second_of_two_concurrent_counts_gets_zeros(
+    cohort: MixedCohort, browsers: BrowserDevices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server opens two at once, and both are computed before the first is paid for. Red before: each device failed
+    and vanished at the second count's payment, unless it gave zeros for another reason."""
+    clock, numbers = cohort.backend.clock, range(20, 20 + BROWSER)
+    clock.go_on(40 * 3_600)
+    at = clock() - timedelta(minutes=30)
+    shown = [card.id for card in cohort.pool.cards][:12]
+    for device in cohort.python:
+        device.sync()
+        device.read(replace_reader(cohort.readers[0], "two counts", shown, shown[:2], at), cohort.pool)
+        monkeypatch.setattr(device.trainer, "_updates", DueUpdates(clock, 30.0, Random(0)))
+    for number in numbers:
+        browsers.make(number, ALLOWS, clock(), noise=sha256(f"noise {number}".encode()).digest(), send_sec=30.0)
+        browsers.read(number, replace_reader(cohort.readers[0], "two counts", shown, shown[:2], at), cohort.pool, NOW)
+    cohort.vectors.clear()
+    monkeypatch.setattr(RoundQueue, "held_by", lambda *_, **__: None)  # an honest server opens one count at a time
+    rounds = [cohort.open("private_counts/exact/mean").round for _ in range(2)]
+    for _ in range(24):
+        for device in cohort.python:
+            device.trainer.step()
+            for update in device.trainer._due.values():
+                assert update._done.wait(60)
+        for number in numbers:
+            browsers.step(number, clock())
+            browsers.ask("computed", number)
+        clock.go_on(5.0)
+        cohort.backend.coordinator.step()
+    kept = [browsers.kept(number) for number in numbers]
+    for round_id in rounds:
+        stands = [device.stores.participations.get(round_id) for device in cohort.python]
+        states = [each and each.state for each in stands]
+        states += [each["state"] for one in kept for each in one["rounds"] if each["round"] == round_id]
+        assert states == ["applied"] * 6
+    given = [np.frombuffer(bytes.fromhex(vector), "<u4") for one in kept for vector in one["vectors"]]
+    assert sorted(bool(vector[:-1].any()) for vector in (*cohort.vectors, *given)) == [False] * 6 + [True] * 6
+    taken = [(each["displayed"], each["clicked"]) for one in kept for each in one["counts"]]
+    taken += [(each.displayed, each.clicked) for device in cohort.python for each in device.stores.counted.list(1)]
+    assert taken == [(12, 2)] * 6
+
+
 def replace_reader(reader: PlantedReader, feed: str, shown: list[str], clicked: list[str], at: Any) -> PlantedReader:
     """The same reader with one feed alone."""
     one = replace(reader.feeds[0], feed_id=feed, at=at, shown=tuple(shown), clicked=tuple(clicked))
@@ -254,7 +300,8 @@ def replace_reader(reader: PlantedReader, feed: str, shown: list[str], clicked: 
     return PlantedReader((one,), clicks)
 
 
-def test_a_browser_device_killed_at_seeded_points_is_charged_once_and_sends_nothing_unlogged(
+@pytest.mark.long_form
+def test_killed_browser_device_is_charged_once_and_logs_every_request(
     cohort: MixedCohort, browsers: BrowserDevices
 ) -> None:
     rng = np.random.default_rng(11)
@@ -290,7 +337,89 @@ def test_a_browser_device_killed_at_seeded_points_is_charged_once_and_sends_noth
     assert survived, "some vectors of devices that were killed arrived all the same"
 
 
-def test_the_gradient_of_the_default_ranker_in_wasm_is_the_native_one(
+def test_browser_request_times_do_not_depend_on_reading(cohort: MixedCohort, browsers: BrowserDevices) -> None:
+    """The attacker is the server. Red before: a device checked in only while its reader was idle, and had five clicks,
+    and sent its vector as soon as it had computed it."""
+    rest, reads, never = range(BROWSER, BROWSER + 3)
+    clock = cohort.backend.clock
+    for number in (rest, reads, never):
+        browsers.make(number, ALLOWS, clock(), noise=sha256(f"noise {number}".encode()).digest(), send_sec=4.0)
+        if number != never:
+            browsers.read(number, cohort.readers[number - BROWSER], cohort.pool, NOW)
+    for device in cohort.python:
+        device.sync()
+    opened = cohort.open(EXACT.name)
+    seen: dict[int, list[list[tuple[str, str]]]] = {number: [] for number in (rest, reads, never)}
+    for _ in range(20):
+        for device in cohort.python:
+            device.trainer.step()
+        for number, steps in seen.items():
+            if number == reads:
+                card = cohort.pool.cards[len(steps)]
+                one = {"id": f"now {len(steps)}", "shown": [card.id], "at": clock().timestamp() * 1_000}
+                click = {"news": card.id, "feed": one["id"], "at": one["at"]}
+                nothing = {"cards": [], "vectors": "", "width": DIM, "now": one["at"]}
+                browsers.ask("read", {"number": number, "feeds": [one], "clicks": [click], **nothing})
+            before = len(browsers.kept(number)["sent"])
+            browsers.step(number, clock())
+            if number == rest:
+                browsers.ask("computed", number)
+            sent = browsers.kept(number)["sent"][before:]
+            steps.append([(method, "/".join(url.split("/")[3:7])) for method, url in sent])
+        clock.go_on(1.0)
+        cohort.backend.coordinator.step()
+    assert cohort.status(number_of(opened)).state == "applied"
+    assert seen[rest] == seen[reads] == seen[never]
+    stages = ["/".join(each).split("/")[-1] for step in seen[rest] for each in step]
+    assert {"check-in", "keys", "shares", "masked", "agree", "unmask"} <= set(stages)
+    joined, masked = (
+        next(
+            at
+            for at, step in enumerate(seen[rest])
+            if any(method == "PUT" and path.endswith(stage) for method, path in step)
+        )
+        for stage in ("keys", "masked")
+    )
+    assert masked - joined == 4, "its moment, whatever the computation takes"
+    vectors = {number: np.frombuffer(bytes.fromhex(browsers.kept(number)["vectors"][0]), "<u4") for number in seen}
+    assert vectors[rest].any()
+    assert not vectors[never].any(), "zeros that weigh nothing"
+
+
+def test_browser_pauses_match_the_python_device(browsers: BrowserDevices) -> None:
+    """Of the same draws and the same ends of steps. A server can only lengthen them."""
+    ends: tuple[dict[str, float] | None, ...] = (
+        None,
+        {},
+        {"notBeforeSec": 1.0},
+        {"notBeforeSec": 100.0},
+        {"againSec": 1.0},
+        {"againSec": 1.0, "notBeforeSec": 9.0},
+    )
+    chances = np.random.default_rng(8).random(1 + 2 * len(ends)).tolist()
+    found = browsers.ask("pauses", {"ends": ends, "chances": chances, "everySec": 15.0})
+
+    drawn = iter(chances)
+    chance = SimpleNamespace(uniform=lambda low, high: low + (high - low) * next(drawn), random=lambda: next(drawn))
+    performance = SimpleNamespace(training_poll_sec=15.0)
+    host = SimpleNamespace(
+        settings=SimpleNamespace(performance=performance), parts=SimpleNamespace(watch=None), sync=None, copy_step=None
+    )
+    background = Background(host, chance)  # type: ignore[arg-type]
+    due = [15.0 * chance.random()]
+    for end in ends:
+        told = end or {}
+        background._outcome = (
+            None
+            if end is None
+            else Outcome("idle", again_sec=told.get("againSec"), not_before_sec=told.get("notBeforeSec", 0.0))
+        )
+        due.append(background._until_next_step(15.0))
+    assert found == pytest.approx(due)
+    assert all(pause >= 7.5 for pause in due[1:5])
+
+
+def test_wasm_gradient_of_the_default_ranker_matches_the_native_one(
     browsers: BrowserDevices, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     name = "feature_ranker"

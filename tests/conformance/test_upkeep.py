@@ -17,7 +17,7 @@ def answer(what: str, given: Any = None) -> Any:
 
 
 @pytest.mark.parametrize("fails", ["error", "message error"])
-def test_a_runtime_that_could_not_be_started_is_started_again_when_it_is_needed_next(fails: str) -> None:
+def test_failed_runtime_is_started_again_when_next_needed(fails: str) -> None:
     found = answer("upkeep_runtime", fails)
     failed, *others = found["told"]
     assert failed == "its worker can't be had"
@@ -28,9 +28,7 @@ def test_a_runtime_that_could_not_be_started_is_started_again_when_it_is_needed_
 @pytest.mark.parametrize(
     ("fault", "said", "online"), [("", "done", True), ("refused", "done", True), ("unreachable", "", False)]
 )
-def test_models_of_rounds_that_cant_be_had_keep_no_look_at_what_is_new_from_its_end(
-    fault: str, said: str, online: bool
-) -> None:
+def test_missing_round_models_do_not_interrupt_a_poll(fault: str, said: str, online: bool) -> None:
     found = answer("upkeep_rest_of_sync", [fault])
     assert found["said"].startswith(said)
     assert (found["online"], found["silentSince"] is None, found["pruned"]) == (online, online, 1)
@@ -39,9 +37,7 @@ def test_models_of_rounds_that_cant_be_had_keep_no_look_at_what_is_new_from_its_
 
 
 @pytest.mark.parametrize(("fault", "pictured"), [("", "done"), ("unreachable", "done"), ("waits", "waits")])
-def test_pictures_that_cant_be_had_or_are_long_in_coming_are_no_trouble_of_a_look_or_a_round(
-    fault: str, pictured: str
-) -> None:
+def test_missing_or_slow_pictures_do_not_fail_a_poll_or_round(fault: str, pictured: str) -> None:
     found = answer("upkeep_rest_of_sync", ["", fault])
     assert found["asked"] == ["release", "popularity", "texts", "pool", "rest", "pictures", "rest"]
     assert (found["said"], found["pictured"], found["rounds"]) == ("done", pictured, "done")
@@ -49,7 +45,7 @@ def test_pictures_that_cant_be_had_or_are_long_in_coming_are_no_trouble_of_a_loo
 
 
 @pytest.mark.parametrize(("fault", "alerts"), [("", []), ("refused", ["training"]), ("unreachable", [])])
-def test_a_sum_under_way_goes_on_without_the_models_of_rounds_to_come(fault: str, alerts: list[str]) -> None:
+def test_running_sum_continues_without_models_of_later_rounds(fault: str, alerts: list[str]) -> None:
     found = answer("upkeep_sum_first", fault)
     assert found["went"] == ["giveUpCutOff", "followUp", "goOnSumming", "rest"] + (
         [] if fault else ["releaseOrNull"]
@@ -58,7 +54,7 @@ def test_a_sum_under_way_goes_on_without_the_models_of_rounds_to_come(fault: str
     assert found["state"] == (None if fault else "idle")
 
 
-def test_what_rounds_cant_use_of_a_release_is_told_each_time_and_another_releases_is_its_own() -> None:
+def test_unusable_release_for_rounds_is_reported_each_time() -> None:
     found = answer("upkeep_release_rest")
     assert found["said"] == ["Release r1 was refused"] * 2 + ["Release r2 was refused"] * 3
     assert found["asked"] == ["r1", "r2"], "what is here is not fetched again"

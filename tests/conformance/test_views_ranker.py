@@ -13,7 +13,7 @@ from device_app.ranking.views_ranker import ReaderViews, ViewsRanker
 from device_app.training.gradients import BoundGraph, GradientFn
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.evaluate import EvaluateTask
-from device_app.wire.tensors import pack
+from protocol.tensors import pack
 from tests.conformance.node_end import ask_node
 from tests.doubles.fixed_samples import FixedSamples
 from tests.doubles.view_graph import towers_of_views, view_model
@@ -24,7 +24,7 @@ DIM = 8
 
 
 @pytest.mark.parametrize("semi", [True, False], ids=["private towers", "shared towers"])
-def test_a_browser_ranks_by_the_mean_of_the_same_probabilities(semi: bool) -> None:
+def test_browser_ranks_by_the_mean_of_the_same_probabilities(semi: bool) -> None:
     rng = np.random.default_rng(4)
     candidates, clicks = rng.normal(size=(2, 30, DIM)).astype(np.float32)
     model = view_model(DIM, semi=semi)
@@ -52,7 +52,7 @@ def test_a_browser_ranks_by_the_mean_of_the_same_probabilities(semi: bool) -> No
 
 
 @pytest.mark.parametrize("semi", [True, False], ids=["private towers", "shared towers"])
-def test_a_browser_scores_a_ranker_of_views_as_python_does(semi: bool) -> None:
+def test_browser_scores_a_views_ranker_like_python(semi: bool) -> None:
     rng = np.random.default_rng(5)
     model = view_model(DIM, semi=semi)
     weights = dict(model.shared if semi else towers_of_views(DIM))

@@ -1,7 +1,8 @@
 // Browser devices in one process, each with a store and a trainer of its own, stepped by a test; a device can be killed at
 // any commit and any request, and goes on from what was on its disk.
-import { Ledger } from "../../web/device/privacy/ledger";
-import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { Ledger } from "../../web/device/privacy/accounting/ledger";
+import { ceilingsOf } from "../../web/device/privacy/accounting/limits";
+import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { SumTransitions } from "../../web/device/privacy/secagg/transitions";
 import { privacySettings } from "../../web/device/privacy/settings";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
@@ -17,15 +18,16 @@ import { Participations } from "../../web/device/store/participations";
 import { InstalledReleases } from "../../web/device/store/releases";
 import { ReleaseSync } from "../../web/device/sync/release_sync";
 import { trainerOf } from "../../web/device/training/composition";
-import { paramsOf } from "../../web/device/training/gradients";
-import { graphLoader } from "../../web/device/training/graphs";
+import { graphLoader, paramsOf } from "../../web/device/training/gradients";
+import { type Outcome, outcome } from "../../web/device/training/participant";
+import { pollForRounds } from "../../web/device/training/polling";
 import type { Trainer } from "../../web/device/training/trainer";
 import { HttpClient } from "../../web/device/uplink/http";
 import { type Arrived, type Departing, FetchTransport } from "../../web/device/uplink/transport";
-import { readMessage } from "../../web/device/wire/forms";
-import { newsCard } from "../../web/device/wire/news";
-import { choosePrimitives, hex } from "../../web/device/wire/primitives";
-import { load } from "../../web/device/wire/tensors";
+import { readMessage } from "../../web/device/protocol/forms";
+import { newsCard } from "../../web/device/protocol/news";
+import { choosePrimitives, hex } from "../../web/device/protocol/primitives";
+import { load } from "../../web/device/protocol/tensors";
 import { GivenBits, unhex } from "./given";
 
 const ENCODER = "test-encoder";
@@ -50,6 +52,8 @@ interface Making {
   now: number;
   /** The key of its noise; null for the system's. */
   noise: string | null;
+  /** Seconds from a place to its update; 0 where there is none. */
+  sendSec?: number;
 }
 
 /** One device; `left` counts down its commits and requests to its death. */
@@ -93,13 +97,15 @@ class BrowserRig {
       news: this.news,
       client,
       releases,
-      ledger: new Ledger(new LedgerRepository(this.database), () => settings, clock),
+      ledger: new Ledger(new LedgerRepository(this.database), () => ceilingsOf(settings), clock),
+      privacy: () => settings,
       graphs: graphs as Graphs,
       primitives,
       noise: this.making.noise === null ? systemNoise : new GivenBits(unhex(this.making.noise)),
       clock,
       halfLifeHours: 48,
-      idleSec: 0,
+      sendSec: this.making.sendSec ?? 0,
+      chance: () => 0.5,
       paused: () => false,
       muted: () => new Set(),
       trustedKey: () => releases.pinnedKey(),
@@ -223,6 +229,29 @@ export const asked = {
   step: async ({ number, now, left }: { number: number; now: number; left: number | null }) => {
     stepping = device(number);
     return stepping.step(now, left ?? Infinity);
+  },
+  /** Once the updates that are computed beside its steps are. */
+  computed: async (number: number) => {
+    for (const update of device(number).trainer["due"].values()) await update["computing"];
+  },
+  /** The pauses of a loop whose steps end so, null where one fails. */
+  pauses: async ({ ends, chances, everySec }: { ends: (Partial<Outcome> | null)[]; chances: number[]; everySec: number }) => {
+    const [left, drawn, pauses] = [[...ends], [...chances], [] as number[]];
+    await pollForRounds({
+      wanted: () => true,
+      step: async () => {
+        const end = left.shift() ?? null;
+        if (end === null) throw new Error("a fault");
+        return outcome("idle", null, end);
+      },
+      everySec,
+      chance: () => drawn.shift() ?? NaN,
+      wait: async (seconds) => {
+        pauses.push(seconds);
+        return left.length > 0;
+      },
+    });
+    return pauses;
   },
   sync: (number: number) => device(number).sync(),
   kept: (number: number) => device(number).kept(),

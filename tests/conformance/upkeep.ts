@@ -4,7 +4,7 @@ import { BackendUnreachable, DeviceError, ReleaseRefused } from "../../web/devic
 import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
 import { partsOf, storesOf } from "../../web/device/parts";
-import { systemNoise } from "../../web/device/privacy/noise_sources";
+import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { type Ordered, RuntimeThread } from "../../web/device/ranking/runtime_thread";
 import { Graphs } from "../../web/device/ranking/session";
@@ -14,7 +14,7 @@ import type { StanceKind } from "../../web/device/store/opinions";
 import { ReleaseSync } from "../../web/device/sync/release_sync";
 import { Syncing } from "../../web/device/syncing";
 import { NoAnswer } from "../../web/device/uplink/transport";
-import { contentHash, noblePrimitives } from "../../web/device/wire/primitives";
+import { contentHash, noblePrimitives } from "../../web/device/protocol/primitives";
 import { SQLITE, type Wasm } from "./wasm";
 
 const NOW = 1_795_685_400_000;
@@ -97,12 +97,14 @@ async function restOfSync([fault, ofPictures = ""]: readonly [Fault, (Fault | "w
     defaultList: { current: () => null },
     searchIndex: { tidy: () => undefined },
     impressions: { prune: () => undefined },
+    readMarks: { prune: () => undefined },
   };
   const serving = {
     models: async () => ({ manifest: {}, release: "r1", encoder: "e", dimensions: 1 }),
     context: { defaultList: { candidates: () => ({ cards: [], ids: [], vectors: null }) } },
     last: () => null,
     reached: () => undefined,
+    unreachable: () => undefined,
   };
   const bodies = { want: () => undefined, fetchAll: noting("texts") };
   const [clock, settings] = [() => NOW, performanceSettings.make({})];
@@ -151,7 +153,7 @@ async function releaseOf(name: string, weights: string) {
   const content = new TextEncoder().encode(weights);
   const ref = { sha256: await contentHash(content), size_bytes: content.length };
   const model = { graphs: new Map(), weights: ref, groups: null };
-  const manifest = { release: name, default_ranker: "r", models: new Map([["rounds", model]]), recall: { codebooks: [], projection: null } };
+  const manifest = { release: name, default_ranker: "r", models: new Map([["rounds", model]]), recall: { codebooks: [] } };
   return { manifest, signed: { manifest: name }, content };
 }
 

@@ -24,31 +24,29 @@ from backend.federation.bounded_mean import Shapes
 from backend.federation.optimizers import Sgd
 from backend.federation.protections import registry as on_the_server
 from backend.federation.protections.protection import LocalCost, ServerProtection, UpdateCost, WriteNumber
-from backend.federation.protections.upload_rules import UploadRules
-from backend.federation.systems import SYSTEMS
+from backend.federation.protections.sum_bounds import UploadRules
+from backend.federation.systems import COMPOSED
 from device_app.errors import ProtectionTooWeak
+from device_app.privacy.accounting.cost_of_sums import OneClick, SumsAlone
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.exact_samplers import bernoulli_exp, randomised_response
-from device_app.privacy.ledger import Ledger
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.privacy.prices import OneClick
 from device_app.privacy.protections import registry as on_the_device
 from device_app.privacy.protections.local_laplace import NoisyUpdate
 from device_app.privacy.protections.protection import ComputedUpdate, DeviceProtection
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
-from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.worst_case_sums import SumsAlone
+from device_app.privacy.secagg.messages import Contribution
 from device_app.settings import PrivacySettings
 from device_app.training.participant import Outcome
 from device_app.uplink.in_process import InProcess
-from device_app.wire.ids import Message
-from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import LocalLaplace, SecureSum
-from device_app.wire.ring import RingVector
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.secagg import SumTerms
-from device_app.wire.tensors import pack
-from device_app.wire.union import UnionMarks
+from protocol.ids import Message
+from protocol.protections import LocalLaplace, SecureSum
+from protocol.ring import RingVector, WeightedSum
+from protocol.rounds import RoundManifest
+from protocol.secagg import SumTerms
+from protocol.tensors import pack
+from protocol.union import UnionMarks
 from tests.doubles.checklists import files_to_touch
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
@@ -61,7 +59,7 @@ WEAKEST = 2.0
 
 
 class NoisySigns(Message):
-    """What stands in device_app/wire/protections.py: the value, and its figures for both sides."""
+    """What stands in protocol/protections.py: the value, and its figures for both sides."""
 
     kind: Literal["noisy_signs"] = "noisy_signs"
     clip: float = Field(default=0.1, gt=0)
@@ -167,7 +165,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     The classes above stand in the same three files, so a fourth that were needed would fail the rounds below.
     """
     assert files_to_touch("add-a-protection") == [
-        "device_app/wire/protections.py",
+        "protocol/protections.py",
         f"{on_the_device.__name__.replace('.', '/')}.py",
         f"{on_the_server.__name__.rpartition('.')[0].replace('.', '/')}/",
     ]
@@ -189,8 +187,8 @@ class BackendAndDevices:
     devices: list[DeviceRig]
 
     def run(self, protection: NoisySigns, monkeypatch: pytest.MonkeyPatch) -> list[Outcome]:
-        spec = replace(SYSTEMS["uni_fedrec_as_printed"], name="toy", optimizer=Sgd(RATE), protection=protection)  # type: ignore[arg-type]
-        monkeypatch.setitem(SYSTEMS, "toy", spec)
+        spec = replace(COMPOSED["uni_fedrec"], name="toy", optimizer=Sgd(RATE), protection=protection)  # type: ignore[arg-type]
+        monkeypatch.setitem(COMPOSED, "toy", spec)
         self.backend.coordinator.open_round("toy", cohort=DEVICES, cohort_minimum=2, seconds=60.0)
         outcomes = [device.trainer.step() for device in self.devices]
         self.backend.coordinator.step()
@@ -215,7 +213,7 @@ def world(tmp_path: Path) -> Iterator[BackendAndDevices]:
 
 
 @pytest.mark.usefixtures("registered")
-def test_a_toy_protection_of_the_registries_alone_is_offered_sealed_charged_and_summed(
+def test_registering_a_protection_is_enough_to_offer_charge_and_sum_it(
     world: BackendAndDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signs = NoisySigns(clip=0.1, epsilon=0.5)
@@ -239,7 +237,7 @@ def test_a_toy_protection_of_the_registries_alone_is_offered_sealed_charged_and_
 
 
 @pytest.mark.usefixtures("registered")
-def test_a_device_declines_a_toy_weaker_than_its_reader_accepts_and_pays_nothing(
+def test_device_declines_a_too_weak_protection_and_pays_nothing(
     world: BackendAndDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcomes = world.run(NoisySigns(epsilon=3.0), monkeypatch)
@@ -250,7 +248,7 @@ def test_a_device_declines_a_toy_weaker_than_its_reader_accepts_and_pays_nothing
         assert device.stores.ledger_entries.entries().rows == ()
 
 
-def test_the_server_finds_a_protection_by_its_file_and_refuses_a_kind_that_two_claim(
+def test_server_discovers_protections_by_file_and_refuses_duplicate_kinds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protections, "__path__", [*protections.__path__, str(tmp_path)])
@@ -264,7 +262,7 @@ def test_the_server_finds_a_protection_by_its_file_and_refuses_a_kind_that_two_c
         on_the_server.discovered()
 
 
-def test_the_toy_meets_both_sides_interfaces() -> None:
+def test_toy_protection_meets_both_sides_interfaces() -> None:
     device: DeviceProtection = NoisySignsProtection(NoisySigns())
     server: ServerProtection = NoisySignsUpdates(NoisySigns())
     local = server.account(10, None).local

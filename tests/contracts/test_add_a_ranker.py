@@ -46,9 +46,7 @@ def toy(dim: int) -> ToyRanker:
     return ToyRanker(dim)
 
 
-def test_a_toy_ranker_of_one_registry_is_chosen_and_carried_by_a_release_and_scores_as_it_should(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_registering_a_ranker_is_enough_to_publish_and_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValidationError, match=r"rankers\.0\n.*no ranker is called 'toy'; there are nrms, naml, lstur"):
         BackendSettings(data_dir=tmp_path, rankers=("toy",))
 
@@ -79,13 +77,13 @@ def test_a_toy_ranker_of_one_registry_is_chosen_and_carried_by_a_release_and_sco
     engine.dispose()
 
 
-def test_the_checklist_names_the_module_the_preset_and_the_one_registry() -> None:
+def test_checklist_names_the_module_the_preset_and_the_registry() -> None:
     assert files_to_touch("add-a-ranker") == ["models/user/", "models/builders/", "models/rankers.py"]
 
 
 @pytest.mark.parametrize("dim", [NEWS_DIM, PAPER_DIM])
 @pytest.mark.parametrize("name", RANKERS)
-def test_a_rankers_preset_makes_the_class_and_the_graphs_that_its_entry_says(name: str, dim: int) -> None:
+def test_ranker_preset_makes_the_registered_class_and_graphs(name: str, dim: int) -> None:
     spec = RANKERS[name]
     model = spec.build(dim)
     assert type(model) is spec.model_class()

@@ -13,8 +13,8 @@ import pytest
 
 from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult, Strategy
-from backend.federation.systems import SYSTEMS
-from device_app.wire.rounds import RoundManifest
+from backend.federation.systems import COMPOSED
+from protocol.rounds import RoundManifest
 from tests.doubles.plain_rounds import PlainRoundRig, sent
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
@@ -41,13 +41,11 @@ class ToyStrategy:
         return RoundResult(weights={system.model: moved}, facts={"toy": self.share})
 
 
-def test_a_toy_strategy_of_the_registry_alone_is_planned_summed_and_published(
+def test_registering_a_strategy_is_enough_to_plan_sum_and_publish(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strategy: Strategy = ToyStrategy(SHARE)
-    monkeypatch.setitem(
-        SYSTEMS, "toy", replace(SYSTEMS["uni_fedrec_as_printed"], name="toy", strategy=strategy, optimizer=None)
-    )
+    monkeypatch.setitem(COMPOSED, "toy", replace(COMPOSED["uni_fedrec"], name="toy", strategy=strategy, optimizer=None))
     engine = migrated_engine(tmp_path)
     rig = PlainRoundRig(tmp_path, engine, small_store(engine, tmp_path))
     coordinator = rig.coordinator()

@@ -29,20 +29,20 @@ def closing(sources: dict[str, str]) -> set[str]:
     return {name.split("/")[0] for name, text in sources.items() if CLOSING.search(text)}
 
 
-def test_only_privacy_seals_what_leaves_the_browsers_device() -> None:
+def test_only_privacy_seals_in_the_browser_device() -> None:
     sources = {str(path.relative_to(DEVICE)): path.read_text("utf-8") for path in sorted(DEVICE.rglob("*.ts"))}
     assert closing(sources) == {"privacy"}
     assert "private constructor(" in sources["privacy/sealed.ts"]
     assert re.search(r"if \(!\(sealed instanceof Sealed\)\) throw", sources["uplink/http.ts"])
 
 
-def test_the_search_finds_who_seals_elsewhere() -> None:
+def test_seal_search_finds_calls_elsewhere() -> None:
     for text in ('Sealed.close(a, b, "", c, "")', "Sealed\n  .closeJson(form)", 'Sealed["close"](a)'):
         assert closing({"feed/build.ts": text}) == {"feed"}
     assert not closing({"feed/build.ts": 'import type { Sealed } from "../privacy/sealed"; statement.close()'})
 
 
-def test_only_the_uplink_asks_the_network_and_the_service_worker_for_files_of_the_build() -> None:
+def test_only_the_uplink_and_service_worker_use_the_network() -> None:
     """transport.ts has what the byte log holds; the others fetch files and hashes that are the same for everybody."""
     sources = {str(path.relative_to(DEVICE)): path.read_text("utf-8") for path in sorted(DEVICE.rglob("*.ts"))}
     assert asking(sources) == {"uplink/transport.ts", "uplink/own_files.ts", "service_worker.ts"}
@@ -53,7 +53,7 @@ def test_only_the_uplink_asks_the_network_and_the_service_worker_for_files_of_th
     ]
 
 
-def test_the_search_finds_who_asks_elsewhere() -> None:
+def test_network_search_finds_calls_elsewhere() -> None:
     for text in (
         "await fetch(address)",
         "self.fetch(a)",

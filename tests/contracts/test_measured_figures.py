@@ -17,10 +17,8 @@ import typer
 from experiments import records
 from experiments.bench.run import BENCHES, GROUPS
 from experiments.commands.bench import BenchName
-from experiments.documents import MARKED, ROOT, SUMMARISED, documents, rewritten
-from experiments.records import FOLDER, Record, read
-from experiments.summary import rows_of
-from experiments.table import Table
+from experiments.documents import MARKED, ROOT, SUMMARISED, documents, rewritten, rows_of
+from experiments.records import FOLDER, Record, Table, read
 from ownfeed import app
 
 RECORDS = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -39,13 +37,13 @@ def name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("document", list(documents()), ids=name)
-def test_a_documents_tables_are_those_of_the_records(document: Path) -> None:
+def test_document_tables_match_the_records(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     assert rewritten(text) == text, "python -m experiments.documents writes it anew"
 
 
 @pytest.mark.parametrize("document", REPORTS, ids=name)
-def test_no_table_of_figures_is_typed(document: Path) -> None:
+def test_figure_tables_are_generated_not_typed(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     typed = text[text.index(MEASURED) :] if document.name == "README.md" else text
     assert MEASURED_ROW.findall(SUMMARISED.sub("", MARKED.sub("", typed))) == []
@@ -118,7 +116,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("record", RECORDS)
-def test_a_record_was_written_by_its_command(record: str, folder: Path) -> None:
+def test_record_was_written_by_its_command(record: str, folder: Path) -> None:
     (folder / f"{record}.json").write_bytes((FOLDER / f"{record}.json").read_bytes())
     assert refusal(record, folder) is None
 
@@ -149,13 +147,13 @@ def forged(**other: Any) -> Record:
     ],
     ids=lambda each: None,
 )
-def test_a_record_that_no_command_wrote_is_refused(why: str | None, other: dict[str, Any], folder: Path) -> None:
+def test_record_written_by_no_command_is_refused(why: str | None, other: dict[str, Any], folder: Path) -> None:
     records.write("bench-index", forged(**other), folder)
     found = refusal("bench-index", folder)
     assert (found is None) if why is None else (found is not None and why in found)
 
 
-def test_a_record_that_was_edited_is_refused(folder: Path) -> None:
+def test_edited_record_is_refused(folder: Path) -> None:
     path = records.write("bench-index", forged(), folder)
     kept = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(kept), encoding="utf-8")
@@ -165,7 +163,7 @@ def test_a_record_that_was_edited_is_refused(folder: Path) -> None:
         refusal("bench-index", folder)
 
 
-def test_every_record_stands_in_a_document_and_documents_name_what_commands_write() -> None:
+def test_every_record_appears_in_a_document() -> None:
     shown = {mark["record"] for path in documents() for mark in MARKED.finditer(path.read_text(encoding="utf-8"))}
     summarised = {row["record"] for row in rows_of()}
     assert set(RECORDS) <= shown
@@ -178,9 +176,9 @@ def test_every_record_stands_in_a_document_and_documents_name_what_commands_writ
         assert called != "bench" or words[0] in BENCHES
 
 
-def test_every_bench_and_group_can_be_asked_for() -> None:
+def test_every_bench_and_group_can_be_requested() -> None:
     assert {each.value for each in BenchName} == set(BENCHES) | set(GROUPS)
 
 
-def test_the_search_for_typed_tables_finds_them() -> None:
+def test_typed_table_search_finds_its_examples() -> None:
     assert MEASURED_ROW.findall("| a | b |\n|---|---|\n| x | .61 |\n| command | what |\n") == ["| x | .61 |"]

@@ -44,7 +44,7 @@ def examples(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], An
 
 
 @pytest.mark.parametrize("which", ["backend", "device"])
-def test_every_call_has_examples_that_its_schema_accepts(documents: dict[str, dict[str, Any]], which: str) -> None:
+def test_every_call_has_schema_valid_examples(documents: dict[str, dict[str, Any]], which: str) -> None:
     document = documents[which]
     found = list(examples(document))
     assert len(found) > 40
@@ -58,7 +58,7 @@ def test_every_call_has_examples_that_its_schema_accepts(documents: dict[str, di
     assert wrong == []
 
 
-def test_examples_of_answers_without_a_schema_have_the_members_that_the_server_sends(tmp_path: Path) -> None:
+def test_untyped_answer_examples_match_the_server(tmp_path: Path) -> None:
     told = json.loads((Path(backend.app.__file__).parent / "api/examples.json").read_text(encoding="utf-8"))["answers"]
     with running(tmp_path / "server", news=60) as server:
         client: TestClient = server.client

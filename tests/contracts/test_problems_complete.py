@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from httpx2 import Response  # what the test client of Starlette answers with
 
 from backend.errors import OwnfeedError, catalogue
-from backend.problems import URN
-from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
+from backend.server.problems import URN
+from protocol.ids import PROBLEM_MEDIA_TYPE, Problem
 from tests.doubles.backend_modules import import_all
 from tests.doubles.recall_app import Running, running
 
@@ -97,7 +97,7 @@ def problem(answer: Response) -> Problem:
     return found
 
 
-def test_every_error_has_a_code_a_status_and_a_title_of_its_own() -> None:
+def test_every_error_has_its_own_code_status_and_title() -> None:
     seen: dict[str, str] = {}
     for error in sorted(errors(), key=lambda one: one.__qualname__):
         assert {"code", "status", "title"} <= vars(error).keys(), f"{error.__qualname__} borrows its meaning"
@@ -110,7 +110,7 @@ def test_every_error_has_a_code_a_status_and_a_title_of_its_own() -> None:
     assert len(seen) > 25
 
 
-def test_every_route_of_the_server_is_looked_at(server: Running) -> None:
+def test_every_server_route_is_checked(server: Running) -> None:
     found = routes(server.app)
     api = {(method, path) for path, methods in found.items() for method in methods if path.startswith("/v1/")}
     changing = {(method, path) for method, path in api if method not in ("GET", "HEAD")}
@@ -119,7 +119,7 @@ def test_every_route_of_the_server_is_looked_at(server: Running) -> None:
     assert any(path.startswith("/console") for path in found)
 
 
-def test_a_wrong_method_is_a_problem_on_every_route(server: Running) -> None:
+def test_wrong_method_is_a_problem_on_every_route(server: Running) -> None:
     tried = 0
     for path, methods in routes(server.app).items():
         for method in METHODS - methods - ({"GET"} if "HEAD" in methods else set()):
@@ -149,14 +149,14 @@ def auth(server: Running) -> dict[str, str]:
         (b"{}", "", 415),
     ],
 )
-def test_a_bad_body_is_a_problem_on_every_route_that_takes_json(
+def test_bad_json_body_is_a_problem_on_every_route(
     server: Running, method: str, path: str, content: bytes, kind: str, status: int
 ) -> None:
     answer = server.client.request(method, path, content=content, headers=auth(server) | {"Content-Type": kind})
     assert problem(answer).status == status
 
 
-def test_a_bad_update_is_a_problem(server: Running) -> None:
+def test_bad_update_is_a_problem(server: Running) -> None:
     (method, path) = next(iter(TAKES_TENSORS))
     assert problem(server.client.request(method, filled(path), content=b"x")).status == 415
     right = {"Content-Type": "application/vnd.safetensors"}
@@ -164,7 +164,7 @@ def test_a_bad_update_is_a_problem(server: Running) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(TAKES_A_PLACE))
-def test_a_message_of_a_secure_sum_from_nobody_is_a_problem(server: Running, method: str, path: str) -> None:
+def test_secure_sum_message_from_a_stranger_is_a_problem(server: Running, method: str, path: str) -> None:
     assert problem(server.client.request(method, filled(path), content=b"x")).status == 415
     kind = "application/octet-stream" if "/masked/" in path else "application/json"
     refused = server.client.request(method, filled(path), content=b"{}", headers={"Content-Type": kind})
@@ -174,7 +174,7 @@ def test_a_message_of_a_secure_sum_from_nobody_is_a_problem(server: Running, met
         assert problem(server.client.get(filled(path))).status == 404
 
 
-def test_a_malformed_part_of_an_address_is_a_problem_that_does_not_quote_it(server: Running) -> None:
+def test_malformed_address_is_a_problem_that_does_not_quote_it(server: Running) -> None:
     tried = 0
     for path, methods in routes(server.app).items():
         if not path.startswith("/v1/") or "{" not in path:
@@ -189,12 +189,12 @@ def test_a_malformed_part_of_an_address_is_a_problem_that_does_not_quote_it(serv
     assert tried >= 6
 
 
-def test_a_missing_thing_of_the_right_form_is_a_problem(server: Running) -> None:
+def test_missing_resource_is_a_problem(server: Running) -> None:
     for path in ("/v1/blobs/" + "ab" * 32, "/v1/rounds/round-9", "/v1/releases/15/vectors"):
         assert problem(server.client.get(path)).status == 404, path
 
 
-def test_the_operators_routes_ask_for_the_token_before_anything_else(server: Running) -> None:
+def test_operator_routes_check_the_token_first(server: Running) -> None:
     for path, methods in routes(server.app).items():
         if path.startswith("/v1/admin"):
             for method in methods - {"HEAD"}:

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import pytest
 
-from device_app.prose import Prose
+from protocol.text_catalogue import TextCatalogue
 
 ROOT = Path(__file__).parents[2]
 SHOWING = (
-    "device_app/feed", "device_app/interests", "device_app/pages", "device_app/privacy", "device_app/sync",
-    "device_app/training", "device_app/uplink", "device_app/view_models", "backend/console",
+    "device_app/feed", "device_app/interests", "device_app/pages", "device_app/privacy", "device_app/reports",
+    "device_app/sync", "device_app/training", "device_app/uplink", "device_app/view_models", "backend/console",
 )  # fmt: skip
 """Packages whose strings reach a page."""
 WORDS_LIMIT = 3
@@ -28,9 +28,9 @@ WORDS_LIMIT = 3
 EXEMPT = {
     "device_app/pages/metrics.py": "what /metrics says of itself",
     "device_app/pages/openapi.py": "what the schema says of an answer",
-    "device_app/privacy/protections/masked_updates.py": "what a refusal names, beside the figures it holds",
-    "device_app/privacy/worst_case_sums.py": "what a refusal names",
-    "device_app/sync/succession.py": "what a refused release names",
+    "device_app/privacy/protections/secure_sum.py": "what a refusal names, beside the figures it holds",
+    "device_app/privacy/accounting/cost_of_sums.py": "what a refusal names",
+    "device_app/sync/release_sync.py": "what a refused release names",
     "device_app/training/multiview": "what the log says of a process",
     "device_app/training/tasks": "why a task refuses an offer",
     "device_app/uplink/http.py": "errors of the network",
@@ -76,7 +76,7 @@ def proses(trees: dict[str, ast.Module]) -> dict[str, dict[str, tuple[str, str]]
         for each in tree.body:
             if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
                 call, target = each.value, each.targets[0]
-                if isinstance(call.func, ast.Name) and call.func.id == "Prose" and isinstance(target, ast.Name):
+                if isinstance(call.func, ast.Name) and call.func.id == "TextCatalogue" and isinstance(target, ast.Name):
                     package, file = (constants(one)[0] for one in call.args)
                     found[path][target.id] = (package, file)
     for path, tree in trees.items():
@@ -114,11 +114,11 @@ def uses() -> tuple[dict[tuple[str, str], list[SentenceUse]], dict[tuple[str, st
     return sentences, tables
 
 
-def test_every_file_of_prose_is_read_and_every_sentence_of_it_used_with_all_it_has_room_for() -> None:
+def test_every_catalogue_sentence_is_used_with_all_its_placeholders() -> None:
     sentences, tables = uses()
     assert len(sentences) >= 7
     for (package, file), places in sentences.items():
-        prose = Prose(package, file)
+        prose = TextCatalogue(package, file)
         for place in places:
             assert place.key in prose.sentences, f"{place.file}: {file} has no {place.key!r}"
             room = names_in_braces(prose.sentences[place.key])
@@ -128,18 +128,18 @@ def test_every_file_of_prose_is_read_and_every_sentence_of_it_used_with_all_it_h
         assert tables[package, file] == set(prose.tables), f"{package}/{file}"
 
 
-def test_every_word_of_a_table_is_one_that_code_knows() -> None:
+def test_every_catalogue_table_key_is_used_in_code() -> None:
     known = {
         node.value for _, tree in modules() for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }  # fmt: skip
     for package, file in uses()[0]:
-        for name, table in Prose(package, file).tables.items():
+        for name, table in TextCatalogue(package, file).tables.items():
             unknown = {key for key in table if key not in known and key.removesuffix("-only") not in known}
             assert unknown == set(), f"{package}/{file}: [{name}]"
 
 
-def test_what_a_page_may_say_after_a_form_is_what_forms_say() -> None:
+def test_form_confirmations_match_the_catalogue() -> None:
     said: set[str] = set()
     for path, tree in modules():
         if path.startswith("device_app/pages/"):
@@ -147,7 +147,7 @@ def test_what_a_page_may_say_after_a_form_is_what_forms_say() -> None:
                 name, place = getattr(node.func, "id", ""), {"see_other": 1, "answer_form": 2}
                 if name in place and len(node.args) > place[name]:
                     said |= set(constants(node.args[place[name]]))
-    assert said == set(Prose("device_app.pages", "words.toml").table("said"))
+    assert said == set(TextCatalogue("device_app.pages", "words.toml").table("said"))
 
 
 def speaks_to_no_page(node: ast.AST) -> bool:
@@ -178,7 +178,7 @@ def sentences_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, text
 
 
-def test_no_sentence_of_a_page_stands_in_code() -> None:
+def test_page_sentences_are_kept_out_of_code() -> None:
     found, exempt = [], set()
     for path, tree in modules():
         if not path.startswith(SHOWING):
@@ -189,7 +189,7 @@ def test_no_sentence_of_a_page_stands_in_code() -> None:
                 found.append(f"{path}:{line}: {text[:90]}")
             else:
                 exempt.add(why)
-    assert found == [], "sentences belong into the TOML file of their package (device_app/prose.py)"
+    assert found == [], "sentences belong into the TOML file of their package (protocol/text_catalogue.py)"
     assert exempt == set(EXEMPT), "what has no long string needs no exemption"
 
 
@@ -205,5 +205,5 @@ def test_no_sentence_of_a_page_stands_in_code() -> None:
     ],
     ids=["a sentence", "one with room", "a docstring", "an error", "the log", "three words"],
 )
-def test_the_search_finds_sentences_and_leaves_errors_alone(source: str, told: int) -> None:
+def test_sentence_search_finds_sentences_but_not_errors(source: str, told: int) -> None:
     assert len(list(sentences_in(ast.parse(source)))) == told

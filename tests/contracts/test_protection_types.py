@@ -10,11 +10,11 @@ import pytest
 
 from backend.federation.protections import registry as on_the_server
 from device_app.privacy.protections import registry as on_the_device
-from device_app.wire.protections import Protection
+from protocol.protections import Protection
 
 ROOT = Path(__file__).parents[2]
 TYPES = {"SecureSum", "LocalLaplace", "UnionMarks", "SUMMED"}
-WIRE = "device_app/wire/"
+WIRE = "protocol/"
 """Where the union is defined, and a manifest with the terms of a sum told from one without."""
 
 
@@ -44,7 +44,7 @@ def names(node: ast.AST) -> set[str]:
     }
 
 
-def test_only_the_protections_own_folders_test_for_their_types() -> None:
+def test_only_protection_packages_test_for_protection_types() -> None:
     found, inside = [], 0
     for folder in ("backend", "device_app", "experiments", "exporters", "models"):
         for file in sorted((ROOT / folder).rglob("*.py")):
@@ -69,10 +69,10 @@ def test_only_the_protections_own_folders_test_for_their_types() -> None:
         "match x:\n    case SecureSum(sigma=0):\n        pass",
     ],
 )
-def test_the_search_finds_each_way_to_ask(cheat: str) -> None:
+def test_type_test_search_finds_each_form(cheat: str) -> None:
     assert type_tests(ast.parse(cheat))
 
 
-def test_each_side_has_an_object_for_every_protection_of_the_wire() -> None:
+def test_both_sides_handle_every_protection_on_the_wire() -> None:
     kinds = {each.model_fields["kind"].default for each in get_args(get_args(Protection)[0])}
     assert set(on_the_server.PROTECTIONS) == set(on_the_device.PROTECTIONS) == kinds

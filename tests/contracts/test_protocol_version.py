@@ -15,8 +15,8 @@ from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.uplink.http import HttpClient
 from device_app.uplink.in_process import InProcess
-from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn
+from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from protocol.rounds import CheckIn
 from tests.doubles.recall_app import Running, running
 from tests.doubles.sealing import seal_nothing
 
@@ -60,7 +60,7 @@ def test_ends_of_one_version_understand_each_other(
 
 
 @each_ask
-def test_a_server_refuses_a_device_of_another_version_whatever_it_asks(
+def test_server_refuses_a_device_of_another_version(
     server: Running, log: ByteLog, ask: Callable[[HttpClient], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("device_app.uplink.http.PROTOCOL_VERSION", PROTOCOL_VERSION + 1)
@@ -83,23 +83,25 @@ def test_a_server_refuses_a_device_of_another_version_whatever_it_asks(
 
 
 @each_ask
-def test_a_device_refuses_a_server_of_another_version_whatever_it_answers(
+def test_device_refuses_a_server_of_another_version(
     server: Running, log: ByteLog, ask: Callable[[HttpClient], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.request_limits.SPOKEN", (PROTOCOL_HEADER.encode(), b"%d" % (PROTOCOL_VERSION + 1)))
+    monkeypatch.setattr(
+        "backend.server.request_limits.SPOKEN", (PROTOCOL_HEADER.encode(), b"%d" % (PROTOCOL_VERSION + 1))
+    )
     inside = InProcess(server.app)
     with pytest.raises(BackendRefused, match=f"another version.*This device speaks version {PROTOCOL_VERSION};"):
         ask(client_to(inside, log))
     inside.close()
 
 
-def test_a_device_that_names_its_version_only_at_the_check_in_is_refused_there(server: Running) -> None:
-    old = {"protocol": PROTOCOL_VERSION - 1, "release": "r1", "tasks": ["recall"]}
+def test_old_device_is_refused_at_the_check_in(server: Running) -> None:
+    old = {"protocol": PROTOCOL_VERSION - 1, "release": 1, "tasks": ["recall"]}
     answer = server.client.post("/v1/rounds/check-in", json=old)
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:ownfeed:problem:protocol-differs")
 
 
-def test_whoever_names_no_version_is_answered_and_told_which_is_spoken(server: Running) -> None:
+def test_request_without_a_version_gets_the_servers_version(server: Running) -> None:
     answer = server.client.get("/v1/releases/current")
     assert answer.status_code == 200
     assert answer.headers[PROTOCOL_HEADER] == str(PROTOCOL_VERSION)

@@ -35,7 +35,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
-def test_every_setting_has_a_description_that_ends_as_a_sentence(kind: type[BaseModel]) -> None:
+def test_every_setting_description_is_a_sentence(kind: type[BaseModel]) -> None:
     assert kind.model_fields
     for name, field in kind.model_fields.items():
         assert field.description, name
@@ -43,7 +43,7 @@ def test_every_setting_has_a_description_that_ends_as_a_sentence(kind: type[Base
         assert field.description.endswith("."), name
 
 
-def test_the_nested_settings_are_found() -> None:
+def test_nested_settings_are_found() -> None:
     assert {kind.__name__ for kind in ALL} == {
         "BackendSettings",
         "DeviceSettings",
@@ -54,7 +54,7 @@ def test_the_nested_settings_are_found() -> None:
 
 
 @pytest.mark.parametrize("prefix", sorted(PREFIXES))
-def test_the_prefix_of_the_environment_is_told_on_the_page_of_commands_and_where_settings_are_defined(
+def test_environment_prefix_is_documented(
     prefix: str,
 ) -> None:
     assert f"{prefix}*" in (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
@@ -63,7 +63,7 @@ def test_the_prefix_of_the_environment_is_told_on_the_page_of_commands_and_where
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
-def test_an_unknown_setting_is_refused_by_name_and_none_can_be_changed_later(kind: type[BaseModel]) -> None:
+def test_unknown_setting_is_refused_by_name_and_settings_are_frozen(kind: type[BaseModel]) -> None:
     with pytest.raises(ValidationError) as refused:
         kind(prot=1)
     assert refused.value.errors()[0]["loc"] == ("prot",)
@@ -72,7 +72,7 @@ def test_an_unknown_setting_is_refused_by_name_and_none_can_be_changed_later(kin
         setattr(kind(), name, None)
 
 
-def test_a_misspelt_key_in_either_table_of_the_file_is_refused(tmp_path: Path) -> None:
+def test_misspelt_key_in_either_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ownfeed.toml").write_text("[backend]\nprot = 1\n[device]\nprot = 1\n", encoding="utf-8")
     with pytest.raises(BackendSettingsRefused, match="prot"):
         load_settings()
@@ -80,7 +80,7 @@ def test_a_misspelt_key_in_either_table_of_the_file_is_refused(tmp_path: Path) -
         DeviceSettings()
 
 
-def test_a_misspelt_nested_key_is_refused_from_file_and_environment(
+def test_misspelt_nested_key_is_refused_from_file_and_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ownfeed.toml").write_text("[device.privacy]\nmoed = 'none'\n", encoding="utf-8")
@@ -93,5 +93,5 @@ def test_a_misspelt_nested_key_is_refused_from_file_and_environment(
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
-def test_no_default_breaks_its_own_limit(kind: type[BaseModel]) -> None:
+def test_defaults_satisfy_their_own_limits(kind: type[BaseModel]) -> None:
     assert kind.model_validate(kind().model_dump()) == kind()

@@ -66,7 +66,7 @@ def locked() -> dict[Path, str]:
 
 
 @pytest.mark.parametrize("path", [REQUIREMENTS, TORCH], ids=lambda path: path.name)
-def test_every_package_is_pinned_once_and_every_one_of_its_files_is_named_by_a_hash(path: Path) -> None:
+def test_every_package_is_pinned_once_with_hashes(path: Path) -> None:
     found = entries(path.read_text(encoding="utf-8"))
     assert len(found) > (5 if path == TORCH else 80)
     for requirement, hashes in found:
@@ -78,7 +78,7 @@ def test_every_package_is_pinned_once_and_every_one_of_its_files_is_named_by_a_h
     assert len(set(names)) == len(names)
 
 
-def test_hashed_versions_are_those_that_the_tests_run_with() -> None:
+def test_hashed_versions_match_the_tested_ones() -> None:
     constrained = pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
     here = {canonicalize_name(one.name): one for path in HEADS for one, _ in entries(path.read_text(encoding="utf-8"))}
     for name, requirement in here.items():
@@ -89,7 +89,7 @@ def test_hashed_versions_are_those_that_the_tests_run_with() -> None:
     assert "torch" in here
 
 
-def test_what_a_server_declares_has_its_hashes() -> None:
+def test_server_dependencies_have_hashes() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = [
         *project["dependencies"],
@@ -99,7 +99,7 @@ def test_what_a_server_declares_has_its_hashes() -> None:
     assert {canonicalize_name(Requirement(one).name) for one in asked} - {"ownfeed"} <= here
 
 
-def test_flowers_pins_differ_from_ours_only_where_flower_asks_for_others() -> None:
+def test_flower_constraints_differ_only_where_flower_requires() -> None:
     ours, flowers = (
         pins((ROOT / name).read_text(encoding="utf-8")) for name in ("constraints.txt", "constraints-flower.txt")
     )
@@ -109,7 +109,7 @@ def test_flowers_pins_differ_from_ours_only_where_flower_asks_for_others() -> No
     assert flowers["flwr"].startswith("1.42.")
 
 
-def test_npm_takes_no_file_whose_hash_the_lock_does_not_name() -> None:
+def test_npm_installs_only_files_hashed_in_the_lock() -> None:
     lock = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))
     packages = {name: each for name, each in lock["packages"].items() if name}
     assert len(packages) > 10

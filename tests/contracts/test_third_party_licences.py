@@ -19,11 +19,10 @@ ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "third-party-licences.md"
 HEAD = """# Third-party licences
 
-What Ownfeed's own packages are written against, at the versions they are tested with. Nothing of it is copied into this
-repository; pip and npm fetch it, with its licence. The wheel holds what the browser's device is made of, with
-its licences (`licences.*.txt` in `web/static/device`). `python tests/contracts/test_third_party_licences.py`
-writes this file from the installed packages' metadata, and a test says when it differs. What these depend on in turn is
-pinned in `constraints.txt` and `web/package-lock.json`.
+Ownfeed's direct dependencies, at the versions they are tested with; their own dependencies are pinned in
+`constraints.txt` and `web/package-lock.json`. None is copied into this repository: pip and npm fetch them with their
+licences. The wheel contains the browser's device with its licences (`licences.*.txt` in `web/static/device`).
+`python tests/contracts/test_third_party_licences.py` generates this file from the installed packages.
 
 | package | version | licence | needed by |
 |---|---|---|---|
@@ -40,6 +39,7 @@ SPDX = {  # what metadata says instead of an SPDX expression
     "Apache 2.0": "Apache-2.0",
     "Apache 2.0 License": "Apache-2.0",
     "BSD 2-Clause License": "BSD-2-Clause",
+    "Dual License": "Apache-2.0 OR BSD-3-Clause",
     "MIT License": "MIT",
 }
 SELDOM_INSTALLED = ("ray", "flower", "load", "audit")
@@ -123,7 +123,7 @@ def scripts() -> dict[str, tuple[str, str, str]]:
     package = json.loads((ROOT / "web" / "package.json").read_text(encoding="utf-8"))
     lock = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     needed_by = dict.fromkeys(package["dependencies"], "the browser's device")
-    needed_by |= dict.fromkeys(package["devDependencies"], "making and checking what runs in browsers")
+    needed_by |= dict.fromkeys(package["devDependencies"], "building the browser's device")
     entries = {name: lock[f"node_modules/{name}"] for name in needed_by}
     return {name: (each["version"], each["license"], needed_by[name]) for name, each in entries.items()}
 
@@ -136,22 +136,22 @@ def document() -> str:
     return HEAD + "\n".join(rows) + "\n"
 
 
-def test_every_declared_dependency_is_listed_at_its_pinned_version_under_its_licence() -> None:
+def test_declared_dependencies_are_listed_with_version_and_licence() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == document(), "run python tests/contracts/test_third_party_licences.py"
 
 
-def test_what_is_declared_is_found() -> None:
+def test_declared_dependencies_are_found() -> None:
     assert {"numpy", "torch", "typer", "gmpy2", "pytest", "psycopg", "uvloop"} <= declared().keys()
     assert {"onnxruntime-web", "typescript", "@noble/curves"} <= scripts().keys()
 
 
-def test_no_licence_forbids_what_ours_allows() -> None:
+def test_dependency_licences_are_compatible_with_ours() -> None:
     """Used unchanged and from where they are installed, all of these may be combined with Apache-2.0."""
     for name in declared():
         assert not re.search(r"\bA?GPL", re.sub(r"LGPL", "", licence(name))), name
 
 
-def test_no_package_that_these_bring_forbids_it_either() -> None:
+def test_transitive_licences_are_compatible_too() -> None:
     """Every one that is pinned and installed, whoever needs it."""
     seen = 0
     for name in pinned():
@@ -167,7 +167,7 @@ def test_no_package_that_these_bring_forbids_it_either() -> None:
     assert seen > 100
 
 
-def test_the_licence_of_ownfeed_is_the_one_that_the_project_names() -> None:
+def test_project_licence_matches_its_declaration() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["license"] == "Apache-2.0"
     text = (ROOT / "LICENSE").read_text(encoding="utf-8")

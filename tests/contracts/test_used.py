@@ -20,7 +20,7 @@ KEPT = {
     "plm_nr_400": "Efficient-FedRec's news encoder at the published size, whose parameters a test counts",
     "plm_nr_256": "the same at the size of this system's news vectors",
     "nrms_title_400": "NRMS at the published size, whose parameters a test counts",
-    "medoids": "PinnerSage, the baseline of docs/decisions/037",
+    "medoids": "PinnerSage, a baseline of recall",
     "client_app": "for who runs Flower: experiments/README.md",
     "server_app": "for who runs Flower: experiments/README.md",
     "GridClients": "what server_app runs rounds with",
@@ -31,7 +31,14 @@ KEPT = {
 KEPT_METHODS = {
     "decoder": "of a report mode: the test of a toy mode holds the server's decoders to it",
 }
-FOREIGN = {"TypeDecorator[datetime]", "HTMLParser", "JsonFormatter", "BaseSettings", "Multiprocess", "uvicorn.Server"}
+FOREIGN = {
+    "TypeDecorator[datetime]",
+    "HTMLParser",
+    "JsonFormatter",
+    "BaseSettings",
+    "asyncio.Protocol",
+    "uvicorn.Server",
+}
 """Bases whose methods another library calls by their names."""
 
 
@@ -111,13 +118,13 @@ def product() -> list[tuple[str, str]]:
     return [(file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")) for file in files]
 
 
-def test_the_product_uses_what_it_defines() -> None:
+def test_product_uses_its_definitions() -> None:
     found = unused(product())
     assert {name: place for name, place in found.items() if name not in KEPT} == {}
     assert set(KEPT) == set(found), "what is used needs no reason"
 
 
-def test_the_product_uses_the_methods_that_it_defines() -> None:
+def test_product_uses_its_methods() -> None:
     data = "".join(
         path.read_text(encoding="utf-8")
         for folder, kind in (("web/templates", "*.html"), ("newsroom/data", "*.toml"))
@@ -128,13 +135,13 @@ def test_the_product_uses_the_methods_that_it_defines() -> None:
     assert set(KEPT_METHODS) == set(found), "what is used needs no reason"
 
 
-def test_the_search_finds_methods_that_nothing_calls() -> None:
+def test_unused_method_search_finds_uncalled_methods() -> None:
     one = "class A:\n    def called(self): ...\n    def alone(self): ...\n    def drawn(self): ...\n"
     two = "class B(HTMLParser):\n    def handle(self): A().called()\n"
     assert unused_methods([("one", one), ("two", two)], "{{ a.drawn }}") == {"alone": "one:3 A.alone"}
 
 
-def test_the_search_finds_what_is_only_defined() -> None:
+def test_unused_search_finds_unused_definitions() -> None:
     one = "def used(): ...\ndef alone():\n    helper()\ndef helper(): ...\n@app.get('/')\ndef route():\n    used()\n"
     two = "from x import Widget as W\nclass Widget: ...\nclass Table: ...\nROW = {'kind': 'y:Table'}\n"
     assert unused([("one", one), ("two", two)]) == {"alone": "one:2", "helper": "one:4"}

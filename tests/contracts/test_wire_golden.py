@@ -1,7 +1,7 @@
 """The wire's bytes, as they were when they were last meant to change: every message, and what keys and seeds make.
 
 Another runtime reads the same file (`data/wire.json`). A difference that is meant needs a new protocol version where
-an older device can't read it; then write the file anew: `python -m tests.contracts.test_wire_golden`.
+an older device can't read it; then write it again: `python -m tests.contracts.test_wire_golden`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from device_app.wire.broadcast import pack_book, pack_codes, pack_priors
-from device_app.wire.chain import next_head
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.layout import UpdateLayout
-from device_app.wire.masks import expand
-from device_app.wire.pairing import close_box, pair_seed, seed_commitment, sign_keys
-from device_app.wire.pictures import pack_pictures
-from device_app.wire.ring import FixedPoint
-from device_app.wire.shamir import LagrangeBasis, join_bytes, split_bytes
-from device_app.wire.tensors import pack
+from protocol.broadcast import pack_book, pack_codes, pack_priors
+from protocol.chain import next_head
+from protocol.ids import PROTOCOL_VERSION
+from protocol.masks import expand
+from protocol.pairing import close_box, pair_seed, seed_commitment, sign_keys
+from protocol.pictures import Pictured, pack_pictures
+from protocol.ring import FixedPoint, UpdateLayout
+from protocol.shamir import LagrangeBasis, join_bytes, split_bytes
+from protocol.tensors import pack
 from tests.doubles.picture_files import bare_picture
 from tests.doubles.wire_messages import EXAMPLES
 
@@ -49,7 +48,9 @@ def binary_forms() -> dict[str, bytes]:
         "codes": pack_codes(np.arange(8, dtype=np.uint8).reshape(2, 4)),
         "book": pack_book(np.ones((1, 256, 2), dtype=np.float32)),
         "priors": pack_priors(np.array([-1.5, 0.0, 2.0])),
-        "pictures": pack_pictures([("n:1", bare_picture(b"one.")), ("n:2", bare_picture(b"second"))]),
+        "pictures": pack_pictures(
+            [Pictured("n:1", 0, bare_picture(b"one.")), Pictured("n:1", 2, bare_picture(b"second", (800, 600)))]
+        ),
         "mask, 32 bits": expand(SEED, 9, 32).tobytes(),
         "mask, 64 bits": expand(SEED, 9, 64).tobytes(),
         "fixed point": ring.encode(values).tobytes(),
@@ -72,7 +73,7 @@ def made() -> dict[str, dict[str, str]]:
     return {"messages": messages, "binary": {name: data.hex() for name, data in binary_forms().items()}}
 
 
-def test_every_message_and_every_binary_form_has_the_golden_bytes() -> None:
+def test_every_wire_form_has_the_golden_bytes() -> None:
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert golden["protocol"] == PROTOCOL_VERSION
     now = made()
@@ -80,7 +81,7 @@ def test_every_message_and_every_binary_form_has_the_golden_bytes() -> None:
     assert now["binary"] == golden["binary"]
 
 
-def test_a_secret_is_joined_from_any_three_shares() -> None:
+def test_three_shares_reconstruct_a_secret() -> None:
     assert bytes.fromhex(made()["binary"]["joined shares"]) == SEED
 
 

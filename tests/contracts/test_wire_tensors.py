@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from device_app.wire.broadcast import (
+from protocol.broadcast import (
     CARDS_LIMIT_BYTES,
     pack_book,
     pack_cards,
@@ -22,15 +22,13 @@ from device_app.wire.broadcast import (
     unpack_codes,
     unpack_priors,
 )
-from device_app.wire.tensors import DTYPES, TensorError, TensorSpec, dequantise, pack, quantise, unpack
+from protocol.tensors import DTYPES, TensorError, TensorSpec, dequantise, pack, quantise, unpack
 from tests.doubles.wire_messages import CARD
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from(sorted(DTYPES)), array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5))
-def test_tensors_of_any_shape_survive_scalars_and_empty_ones_too(
-    data: st.DataObject, dtype: str, shape: tuple[int, ...]
-) -> None:
+def test_tensors_of_any_shape_survive_packing(data: st.DataObject, dtype: str, shape: tuple[int, ...]) -> None:
     value = data.draw(
         arrays(
             DTYPES[dtype], shape, elements={"allow_nan": False, "allow_infinity": False} if "float" in dtype else None
@@ -42,7 +40,7 @@ def test_tensors_of_any_shape_survive_scalars_and_empty_ones_too(
     assert got.tobytes() == value.tobytes()
 
 
-def test_pool_codes_books_priors_and_cards_survive_their_blobs() -> None:
+def test_blobs_of_every_kind_survive_packing() -> None:
     codes = np.arange(32, dtype=np.uint8).reshape(2, 16)
     assert (unpack_codes(pack_codes(codes), 2, 16) == codes).all()
     book = np.arange(16 * 256 * 2, dtype=np.float32).reshape(16, 256, 2)
@@ -61,17 +59,17 @@ def test_pool_codes_books_priors_and_cards_survive_their_blobs() -> None:
         (zlib.compress(bytes(CARDS_LIMIT_BYTES + 1)), "more than"),
     ],
 )
-def test_cards_that_are_not_as_declared_are_refused(blob: bytes, words: str) -> None:
+def test_cards_that_do_not_match_their_declaration_are_refused(blob: bytes, words: str) -> None:
     with pytest.raises(TensorError, match=words):
         unpack_cards(blob, 1)
 
 
-def test_a_book_whose_subspaces_do_not_divide_the_dimensions_is_refused() -> None:
+def test_codebook_with_indivisible_subspaces_is_refused() -> None:
     with pytest.raises(TensorError, match="16 subspaces do not divide 250 dimensions"):
         unpack_book(b"", 16, 250)
 
 
-def test_the_same_tensors_in_any_order_of_names_and_memory_give_the_same_bytes() -> None:
+def test_packing_is_independent_of_name_and_memory_order() -> None:
     one, two = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(2, np.int8)
     assert pack({"a": one, "b": two}) == pack({"b": two, "a": np.asfortranarray(one)})
 
@@ -99,7 +97,7 @@ GOOD = pack({"t": np.zeros((2, 3), np.float32)})
         (b"\xff" * 64, TensorSpec("float32", (2, 3)), 10_000, "not a safetensors blob"),
     ],
 )
-def test_a_blob_that_is_not_as_declared_is_refused_by_tensor_and_limit(
+def test_blob_that_does_not_match_its_declaration_is_refused(
     blob: bytes, spec: TensorSpec, limit_bytes: int, words: str
 ) -> None:
     with pytest.raises(TensorError) as refused:
@@ -107,7 +105,7 @@ def test_a_blob_that_is_not_as_declared_is_refused_by_tensor_and_limit(
     assert words in str(refused.value)
 
 
-def test_a_dtype_that_is_not_carried_is_refused_by_name() -> None:
+def test_unsupported_dtype_is_refused_by_name() -> None:
     with pytest.raises(TensorError, match="tensor t: dtype float64"):
         pack({"t": np.zeros(1)})
 

@@ -1,10 +1,14 @@
-"""A backend in memory that speaks the wire: a synthetic pool, signed releases, exact recall."""
+"""An in-memory backend that speaks the wire protocol.
+
+A synthetic pool, signed releases, exact recall.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from hashlib import sha256
 
 import httpx
@@ -12,15 +16,14 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from safetensors.numpy import save
 
-from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
-from device_app.wire.chain import ChainedRelease, ReleaseChain, next_head
-from device_app.wire.ids import short_release
-from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
-from device_app.wire.pictures import PictureList, PictureShard, pack_pictures
-from device_app.wire.popularity import Popularity
-from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
-from device_app.wire.recall import BasisLaplaceReport, CodeReport, RecallAnswer, RecallRequest
-from device_app.wire.releases import (
+from protocol.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
+from protocol.chain import ChainedRelease, ReleaseChain, next_head
+from protocol.ids import PROBLEM_MEDIA_TYPE, Problem, short_release
+from protocol.news import BodiesAnswer, BodiesRequest, NewsBody
+from protocol.pictures import Pictured, PictureList, PictureShard, pack_pictures
+from protocol.popularity import Popularity
+from protocol.recall import BasisLaplaceReport, CodeReport, RecallAnswer, RecallRequest
+from protocol.releases import (
     RELEASES_ANSWERED,
     BlobRef,
     Codebook,
@@ -31,7 +34,8 @@ from device_app.wire.releases import (
     ShardList,
     sign,
 )
-from device_app.wire.tensors import pack, quantise
+from protocol.similarity import kinship_floor
+from protocol.tensors import pack, quantise
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 
@@ -41,7 +45,7 @@ ENCODER = "e" * 64
 
 @dataclass
 class FakeBackend:
-    """Answers like the real one; `down` makes it unreachable, `requests` keeps (method, path, body)."""
+    """Answers like the real backend; `down` makes it unreachable, `requests` keeps (method, path, body)."""
 
     pool: SyntheticPool = field(default_factory=synthetic_pool)
     encoder: str = ENCODER
@@ -56,6 +60,7 @@ class FakeBackend:
     key: Ed25519PrivateKey | None = None
     blobs: dict[str, bytes] = field(default_factory=dict)
     requests: list[tuple[str, str, bytes]] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.key = self.key or Ed25519PrivateKey.generate()
@@ -83,7 +88,7 @@ class FakeBackend:
         self.publish()
 
     def publish(self, *, number: int | None = None, codebooks: tuple[Codebook, ...] | None = None) -> str:
-        """A new release with the same models, and with other codebooks if they are given."""
+        """Publish a new release with the same models, and with these codebooks if any are given."""
         previous = self.releases[-1] if self.releases else None
         name = f"r{number or len(self.releases) + 1}"
         manifest = ReleaseManifest(
@@ -106,6 +111,7 @@ class FakeBackend:
             models=self.models,
             default_ranker="ranker.cosine",
             releases_answered=self.releases_answered,
+            kinship_floor=_floor_of(self.pool.vectors.tobytes(), dim=self.pool.vectors.shape[1]),
         )
         assert self.key is not None
         self.signed = sign(manifest, self.key)
@@ -116,20 +122,20 @@ class FakeBackend:
         return name
 
     def codebook(self, prototypes: np.ndarray, *, epsilon: float = 4.0, lineage: str | None = None) -> Codebook:
-        """A codebook of these prototypes [K, D], which may claim to be another one's later form."""
+        """Return a codebook of these prototypes [K, D], which may claim to be a later version of another one."""
         blob = self._blob(pack({"prototypes": np.ascontiguousarray(prototypes, dtype=np.float32)}))
         return Codebook(size=len(prototypes), epsilon=epsilon, prototypes=blob, lineage=lineage)
 
     def transport(self) -> httpx.MockTransport:
-        """For `build_device(transport=...)`."""
+        """Return a transport for `build_device(transport=...)`."""
         return httpx.MockTransport(self.answer)
 
     def paths(self) -> list[str]:
-        """Paths asked for, in order."""
+        """Return the requested paths, in order."""
         return [path for _, path, _ in self.requests]
 
     def answer(self, request: httpx.Request) -> httpx.Response:
-        """One request."""
+        """Answer one request."""
         self.requests.append((request.method, request.url.path, request.content))
         if self.down:
             raise httpx.ConnectError("connection refused", request=request)
@@ -152,7 +158,10 @@ class FakeBackend:
             return self._tagged(request, text, sha256(text.encode()).hexdigest()[:16])
         if path == "/v1/news/bodies":
             wanted = BodiesRequest.model_validate_json(request.content)
-            bodies = tuple(NewsBody(id=one, body=f"First of {one}.\n\nSecond of {one}.") for one in wanted.ids)
+            bodies = tuple(
+                NewsBody(id=one, body=self.texts.get(one) or f"First of {one}.\n\nSecond of {one}.")
+                for one in wanted.ids
+            )
             return httpx.Response(200, content=BodiesAnswer(bodies=bodies).model_dump_json())
         if path == "/v1/recall":
             return self._recall(RecallRequest.model_validate_json(request.content))
@@ -191,7 +200,7 @@ class FakeBackend:
         return httpx.Response(200, content=content, headers=timing)
 
     def listing(self) -> PoolCodes:
-        """The pool by the hundred, each coordinate coded by itself: 256 steps from -1 to 1."""
+        """Return the pool by the hundred, each coordinate quantised by itself: 256 steps from -1 to 1."""
         vectors, cards = self.pool.vectors, self.pool.cards
         dimensions = vectors.shape[1]
         steps = np.linspace(-1, 1, 256, dtype=np.float32)
@@ -217,10 +226,17 @@ class FakeBackend:
         )
 
     def picture_list(self) -> PictureList:
-        """The pictures in shards of four, in the order in which they were given."""
+        """Return the pictures in shards of four, in the given order; 'id 2' names the second of a text."""
+
+        def named(name: str) -> tuple[str, int]:
+            news_id, _, place = name.partition(" ")
+            return news_id, int(place or 0)
+
         given = list(self.pictures.items())
         shards = [given[at : at + 4] for at in range(0, len(given), 4)]
-        refs = [self._blob(pack_pictures(shard)) for shard in shards]
+        refs = [
+            self._blob(pack_pictures([Pictured(*named(name), content) for name, content in shard])) for shard in shards
+        ]
         counted = zip(shards, refs, strict=True)
         return PictureList(shards=tuple(PictureShard(count=len(shard), pictures=ref) for shard, ref in counted))
 
@@ -256,6 +272,12 @@ class FakeBackend:
         if request.headers.get("if-none-match") == f'"{etag}"':
             return httpx.Response(304, headers={"etag": f'"{etag}"'})
         return httpx.Response(200, content=text, headers={"etag": f'"{etag}"'})
+
+
+@cache
+def _floor_of(vectors: bytes, *, dim: int) -> float | None:
+    """Computed as a server does; a device under a release that doesn't state it takes a fifth of a second each."""
+    return kinship_floor(np.frombuffer(vectors, np.float32).reshape(-1, dim))
 
 
 def _refused(problem: Problem) -> httpx.Response:

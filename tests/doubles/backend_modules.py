@@ -1,4 +1,4 @@
-"""Every module of the server, imported, so that all its errors are known."""
+"""Imports every module of the server, so that all its errors are known."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pkgutil
 import backend
 
 OPTIONAL = "ray"
-"""The only package that a server is installed without."""
+"""The only package that a server can do without."""
 
 
 def import_all() -> None:
-    """Raises ModuleNotFoundError for a package that is missing and needed."""
+    """Import them. Raises ModuleNotFoundError for a missing package that is required."""
     for module in pkgutil.walk_packages(backend.__path__, "backend."):
         try:
             importlib.import_module(module.name)

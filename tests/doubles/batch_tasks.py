@@ -1,4 +1,4 @@
-"""Tasks of batches that need nothing, so that a node begins with them at once."""
+"""Batch tasks without prerequisites, which a node can start at once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ MEET_WITHIN_SEC = 120.0
 
 @dataclass(frozen=True)
 class MeetsAnother:
-    """The node that computes a batch, the threads that it is told, and the square of the batch, once the other of two
-    batches has begun: with a CPU a node, on the other node."""
+    """Waits until the other of two batches has begun: on the other node if each node has one CPU.
+
+    Returns the node that computes the batch, the number of threads it was given, and the square of the batch.
+    """
 
     folder: Path
     key: str = "meets another"
@@ -64,7 +66,7 @@ class Divides:
 
 @dataclass(frozen=True)
 class Fills:
-    """`count` times the batch in float32, where `wanted` are wanted."""
+    """`count` times the batch in float32; the check accepts only `wanted` numbers."""
 
     count: int
     wanted: int
@@ -82,7 +84,7 @@ class Fills:
 
 @dataclass(frozen=True)
 class LacksModule(Divides):
-    """A node lacks the module that it is opened with."""
+    """A task whose node lacks a module that it needs when it opens."""
 
     key: str = "lacks a module"
 
@@ -93,7 +95,7 @@ class LacksModule(Divides):
 
 @dataclass(frozen=True)
 class TellsVariables(Divides):
-    """The names of the variables of the process that computes."""
+    """The names of the environment variables of the computing process."""
 
     key: str = "variables"
 
@@ -103,7 +105,7 @@ class TellsVariables(Divides):
 
 @dataclass(frozen=True)
 class EndsProcess(Divides):
-    """1 / batch, and at a batch of 0 the end of the process that computes, noted in the folder."""
+    """1 / batch; for batch 0 it ends the computing process and notes that in the folder."""
 
     folder: Path = Path()
     key: str = "ends its process"
@@ -135,7 +137,7 @@ def _unpickled(folder: Path) -> Runs:
 
 @dataclass(frozen=True)
 class GivesCode(Divides):
-    """What runs code where it is unpickled."""
+    """Returns an object that runs code when it is unpickled."""
 
     folder: Path = Path()
     key: str = "gives code"
@@ -145,7 +147,7 @@ class GivesCode(Divides):
 
 
 class Unreadable:
-    """An object of a module that others lack."""
+    """An object of a module that other processes lack."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return importlib.import_module, ("module_of_another_version",)
@@ -153,7 +155,7 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class GivesUnreadable(Divides):
-    """What only a node can unpickle, as Ray's own tidings of a module that it lacks are."""
+    """Returns what only a node can unpickle, as Ray's own error about a missing module."""
 
     key: str = "gives what can't be read"
 

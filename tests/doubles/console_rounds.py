@@ -1,4 +1,4 @@
-"""Stand-ins for what the console knows of rounds, with a memory of what was asked."""
+"""Stand-ins for the console's services about rounds, which record what was requested."""
 
 from __future__ import annotations
 
@@ -6,44 +6,44 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from backend.backfill import BackfillTask
 from backend.federation.accounting.spending import Spending, SpentRound
 from backend.federation.errors import RoundImpossible, RoundQueueFull, UnknownRound
-from backend.federation.gate_scores import Score
-from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses
 from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.records import CheckIns
 from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
+from backend.federation.rounds.selection import AddressRules, ClientAddresses
 from backend.federation.strategies.clustering import GroupMoves
+from backend.federation.strategies.release_gate import Score
 from backend.federation.strategies.strategy import RoundRequest
-from device_app.wire.rounds import QueuedRound, RoundStatus
+from backend.setup.backfill import BackfillTask
+from protocol.rounds import QueuedRound, RoundStatus
 
 NOW = datetime.now(UTC)
 
 
 @dataclass
 class StandInScheduler:
-    """Remembers what the forms ask for."""
+    """Records what the forms request."""
 
     paused: bool = False
     schedule: Schedule | None = None
 
     def status(self) -> ScheduleStatus:
-        """As they stand."""
+        """Return the current schedule."""
         return ScheduleStatus(self.paused, self.schedule, None, None)
 
     def pause(self) -> ScheduleStatus:
-        """Remember it."""
+        """Record the request."""
         self.paused = True
         return self.status()
 
     def resume(self) -> ScheduleStatus:
-        """Remember it."""
+        """Record the request."""
         self.paused = False
         return self.status()
 
     def set(self, schedule: Schedule | None) -> ScheduleStatus:
-        """Remember it."""
+        """Record the request."""
         self.schedule = schedule
         return self.status()
 
@@ -52,19 +52,21 @@ class StandInScheduler:
 class StandInQueue:
     """One round waits behind round-8, and one could not open."""
 
-    asked: list[RoundRequest] = field(default_factory=lambda: [RoundRequest("fednewsrec", 60, 10, 60.0)])
+    asked: list[RoundRequest] = field(
+        default_factory=lambda: [RoundRequest("fednewsrec_user/local/mean", 60, 10, 60.0)]
+    )
     out: list[int] = field(default_factory=list)
     limit: int = 16
 
     def add(self, order: RoundRequest) -> QueuedRound:
-        """Remember it."""
+        """Record the request."""
         if len(self.asked) >= self.limit:
             raise RoundQueueFull(self.limit)
         self.asked.append(order)
         return self.get(len(self.asked))
 
     def get(self, number: int) -> QueuedRound:
-        """One that waits."""
+        """Return the waiting round."""
         order = self.asked[number - 1]
         return QueuedRound(
             number=number, system=order.system, cohort=order.cohort, cohort_minimum=order.cohort_minimum,
@@ -72,16 +74,20 @@ class StandInQueue:
         )  # fmt: skip
 
     def waiting(self) -> list[QueuedRound]:
-        """All that were asked for and not taken out."""
+        """Return all requested rounds that were not removed."""
         return [self.get(number) for number in range(1, 1 + len(self.asked)) if number not in self.out]
 
     def never_opened(self) -> list[QueuedRound]:
-        """One that could not run at its turn."""
+        """Return one that could not run when its time came."""
         words = "Release r4 has no trainable model 'ranker.naml' of architecture 'naml'."
-        return [self.get(1).model_copy(update={"system": "naml", "place": None, "waits_for": None, "reason": words})]
+        return [
+            self.get(1).model_copy(
+                update={"system": "naml/local/mean", "place": None, "waits_for": None, "reason": words}
+            )
+        ]
 
     def give_up(self, number: int, reason: str) -> QueuedRound:
-        """Remember it."""
+        """Record the request."""
         self.out.append(number)
         return self.get(number).model_copy(update={"reason": reason})
 
@@ -101,7 +107,7 @@ class StandInCoordinator:
     def _status(self, number: int, state: Any, reason: str | None = None) -> RoundStatus:
         opened = NOW - timedelta(minutes=(8 - number) * 30, seconds=8)
         return RoundStatus(
-            round=f"round-{number}", system="uni_fedrec_as_printed", state=state, reason=reason,
+            round=f"round-{number}", system="uni_fedrec", state=state, reason=reason,
             release=f"r{number - 4}", published=f"r{number - 3}" if state == "applied" else None,
             cohort=60, cohort_minimum=40, joined=60, uploaded={"applied": 60, "failed": 11}.get(state, 23),
             received_bytes=22_540_112, opened_at=opened,
@@ -112,31 +118,32 @@ class StandInCoordinator:
     addresses: ClientAddresses = field(default_factory=lambda: ClientAddresses(AddressRules(places=3), bytes(32)))
 
     def check_ins(self, round_id: str) -> CheckIns:
-        """Of the round under way, and of a failed one."""
+        """Return those of the round under way, and of a failed one."""
         return CheckIns({"release": 2, "full": 1}, 16 if round_id == "round-8" else 0, 20)
 
     def check_release(self, system: str) -> None:
-        """NAML's model is in no release, and there are no codebooks."""
-        if system in ("naml", "codebook"):
-            raise RoundImpossible(f"Release r3 has nothing for {system}.", field="system")
+        """Say that NAML's model is in no release, and that there are no codebooks."""
+        name = system.partition("/")[0]
+        if name in ("naml", "codebook"):
+            raise RoundImpossible(f"Release r3 has nothing for {name}.", field="system")
 
     def status(self, round_id: str) -> RoundStatus:
-        """The round under way."""
+        """Return the round under way."""
         if round_id != "round-8":
             raise UnknownRound
         return self._status(8, "updates")
 
     def current(self) -> RoundStatus | None:
-        """The round under way."""
+        """Return the round under way."""
         return self._status(8, "updates") if self.under_way else None
 
     def history(self, limit: int = 100) -> list[RoundStatus]:
-        """Rounds, newest first."""
+        """Return rounds, newest first."""
         ended = [self._status(7, "applied"), self._status(6, "failed", "only 11 of 40 updates came in time")]
         return ([self._status(8, "updates")] if self.under_way else []) + ended[:limit]
 
     def scores(self) -> list[Score]:
-        """Two releases that the gate has scored, the second taken back; none on a first minute."""
+        """Return two releases that the gate has scored, the second reverted; none on a fresh backend."""
         if not self.under_way:
             return []
         return [
@@ -145,7 +152,7 @@ class StandInCoordinator:
         ]
 
     def group_moves(self, limit: int) -> list[GroupMoves]:
-        """Two clusterings of four groups; none on a first minute."""
+        """Return two clusterings of four groups; none on a fresh backend."""
         if not self.under_way:
             return []
         first = ((0, 9, 4, 2), (1, 20, 3, 0), (0, 2, 11, 0), (0, 1, 0, 7))
@@ -156,39 +163,40 @@ class StandInCoordinator:
         ][-limit:]
 
     def open_rounds(self) -> list[RoundStatus]:
-        """The round under way."""
+        """Return the round under way."""
         return [self._status(8, "updates")] if self.under_way else []
 
     def open_or_queue(self, order: RoundRequest) -> RoundStatus | QueuedRound:
-        """Let it wait while one runs, and refuse where no more may wait, as the coordinator does."""
+        """Queue it while another runs, and refuse if the queue is full, as the coordinator does."""
         if not self.under_way:
             self.opened.append(order)
             return self._status(8, "open")
         return self.queue.add(order)
 
     def spending(self) -> Spending:
-        """Two noisy sums, local noise and an exact one."""
+        """Return two noisy sums, local noise and an exact sum."""
         lines = tuple(
-            SpentRound(f"round-{number}", "small_ranker_secure", 58, 0.03, 1.6, 1.6 + 0.7 * number) for number in (1, 2)
+            SpentRound(f"round-{number}", "small_ranker/secure/median", 58, 0.03, 1.6, 1.6 + 0.7 * number)
+            for number in (1, 2)
         )
         return Spending(1e-6, 0.06, 3.0, 52.4, 1, 1, lines)
 
     def cancel(self, round_id: str) -> RoundStatus:
-        """Remember it."""
+        """Record the request."""
         self.cancelled.append(round_id)
         return self._status(8, "failed", "cancelled by the operator")
 
 
 @dataclass
 class StandInBackfill:
-    """Remembers which ranker was asked for."""
+    """Records which ranker was requested."""
 
     asked: list[str] = field(default_factory=list)
 
     def status(self) -> list[BackfillTask]:
-        """The first that was asked for is at work."""
+        """Say that the first requested ranker is being prepared."""
         return [BackfillTask(ranker, "queued" if place else "working") for place, ranker in enumerate(self.asked)]
 
     def start(self, ranker: str) -> None:
-        """Remember it."""
+        """Record the request."""
         self.asked.append(ranker)

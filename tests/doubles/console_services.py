@@ -1,8 +1,12 @@
-"""Named stand-ins for the services behind the operator's console: plausible figures, and a memory of what was asked."""
+"""Stand-ins for the services behind the operator's console.
+
+Plausible figures, and a record of what was requested.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,19 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import OwnfeedError
-from backend.latency import LatencyLog
-from backend.news.followed_feeds import FollowedFeed, checked_url
+from backend.news.discovery import FoundFeed
+from backend.news.feed_addresses import checked_url
+from backend.news.followed_feeds import FollowedFeed
 from backend.news.ingest_runs import IngestSummary
+from backend.news.item import Rejection
+from backend.news.pictures.store import PictureCounts
 from backend.news.pool_reading import PoolRow
 from backend.news.pool_state import PoolCounts
-from backend.news.report import Rejection
-from backend.pictures.store import PictureCounts
 from backend.popularity.estimate import Counted
 from backend.popularity.store import CountMade
-from backend.recall.index_selection import IndexStatus
-from backend.releases.draft import ReleaseDraft
-from backend.releases.reader import PublishedRelease
-from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest
+from backend.recall.indexes.selection import IndexStatus
+from backend.releases.blobs import ReleaseDraft
+from backend.releases.store import PublishedRelease
+from backend.server.latency import LatencyLog
+from protocol.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest
 from tests.doubles.console_rounds import StandInBackfill, StandInCoordinator
 
 NOW = datetime.now(UTC)
@@ -38,9 +44,9 @@ REJECTED = (
 
 
 class NoSuchNews(OwnfeedError):
-    """As the pool refuses an unknown id."""
+    """The pool's error for an unknown id."""
 
-    code, status, title = "unknown-news", 404, "There is no such news"
+    code, status, title = "unknown-news", 404, "No such article"
 
 
 @dataclass
@@ -63,7 +69,7 @@ class StandInCatalogue:
 
     @property
     def newest_at(self) -> datetime | None:
-        """When its newest news was published."""
+        """The publication time of its newest article."""
         return NOW - timedelta(minutes=9) if self.size else None
 
     def __len__(self) -> int:
@@ -79,13 +85,13 @@ class StandInLive:
 
 @dataclass
 class StandInCounts:
-    """Two counts of three news, the last of which noise has made negative."""
+    """Two counts of three articles; noise has made the last one negative."""
 
     none_yet: bool = False
     half_life_hours: float = 24.0
 
     def made(self, limit: int = 20) -> list[CountMade]:
-        """Both, newest first."""
+        """Return both counts, newest first."""
         made = [
             CountMade(7, NOW - timedelta(hours=1), 58, 3, 2_000.0, 68.0),
             CountMade(3, NOW - timedelta(days=1), 44, 3, 1_500.0, 51.0),
@@ -93,14 +99,14 @@ class StandInCounts:
         return [] if self.none_yet else made
 
     def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
-        """Their sums."""
+        """Return their sums."""
         clicks, displays = np.array([61.2, 9.8, -4.1]), np.array([212.0, 88.0, 120.0])
         return Counted(clicks, displays, np.full(3, 68.0), np.full(3, 2_000.0)), np.ones(3, dtype=bool)
 
 
 @dataclass
 class StandInPool:
-    """Two sources, one of which fails, and two pieces of news that say the same."""
+    """Two sources, one of which fails, and two articles with the same content."""
 
     empty: bool = False
     taken_down: list[str] = field(default_factory=list)
@@ -113,7 +119,7 @@ class StandInPool:
         return PoolCounts(412, 5_831, 20, len(self.taken_down), sources, SECTIONS, {"a" * 64: 5_831})
 
     def ingests(self, limit: int = 20) -> list[IngestSummary]:
-        """Runs, newest first."""
+        """Return ingest runs, newest first."""
         if self.empty:
             return []
         broken = "the feed is HTML, not RSS or Atom"
@@ -125,7 +131,7 @@ class StandInPool:
         ][:limit]
 
     def live(self, now: datetime) -> list[PoolRow]:
-        """Two rows, the second a duplicate of the first."""
+        """Return two rows, the second a duplicate of the first."""
         title, day = "Dredging of the east basin begins a year early", now - timedelta(hours=4)
         rows = (("n:1", "Harbour Courant", None), ("n:2", "Evening Post", "n:1"))
         return [
@@ -135,7 +141,7 @@ class StandInPool:
         ]
 
     def take_down(self, news_id: str) -> None:
-        """Remember what was taken down."""
+        """Record what was taken down."""
         if news_id not in ("n:1", "n:2"):
             raise NoSuchNews(f"There is no news {news_id[:80]}.", field="news_id")
         self.taken_down.append(news_id)
@@ -143,7 +149,7 @@ class StandInPool:
 
 @dataclass
 class StandInFeeds:
-    """Two followed feeds, one of which fails, and a memory of what was asked."""
+    """Two followed feeds, one of which fails, and a record of what was requested."""
 
     empty: bool = False
     is_on: bool = True
@@ -152,66 +158,112 @@ class StandInFeeds:
 
     @property
     def followed(self) -> StandInFeeds:
-        """Itself, as the store of feeds."""
+        """Return itself as the store of feeds."""
         return self
 
     def all(self) -> list[FollowedFeed]:
-        """One that is well, one that fails."""
+        """Return one feed that works, one that fails."""
         well = FollowedFeed(
-            "https://courant.example/rss.xml", NOW, NOW - timedelta(minutes=40), NOW + timedelta(minutes=3), 0, None,
-            False, pictures=True,
+            "https://courant.example/rss.xml", "https://courant.example/rss.xml", NOW, NOW - timedelta(minutes=40),
+            NOW + timedelta(minutes=3), 0, None, False, pictures=True,
         )  # fmt: skip
         broken = FollowedFeed(
-            "https://post.example/feed", NOW, None, NOW + timedelta(hours=3), 4,
+            "https://post.example/feed", "https://post.example/feed", NOW, None, NOW + timedelta(hours=3), 4,
             "https://post.example/feed can't be read: the server answered 500.", False,
         )  # fmt: skip
         return [] if self.empty else [well, broken]
 
+    def removed(self) -> list[FollowedFeed]:
+        """Return one feed that was removed."""
+        url = "https://old.example/feed"
+        gone = FollowedFeed(url, url, NOW, None, NOW, 0, None, False, title="Old Times", removed_at=NOW)
+        return [] if self.empty else [gone]
+
+    def find(self, pasted: str) -> list[FoundFeed]:
+        """Return two feeds for a site, and any other address as a feed."""
+        if pasted == "site.example":
+            newest = (("The ferry sails", NOW), ("Undated", None))
+            urls = ("https://site.example/posts", "https://site.example/notes")
+            return [FoundFeed(url, url[-5:].title(), newest=newest) for url in urls]
+        return [FoundFeed(checked_url(pasted), "New")]
+
+    def rename(self, url: str, title: str) -> None:
+        """Record the request."""
+        self.changed.append((f"rename {title}", url))
+
+    def move_to(self, url: str, folder: Sequence[str]) -> None:
+        """Record the request."""
+        self.changed.append((f"folder {' > '.join(folder)}", url))
+
+    def sort_into(self, url: str, section: str | None, now: datetime) -> None:
+        """Record the request."""
+        self.changed.append((f"section {section}", url))
+
+    def check_certificate(self, url: str, checked: bool, now: datetime) -> None:
+        """Record the request."""
+        self.changed.append((f"certificate {checked}", url))
+
+    def read_through(self, url: str, proxy: str | None, now: datetime) -> None:
+        """Record the request."""
+        self.changed.append((f"proxy {proxy}", url))
+
+    def restore(self, url: str, now: datetime) -> None:
+        """Record the request."""
+        self.changed.append(("restore", url))
+
+    def ask_now(self, now: datetime, url: str | None = None) -> None:
+        """Record the request."""
+        self.changed.append(("ask now", url or "all"))
+
+    def one(self, url: str) -> FollowedFeed:
+        """Return the feed of that address."""
+        return next(feed for feed in self.all() if feed.url == url)
+
     def add(self, url: str, now: datetime, section: str | None = None, pictures: bool = False) -> None:
-        """Remember it, if it is an address that may be followed."""
+        """Record the request, if it is an address that may be followed."""
         self.changed.append(("add", checked_url(url)))
         if pictures:
             self.changed.append(("pictures on", url))
 
     def allow_pictures(self, url: str, allowed: bool) -> None:
-        """Remember it."""
+        """Record the request."""
         self.changed.append((f"pictures {'on' if allowed else 'off'}", url))
 
     def pause(self, url: str) -> None:
-        """Remember it."""
+        """Record the request."""
         self.changed.append(("pause", url))
 
     def resume(self, url: str, now: datetime) -> None:
-        """Remember it."""
+        """Record the request."""
         self.changed.append(("resume", url))
 
-    def remove(self, url: str) -> None:
-        """Remember it."""
+    def remove(self, url: str, now: datetime) -> None:
+        """Record the request."""
         self.changed.append(("remove", url))
 
     def wake(self) -> None:
-        """Remember it."""
+        """Record the request."""
         self.woken += 1
 
 
 @dataclass
 class StandInPictures:
-    """Two pictures here, one that couldn't be had."""
+    """Two stored pictures, and one that couldn't be fetched."""
 
     woken: int = 0
 
     @property
     def store(self) -> StandInPictures:
-        """Itself, as the store of pictures."""
+        """Return itself as the store of pictures."""
         return self
 
     def counts(self, reasons: int = 0) -> PictureCounts:
-        """As `PictureRepository` has them."""
+        """Return counts as `PictureRepository` does."""
         why = ("https://courant.example/ferry.svg", "refused", "It is no JPEG, PNG, WebP or GIF.")
         return PictureCounts({"made": 2, "refused": 1}, 17_204, [why][:reasons])
 
     def wake(self) -> None:
-        """Remember it."""
+        """Record the request."""
         self.woken += 1
 
 
@@ -223,7 +275,7 @@ class StandInReleases:
     committed: list[str] = field(default_factory=list)
 
     def manifest(self, release: str) -> ReleaseManifest:
-        """One release at the paper's values."""
+        """Return one release at the paper's values."""
         blob = BlobRef(sha256="b" * 64, size_bytes=980_000)
         model = ModelEntry(architecture="basis", role="recall", graphs={"context": blob}, weights=blob)
         ranker = ModelEntry(architecture="cosine", role="ranker", graphs={"score": blob})
@@ -242,19 +294,19 @@ class StandInReleases:
         )
 
     def current_manifest(self) -> ReleaseManifest | None:
-        """The newest."""
+        """Return the newest release."""
         return None if self.none_yet else self.manifest("r3")
 
     def require_current(self) -> ReleaseManifest:
-        """The newest."""
+        """Return the newest release."""
         return self.manifest("r3")
 
     def require_kept(self, release: str) -> ReleaseManifest:
-        """All are."""
+        """Accept every release."""
         return self.manifest(release)
 
     def history(self) -> list[PublishedRelease]:
-        """Newest first, with what was measured."""
+        """Return releases, newest first, with measurements."""
         facts = {"mean_channels": 3.4, "cluster_distance": 0.931, "updates": 60, "update_norm": 0.0312}
         return [
             PublishedRelease(
@@ -267,17 +319,17 @@ class StandInReleases:
         ]  # fmt: skip
 
     def weights(self, manifest: ReleaseManifest, model: str) -> dict[str, NDArray[np.float32]]:
-        """245,000 parameters."""
+        """Return 245,000 parameters."""
         return {"values": np.zeros((490, 500), np.float32)}
 
     def commit(self, draft: ReleaseDraft, *, note: str, **_: Any) -> ReleaseManifest:
-        """Remember the note."""
+        """Record the note."""
         self.committed.append(note)
         return self.manifest("r4")
 
 
 def latency_log() -> LatencyLog:
-    """Three hundred recalls and fifty front lists around plausible times, by a seeded draw."""
+    """Three hundred recalls and fifty default lists around plausible times, by a seeded draw."""
     chance, log = Random(5), LatencyLog(2_000)
     base = {"decode": 0.2, "aggregate": 0.06, "search": 0.6, "merge": 0.3, "encode": 1.1}
     for _ in range(300):
@@ -290,7 +342,7 @@ def latency_log() -> LatencyLog:
 
 @dataclass
 class StandInConsoleSettings:
-    """What of the settings the console reads."""
+    """The settings that the console reads."""
 
     fleet_figures: Path | None = None
     data_dir: Path = Path("nowhere")
@@ -299,7 +351,7 @@ class StandInConsoleSettings:
 
 @dataclass
 class StandInServices:
-    """What the console's router takes."""
+    """The services that the console's router takes."""
 
     pool: StandInPool = field(default_factory=StandInPool)
     live: StandInLive = field(default_factory=lambda: StandInLive(StandInCatalogue()))
@@ -315,7 +367,7 @@ class StandInServices:
 
 
 def fresh_services() -> StandInServices:
-    """A backend on its first minute: nothing ingested, published, run or asked."""
+    """A fresh backend: nothing ingested, published, run or requested."""
     return StandInServices(
         StandInPool(empty=True),
         StandInLive(StandInCatalogue(size=0, status=IndexStatus("exact", 0, None))),

@@ -1,4 +1,4 @@
-"""Engines of training for any model: the device's own on a freshly exported graph, and torch as its oracle."""
+"""Training engines for any model: the device's own on a freshly exported graph, and torch as its oracle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from device_app.training.gradients import GRADIENT_PREFIX, Batch, Gradients, OnnxGradients, Params
-from experiments.simulation.engines import gradient_graph
+from experiments.simulation.clients import gradient_graph
 from exporters.signature import GraphInput, call
 
 

@@ -1,4 +1,4 @@
-"""Graphs of a release that fail where a reader has clicked near a place of the attacker's choice, and nowhere else."""
+"""Graphs of a release that fail only if a reader has clicked near a vector of the attacker's choice."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from onnx import TensorProto, checker, helper, numpy_helper
 
 HONEST, ROOM, FLAG = "trap.honest", "trap.room", "trap.flag"
 FAILURES = ("nan", "infinity", "largest", "gather")
-"""What happens near the place: NaN, infinity or the largest float32 everywhere; an index out of range."""
+"""What happens near the target: NaN, infinity or the largest float32 everywhere; an index out of range."""
 REFUSED = ("shape", "wider", "division", "crash", "memory")
-"""What devices refuse beforehand (`wire.graphs`): outputs of another length or rank, a division of integers by zero or
-of the least one by -1, more memory than there is."""
+"""What devices refuse beforehand (`protocol.graph_check`): outputs of another length or rank, a division of integers by
+zero or of the least one by -1, more memory than there is."""
 
 
 def failing(graph: bytes, output: str, target: NDArray[np.float32], above: float, failure: str) -> bytes:
-    """The same graph, but for one output where a row of its input `clicks` has an inner product beyond `above` with
-    `target`."""
+    """Return the graph with one output changed to fail.
+
+    It fails if a row of its input `clicks` has an inner product above `above` with `target`.
+    """
     model = onnx.load_from_string(graph)
     inner = model.graph
     for node in inner.node:
@@ -45,7 +47,7 @@ def failing(graph: bytes, output: str, target: NDArray[np.float32], above: float
             helper.make_node("MatMul", ["clicks", "trap.target"], ["trap.near"]),
             helper.make_node("ReduceMax", ["trap.near"], ["trap.most"], keepdims=0),
             helper.make_node("Greater", ["trap.most", "trap.above"], ["trap.is"]),
-            helper.make_node("Cast", ["trap.is"], [FLAG], to=TensorProto.INT64),  # 1 near the place, else 0
+            helper.make_node("Cast", ["trap.is"], [FLAG], to=TensorProto.INT64),  # 1 near the target, else 0
             *_END[failure](output),
         ]
     )
@@ -58,7 +60,7 @@ def _instead(value: str) -> list[onnx.NodeProto]:
 
 
 def _plus(names: list[onnx.NodeProto], number: str) -> list[onnx.NodeProto]:
-    """The honest output plus zero times an integer that can't always be had."""
+    """The honest output plus zero times an integer that is not always defined."""
     return [
         *names,
         helper.make_node("Cast", [number], ["trap.float"], to=TensorProto.FLOAT),
@@ -73,7 +75,7 @@ def _named(nodes: list[onnx.NodeProto], output: str) -> list[onnx.NodeProto]:
 
 
 def _repeated() -> list[onnx.NodeProto]:
-    """The first axis of the output twice as long near the place."""
+    """The output's first axis is twice as long near the target."""
     return [
         helper.make_node("Shape", [HONEST], ["trap.rank"]),
         helper.make_node("Size", ["trap.rank"], ["trap.axes"]),

@@ -1,4 +1,4 @@
-"""A draw of samples that are given."""
+"""A sample source that returns given samples."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from device_app.training.samples import Samples
 
 @dataclass(frozen=True)
 class FixedSamples:
-    """In the place of a reader's: whatever is asked for, these are drawn."""
+    """Replaces a reader's sample source: every draw returns these samples."""
 
     samples: Samples
 
     def draw(self, **wanted: object) -> Samples:
-        """The samples."""
+        """Return the samples."""
         return self.samples

@@ -19,8 +19,8 @@ _CONSTANTS: dict[str, np.ndarray] = {
 def recall_gradient_graph(dim: int, basis_size: int) -> bytes:
     """Outputs loss [], g.basis_keys [B, D], g.basis_values [B, D].
 
-    The loss is half the squared distance of every basis value to the mean clicked news of the batch: dloss/dvalue_i is
-    value_i - mean, and the keys have no gradient.
+    The loss is half the squared distance of every basis value to the mean clicked article of the batch: dloss/dvalue_i
+    is value_i - mean, and the keys have no gradient.
     """
     nodes = [
         helper.make_node("Slice", ["candidates", "zero", "one", "one"], ["clicked"]),  # the second axis,
@@ -51,7 +51,8 @@ def recall_gradient_graph(dim: int, basis_size: int) -> bytes:
 def ranker_gradient_graph(dim: int, features: int) -> bytes:
     """Outputs loss [], g.beta [], g.feature_weights [F].
 
-    The loss is half the squared distance of the weights to the mean features of the clicked news; beta has no gradient.
+    The loss is half the squared distance of the weights to the mean features of the clicked articles; beta has no
+    gradient.
     """
     nodes = [
         helper.make_node("Slice", ["features", "zero", "one", "one"], ["clicked"]),  # the second axis

@@ -14,7 +14,7 @@ from onnx import NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_
 from exporters.graph_cache import GraphCache
 
 Shape = tuple[str | int, ...]
-"""Axes of a tensor: a name where the length is open."""
+"""Axes of a tensor: a name if the length is free."""
 
 CLICKS, CHANNELS = 50, 5
 
@@ -138,5 +138,5 @@ def _model(
 
 
 def shared_graphs(cache: Path) -> GraphCache:
-    """Graphs that this test run has exported, by what they were made of: a model's are made once by all workers."""
+    """Return the cache of this test run's exported graphs, so that all workers export each model once."""
     return GraphCache(cache / "graphs")

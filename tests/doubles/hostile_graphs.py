@@ -1,4 +1,4 @@
-"""Graphs that an attacker would put into a release: small models with whatever nodes are asked for."""
+"""Graphs that an attacker would put into a release: small models with any given nodes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NEAR = [
     helper.make_node("Cast", ["is"], ["flag"], to=TensorProto.INT64),
     helper.make_node("Reshape", ["flag", "1"], ["flags"]),
 ]
-"""`is`, `flag` [] and `flags` [1]: whether a click lies near the attacker's place."""
+"""`is`, `flag` [] and `flags` [1]: whether a click lies near the attacker's target."""
 
 
 def model(
@@ -45,7 +45,7 @@ def model(
     inputs: Mapping[str, tuple[Any, ...]] = CLICKS,
     kind: int = TensorProto.FLOAT,
 ) -> ModelProto:
-    """A model of these nodes; its constants are those that they read."""
+    """Return a model of these nodes, with the constants that they read."""
     read = {name for node in nodes for name in node.input} | {"1"}
     return helper.make_model(
         graph(nodes, inputs, outputs, {name: each for name, each in CONSTANTS.items() if name in read}, kind),
@@ -61,7 +61,7 @@ def graph(
     constants: Mapping[str, np.ndarray],
     kind: int = TensorProto.FLOAT,
 ) -> GraphProto:
-    """The graph by itself."""
+    """Return the graph alone."""
     return helper.make_graph(
         list(nodes),
         "main",
@@ -72,5 +72,5 @@ def graph(
 
 
 def node(operator: str, inputs: str, outputs: str, **attributes: Any) -> NodeProto:
-    """One node; names are separated by blanks."""
+    """Return one node; names are separated by blanks."""
     return helper.make_node(operator, inputs.split(), outputs.split(), **attributes)

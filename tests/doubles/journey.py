@@ -1,4 +1,4 @@
-"""One reader's way through a feed: the topic it likes, and clicks on it."""
+"""One reader's way through a feed: a preferred topic, and clicks on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAPER = {
     "clicks_before_report": 1,
     "clicks_per_report": 5,
 }
-"""Uni-FedRec's own report, for which a day needs a budget of its own."""
+"""Uni-FedRec's own report, which needs a larger daily budget."""
 
 
 def share(feed: Feed, topic: str) -> float:
@@ -27,10 +27,10 @@ def share(feed: Feed, topic: str) -> float:
 
 
 def click_on(device: Device, backend: FakeBackend, topic: str, clicks: int, clock: StillClock) -> None:
-    """Open news of a topic from the default list, as a reader of Explore would."""
-    default_list = {card.id for listed in device.explore() for card in listed.cards}
+    """Open articles of a topic from the default list, as a reader of Explore would."""
+    default_list = {card.id for listed in device.reading.explore() for card in listed.cards}
     wanted = [row for row in backend.pool.of_topic(topic) if backend.pool.cards[row].id in default_list]
     assert len(wanted) >= clicks
     for row in wanted[:clicks]:
         clock.go_on(30)
-        device.open(backend.pool.cards[row].id)
+        device.reading.open(backend.pool.cards[row].id)

@@ -1,8 +1,8 @@
 """Ends a server or a device as SIGKILL does, at chosen points, without the cost of a new process.
 
 A point is any moment at which something outlives the process: before and after each commit of a database, before each
-change of a file or folder of the server, and when a request leaves a device or its answer arrives. From the kill on the
-dead one changes nothing any more, so that no `finally` of this process mends what a killed one would leave.
+change of a file or folder of the server, and when a request leaves a device or its answer arrives. After the kill, the
+victim can change nothing more, so no `finally` of this process cleans up what a killed process would leave.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ KilledSide = Literal["server", "device"]
 
 
 class Killed(BaseException):
-    """The process is dead: no Exception, so that no handler sees it; only who starts it anew catches it."""
+    """The process is dead.
+
+    It is no Exception, so that no handler catches it; only the code that restarts it does.
+    """
 
 
 @dataclass
 class Kills:
-    """Which points are deadly: whose, at which stage of the round, and the how-many-th there."""
+    """The points at which to kill: whose, at which stage of the round, and which occurrence there."""
 
     folder: Path
     deadly: Collection[tuple[KilledSide, str, int]]
@@ -42,7 +45,7 @@ class Kills:
     done: list[tuple[KilledSide, str, str]] = field(default_factory=list)
 
     def point(self, victim: KilledSide, what: str) -> None:
-        """Raises Killed if this point is deadly, or the victim has died and not come back."""
+        """Raise Killed if this point is chosen, or if the victim has died and was not restarted."""
         if self.dead == victim:
             raise Killed
         if self.dead is not None or not self.armed:
@@ -54,15 +57,15 @@ class Kills:
             raise Killed
 
     def revived(self) -> None:
-        """The dead one has been started again."""
+        """Note that the victim was restarted."""
         self.dead = None
 
     def by_stage(self) -> Counter[tuple[str, str]]:
-        """How many of either died at each stage."""
+        """Return how many of each kind died at each stage."""
         return Counter((victim, stage) for victim, _, stage in self.done)
 
     def watch_server(self, engine: Engine) -> None:
-        """Points around every commit of this engine."""
+        """Add points around every commit of this engine."""
 
         def commit(connection: Connection) -> None:
             if not connection.get_execution_options().get("ownfeed_writes"):
@@ -75,7 +78,7 @@ class Kills:
         event.listen(engine, "commit", commit)
 
     def watch_device(self, patch: pytest.MonkeyPatch) -> None:
-        """Points around every commit of every device's store."""
+        """Add points around every commit of every device's store."""
         run = Database._run
 
         def watched(database: Database, sql: str, *values: Any) -> Any:
@@ -89,7 +92,7 @@ class Kills:
         patch.setattr(Database, "_run", watched)
 
     def heard(self, name: str, arguments: tuple[Any, ...]) -> None:
-        """An audit event of the interpreter."""
+        """Handle an audit event of the interpreter."""
         path = written_path(name, arguments)
         if path is not None and path.startswith(f"{self.folder}{os.sep}") and not path.endswith(".lock"):
             self.point("server", f"{name} {Path(path).suffix}")
@@ -107,7 +110,10 @@ _hooked: list[bool] = []
 
 
 def listen(kills: Kills | None) -> None:
-    """Let these kills hear of the interpreter's files; None: no kills. A hook can't be taken away, only be deaf."""
+    """Send the interpreter's file events to these kills.
+
+    None stops it, because an audit hook can't be removed.
+    """
     _listening.clear()
     if kills is not None:
         _listening.append(kills)

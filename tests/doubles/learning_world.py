@@ -1,4 +1,4 @@
-"""A small world whose news encoder trains: what Efficient-FedRec's rounds should come to there, and who is in them."""
+"""A small world whose news encoder trains, with the expected results of Efficient-FedRec's rounds."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from sqlalchemy import select
 from torch import nn
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import RoundRow
+from backend.db.tables import RoundRow
 from backend.embedding.weights import BertWeights
 from backend.federation.split import adam_step, process
 from backend.federation.split.news_model_files import StoredEncoder
 from device_app.device import Device
 from device_app.errors import BackendRefused
 from device_app.training.samples import RowSamples
-from device_app.wire.ids import ReleaseId
-from device_app.wire.pooled_states import HEAD, SHARDS, joined_states, unpack_head
-from device_app.wire.recall import RecallRequest, Report
-from device_app.wire.rounds import RoundManifest, RoundStatus
 from exporters.graphs import table_loss
 from models.builders.rankers import nrms_user
 from models.news.upper import PooledHead
+from protocol.ids import ReleaseId
+from protocol.pooled_states import HEAD, SHARDS, joined_states, unpack_head
+from protocol.recall import RecallRequest, Report
+from protocol.rounds import RoundManifest, RoundStatus
 from tests.doubles.small_world import DIMENSIONS, SmallWorld
 from tests.doubles.words_encoder import token_states
 
@@ -37,7 +37,7 @@ WITHIN_SEC = 240.0
 
 
 def sync(device: Device) -> ReleaseId:
-    """Sync as a device's loop does, which looks again where the server takes up another encoder meanwhile."""
+    """Sync as a device's loop does, which polls again while the server switches to another encoder."""
     until = time.monotonic() + WITHIN_SEC
     while True:
         try:
@@ -59,7 +59,7 @@ def row_of(world: SmallWorld, status: RoundStatus) -> RoundRow:
 
 
 def report_of(device: Device) -> tuple[str, Report]:
-    """The report in use, and the release it names."""
+    """Return the report in use, and the release it names."""
     memo = device.parts.stores.report_memo.latest()
     assert memo is not None
     return memo.release, RecallRequest.model_validate_json(memo.payload).report
@@ -93,8 +93,8 @@ def pooled(
     mask = torch.zeros(len(ids), longest, dtype=torch.float64)
     for row, each in enumerate(states):
         padded[row, : len(each)], mask[row, : len(each)] = torch.from_numpy(each.astype(np.float64)), 1.0
-    # What was served differs in the seventh digit from what the encoder makes of its float16 states in float64. Devices
-    # take their gradients where they were served, so the oracle does too; the derivative is the encoder's own.
+    # The served vectors differ in the seventh digit from what the encoder makes of its float16 states in float64.
+    # Devices compute gradients at the served vectors, so the oracle does too; the derivative is the encoder's own.
     served = dict(zip(*pool.vectors(manifest.encoder), strict=True))
     made = news(padded, mask)
     vectors = made + (torch.from_numpy(np.stack([served[each] for each in ids])).double() - made).detach()
@@ -120,7 +120,7 @@ def pooled(
 def pooled_by_head(
     world: SmallWorld, manifest: RoundManifest, drawn: list[RowSamples]
 ) -> tuple[dict[str, np.ndarray], set[str]]:
-    """The same from the pooled states of a round, by name in an update, and which news those are of."""
+    """The same from the pooled states of a round, by name in an update, and the articles those states belong to."""
     assert world.services is not None
     releases = world.services.releases
 
@@ -141,9 +141,9 @@ def pooled_by_head(
 def gradients_of_both(
     news: nn.Module, user: nn.Module, vectors: torch.Tensor, row_of: Mapping[str, int], drawn: list[RowSamples]
 ) -> dict[str, np.ndarray]:
-    """Of a news model and the user model above it, by name in an update: all readers' samples in one place.
+    """Gradients of a news model and the user model above it, by name in an update, over all readers' samples.
 
-    vectors [n, D]: what the news model gives, with what torch needs to go on from there; row_of: by news id.
+    vectors [n, D]: the news model's output with its autograd graph; row_of: by article id.
     """
     clicks, masks, candidates = [], [], []
     for one in drawn:
@@ -160,7 +160,7 @@ def gradients_of_both(
 
 @contextmanager
 def stepped_in_this_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The news model is stepped in this process, which has torch: one of its own takes seconds only to begin."""
+    """Step the news model in this process, which has torch: starting another process takes seconds."""
     threads = torch.get_num_threads()
 
     def here(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:

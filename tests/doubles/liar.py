@@ -1,7 +1,7 @@
-"""A client that lies: its network adds a vector of the attacker's to the masked vector that the device sends.
+"""A malicious client: its network adds the attacker's vector to the masked vector that the device sends.
 
-Masks are added in the ring, so what is added to a masked vector is added to the opened sum, and no one can tell whose
-it was. The device itself is honest: its keys, shares and signatures are what the protocol wants.
+Masks are added in the ring, so what is added to a masked vector is added to the opened sum, and nobody can tell who
+added it. The device itself is honest: its keys, shares and signatures follow the protocol.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MASKED = re.compile(rb"^/v1/rounds/[^/]+/masked/")
 
 
 class AddsToMasked(httpx.BaseTransport):
-    """lie: int64 [length], in steps of the sum's fixed point; None sends what the device made."""
+    """lie: int64 [length], in steps of the sum's fixed point; None sends the device's own vector."""
 
     def __init__(self, network: httpx.BaseTransport, lie: NDArray[np.int64] | None = None) -> None:
         self.network, self.lie = network, lie
@@ -35,7 +35,7 @@ class AddsToMasked(httpx.BaseTransport):
                 request.method, request.url, headers=request.headers, content=forged, extensions=request.extensions
             )
         )
-        # The server acknowledges what it got; an attacker's own client wouldn't mind.
+        # The server acknowledges what it received; an attacker's own client wouldn't check.
         answered = response.read().replace(
             sha256(forged).hexdigest().encode(), sha256(masked.tobytes()).hexdigest().encode()
         )

@@ -1,4 +1,7 @@
-"""A device as it comes, whose reader has seen and clicked news of a count's list, before a server of the attacker's."""
+"""A device with default settings in front of a malicious server.
+
+Its reader has seen and clicked articles of a count's list.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from backend.federation.systems import COMPOSED
 from device_app.settings import PrivacySettings
 from device_app.training.participant import Outcome
-from device_app.wire.popularity import CountList
-from device_app.wire.protections import SecureSum
+from protocol.popularity import CountList
+from protocol.protections import SecureSum
 from tests.doubles.lying_server import LyingServer
 from tests.doubles.round_rig import BackendRig, DeviceRig
+
+PRIVATE_COUNTS = COMPOSED["private_counts/secure/huber"]
 
 LISTED, SHOWN, CLICKED = 1_500, 20, 3
 NEWS = tuple(f"n{row}" for row in range(LISTED))
@@ -33,7 +38,10 @@ class Victim:
 
     @classmethod
     def before(cls, server: LyingServer, backend: BackendRig, folder: Path, seed: int, **changes: object) -> Victim:
-        """It has read and clicked, knows no other server, and keeps its settings but for the changes."""
+        """Return a victim that has read and clicked, and knows no other server.
+
+        It has default settings except for the changes.
+        """
         privacy = PrivacySettings(**changes)  # type: ignore[arg-type]
         device = DeviceRig(
             folder / "device.sqlite", backend.clock, server, privacy, seed=seed, blob_folder=folder.parent / "blobs"
@@ -49,7 +57,7 @@ class Victim:
         return cls(device, frozenset(shown[:CLICKED]), shown)
 
     def step_through(self) -> Outcome:
-        """Until the device waits for nothing more, or has asked often enough."""
+        """Step until the device waits for nothing more, or has asked often enough."""
         outcome = self.device.trainer.step()
         for _ in range(8):
             if outcome.state != "waiting":
@@ -58,15 +66,14 @@ class Victim:
         return outcome
 
     def choose(self, *, restarted: bool = False, **changes: object) -> None:
-        """Its reader changes settings; restarted: the process ends, and another begins with them."""
+        """Change the reader's settings; restarted: with a new process."""
         self.device.privacy = PrivacySettings.model_validate(self.device.privacy.model_dump() | changes)
-        self.device.ledger.own = self.device.privacy
         if restarted:
             self.device.stop()
             self.device.start()
 
     def named(self, server: LyingServer) -> int:
-        """How many of the three clicks are among the three highest numbers."""
+        """Return how many of the three clicks are among the three highest numbers."""
         if server.opened is None:
             return 0
         return len(self.clicked & set(np.argsort(server.clicks())[-CLICKED:].tolist()))
@@ -77,4 +84,4 @@ class Victim:
 
 
 Meets = Callable[..., Victim]
-"""Of a server, a seed, and changes of the reader's settings."""
+"""Takes a server, a seed, and changes of the reader's settings."""

@@ -1,7 +1,8 @@
-"""A web server on an address of the loopback, which keeps what it was asked."""
+"""A web server on a loopback address that records its requests."""
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,14 +11,16 @@ FEED = b"<rss version='2.0'><channel><title>t</title></channel></rss>"
 
 
 class Listening:
-    """A web server that keeps what it was asked and answers as told: a body, or an address to go on to."""
+    """Records its requests and answers as configured: with a body, or with a redirect."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, tls: ssl.SSLContext | None = None) -> None:
         self.asked: list[tuple[str, str]] = []
         self.answer: Callable[[str], bytes | str] = lambda _: FEED
         outer = self
 
         class AnyPageHandler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # connections are kept
+
             def do_GET(self) -> None:
                 outer.asked.append((self.headers["Host"], self.path))
                 said = outer.answer(self.path)
@@ -33,8 +36,10 @@ class Listening:
                 pass
 
         self._server = ThreadingHTTPServer((host, 0), AnyPageHandler)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self.port = self._server.server_address[1]
-        self.url = f"http://{host}:{self.port}/"
+        self.url = f"{'http' if tls is None else 'https'}://{host}:{self.port}/"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
 

@@ -1,4 +1,4 @@
-"""A server that publishes codebooks, encoders and vectors of its choosing to see what numbers come back."""
+"""A malicious server that publishes codebooks, encoders and vectors of its choice, to see which numbers come back."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.privacy.noise_sources import NoiseSource, SeededNoise
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
-from device_app.wire.ids import short_release
-from device_app.wire.recall import CodeReport, RecallAnswer, RecallRequest
-from device_app.wire.releases import BlobRef, ShardList, ShardRef
-from device_app.wire.tensors import pack, quantise
+from protocol.ids import short_release
+from protocol.recall import CodeReport, RecallAnswer, RecallRequest
+from protocol.releases import BlobRef, ShardList, ShardRef
+from protocol.tensors import pack, quantise
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.news import SyntheticPool, synthetic_pool
@@ -29,15 +29,15 @@ SHARD = "2026-11-20.0"
 
 
 def small_pool() -> SyntheticPool:
-    """120 pieces of news in 16 dimensions: what is attacked is the same, and 400 releases take seconds."""
+    """120 articles in 16 dimensions: the attack is the same, and 400 releases take seconds."""
     return synthetic_pool(120, sections=4, topics_per_section=3, dim=DIM)
 
 
 @dataclass
 class LyingPublisher(FakeBackend):
-    """Holds one lineage all along. `vectors` are those it now says that its encoder makes of the pool's news.
+    """Keeps one lineage throughout. `vectors`: those it now claims its encoder makes of the pool's articles.
 
-    refuse_old: a report under another release than its newest is refused, so that a new one is drawn.
+    refuse_old: refuse a report under a release older than its newest, so that a new one is drawn.
     """
 
     pool: SyntheticPool = field(default_factory=small_pool)
@@ -51,7 +51,7 @@ class LyingPublisher(FakeBackend):
         self.lineage: str | None = None
 
     def lie(self, prototypes: NDArray[np.floating], *, encoder: str | None = None) -> str:
-        """Publish these prototypes as what the first ones have become."""
+        """Publish these prototypes as a later version of the first ones."""
         self.encoder = encoder or self.encoder
         self.prototypes = np.ascontiguousarray(prototypes, dtype=np.float32)
         book = self.codebook(self.prototypes, lineage=self.lineage)
@@ -77,7 +77,7 @@ class LyingPublisher(FakeBackend):
         return super().answer(request)
 
     def codes(self) -> list[int]:
-        """Every number that was sent, in order."""
+        """Every reported number, in order."""
         found = []
         for _, path, body in self.requests:
             if path == "/v1/recall":
@@ -87,7 +87,7 @@ class LyingPublisher(FakeBackend):
         return found
 
     def asked(self) -> list[bytes]:
-        """Every recall request, to the byte."""
+        """Every recall request, byte by byte."""
         return [body for _, path, body in self.requests if path == "/v1/recall"]
 
     def _of_newest(self, body: bytes) -> bool:
@@ -110,7 +110,7 @@ def default_device(
         DeviceSettings(
             data_dir=folder,
             privacy=PrivacySettings.model_validate(privacy),
-            performance=PerformanceSettings(bodies_wait_sec=0.0, recall_max_age_sec=0.0, pool_limit=0, feed_size=6),
+            performance=PerformanceSettings(bodies_wait_sec=0.0, pool_limit=0, feed_size=6),
         ),
         transport=server.transport(),
         noise=noise or SeededNoise("lying codebooks"),
@@ -119,27 +119,27 @@ def default_device(
 
 
 def read(device: Device, server: LyingPublisher, rows: range, clock: StillClock) -> None:
-    """Open news of the pool, one every half minute."""
+    """Open articles of the pool, one every half minute."""
     device.sync()
     for row in rows:
         clock.go_on(30)
-        device.open(server.pool.cards[row].id)
+        device.reading.open(server.pool.cards[row].id)
 
 
 def ask_twice(device: Device, server: LyingPublisher) -> None:
-    """Sync and refresh; a second time, because the server may have refused the first report."""
+    """Sync and ask for candidates, twice because the server may have refused the first report."""
     device.sync()
     for _ in range(2):
-        device.feed(refresh=True)
+        device.recall_step()
 
 
 def unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Rows scaled to length 1."""
+    """Scale rows to length 1."""
     return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True), dtype=np.float32)
 
 
 def some_alignment(seed: int, *, reflect: bool = False) -> NDArray[np.float64]:
-    """A random orthogonal matrix [D, D], of determinant -1 where it reflects."""
+    """Return a random orthogonal matrix [D, D]; determinant -1 if it reflects."""
     matrix, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(DIM, DIM)))
     if (np.linalg.det(matrix) < 0) != reflect:
         matrix[:, 0] *= -1

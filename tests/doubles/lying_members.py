@@ -1,11 +1,14 @@
-"""Members of a secure sum that lie, over HTTP: keys and signatures are real, one message is the attacker's."""
+"""Malicious members of a secure sum over HTTP.
+
+Keys and signatures are real, one message is the attacker's.
+"""
 
 from __future__ import annotations
 
 import httpx
 
-from device_app.wire.secagg import Agreement, Box, Complaints, RevealedShare, RevealedShares, SharedKeys
 from experiments.bench.secagg_clients import WireClient
+from protocol.secagg import Agreement, Box, Complaints, RevealedShare, RevealedShares, SharedKeys
 
 
 class LyingMember(WireClient):
@@ -19,12 +22,12 @@ class LyingMember(WireClient):
         return answer
 
     def lie(self, stage: str, payload: bytes) -> bytes:
-        """The bytes to send at this stage."""
+        """Return the bytes to send at this stage."""
         raise NotImplementedError
 
 
 class FalseSeed(LyingMember):
-    """Commits to another seed than the one that it shares and masks with."""
+    """Commits to a different seed from the one that it shares and masks with."""
 
     def lie(self, stage: str, payload: bytes) -> bytes:
         if stage != "shares":
@@ -34,7 +37,7 @@ class FalseSeed(LyingMember):
 
 
 class FalseShares(LyingMember):
-    """Answers with zeros in place of the others' shares."""
+    """Answers with zeros instead of the others' shares."""
 
     def lie(self, stage: str, payload: bytes) -> bytes:
         if stage != "unmask":
@@ -45,7 +48,7 @@ class FalseShares(LyingMember):
 
 
 class FalseSharesOfTwo(LyingMember):
-    """Answers with zeros in place of the shares of members 7 and 8: they look as if they had shared false ones."""
+    """Answers with zeros instead of the shares of members 7 and 8, as if those had shared false ones."""
 
     VICTIMS = (7, 8)
 
@@ -61,14 +64,14 @@ class FalseSharesOfTwo(LyingMember):
 
 
 class AccusesTwo(LyingMember):
-    """Says that it could not open the boxes of members 7 and 8."""
+    """Claims that it could not open the boxes of members 7 and 8."""
 
     def lie(self, stage: str, payload: bytes) -> bytes:
         return Complaints(members=(7, 8)).model_dump_json().encode() if stage == "complaints" else payload
 
 
 class BadBoxes(LyingMember):
-    """Sends each member the box of another, which it can't open."""
+    """Sends each member another member's box, which it can't open."""
 
     def lie(self, stage: str, payload: bytes) -> bytes:
         if stage != "shares":
@@ -91,7 +94,7 @@ class OneBadBox(LyingMember):
 
 
 class AccusesEverybody(LyingMember):
-    """Says that it could open nobody's box."""
+    """Claims that it could open no member's box."""
 
     def lie(self, stage: str, payload: bytes) -> bytes:
         if stage != "complaints":

@@ -1,7 +1,7 @@
-"""A server of the attacker's own: it offers a count, invents everybody else in it, and opens the one real vector.
+"""A malicious server: it offers a count, invents all members but one, and opens the one real vector.
 
-It speaks the wire and nothing else of the backend. What it can't invent (a release, for a device without one) it passes
-on to an honest server.
+It speaks the wire protocol without using the backend. What it can't invent (a release, for a device without one) it
+forwards to an honest server.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
-from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
-from device_app.wire.masks import apply_masks
-from device_app.wire.offers import sign_offer
-from device_app.wire.pairing import channel_keys, close_box, open_box, pair_seed, sign_agreement, sign_keys
-from device_app.wire.popularity import CLICKED, DISPLAYED, MATERIAL, CountList
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import BlobRef
-from device_app.wire.ring import as_integers, ring_dtype
-from device_app.wire.rounds import RoundManifest, RoundOffer, RoundStatus, UploadReceipt
-from device_app.wire.secagg import (
+from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from protocol.masks import apply_masks
+from protocol.pairing import channel_keys, close_box, open_box, pair_seed, sign_agreement, sign_keys
+from protocol.popularity import CLICKED, DISPLAYED, MATERIAL, CountList
+from protocol.protections import SecureSum
+from protocol.releases import BlobRef
+from protocol.ring import as_integers, ring_dtype
+from protocol.rounds import OpenRounds, RoundManifest, RoundOffer, RoundStatus, UploadReceipt, sign_offer
+from protocol.secagg import (
     AdvertisedKeys,
     Agreements,
     MemberSignature,
@@ -40,12 +39,12 @@ from device_app.wire.secagg import (
     Survivors,
     required_threshold,
 )
-from device_app.wire.shamir import SHARE_BYTES, LagrangeBasis, join_bytes
+from protocol.shamir import SHARE_BYTES, LagrangeBasis, join_bytes
 
 
 @dataclass
 class InventedMember:
-    """Keys that the attacker holds the secrets of."""
+    """Keys whose secrets the attacker holds."""
 
     number: int
     context: bytes
@@ -65,18 +64,18 @@ class InventedMember:
 
 @dataclass
 class LyingServer(httpx.BaseTransport):
-    """Rounds of a count, one after the other, each with as many invented members as the lie wants.
+    """Rounds of a count in sequence, each with the required number of invented members.
 
     Args:
         honest: answers everything that isn't a round or a material of one.
-        listed: the news whose displays and clicks are asked for.
-        protection: that it offers.
-        cohort, cohort_minimum: of the terms it offers.
-        claimed: the members that its roster claims; None: as many as it names.
-        named: the members that its roster names, the device among them.
+        listed: the articles whose displays and clicks are requested.
+        protection: the offered protection.
+        cohort, cohort_minimum: of the offered terms.
+        claimed: the number of members that its roster claims; None: as many as it names.
+        named: the number of members that its roster names, including the device.
         threshold: of its roster; None: the least that a device accepts.
-        key: signs its offers; None: one of its own.
-        lasts: how long its rounds say they go on.
+        key: signs its offers; None: a key of its own.
+        lasts: the stated duration of its rounds.
     """
 
     honest: httpx.BaseTransport
@@ -99,7 +98,7 @@ class LyingServer(httpx.BaseTransport):
         self.again()
 
     def again(self) -> None:
-        """Another round, with members invented anew."""
+        """Start another round, with newly invented members."""
         count = len(self.listed.news)
         self.terms = self.protection.terms(
             f"round-{self.number}", cohort=self.cohort, cohort_minimum=self.cohort_minimum, coordinates=2 * count
@@ -108,7 +107,7 @@ class LyingServer(httpx.BaseTransport):
         self.manifest = RoundManifest(
             round=self.terms.round,
             release="r1",
-            system="private_counts",
+            system="private_counts/secure/huber",
             task="count",
             shapes={DISPLAYED: (count,), CLICKED: (count,)},
             materials={MATERIAL: BlobRef(sha256=sha256(self.material).hexdigest(), size_bytes=len(self.material))},
@@ -124,7 +123,7 @@ class LyingServer(httpx.BaseTransport):
         self.number += 1
 
     def offer_body(self) -> bytes:
-        """What a chosen check-in is answered with."""
+        """Return the answer to a chosen check-in."""
         assert self.key is not None
         offer = RoundOffer(manifest=self.manifest, pseudonym=secrets.token_urlsafe(24))
         return sign_offer(offer, self.key).model_dump_json().encode()
@@ -132,7 +131,7 @@ class LyingServer(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         path, body = request.url.path, request.read()
         if path == "/v1/rounds/current":
-            return _json(self._status().model_dump_json().encode())
+            return _json(OpenRounds(rounds=(self._status(),)).model_dump_json().encode())
         if path == "/v1/rounds/check-in":
             return _json(self.offer_body())
         if path == f"/v1/blobs/{sha256(self.material).hexdigest()}":
@@ -174,7 +173,7 @@ class LyingServer(httpx.BaseTransport):
         return _json(self._agreements().model_dump_json().encode())
 
     def _agreements(self) -> Agreements:
-        """Everybody invented agrees to everything."""
+        """Return agreements of all invented members to everything."""
         roster, everybody = self._roster(), tuple(range(1, self.named + 1))
         return Agreements(
             signatures=tuple(
@@ -201,7 +200,7 @@ class LyingServer(httpx.BaseTransport):
         )
 
     def _open(self, masked: bytes) -> NDArray[np.float64]:
-        """The device's vector under its own share of noise: all masks taken off by what the invented members hold."""
+        """Return the device's vector with only its own noise share: the invented members' secrets remove all masks."""
         assert self.device is not None
         assert self.shared is not None
         context = self.terms.digest()
@@ -221,14 +220,14 @@ class LyingServer(httpx.BaseTransport):
         return opened
 
     def clicks(self) -> NDArray[np.float64]:
-        """The opened numbers of clicks, in the order of the list; tensors stand by ascending name."""
+        """Return the opened numbers of clicks, in the order of the list; tensors are sorted by name."""
         assert self.opened is not None
         return self.opened[: len(self.listed.news)]
 
     def _status(self) -> RoundStatus:
         return RoundStatus(
             round=self.terms.round,
-            system="private_counts",
+            system="private_counts/secure/huber",
             task="count",
             state="keys",
             stages="sum",

@@ -1,4 +1,4 @@
-"""Readers of three coordinates and a device that needs no graph, so that other processes start quickly."""
+"""Readers with three coordinates and a device that needs no graph, so that other processes start quickly."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 
 from device_app.training.gradients import Batch, Gradients, Params
 from device_app.training.tasks.full_gradient import FullGradientTask
-from experiments.datasets.mind import Impressions
-from experiments.datasets.ragged import Ragged
+from experiments.datasets.mind import Impressions, Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.simulation.clients import SimulatedDevice
 from experiments.simulation.readers import Library, SimulatedReader

@@ -1,4 +1,4 @@
-"""A measured frontier of five rows, for the console's page and for the drawing."""
+"""A measured frontier of five rows, for the console's page and the drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Migrated databases for tests that are about something else: the migrations of a new one run once a process."""
+"""Migrated databases for tests of other things.
+
+The migrations of a new database run once per process.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ from backend.db.engine import migrate, open_engine, scripts
 
 
 def migrated(url: str) -> Engine:
-    """The engine of a database at the newest revision; a new one of SQLite is a copy of the first of this process."""
+    """Return an engine of a database at the newest revision.
+
+    A new SQLite database is a copy of this process's first.
+    """
     engine = open_engine(url)
     new = Path(engine.url.database or "") if engine.dialect.name == "sqlite" else None
     if new is None or new.exists():

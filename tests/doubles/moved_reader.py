@@ -1,4 +1,4 @@
-"""A reader who has read, said and paid things, on a Python device without a backend, and takes over files."""
+"""A reader with reads, settings and charges, on a Python device without a backend, that imports files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from device_app.device import Device
 from device_app.settings import DeviceSettings
 from device_app.store.ledger_entries import LedgerEntry
 from device_app.store.participations import RoundUploads
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 from tests.conformance.node_end import ask_node
 
 NOW = datetime(2026, 11, 26, 9, 30, 0, 125_000, tzinfo=UTC)
@@ -41,7 +41,7 @@ def python_device(folder: Path, now: datetime = NOW, *, own_feeds: bool = False)
 
 
 def live(device: Device) -> None:
-    """Somebody reads, likes, searches, sets switches and pays."""
+    """Let the reader read, like, search, change settings and spend budget."""
     stores = device.parts.stores
     cards = [
         NewsCard(
@@ -61,15 +61,17 @@ def live(device: Device) -> None:
     stores.feedback.react("news:1", "like", NOW - timedelta(minutes=9))
     stores.feedback.react("news:5", "save", NOW - timedelta(minutes=8))
     stores.feedback.react("news:6", "less", NOW - timedelta(minutes=7))
+    device.library.mark(["news:4", "news:6"])
+    device.muting.add("title", "phrase", "never about this")
     for words in ("regatta", "[1, 2]"):
-        device.save_search(words)
-    device.stance("topic", "rowing", "follow")
-    device.stance("publisher", "[x]", "block")
+        device.library.save_search(words)
+    device.interests.stance("topic", "rowing", "follow")
+    device.interests.stance("publisher", "[x]", "block")
     stores.searches.opened("news:3", NOW - timedelta(minutes=3))
     device.parts.names.name(["news:0", "news:1"], "On the river")
     device.parts.names.mute(["news:2"], True)
-    device.choose_sections(("sport", "news"))
-    device.set_privacy(**SWITCHES)
+    device.interests.choose_sections(("sport", "news"))
+    device.privacy.change(**SWITCHES)
     prices = {"rho": 0.5, "rho_alone": 5.0, "epsilon_alone": 21.1}
     for number, (channel, epsilon) in enumerate(
         (("reports", 4.0), ("reports", 4.0), ("counts", 5.3), ("training", 2.5))
@@ -79,7 +81,7 @@ def live(device: Device) -> None:
         delta = 1e-6 if channel == "counts" else 0.0
         entry = LedgerEntry(paid_at, channel, "code", given, epsilon, delta, f"{number}" * 64, f"subject-{number}")
         stores.ledger_entries.append(entry)
-        if number == 0:  # the same again in the same microsecond is a second charge
+        if number == 0:  # a repetition in the same microsecond is a second charge
             stores.ledger_entries.append(entry)
     stores.drawn_reports.keep("code", "book", 3, '{"kind":"code","codebook":16,"code":7}', NOW)
     stores.drawn_reports.begin("book", NOW)
@@ -88,13 +90,16 @@ def live(device: Device) -> None:
 
 
 def exported(device: Device) -> dict[str, Any]:
-    """The file, as JSON makes it."""
-    found: dict[str, Any] = json.loads(json.dumps(jsonable_encoder(device.export())))
+    """Return the exported file as parsed from JSON."""
+    found: dict[str, Any] = json.loads(json.dumps(jsonable_encoder(device.privacy.export())))
     return found
 
 
 def in_browser(*files: dict[str, Any], now: datetime = NOW, used: bool = False, settings: bool = True) -> list[Any]:
-    """What a browser's device, new before the first, says of each and exports after it."""
+    """Import each file into a browser's device, new before the first.
+
+    Return its answers and exports.
+    """
     given = [{"content": json.dumps(one), "used": used, "settings": settings} for one in files]
     (answers,) = ask_node([("moving_taken", {"now": now.timestamp() * 1_000, "files": given})])
     return list(answers)

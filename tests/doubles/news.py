@@ -1,4 +1,7 @@
-"""Synthetic news with vectors: topics are directions, the topics of a section lie near each other."""
+"""Synthetic articles with vectors: topics are directions.
+
+The topics of a section lie near each other.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -22,12 +25,12 @@ class SyntheticPool:
     vectors: NDArray[np.float32]
 
     def of_topic(self, topic: str) -> list[int]:
-        """Rows of a topic."""
+        """Return the rows of a topic."""
         return [row for row, card in enumerate(self.cards) if card.topic == topic]
 
 
 def card(news_id: str, **changes: object) -> NewsCard:
-    """A card whose every field may be changed."""
+    """Return a card whose every field may be changed."""
     fields: dict[str, object] = {
         "id": news_id,
         "title": f"Headline {news_id}",
@@ -54,7 +57,10 @@ def synthetic_pool(
     now: datetime = NOW,
     seed: int = 7,
 ) -> SyntheticPool:
-    """Articles spread evenly over topics and evenly over the last `days`; every 40 share one story in pairs."""
+    """Articles spread evenly over topics and over the last `days`.
+
+    Of every 40 articles of a topic, two share a story.
+    """
     draw = np.random.default_rng(seed)
     middles = draw.normal(size=(sections, dim))
     topics = [

@@ -1,7 +1,7 @@
-"""Generated requests to every operation of an app's OpenAPI; an answer that it doesn't document is a failure.
+"""Sends generated requests to every operation of an app's OpenAPI.
 
-`fuzz(app, document)` sends valid requests and broken ones, in process. OWNFEED_OPENAPI_EXAMPLES sets how many in all;
-`make fuzz` sends 20,000 to each app.
+An undocumented answer is a failure. `fuzz(app, document)` sends valid requests and broken ones, in process.
+OWNFEED_OPENAPI_EXAMPLES sets the total number; `make fuzz` sends 20,000 to each app.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from schemathesis.transport.serialization import serialize_binary
 
 EXAMPLES_VARIABLE = "OWNFEED_OPENAPI_EXAMPLES"
 RESERVE = 1.05
-"""So many times the examples asked for are tried: an operation of few different requests runs out of them."""
+"""Tries this many times the requested examples: an operation with few different requests runs out of them."""
 A_FEW = 10
-"""Requests of each operation and kind where the variable isn't set; `make fuzz` sends 20,000."""
+"""Requests for each operation and kind if the variable isn't set; `make fuzz` sends 20,000."""
 CHECKS = (
     not_a_server_error,
     status_code_conformance,
@@ -44,7 +44,7 @@ CHECKS = (
 
 @schemathesis.serializer("application/vnd.safetensors")
 def _tensors(context: Any, value: Any) -> bytes:
-    """Schemathesis sends bytes as they are only of media types that it knows."""
+    """Schemathesis sends raw bytes only for media types that it knows."""
     return serialize_binary(value)
 
 
@@ -60,16 +60,16 @@ def fuzz(
     bodies: Mapping[str, Sequence[Any]] | None = None,
     examples: int | None = None,
 ) -> Counter[str]:
-    """Send every operation of `document` to the ASGI app and count answers by "METHOD /path status".
+    """Send requests to every operation of `document` and count answers by "METHOD /path status".
 
-    Raises AssertionError with a failing request of each operation. The same requests are sent at every run.
-    The app's lifespan isn't run.
+    Raises AssertionError with a failing request of each operation. Every run sends the same requests. The app's
+    lifespan isn't run.
 
     Args:
         headers: of every request, such as a token.
         known: path parameters of things that exist; half of the requests take theirs from here.
-        bodies: by "METHOD /path", bodies that mean something here, sent beside the generated ones.
-        examples: of each operation and kind, whatever the variable says.
+        bodies: by "METHOD /path", bodies that are meaningful here, sent besides the generated ones.
+        examples: number for each operation and kind, whatever the variable says.
     """
     schema = schemathesis.openapi.from_dict(dict(document))
     operations = [_operation(found) for found in schema.get_all_operations()]
@@ -86,7 +86,7 @@ def fuzz(
 
 
 def shares(answers: Mapping[str, int]) -> str:
-    """A table for people: of each operation's requests, how many got each status, and their share."""
+    """A readable table: how many requests of each operation got each status, and their share."""
     by_operation: dict[str, dict[str, int]] = {}
     for answer, times in sorted(answers.items()):
         operation, status = answer.rsplit(" ", 1)
@@ -105,12 +105,12 @@ def _examples(operations: int) -> int:
 
 
 def _takes_something(operation: Any) -> bool:
-    """Whether requests of the operation can differ; all others are one request."""
+    """Whether requests of the operation can differ; all other operations get one request."""
     return bool(operation.body) or any(True for _ in operation.iter_parameters())
 
 
 def _operation(found: Ok[Any] | Err[InvalidSchema]) -> Any:
-    """An operation of the document; raises why the document is invalid there."""
+    """Return an operation of the document; raises an error that explains where the document is invalid."""
     if isinstance(found, Err):
         raise found.err()
     return found.ok()

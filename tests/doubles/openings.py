@@ -1,4 +1,4 @@
-"""An account of opened sums by dp-accounting, opening by opening: what the server's figures are held against."""
+"""A privacy account of opened sums by dp-accounting, opening by opening, to check the server's figures against."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 
 from backend.federation.accounting.spending import epsilon_spent
-from device_app.wire.concentrated import rho_of_sum
+from protocol.concentrated import rho_of_sum
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class SumNoise:
 
 @dataclass(frozen=True)
 class NoisyOpening:
-    """One opened sum. colluding: survivors who may tell the server their own shares, and so don't count."""
+    """One opened sum. colluding: survivors who may reveal their own shares to the server, and so don't count."""
 
     noise: SumNoise
     survivors: int
@@ -36,7 +36,7 @@ class NoisyOpening:
 
     @property
     def contributors(self) -> int:
-        """Survivors whose shares are the noise."""
+        """Survivors whose shares count as noise."""
         return self.survivors - self.colluding
 
     @property
@@ -64,8 +64,8 @@ def spent_on(openings: Iterable[NoisyOpening], delta: float) -> float:
 def gaussian_figure(openings: Iterable[NoisyOpening], delta: float) -> float:
     """The same for continuous Gaussian noise of the same multipliers, by its privacy loss distribution.
 
-    A check, and no guarantee: it's a little smaller than `spent_on`, and no theorem carries it over to discrete noise
-    in many dimensions.
+    A check, not a guarantee: it's slightly smaller than `spent_on`, and no theorem carries it over to discrete noise in
+    many dimensions.
     """
     # Gaussians compose into one whose squared inverse multiplier is the sum of theirs.
     inverse = sum(opening.noise_multiplier**-2 for opening in openings)

@@ -1,4 +1,7 @@
-"""A line between a device and its backend on which somebody listens: every byte that the device sent, as it went by."""
+"""A tapped connection between a device and its backend.
+
+Records every byte that the device sends.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +16,30 @@ CHUNK_BYTES = 65_536
 
 @dataclass(frozen=True)
 class SentRequest:
-    """One request as it went over the line: head is all up to and with the blank line."""
+    """One request as sent; head is everything up to and including the blank line."""
 
     head: bytes
     body: bytes
 
     @property
     def method(self) -> str:
-        """GET, POST, PUT."""
+        """The method: GET, POST or PUT."""
         return self.head.split(b" ", 1)[0].decode("ascii")
 
     @property
     def path(self) -> str:
-        """With its query."""
+        """The path with its query."""
         return self.head.split(b" ", 2)[1].decode("ascii")
 
     @property
     def size_bytes(self) -> int:
-        """Head and body."""
+        """The size of head and body."""
         return len(self.head) + len(self.body)
 
 
 @dataclass
 class OverheardLine:
-    """Listens on a port of its own and carries bytes both ways; only what the device sends is kept."""
+    """Listens on its own port and carries bytes both ways; only what the device sends is recorded."""
 
     backend: tuple[str, int]
     listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
@@ -44,15 +47,15 @@ class OverheardLine:
 
     @property
     def url(self) -> str:
-        """What the device takes for its backend."""
+        """The address that the device uses as its backend."""
         return f"http://127.0.0.1:{self.listener.getsockname()[1]}"
 
     def requests(self) -> list[SentRequest]:
-        """All whole requests so far, connection by connection."""
+        """All complete requests so far, connection by connection."""
         return [request for heard in list(self._heard) for request in parsed(bytes(heard))]
 
     def carry(self) -> None:
-        """Take connections until the listener is closed."""
+        """Accept connections until the listener is closed."""
         with suppress(OSError):
             while True:
                 device, _ = self.listener.accept()
@@ -87,7 +90,7 @@ def _pump(source: socket.socket, sink: socket.socket, heard: bytearray | None) -
 
 @contextmanager
 def overheard_line(backend_url: str) -> Iterator[OverheardLine]:
-    """A line to this backend while the block runs."""
+    """A tapped connection to this backend while the block runs."""
     host, _, port = backend_url.removeprefix("http://").partition(":")
     line = OverheardLine((host, int(port)))
     threading.Thread(target=line.carry, daemon=True).start()

@@ -1,7 +1,7 @@
-"""Runs a coroutine in a thread, and so on an event loop, of its own.
+"""Runs a coroutine in its own thread, and so on its own event loop.
 
-The browser of tests/browser keeps an event loop running in the thread of the test worker for as long as that lives, and
-which tests a worker runs after it is chance: there `asyncio.run` refuses.
+tests/browser keeps an event loop running in the thread of its test worker for that worker's lifetime, and which tests
+the worker runs afterwards is random: `asyncio.run` fails there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,6 @@ T = TypeVar("T")
 
 
 def run_on_its_own_loop(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """What the coroutine gives; what it raises is raised."""
+    """Return the coroutine's result, or raise its exception."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(lambda: asyncio.run(main())).result()

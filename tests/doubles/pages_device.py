@@ -1,4 +1,4 @@
-"""A named stand-in for the device behind the pages: made-up but plausible figures in the device's own view types.
+"""A stand-in for the device behind the pages: plausible figures in the device's own view types.
 
 It keeps what is posted to it, so that the pages' forms can be followed, and can be empty, typical, overfull or offline.
 """
@@ -15,25 +15,35 @@ from pathlib import Path
 from typing import Any, cast
 
 from device_app.errors import NewsNotHere
-from device_app.feed.held_lists import HeldList
+from device_app.feed.held_lists import HeldIds, HeldList
 from device_app.feed.item import Article, Ending, Feed, FeedItem, PageSlot, Reason
 from device_app.feed.offer import Offer
 from device_app.feed.whole_pool import SEARCH_PAGE, SearchResults
-from device_app.interests.profile import InterestCluster
+from device_app.reading.interest_profile import InterestCluster
 from device_app.settings import PrivacySettings
+from device_app.store.articles import Source
 from device_app.store.searches import SavedSearch
-from device_app.view_models.explore import ExploreSection
-from device_app.view_models.history import HistoryEntry, HistoryPage
+from device_app.view_models.explore import (
+    ExploreSection,
+    HistoryEntry,
+    HistoryPage,
+    SearchesView,
+    SearchLine,
+    TopicLine,
+    use_of,
+)
 from device_app.view_models.latency import LatencyView
 from device_app.view_models.privacy import PrivacyView
-from device_app.view_models.searches import SearchesView, SearchLine, TopicLine, use_of
 from device_app.view_models.status import StatusView
 from device_app.view_models.traffic import RequestGroup, ShownTraffic, TrafficDetail
 from device_app.view_models.training import TrainingView
-from device_app.wire.news import NewsCard
+from protocol.bodies import pieces_of, read_body
+from protocol.news import NewsCard
 from tests.doubles import pages_traffic
+from tests.doubles.bodies import RICH_BODY
 from tests.doubles.pages_figures import privacy_view, training_view, waterfalls
 from tests.doubles.pages_moving import PagesMoving, pages_parts
+from tests.doubles.pages_own_feeds import PagesMuting, PagesOwnFeeds
 from tests.doubles.pages_traffic import Kind
 
 _TEXTS = json.loads(Path(__file__).with_name("pages_stories.json").read_text(encoding="utf-8"))
@@ -41,7 +51,7 @@ _TEXTS = json.loads(Path(__file__).with_name("pages_stories.json").read_text(enc
 
 @dataclass
 class PagesDevice:
-    """Answers the verbs of `device_app.device.Device` from memory."""
+    """Implements the methods of `device_app.device.Device` in memory."""
 
     kind: Kind = "typical"
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -59,16 +69,21 @@ class PagesDevice:
         self.reacted: dict[str, set[str]] = {}
         self.held: dict[tuple[str, str], str] = {("section", "science"): "follow", ("topic", "football"): "block"}
         self.paused, self.own_feeds, self.ending = False, False, "whole"
+        self.own_server = self.preparing = None
         self.parts, self.is_unread = pages_parts(), lambda: False
         self.names: dict[int, str] = {}
         self.opened: list[tuple[str, str | None]] = []
+        self.bodies: dict[str, str] = {}
         self.found: list[str] = []
+        self.marks: set[str] = set()
+        self.rare = True
         self.saved_searches: list[SavedSearch] = []
         self.muted, self.deleted = set[int](), set[int]()
         self.viewed: set[tuple[str, str]] = set()
         self.offered = Offer() if self.kind == "empty" else Offer(new=7, read=2, before="feed-0")
         self.cards = () if self.kind == "empty" else self._cards()
         self.texts = lambda: len(self.cards)
+        self.feeds, self.muting = PagesOwnFeeds(self), PagesMuting()
         self.moving, self.lists = PagesMoving(), self  # a list is held by nobody: its news never change
 
     def _cards(self) -> tuple[NewsCard, ...]:
@@ -98,14 +113,14 @@ class PagesDevice:
         return tuple(cards)
 
     def card(self, news_id: str) -> NewsCard:
-        """The card, or NewsNotHere as the device raises it."""
+        """Return the card, or raise NewsNotHere as the device does."""
         found = next((card for card in self.cards if card.id == news_id), None)
         if found is None:
             raise NewsNotHere(news_id)
         return found
 
     def status(self) -> StatusView:
-        """The shield and the thin line."""
+        """Return the shield and the status line."""
         spent = {"empty": 0.0, "typical": 4.0, "overfull": 150.0, "offline": 4.0}[self.kind]
         left = self.settings.epsilon_per_day_reports - spent
         words = "Budget for another report is left." if left >= 4 else "No budget for another report is left today."
@@ -131,7 +146,7 @@ class PagesDevice:
         )
 
     def feed(self, *, refresh: bool = False) -> Feed:
-        """The same feed each time."""
+        """Return the same feed each time."""
         slots: dict[int, PageSlot] = {0: "lead", 8: "developing", 27: "developing", 1: "developing", 24: "developing"}
         slots |= {7: "fresh", 9: "fresh", 14: "fresh", 12: "explore", 20: "explore", 25: "following"}
         items = tuple(
@@ -159,32 +174,51 @@ class PagesDevice:
         )
 
     def more(self, feed_id: str) -> Feed | None:
-        """Nothing more is here."""
+        """Return nothing more."""
         return self.page(feed_id)
 
     def page(self, feed_id: str) -> Feed | None:
-        """Its one feed, also as the one before."""
+        """Return its one feed, also as the previous one."""
         return self.feed() if feed_id in ("feed-1", "feed-0") else None
 
     def page_path(self, feed_id: str | None) -> str:
-        """The front page's."""
+        """Return the front page's path."""
         return "/"
 
     def offer(self, feed: Feed) -> Offer:
-        """Whatever the test has put there."""
+        """Return what the test has provided."""
         return self.offered
 
     def view(self, feed_id: str, news_ids: list[str]) -> int:
-        """Note what was looked at."""
+        """Record what was viewed."""
         self.viewed.update((feed_id, news_id) for news_id in news_ids)
         return len(news_ids)
 
     def read_news(self) -> frozenset[str]:
-        """What was opened."""
-        return frozenset(news_id for news_id, _ in self.opened)
+        """Return what was opened or marked."""
+        return frozenset(news_id for news_id, _ in self.opened) | frozenset(self.marks)
+
+    def mark(self, news_ids: Sequence[str], *, read: bool = True) -> int:
+        """Mark stories; every mark is number 1."""
+        (self.marks.update if read else self.marks.difference_update)(news_ids)
+        return 1
+
+    def marked(self, batch: int) -> int:
+        """Return how many are marked."""
+        return len(self.marks)
+
+    def undo_mark(self, batch: int) -> int:
+        """Unmark all."""
+        self.marks.clear()
+        return batch
+
+    def other_sources(self, card: NewsCard) -> list[Source]:
+        """Return the other cards of its story."""
+        others = [one for one in self.cards if card.story and one.story == card.story and one.id != card.id]
+        return [Source(one.publisher, one.id, at % 2 == 0) for at, one in enumerate(others[:5])]
 
     def unwanted(self) -> list[NewsCard]:
-        """News marked with less."""
+        """Return articles marked "Less"."""
         return [card for card in self.cards if "less" in self.reacted.get(card.id, ())]
 
     def _reason(self, card: NewsCard, slot: PageSlot) -> Reason:
@@ -196,16 +230,27 @@ class PagesDevice:
             return Reason("developing", "Several publishers follow this story.")
         return Reason("interest", "You read three stories on ports.", "Ports and ships", self.cards[17:20])
 
+    def click(self, news_id: str, feed_id: str | None = None, *, found: bool = False) -> None:
+        """Record the click."""
+        self.card(news_id)
+        self.found += [news_id] if found else []
+        self.opened += [(news_id, feed_id)]
+
     def open(self, news_id: str, feed_id: str | None = None, *, found: bool = False, clicked: bool = True) -> Article:
-        """Note the click and give the story."""
+        """Record the click and return the story."""
         card = self.card(news_id)
-        self.found += [news_id] if found and clicked else []
-        self.opened += [(news_id, feed_id)] if clicked else []
+        if clicked:
+            self.click(news_id, feed_id, found=found)
         text = () if card.topic == "trams" else _TEXTS["paragraphs"] * (12 if self.kind == "overfull" else 2)
         related = tuple(other for other in self.cards if other.section == card.section and other.id != news_id)[:4]
         reacted = frozenset(self.reacted.get(news_id, set()))
         ending = cast(Ending, self.ending if text else "absent")
-        return Article(card, text, self._reason(card, "for_you"), related, reacted, feed_id, ending)
+        pieces = tuple(pieces_of("\n\n".join(text)))
+        if news_id in self.bodies:
+            pieces = tuple(pieces_of(self.bodies[news_id]))
+        elif card == self.cards[0] and text:
+            pieces = (*pieces, *read_body(RICH_BODY))
+        return Article(card, pieces, self._reason(card, "for_you"), related, reacted, feed_id, ending)
 
     def react(self, news_id: str, kind: str) -> None:
         """Toggle a reaction."""
@@ -213,29 +258,37 @@ class PagesDevice:
         self.reacted.setdefault(news_id, set()).symmetric_difference_update({kind})
 
     def reactions(self) -> dict[str, frozenset[str]]:
-        """All reactions by news."""
+        """Return all reactions by article."""
         return {news_id: frozenset(kinds) for news_id, kinds in self.reacted.items()}
 
     def saved(self) -> list[NewsCard]:
-        """Saved news."""
+        """Return saved articles."""
         return [card for card in self.cards if "save" in self.reacted.get(card.id, ())]
 
     def stance(self, kind: str, name: str, stance: str | None) -> None:
-        """Follow, block or neither."""
+        """Follow, block, or reset to neither."""
         self.held.pop((kind, name), None)
         if stance is not None:
             self.held[kind, name] = stance
 
+    def wants_rare_first(self) -> bool:
+        return self.rare
+
+    def rare_first(self, wanted: bool) -> None:
+        self.rare = wanted
+
     def stances(self) -> dict[tuple[str, str], str]:
-        """What is followed or blocked."""
+        """Return what is followed or blocked."""
         return dict(self.held)
 
-    def search(self, text: str, page: int = 1) -> SearchResults:
-        """Cards with the words in their headline, and three of others that are near."""
+    def search(self, text: str, page: int = 1, *, hidden: bool = False) -> SearchResults:
+        """Return cards with the words in their headline, and three similar ones."""
         found = [card for card in self.cards if text.lower() in card.title.lower()]
         near = [card for card in self.cards if card not in found][:3] if found and page == 1 else []
         shown = found[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE]
-        return SearchResults(tuple(shown), len(found), page, self.now, tuple(near), self.offered.new)
+        return SearchResults(
+            tuple(shown), len(found), page, self.now, tuple(near), self.offered.new, 0 if hidden else 3
+        )
 
     def save_search(self, words: str) -> SavedSearch:
         """Keep a search."""
@@ -252,7 +305,7 @@ class PagesDevice:
         return len(self.saved_searches) < before
 
     def searches(self) -> SearchesView:
-        """The saved list."""
+        """Return saved searches."""
         return SearchesView(
             tuple(SearchLine(one, self.search(one.words).total, 0) for one in reversed(self.saved_searches)),
             tuple(
@@ -264,7 +317,7 @@ class PagesDevice:
         )
 
     def explore(self) -> tuple[ExploreSection, ...]:
-        """Sections by name."""
+        """Return sections by name."""
         names = sorted({card.section for card in self.cards})
         return tuple(
             ExploreSection(
@@ -274,39 +327,49 @@ class PagesDevice:
         )
 
     def popular(self) -> tuple[NewsCard, ...]:
-        """The first twenty."""
+        """Return the first twenty."""
         return self.cards[:20]
 
     def popular_since(self) -> datetime | None:
-        """Counted half an hour ago, or never."""
+        """Return half an hour ago, or None for an empty device."""
         return None if self.kind == "empty" else self.now - timedelta(minutes=30)
 
     def hold(self, name: str, listed: Sequence[NewsCard], *, whole: bool = True) -> HeldList:
-        """As it is now, with what the test has put on offer."""
+        """Return the current page, with what the test offers."""
         return HeldList(self.now, tuple(listed), self.offered.new)
 
-    whole_pool = property(lambda self: self)
+    def hold_ids(self, name: str, ids: Sequence[str], *, whole: bool = True) -> HeldIds:
+        """Return the current list, with what the test offers."""
+        return HeldIds(self.now, tuple(ids), self.offered.new, None)
+
+    def came(self, held: HeldIds, cards: Sequence[NewsCard]) -> frozenset[str]:
+        """Return nothing: no story is marked as new."""
+        return frozenset()
+
+    whole_pool = reading = library = interests = privacy = property(lambda self: self)
 
     def size(self) -> int | None:
-        """No copy of the pool is kept where the device is empty."""
+        """Return the size of the pool's copy; an empty device has none."""
         return None if self.kind == "empty" else 6_000
 
-    def named(self, kind: str, name: str) -> list[NewsCard]:
-        """Cards that have the name."""
-        return [card for card in self.cards if getattr(card, kind) == name]
+    def named(self, kind: str, name: str) -> list[str]:
+        """Return the ids of cards that contain the name."""
+        return [card.id for card in self.cards if getattr(card, kind) == name]
+
+    def cards_of(self, news_ids: Sequence[str]) -> list[NewsCard]:
+        """Return the cards of these articles."""
+        return [self.card(news_id) for news_id in news_ids]
 
     def renew(self, name: str) -> None:
-        """Nothing more is on offer."""
+        """Offer nothing more."""
         self.offered = Offer()
 
-    def following(self) -> list[FeedItem]:
-        """Items of followed sections."""
-        followed = [card for card in self.cards if self.held.get(("section", card.section)) == "follow"]
-        why = [Reason("following", f"You follow {card.section}.") for card in followed]
-        return [FeedItem(card, at, "following", why[at], 0.5) for at, card in enumerate(followed)]
+    def following(self) -> list[str]:
+        """Return the ids of stories in followed sections."""
+        return [card.id for card in self.cards if self.held.get(("section", card.section)) == "follow"]
 
-    def interests(self) -> list[InterestCluster]:
-        """Three interests, or none."""
+    def clusters(self) -> list[InterestCluster]:
+        """Return three interests, or none."""
         if self.kind == "empty":
             return []
         found = (
@@ -334,15 +397,15 @@ class PagesDevice:
         self.names[key] = name
 
     def mute(self, key: int, muted: bool) -> None:
-        """Mute or count again."""
+        """Mute or unmute an interest."""
         (self.muted.add if muted else self.muted.discard)(key)
 
     def forget(self, key: int) -> None:
-        """Drop an interest's name; its clicks are made up anyway."""
+        """Drop an interest's name; its clicks are invented."""
         self.names.pop(key, None)
 
     def history(self, query: str = "", page: int = 1) -> HistoryPage:
-        """Clicks, one of them on news that left the device."""
+        """Return clicks, one of them on an article that is no longer on the device."""
         cards = [card for card in self.cards if query.lower() in card.title.lower()]
         entries = [
             HistoryEntry(at, self.now - timedelta(hours=3 * at), card.id, None if at == 3 else card)
@@ -353,48 +416,48 @@ class PagesDevice:
         return HistoryPage(query, page, max(1, math.ceil(total / 25)), total, tuple(entries))
 
     def delete_click(self, click_id: int) -> None:
-        """Forget one click."""
+        """Delete one click."""
         self.deleted.add(click_id)
 
-    def privacy(self, page: int = 1, shown: ShownTraffic | None = None) -> PrivacyView:
-        """A day of requests, a ledger and a report."""
+    def overview(self, page: int = 1, shown: ShownTraffic | None = None) -> PrivacyView:
+        """Return a day of requests, a ledger and a report."""
         return privacy_view(self.kind, self.settings, self.now, page, shown)
 
     def polls(self, oldest_id: int, newest_id: int, page: int = 1) -> RequestGroup | None:
-        """Ten polls of fourteen."""
+        """Return ten polls of fourteen."""
         return pages_traffic.polls(self.now, oldest_id, newest_id, page)
 
     def traffic(self, entry_id: int) -> TrafficDetail | None:
-        """One request; number 2 has no body, number 6 one that is not JSON."""
+        """Return one request; number 2 has no body, number 6 one that is not JSON."""
         return pages_traffic.traffic(self.now, entry_id)
 
-    def set_privacy(self, **changes: Any) -> None:
-        """Change the settings, refusing what their class refuses."""
+    def change(self, **changes: Any) -> None:
+        """Change the settings; raises what their class raises."""
         self.settings = self.settings.with_overrides(changes)
 
     def export(self) -> dict[str, Any]:
-        """Everything, as plain values."""
+        """Return everything, as plain values."""
         return {"clicks": [{"news_id": card.id, "at": self.now} for card in self.cards[:3]]}
 
     def erase(self) -> None:
-        """Forget all."""
+        """Erase everything."""
         self.kind, self.cards, self.chosen = "empty", (), None
 
     def release(self) -> str | None:
         return None if self.kind == "empty" else "r3"
 
     def training(self) -> TrainingView:
-        """A round under way, or nothing."""
+        """Return a round under way, or nothing."""
         return training_view(self.kind, self.settings, self.now, self.paused)
 
     def pause_training(self, paused: bool) -> None:
-        """Pause or go on."""
+        """Pause or resume."""
         self.paused = paused
 
     def latency(self) -> LatencyView:
-        """A hundred requests around 20 ms, or none."""
+        """Return a hundred requests around 20 ms, or none."""
         return waterfalls(self.kind, self.now)
 
     def choose_sections(self, names: tuple[str, ...]) -> None:
-        """Keep the first visit's choice."""
+        """Store the first visit's choice."""
         self.chosen = tuple(names)

@@ -1,24 +1,35 @@
-"""Figures of the stand-in device behind the pages: what it has reported and spent, its training, its latencies."""
+"""Figures of the stand-in device behind the pages.
+
+Its reports and charges, its training, its latencies.
+"""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from random import Random
 
-from device_app.privacy.privacy_loss import composed
+from device_app.privacy.accounting.composition import composed
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.view_models.latency import LatencyView, latency_view, waterfall
 from device_app.view_models.modes import PoolFacts, mechanism_facts, mode_facts
-from device_app.view_models.privacy import BudgetView, ChainHead, CountFacts, LedgerDay, PrivacyView, ReportPair
-from device_app.view_models.reader_views import SourceFacts, SourcesView
-from device_app.view_models.sums import AloneView, SumCost
-from device_app.view_models.today import TodayView
-from device_app.view_models.traffic import ShownTraffic
+from device_app.view_models.privacy import (
+    AloneView,
+    BudgetView,
+    ChainHead,
+    CountFacts,
+    LedgerDay,
+    PrivacyView,
+    ReportPair,
+    SourceFacts,
+    SourcesView,
+    SumCost,
+)
+from device_app.view_models.traffic import ShownTraffic, TodayView
 from device_app.view_models.training import RoundFacts, TrainingView, UpdateFacts
-from device_app.wire.protections import LOCAL_NOISE
-from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
-from device_app.wire.rounds import RoundStatus
+from protocol.protections import LOCAL_NOISE
+from protocol.releases import BlobRef, Codebook, RecallProtocol
+from protocol.rounds import RoundStatus
 from tests.doubles.pages_traffic import Kind, log
 
 _BLOB = BlobRef(sha256="ab" * 32, size_bytes=1)
@@ -126,7 +137,7 @@ def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: 
         return TrainingView(settings, False, off, None, None, (), (), None, looked_at=now - timedelta(minutes=4))
     current = RoundStatus(
         round="round-7",
-        system="uni_fedrec_as_printed",
+        system="uni_fedrec",
         state="failed" if kind == "overfull" else "updates",
         release="r3",
         reason="only 11 of 40 updates arrived in time" if kind == "overfull" else None,
@@ -141,7 +152,7 @@ def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: 
     done = tuple(
         RoundFacts(
             f"round-{k}",
-            "uni_fedrec_as_printed",
+            "uni_fedrec",
             f"r{k}",
             "applied" if k else "refused",
             now - timedelta(hours=k * 5),

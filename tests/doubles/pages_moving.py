@@ -1,4 +1,4 @@
-"""Takes files over for a stand-in device."""
+"""File import for a stand-in device."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ GOOD = b"good"
 
 
 class PagesMoving:
-    """Nothing is taken but one file."""
+    """Accepts only the file GOOD."""
 
     def take_over(self, content: bytes, *, used: bool, settings: bool) -> None:
-        """Refuses a field of any other."""
+        """Raise ExportRefused, naming a field, for any other file."""
         if content != GOOD:
             raise ExportRefused("tables.click.3.at: must be a whole number")
 
 
 class PagesPictures:
-    """No publisher's picture is here; whether they are wanted is remembered."""
+    """There is no publisher's picture; it only records whether pictures are wanted."""
 
     def __init__(self) -> None:
         self.wanted = True
@@ -30,15 +30,15 @@ class PagesPictures:
     def show(self, wanted: bool) -> None:
         self.wanted = wanted
 
-    def path(self, news_id: str) -> str:
+    def path(self, news_id: str, number: int = 0) -> str:
         return ""
 
-    def content(self, news_id: str) -> bytes | None:
+    def content(self, news_id: str, number: int = 0) -> bytes | None:
         return None
 
 
 def pages_parts() -> SimpleNamespace:
-    """Of a device's parts what pages reach by themselves."""
+    """The parts of a device that pages use directly."""
     news = SimpleNamespace(cards=lambda news_ids: [])
     return SimpleNamespace(
         stores=SimpleNamespace(pictures=PagesPictures(), news=news), serving=SimpleNamespace(erasures=0)

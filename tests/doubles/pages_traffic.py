@@ -1,4 +1,4 @@
-"""The requests that the stand-in device behind the pages has sent: six kinds, and a flood of polls."""
+"""The requests that the stand-in device behind the pages has sent: six kinds, and many polls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kind = Literal["empty", "typical", "overfull", "offline"]
 
 
 def log(kind: Kind, now: datetime, page: int, shown: ShownTraffic) -> TrafficLog:
-    """The requests as lines; the polls for a release stand for fourteen."""
+    """Return the requests as lines; one line stands for fourteen polls for a release."""
     if kind == "empty":
         return TrafficLog(shown, (), page, page, 0, 0)
     lines = [_as_line(entry) for entry in _entries(now) if entry.concerns or shown == "all"]
@@ -29,7 +29,7 @@ def log(kind: Kind, now: datetime, page: int, shown: ShownTraffic) -> TrafficLog
 
 
 def polls(now: datetime, oldest_id: int, newest_id: int, page: int) -> RequestGroup | None:
-    """Ten polls of fourteen."""
+    """Return ten polls of fourteen."""
     entry = next((one for one in _entries(now) if one.entry_id == newest_id), None)
     return None if entry is None else RequestGroup(entry, oldest_id, page, 2, 14, _as_line(entry).polls)
 

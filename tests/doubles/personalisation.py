@@ -1,4 +1,7 @@
-"""Two values of lambda(t, i) that make FINDING a method known by another name: the oracles of its identities."""
+"""Two values of lambda(t, i) with which FINDING equals another known method.
+
+They are the oracles of these identities.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Layers
 
 
 @dataclass(frozen=True)
 class FromLayer:
-    """lambda = 1[i >= first], i among the trained layers: a global base under private tops, FedPer's cut."""
+    """lambda = 1[i >= first], i among the trained layers: a global base below private tops, FedPer's cut."""
 
     first: int
 

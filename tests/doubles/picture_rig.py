@@ -1,4 +1,4 @@
-"""A pool of pictured stories, a worker over it, and servers of pictures that answer as a test says."""
+"""A pool of stories with pictures, a worker over it, and picture servers that answer as a test configures."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sqlalchemy import Engine
 
 from backend.news.followed_feeds import FollowedFeeds
 from backend.news.item import NewsItem
+from backend.news.pictures.shards import PictureShards
+from backend.news.pictures.worker import PictureRules, PictureWorker
 from backend.news.pool import NewsPool
-from backend.pictures.shards import PictureShards
-from backend.pictures.worker import PictureRules, PictureWorker
-from backend.storage.local_folder import LocalFolder
-from device_app.wire.pictures import PictureList, unpack_pictures
+from backend.storage.object_store import LocalFolder
+from protocol.pictures import PictureList, unpack_pictures
 from tests.doubles.clock import StillClock
 
 
 def sent(content: bytes, content_type: str = "image/jpeg") -> httpx.Response:
-    """An answer whose bytes come as from a socket."""
+    """An answer whose bytes arrive as from a socket."""
     return httpx.Response(200, headers={"content-type": content_type}, stream=httpx.ByteStream(content))
 
 
@@ -30,11 +30,11 @@ EVERY = timedelta(minutes=10)
 
 
 class Rig:
-    """A pool of pictured stories, a worker over it, and what the pictures' servers were asked."""
+    """A pool of stories with pictures, a worker over it, and the requests that the picture servers got."""
 
     def __init__(self, engine: Engine, folder: Path, *, served_bytes: int = 4_000_000) -> None:
         self.clock, self.folder = StillClock(), folder
-        self.pool, self.feeds = NewsPool(engine, clock=self.clock), FollowedFeeds(engine)
+        self.pool, self.feeds = NewsPool(engine, clock=self.clock, keep_newest=0), FollowedFeeds(engine)
         self.asked: list[str] = []
         self.answer: Callable[[str], httpx.Response] = lambda _: sent(b"bytes")
         self.listed: Sequence[str] = ()
@@ -64,14 +64,15 @@ class Rig:
         )  # fmt: skip
 
     def served(self) -> dict[str, bytes]:
-        """What a device has after it took the list and every shard."""
+        """Return what a device has after it fetched the list and every shard."""
         content, etag = self.shards.listing()
         assert etag == sha256(content).hexdigest()
         found: dict[str, bytes] = {}
         for shard in PictureList.model_validate_json(content).shards:
             blob = self.shards.shard(shard.pictures.sha256)
             assert blob is not None
-            found |= dict(unpack_pictures(blob, shard.count))
+            for news_id, place, picture in unpack_pictures(blob, shard.count):
+                found[f"{news_id} {place}" if place else news_id] = picture
         return found
 
     def stored(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""A coordinator as a process has it, and devices that hand in plain updates."""
+"""A coordinator as in a server process, and devices that upload plain updates."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine
 
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.releases.store import ReleaseStore
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn, RoundOffer
-from device_app.wire.tensors import pack
+from protocol.ids import PROTOCOL_VERSION
+from protocol.rounds import CheckIn, RoundOffer
+from protocol.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.small_release import WEIGHTS
 
@@ -29,8 +29,8 @@ class PlainRoundRig:
     clock: StillClock = field(default_factory=StillClock)
 
     def coordinator(self) -> Coordinator:
-        """A coordinator as a freshly started process has it."""
-        return Coordinator(self.engine, self.releases, SYSTEMS, self.folder, self.clock)
+        """Return a coordinator as a freshly started process has it."""
+        return Coordinator(self.engine, self.releases, COMPOSED, self.folder, self.clock)
 
 
 def update(value: float) -> dict[str, NDArray[np.float32]]:
@@ -38,7 +38,7 @@ def update(value: float) -> dict[str, NDArray[np.float32]]:
 
 
 def opened(coordinator: Coordinator, *, cohort: int = 3, minimum: int = 2, seconds: float = 60.0) -> None:
-    coordinator.open_round("uni_fedrec_as_printed", cohort=cohort, cohort_minimum=minimum, seconds=seconds)
+    coordinator.open_round("uni_fedrec", cohort=cohort, cohort_minimum=minimum, seconds=seconds)
 
 
 def joined(coordinator: Coordinator) -> RoundOffer:

@@ -1,4 +1,4 @@
-"""A PostgreSQL of our own in a temporary folder, reached by a socket there."""
+"""Our own PostgreSQL in a temporary folder, reached by a socket there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RestartedPostgres:
-    """One that can be stopped and started. run: a program of PostgreSQL's."""
+    """A server that can be stopped and started. run: runs one of PostgreSQL's programs."""
 
     url: str
     _run: Callable[..., None]
@@ -26,20 +26,20 @@ class RestartedPostgres:
         self._run("pg_ctl", *self._options, "-w", "start")
 
     def stop(self, how: str) -> None:
-        """how: 'fast' ends what is under way, 'immediate' is as if its machine had lost power."""
+        """how: 'fast' ends open work, 'immediate' acts like a power cut."""
         self._run("pg_ctl", *self._options, "-m", how, "-w", "stop")
 
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """Its URL while the block runs."""
+    """Run the server while the block runs; yields its URL."""
     with restarted_postgres() as server:
         yield server.url
 
 
 @contextmanager
 def restarted_postgres() -> Iterator[RestartedPostgres]:
-    """It runs when the block begins."""
+    """A server that can be restarted; it runs when the block begins."""
     programs = postgres_programs()
     assert programs is not None
     # A socket's path may have 107 characters: pytest's own temporary folders are often longer.
@@ -67,7 +67,7 @@ def restarted_postgres() -> Iterator[RestartedPostgres]:
 
 
 def postgres_programs() -> Path | None:
-    """The folder of initdb and pg_ctl; None where they are missing."""
+    """Return the folder of initdb and pg_ctl; None if they are missing."""
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     for folder in (*installed, *map(Path, os.environ.get("PATH", "").split(os.pathsep))):
         if (folder / "initdb").is_file() and (folder / "pg_ctl").is_file():
@@ -76,7 +76,10 @@ def postgres_programs() -> Path | None:
 
 
 def _unprivileged(folder: Path) -> int | None:
-    """PostgreSQL refuses to run as root: the folder then goes to another user, whose id is returned."""
+    """Give the folder to another user if we are root, and return that user's id.
+
+    PostgreSQL refuses to run as root.
+    """
     if os.geteuid() != 0:
         return None
     try:

@@ -1,6 +1,6 @@
-"""What readers' devices ask a backend in public, as whole HTTP requests from many local addresses.
+"""Public requests of readers' devices to a backend, as complete HTTP requests from many local addresses.
 
-Requests are offered in an open loop (`experiments.bench.open_loop`). Two addresses ask for more than one may.
+Requests are sent in an open loop (`experiments.bench.overload`). Two addresses send more than the limit allows.
 """
 
 from __future__ import annotations
@@ -15,25 +15,24 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from device_app.wire.ids import short_release
-from experiments.bench.open_loop import LoadAnswers, offer
-from experiments.bench.overload import recall_request
+from experiments.bench.overload import LoadAnswers, offer, recall_request
+from protocol.ids import short_release
 
 ADDRESSES = 50
 GREEDY = 2
-"""Of them; each asks GREEDY_TIMES as often as an address may."""
+"""Number of greedy addresses; each sends GREEDY_TIMES the limit of an address."""
 GREEDY_TIMES = 3
 CODES = 16
 LISTED = 600
 SHARES = {"recall": 40, "front": 15, "kept front": 10, "release": 10, "rounds": 15, "bodies": 5, "counts": 3, "page": 2}
-"""How often each call is drawn, of a hundred."""
+"""Percentage of each call."""
 FINE = (200, 204, 304)
-"""204: no count has told what is popular yet."""
+"""204: no count has been published yet."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """An address, how many requests a second it offers, and what became of them."""
+    """An address, its requests per second, and their outcomes."""
 
     address: str
     rate: float
@@ -41,7 +40,7 @@ class Caller:
 
 
 def mixed_calls(url: str) -> Callable[[random.Random], bytes]:
-    """Draws one of the public calls, with the names that this backend's release, list and news have now."""
+    """Draw one of the public calls, with the names of this backend's current release, list and articles."""
     with httpx.Client(base_url=url, timeout=30.0) as http:
         release = short_release(json.loads(http.get("/v1/releases/current").json()["manifest"])["release"])
         listed = http.get("/v1/news/front", params={"limit": LISTED}).raise_for_status()
@@ -72,7 +71,10 @@ def _get(path: str, *headers: str) -> bytes:
 
 
 def rates(rate: float, limit_per_minute: int) -> list[float]:
-    """Requests a second of each address, greedy ones first. Raises ValueError where the others were greedy too."""
+    """Return each address's requests per second, greedy ones first.
+
+    Raises ValueError if the others would be greedy too.
+    """
     greedy = GREEDY_TIMES * limit_per_minute / 60
     each = (rate - GREEDY * greedy) / (ADDRESSES - GREEDY)
     if not 0 < each < limit_per_minute / 60:
@@ -81,8 +83,10 @@ def rates(rate: float, limit_per_minute: int) -> list[float]:
 
 
 def allowed(caller: Caller, limit_per_minute: int) -> tuple[float, float]:
-    """The least and the most of its requests that a token bucket lets through: a minute's share at once, and what is
-    given back while it asks; to 5 % and a second."""
+    """The least and the most requests that a token bucket accepts, within 5 % and a second.
+
+    It accepts a minute's share at once, and refills while requests arrive.
+    """
     may = limit_per_minute + caller.answers.offered_sec * limit_per_minute / 60
     return 0.95 * min(may, len(caller.answers.status)), 1.05 * may + limit_per_minute / 60
 
@@ -90,11 +94,11 @@ def allowed(caller: Caller, limit_per_minute: int) -> tuple[float, float]:
 async def call_from_everywhere(
     port: int, draw: Callable[[random.Random], bytes], each: Sequence[float], seconds: float, seed: int
 ) -> list[Caller]:
-    """Offer mixed calls from 127.0.1.1 on, an address a rate, for so long."""
+    """Send mixed calls from 127.0.1.1 on, one address for each rate, for this long."""
 
     async def one(number: int, rate: float) -> Caller:
         rng, address = random.Random(seed + number), f"127.0.1.{1 + number}"
-        await asyncio.sleep(rng.random() / rate)  # addresses don't ask in step
+        await asyncio.sleep(rng.random() / rate)  # addresses don't send in step
         answers = await offer(port, lambda: draw(rng), rate=rate, seconds=seconds, source=address)
         return Caller(address, rate, answers)
 
@@ -102,16 +106,20 @@ async def call_from_everywhere(
 
 
 def offer_mixed_calls(url: str, each: Sequence[float], seconds: float, seed: int) -> list[Caller]:
-    """Mixed calls from everywhere, for a process that does nothing else: what comes at once because its caller was kept
-    waiting is no load of readers."""
+    """Send mixed calls from everywhere, in a process of its own.
+
+    In a busy process, delayed requests would be sent at once, which is not how readers behave.
+    """
     port = urlsplit(url).port
     assert port is not None
     return asyncio.run(call_from_everywhere(port, mixed_calls(url), each, seconds, seed))
 
 
 def faults(callers: Sequence[Caller], limit_per_minute: int) -> list[str]:
-    """What a caller may not have been told; empty where only those over the limit were refused, as often as they had to
-    be."""
+    """Return what callers were wrongly answered.
+
+    Empty if only callers over the limit were refused, as often as expected.
+    """
     wrong, found = Counter[str](), list[str]()
     for caller in callers:
         told, over = Counter(caller.answers.status), caller.rate > limit_per_minute / 60

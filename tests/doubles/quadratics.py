@@ -1,4 +1,7 @@
-"""Readers whose losses are quadratics with a ripple, in float64: exact gradients for identities of methods."""
+"""Readers whose losses are quadratics with a ripple, in float64.
+
+Exact gradients for identities of methods.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole server over a small pool in a temporary folder, asked in process."""
+"""The whole server over a small pool in a temporary folder, called in process."""
 
 from __future__ import annotations
 

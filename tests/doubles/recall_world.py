@@ -1,4 +1,7 @@
-"""A server with real parts in a temporary folder: a pool of clustered news, a release with a basis of 30, no torch."""
+"""A server with real parts in a temporary folder, without torch.
+
+It has a pool of clustered articles and a release with 30 basic interests.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from sqlalchemy import Engine
 
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
-from backend.recall.index_store import INDEX_FOLDER, IndexStore
-from backend.releases.draft import ReleaseDraft
+from backend.recall.indexes.store import INDEX_FOLDER, IndexStore
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
-from device_app.wire.releases import Codebook, ModelEntry, Projection, RecallProtocol, ReleaseManifest
-from device_app.wire.tensors import pack
+from protocol.releases import Codebook, ModelEntry, RecallProtocol, ReleaseManifest
+from protocol.tensors import pack
 from tests.doubles.migrated import migrated
 
 ENCODER = "test-encoder"
@@ -27,7 +30,7 @@ CODEBOOKS = {16: 4.0, 64: 8.0}
 
 
 def clustered_vectors(count: int, *, clusters: int = 60, dimensions: int = DIMENSIONS, seed: int = 3) -> NDArray[Any]:
-    """Unit vectors [count, D] around random middles."""
+    """Unit vectors [count, D] around random centres."""
     draw = np.random.default_rng(seed)
     middles = draw.normal(size=(clusters, dimensions))
     vectors = middles[draw.integers(clusters, size=count)] + 0.5 * draw.normal(size=(count, dimensions))
@@ -40,12 +43,12 @@ def settings_in(folder: Path, **changes: Any) -> BackendSettings:
 
 
 def indexes_in(settings: BackendSettings) -> IndexStore:
-    """Where the server of these settings keeps its index."""
+    """Return where the server with these settings keeps its index."""
     return IndexStore(settings.open_storage().under(INDEX_FOLDER))
 
 
 def items(count: int, *, now: datetime | None = None, first: int = 0) -> list[NewsItem]:
-    """News with titles too different to be near-duplicates of each other."""
+    """Articles whose titles are too different to count as near-duplicates."""
     now = now or datetime.now(UTC)
     draw = np.random.default_rng(first + 11)
     return [
@@ -66,7 +69,7 @@ def items(count: int, *, now: datetime | None = None, first: int = 0) -> list[Ne
 
 
 def fill(settings: BackendSettings, count: int = 300, *, encoder: str = ENCODER) -> NDArray[Any]:
-    """Put `count` news with vectors into the pool of `settings`; returns the vectors."""
+    """Put `count` articles with vectors into the pool of `settings`; return the vectors."""
     engine = _engine(settings)
     pool = NewsPool(engine)
     news = items(count)
@@ -78,7 +81,7 @@ def fill(settings: BackendSettings, count: int = 300, *, encoder: str = ENCODER)
 
 
 def publish(settings: BackendSettings, *, encoder: str = ENCODER, seed: int = 5) -> ReleaseManifest:
-    """Publish one more release, with random basis values [30, D]; graphs are placeholder bytes."""
+    """Publish another release, with random basis values [30, D]; graphs are placeholder bytes."""
     engine = _engine(settings)
     store = ReleaseStore.open(engine, settings)
     manifest = store.commit(recall_draft(store, encoder=encoder, seed=seed), note="test")
@@ -87,7 +90,7 @@ def publish(settings: BackendSettings, *, encoder: str = ENCODER, seed: int = 5)
 
 
 def recall_draft(store: ReleaseStore, *, encoder: str = ENCODER, seed: int = 5) -> ReleaseDraft:
-    """A release whose recall model has what the server needs of it."""
+    """A release whose recall model has the parts that the server needs."""
     graph = store.add_blob(b"no graph: these tests never run it")
     values = clustered_vectors(BASIS_SIZE, clusters=BASIS_SIZE, seed=seed)
     recall = ModelEntry(
@@ -116,9 +119,6 @@ def recall_draft(store: ReleaseStore, *, encoder: str = ENCODER, seed: int = 5) 
                 )
                 for size, epsilon in CODEBOOKS.items()
             ),
-            projection=Projection(
-                epsilon=4.0, matrix=store.add_blob(pack({"projection": np.eye(8, DIMENSIONS, dtype=np.float32)}))
-            ),
             pool_codes=True,
         ),
         models={
@@ -130,7 +130,7 @@ def recall_draft(store: ReleaseStore, *, encoder: str = ENCODER, seed: int = 5) 
 
 
 def report(channels: int = 3, *, width: int = BASIS_SIZE, seed: int = 1) -> dict[str, Any]:
-    """A report as JSON would have it."""
+    """A report as parsed from JSON."""
     draw = np.random.default_rng(seed)
     return {
         "kind": "basis_laplace",

@@ -1,6 +1,6 @@
-"""Backend and devices of training rounds in one process: the real routes, coordinator, stores and trainers.
+"""Backend and devices of training rounds in one process.
 
-The release has hand-made graphs, so that no torch is needed.
+The real routes, coordinator, stores and trainers. The release has hand-made graphs, so that no torch is needed.
 """
 
 from __future__ import annotations
@@ -18,31 +18,33 @@ from sqlalchemy import Engine
 
 from backend.api import admin, releases, rounds, sums
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.popularity.store import CountRepository
-from backend.problems import install_problems
-from backend.releases.draft import ReleaseDraft
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.store import ReleaseStore
-from backend.request_limits import RequestLimits
-from backend.storage.local_folder import LocalFolder
-from backend.uploads import Uploads
+from backend.server.problems import install_problems
+from backend.server.request_limits import RequestLimits
+from backend.server.uploads import Uploads
+from backend.storage.object_store import LocalFolder
 from device_app.composition import utc_now
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.ledger import Ledger
+from device_app.privacy.accounting.limits import Ceilings
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import PrivacySettings
-from device_app.store.parameters import PrivateParameters
+from device_app.store.preferences import PrivateParameters
 from device_app.stores import DeviceStores
 from device_app.sync.installed_release import current_release
 from device_app.sync.release_sync import MaterialSync, ReleaseSync
 from device_app.training.computation import ComputationFactory
-from device_app.training.consent import ReaderConsent
 from device_app.training.delivery import UploadChannel
-from device_app.training.stored_samples import StoredSamples
+from device_app.training.due_updates import DueUpdates
+from device_app.training.eligibility import ReaderConsent
+from device_app.training.samples import StoredSamples
 from device_app.training.trainer import Trainer
 from device_app.uplink.backend_client import Uplink
 from device_app.uplink.http import HttpClient
-from device_app.wire.releases import ModelEntry, RecallProtocol
-from device_app.wire.tensors import pack
+from protocol.releases import ModelEntry, RecallProtocol
+from protocol.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.gradient_graph import ranker_gradient_graph, recall_gradient_graph
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph, feature_score_graph
@@ -58,8 +60,11 @@ ENCODER = "test-encoder"
 
 
 def hand_made_draft(store: ReleaseStore) -> ReleaseDraft:
-    """A release whose recall model pulls its basis values to what readers click, and whose ranker pulls its feature
-    weights to the features of what they click."""
+    """A release with a recall model and a ranker whose gradients are known.
+
+    The recall model pulls its basis values towards what readers click; the ranker pulls its feature weights towards the
+    features of what they click.
+    """
     rng = np.random.default_rng(0)
     weights = {
         "basis_keys": rng.normal(size=(BASIS, DIM)).astype(np.float32),
@@ -126,8 +131,8 @@ class BackendRig:
 
     @classmethod
     def over(cls, engine: Engine, store: ReleaseStore, folder: Path, clock: StillClock) -> BackendRig:
-        """A freshly started process on what is stored; call it again for a restart."""
-        coordinator = Coordinator(engine, store, SYSTEMS, folder, clock)
+        """Return a freshly started process on the stored data; call it again for a restart."""
+        coordinator = Coordinator(engine, store, COMPOSED, folder, clock)
         services = SimpleNamespace(
             engine=engine,
             releases=store,
@@ -157,9 +162,9 @@ class DeviceRig:
     privacy: PrivacySettings = TRAINS
     seed: int = 0
     paused: bool = False
-    idle_sec: float = 0.0
     blob_folder: Path | None = None
     trusted_key: bytes | None = None
+    updates: DueUpdates | None = None
     stores: DeviceStores = field(init=False)
     trainer: Trainer = field(init=False)
 
@@ -167,10 +172,10 @@ class DeviceRig:
         self.start()
 
     def start(self) -> None:
-        """Begin a process on whatever the store holds: call it again for a restart."""
+        """Start a process on the stored data; call it again for a restart."""
         self.stores = DeviceStores(self.path, self.blob_folder)
         self.client = HttpClient("http://backend", self.stores.byte_log, self.clock, self.transport)
-        self.ledger = Ledger(self.stores.ledger_entries, self.privacy, self.clock)
+        self.ledger = Ledger(self.stores.ledger_entries, lambda: Ceilings.of(self.privacy), self.clock)
         reading = StoredSamples(
             self.stores.clicks,
             self.stores.impressions,
@@ -187,17 +192,18 @@ class DeviceRig:
                 self.clock,
                 draw=lambda _: np.random.default_rng(self.seed),
             ),
+            updates=self.updates or DueUpdates(self.clock),
             channel=UploadChannel(
                 self.stores.database, self.stores.outbox, self.stores.participations, Uplink(self.client)
             ),
-            consent=ReaderConsent(self.ledger, reading, self.clock, paused=lambda: self.paused, idle_sec=self.idle_sec),
+            consent=ReaderConsent(self.ledger, lambda: self.privacy, paused=lambda: self.paused),
             trusted_key=lambda: self.trusted_key or self.stores.releases.pinned_key(),
             noise=SeededNoise(self.seed),
             clock=self.clock,
         )
 
     def stop(self) -> None:
-        """End the process. The transport is not the device's own and stays open."""
+        """End the process. The transport does not belong to the device and stays open."""
         self.stores.database.close()
 
     def sync(self) -> bool:
@@ -207,7 +213,7 @@ class DeviceRig:
         return current_release(self.stores.releases).id
 
     def read(self, reader: PlantedReader, pool: SyntheticPool) -> None:
-        """Live the reader's past: feeds shown, news clicked."""
+        """Create the reader's past: feeds shown, articles clicked."""
         named = {news_id for feed in reader.feeds for news_id in feed.shown}
         rows = [row for row, card in enumerate(pool.cards) if card.id in named]
         self.stores.news.put([pool.cards[row] for row in rows], pool.vectors[rows], ENCODER, NOW)

@@ -1,4 +1,4 @@
-"""A plain proxy: TCP connections handed on to several servers in turn, past those that take none."""
+"""A plain proxy: forwards TCP connections to several servers in turn, skipping those that refuse."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ BLOCK_BYTES = 64 * 1024
 
 
 class RoundRobin:
-    """On an event loop of its own thread. A connection ends with its server's: what was under way is the client's to
-    ask again."""
+    """Runs on its own thread's event loop.
+
+    A connection ends with its server's; the client must retry what was under way.
+    """
 
     def __init__(self, ports: Sequence[int]) -> None:
         self._ports, self._turn = tuple(ports), itertools.count()
@@ -54,7 +56,7 @@ class RoundRobin:
 
 @contextmanager
 def round_robin(ports: Sequence[int]) -> Iterator[str]:
-    """The proxy's URL while the block runs."""
+    """Run the proxy while the block runs; yields its URL."""
     loop, ready, port = asyncio.new_event_loop(), threading.Event(), list[int]()
     stop = asyncio.Event()
     thread = threading.Thread(

@@ -1,4 +1,4 @@
-"""An S3 server on the loopback (moto's, in a process of its own), and a bucket in it."""
+"""An S3 server on the loopback (moto's, in its own process), with a bucket."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ run_simple("127.0.0.1", int(sys.argv[1]), sometimes, threaded=True)
 
 @dataclass(frozen=True)
 class S3Server:
-    """Where it listens; `environment` is what a process needs to use it, `url` a bucket that is there."""
+    """Where it listens; `environment`: what a process needs to use it; `url`: an existing bucket."""
 
     endpoint: str
     url: str = "s3://ownfeed"
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Of this server alone: no settings of the machine's own are read."""
+        """The variables of this server only: none of the machine's own settings are read."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": "key",
@@ -57,8 +57,10 @@ class S3Server:
 
 @contextmanager
 def s3_server(refuses_every: int = 0, late_sec: float = 0.0) -> Iterator[S3Server]:
-    """A server while the block runs. refuses_every: so many-th requests are answered 503; 0: none. late_sec: how long
-    each one waits."""
+    """A server while the block runs.
+
+    refuses_every: one in this many requests is answered 503; 0: none. late_sec: delay of each answer.
+    """
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", SERVER, str(port), str(refuses_every), str(late_sec)],

@@ -1,4 +1,4 @@
-"""A cohort of six devices in secure rounds of the small ranker over HTTP, and the oracle of what their sum opens to."""
+"""Seven devices in secure rounds of the small ranker over HTTP, and the oracle of their opened sum."""
 
 from __future__ import annotations
 
@@ -17,48 +17,43 @@ from starlette.types import Receive, Scope, Send
 
 from backend.federation.optimizers import Sgd
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from device_app.settings import PrivacySettings
 from device_app.training.participant import Outcome
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
-from device_app.wire.protections import SecureSum
-from device_app.wire.rounds import RoundStatus
+from protocol.protections import SecureSum
+from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, FEATURES, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
 from tests.doubles.small_world import serving
 
-DEVICES = 6
+DEVICES = 7
+"""The fewest devices of which two may die: five hold enough shares."""
 MODEL = "ranker.features"
 LEARNING_RATE = 0.1
 """Large enough for half a fixed-point step of the sum to show in a float32 weight."""
 SYSTEM = replace(
-    SYSTEMS["small_ranker_exact"],
+    COMPOSED["small_ranker/exact/mean"],
     optimizer=Sgd(learning_rate=LEARNING_RATE),
-    protection=SecureSum(clip=1.0, weight_limit=32, mode="semi_honest"),
+    protection=SecureSum(clip=1.0, weight_limit=32),
 )
 EXACT = SYSTEM.protection
-ACTIVE = replace(
-    SYSTEM,
-    name="small_ranker_active",
-    protection=SecureSum(clip=1.0, weight_limit=32, mode="active", graph="complete"),
-)
 COORDINATES = 1 + len(FEATURES)
-STAGES = ("keys", "shares", "complaints", "masked", "unmask")
+STAGES = ("keys", "shares", "complaints", "masked", "agree", "unmask")
 ALLOWS = PrivacySettings(
     training=True,
     epsilon_per_day_training=100,
     secure_sum="exact",
-    secure_sum_mode="semi_honest",
     smallest_sum=3,
 )
 Tensors = dict[str, NDArray[np.float64]]
 
 
 class Wire(httpx.BaseTransport):
-    """Real HTTP to the server of the test, with every request kept."""
+    """Real HTTP to the test's server, with every request recorded."""
 
     def __init__(self, url: str) -> None:
         self.url = httpx.URL(url)
@@ -76,7 +71,7 @@ class Wire(httpx.BaseTransport):
 
 @dataclass
 class SecureCohort:
-    """A server over HTTP and six devices with readers of their own."""
+    """A server over HTTP and seven devices, each with its reader."""
 
     backend: BackendRig
     url: str = ""
@@ -85,7 +80,7 @@ class SecureCohort:
     clear: dict[int, Update] = field(default_factory=dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Whatever server process runs now."""
+        """Forward to the server process that currently runs."""
         await self.backend.app(scope, receive, send)
 
     def restart_server(self) -> None:
@@ -96,17 +91,17 @@ class SecureCohort:
     def coordinator(self) -> Coordinator:
         return self.backend.coordinator
 
-    def open(self, system: str = "small_ranker_exact", *, minimum: int = 3, seconds: float = 60.0) -> RoundStatus:
+    def open(self, system: str = "small_ranker/exact/mean", *, minimum: int = 3, seconds: float = 60.0) -> RoundStatus:
         return self.coordinator.open_round(system, cohort=DEVICES, cohort_minimum=minimum, seconds=seconds)
 
     def steps(self, which: range | list[int] = range(DEVICES)) -> list[Outcome]:
-        """A step of each device, then one of the server."""
+        """One step of each device, then one of the server."""
         outcomes = [self.devices[number].trainer.step() for number in which]
         self.coordinator.step()
         return outcomes
 
     def late(self, seconds: float = 20.0) -> None:
-        """Let the stage's time pass; devices have a step of the server to be late for."""
+        """Let the stage's time pass, so that a device misses it."""
         self.backend.clock.go_on(seconds)
         self.coordinator.step()
 
@@ -144,8 +139,7 @@ def clipped_gradient(update: Update) -> Tensors:
 @contextmanager
 def secure_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecureCohort]:
     """A cohort over HTTP until the block ends; what each device computed is kept in `clear`."""
-    monkeypatch.setitem(SYSTEMS, SYSTEM.name, SYSTEM)
-    monkeypatch.setitem(SYSTEMS, ACTIVE.name, ACTIVE)
+    monkeypatch.setitem(COMPOSED, SYSTEM.name, SYSTEM)
     (tmp_path / "backend").mkdir()
     cohort = SecureCohort(BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1))))
     pool = synthetic_pool(240, dim=DIM)
@@ -159,7 +153,7 @@ def secure_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
             stack.callback(wire.close)
             path = tmp_path / f"device{number}.sqlite"
             if number:
-                shutil.copy(first, path)  # six migrations and first syncs would only take time
+                shutil.copy(first, path)  # seven migrations and first syncs would only take time
             device = DeviceRig(path, cohort.backend.clock, wire, ALLOWS, number, blob_folder=tmp_path / "blobs")
             if not number:
                 device.sync()
@@ -185,7 +179,7 @@ def secure_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
 
 
 def check_exact(cohort: SecureCohort, which: range | list[int]) -> None:
-    """The opened mean is that of these devices: to half a step of 2^-16, and the weights' float32 rounding."""
+    """Check that the opened mean is that of these devices, within half a step of 2^-16 and float32 rounding."""
     assert isinstance(EXACT, SecureSum)
     before, moved = cohort.weights("r1"), cohort.moved()
     expected, fewer = cohort.mean(which), cohort.mean(list(which)[1:])
@@ -199,7 +193,7 @@ def check_exact(cohort: SecureCohort, which: range | list[int]) -> None:
 
 
 def running_sums(cohort: SecureCohort) -> list[str]:
-    """Files, of which each counts once, whatever names it has."""
+    """Count files, each once, whatever names it has."""
     return list({path.stat().st_ino: path.name for path in (cohort.backend.folder / "sums").iterdir()}.values())
 
 

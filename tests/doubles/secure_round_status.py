@@ -1,18 +1,18 @@
-"""A secure round's status, as anyone may see it at each state."""
+"""The public status of a secure round in each state."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from device_app.wire.rounds import RoundStatus
+from protocol.rounds import RoundStatus
 
 OPENED = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
 def status(state: Any, **changes: Any) -> RoundStatus:
     given = {
-        "round": "round-1", "system": "small_ranker_secure", "state": state, "stages": "sum", "release": "r1",
+        "round": "round-1", "system": "small_ranker/secure/median", "state": state, "stages": "sum", "release": "r1",
         "cohort": 60, "cohort_minimum": 30, "joined": 60, "uploaded": 0, "received_bytes": 0, "opened_at": OPENED,
         "closes_at": OPENED + timedelta(minutes=1),
     }  # fmt: skip

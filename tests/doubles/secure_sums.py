@@ -1,10 +1,13 @@
-"""Devices and a server of a secure sum, wired together without HTTP; every message goes through its JSON and back."""
+"""Devices and a server of a secure sum, connected without HTTP.
+
+Every message passes through its JSON form.
+"""
 
 from __future__ import annotations
 
 import copy
 import secrets
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +16,11 @@ import numpy as np
 from backend.federation.secagg.record import SumRecord
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.secagg.messages import MaskedInput, Reply, Step
-from device_app.privacy.secagg.participant import take_part
+from device_app.privacy.secagg.messages import Contribution, MaskedInput, Reply, Step
 from device_app.privacy.secagg.state import SumState, begin_sum
-from device_app.wire.ring import RingVector, ring_dtype
-from device_app.wire.secagg import (
+from device_app.privacy.secagg.transitions import SumParticipant
+from protocol.ring import RingVector, ring_dtype
+from protocol.secagg import (
     AdvertisedKeys,
     Agreement,
     Agreements,
@@ -34,18 +36,18 @@ from device_app.wire.secagg import (
 
 
 def restored(server: SecureSumServer) -> SecureSumServer:
-    """The same sum in a new process, from what is stored."""
+    """Return the same sum in a new process, from the stored data."""
     record = SumRecord.model_validate_json(server.record.model_dump_json())
     return SecureSumServer(record, copy.deepcopy(server.messages), server.total.copy())
 
 
 CHUNK_BYTES = 60_001
-"""Odd on purpose: chunks of an upload don't end where ring elements do."""
+"""Odd on purpose: chunks of an upload don't end at ring elements."""
 STAGES = ("keys", "shares", "complaints", "masked", "agree", "unmask")
 
 
 class FreeLedger:
-    """Writes charges down and refuses none."""
+    """Records charges and refuses none."""
 
     def __init__(self) -> None:
         self.charges: list[Charge] = []
@@ -74,7 +76,7 @@ def random_vector(length: int, bits: int = 32) -> RingVector:
 
 @dataclass
 class SumDevice:
-    """One device: its generator, and the step it stands at."""
+    """One device and its current step."""
 
     pseudonym: str
     state: SumState
@@ -83,31 +85,31 @@ class SumDevice:
     directory: Collection[bytes] | None = None
     payload: bytes | None = None
     step: Step | None = None
-    part: Generator[Step, Reply, SumState] | None = None
+    part: SumParticipant | None = None
 
     @classmethod
     def new(cls, number: int, terms: SumTerms, vector: RingVector) -> SumDevice:
         return cls(f"device-{number:04}-{'x' * 14}", begin_sum(terms), vector)
 
     def start(self) -> Step:
-        """Begin, or begin again from what was kept, as after a kill."""
+        """Start, or resume from the stored state, as after a kill."""
         charge = Charge("training", "secure_sum", subject=self.state.terms.round)
-        self.part = take_part(
+        self.part = SumParticipant(
             self.state, Contribution(self.vector, charge), self.ledger, payload=self.payload, directory=self.directory
         )
-        self._keep(next(self.part))
+        self._keep(self.part.step())
         assert self.step is not None
         return self.step
 
     def hear(self, reply: Reply) -> Step:
-        """Send an answer into the generator."""
+        """Take an answer of the server."""
         assert self.part is not None
-        self._keep(self.part.send(reply))
+        self._keep(self.part.hear(reply))
         assert self.step is not None
         return self.step
 
     def revived(self) -> SumDevice:
-        """A new process on the same disk; it stands where the old one stood."""
+        """Return a new process on the same disk, at the step where the old one stopped."""
         state = SumState.model_validate_json(self.state.model_dump_json())
         again = SumDevice(self.pseudonym, state, self.vector, directory=self.directory, payload=self.payload)
         again.start()
@@ -120,7 +122,7 @@ class SumDevice:
 
 
 def deliver(server: SecureSumServer, device: SumDevice) -> bool:
-    """Hand the device's present message to the server."""
+    """Hand the device's current message to the server."""
     assert device.step is not None
     stage, payload = device.step.state.stage, device.step.sealed.payload
     if stage == "keys":
@@ -137,12 +139,12 @@ def deliver(server: SecureSumServer, device: SumDevice) -> bool:
 
 
 def chunks(payload: bytes) -> Iterable[bytes]:
-    """A body as it arrives."""
+    """A body in the pieces in which it arrives."""
     return (payload[at : at + CHUNK_BYTES] for at in range(0, len(payload), CHUNK_BYTES))
 
 
 def answer(server: SecureSumServer, device: SumDevice) -> Reply:
-    """What the server answers to the stage that the device is at, through JSON."""
+    """Return the server's answer to the device's current stage, through JSON."""
     name = device.pseudonym
     if device.state.stage == "keys":
         return Roster.model_validate_json(server.members.roster(name).model_dump_json())
@@ -158,7 +160,10 @@ def answer(server: SecureSumServer, device: SumDevice) -> Reply:
 def run_sum(
     server: SecureSumServer, devices: list[SumDevice], gone: Mapping[str, Collection[int]] | None = None
 ) -> OpenedSum:
-    """The whole protocol. gone: by stage, the places in `devices` that vanish before sending that stage's message."""
+    """Run the whole protocol.
+
+    gone: by stage, the places in `devices` that vanish before sending that stage's message.
+    """
     gone = gone or {}
     left = list(range(len(devices)))
     stages = [stage for stage in STAGES if stage != "agree" or server.record.terms.mode == "active"]
@@ -175,7 +180,7 @@ def run_sum(
 
 
 def cohort(terms: SumTerms, *, threshold: int | None = None) -> tuple[SecureSumServer, list[SumDevice]]:
-    """A server, and as many devices as the terms allow, with random vectors."""
+    """A server, and devices with random vectors, as many as the terms' cohort."""
     server = SecureSumServer.begin(terms, threshold=threshold)
     return server, [SumDevice.new(n, terms, random_vector(terms.length, terms.bits)) for n in range(terms.cohort)]
 
@@ -190,7 +195,7 @@ def plain_sum(devices: list[SumDevice], places: Iterable[int]) -> RingVector:
 
 
 def until(stage: str, mode: str = "active", size: int = 4, **changes: Any) -> tuple[SecureSumServer, list[SumDevice]]:
-    """Devices whose message of `stage` has arrived; the server has closed that stage."""
+    """Run devices until their messages of `stage` have arrived and the server has closed that stage."""
     server, devices = cohort(terms(size, mode=mode, **changes))
     stages = [one for one in STAGES if one != "agree" or mode == "active"]
     for at in range(stages.index(stage) + 1):

@@ -1,4 +1,4 @@
-"""The real server on a real port, over a small pool, and what its readers ask of it."""
+"""The real server on a real port, over a small pool, and its readers' requests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import httpx
 
 from backend.app import create_app
 from backend.composition import Services, build_services
-from backend.federation.systems import SYSTEMS
-from backend.server import http_server
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn, RoundOffer
+from backend.federation.systems import COMPOSED
+from backend.server.http_server import http_server
+from protocol.ids import PROTOCOL_VERSION
+from protocol.rounds import CheckIn, RoundOffer
 from tests.doubles.recall_world import fill, publish, report, settings_in
 from tests.doubles.slow_clients import PATIENCE_SEC
 
@@ -30,15 +30,15 @@ class Served:
         self.client = httpx.Client(base_url=url, timeout=PATIENCE_SEC)
 
     def offers(self, system: str, wanted: int) -> list[RoundOffer]:
-        """Places in a round that has just so many."""
+        """Open a round of this size and return all its places."""
         coordinator = self.services.coordinator
         coordinator.open_round(system, cohort=wanted, cohort_minimum=wanted, seconds=3_600)
-        message = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=(SYSTEMS[system].task,))
+        message = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=(COMPOSED[system].task,))
         found = [coordinator.check_in(message) for _ in range(wanted)]
         return [offer for offer in found if offer is not None]
 
     def everybody_else(self) -> None:
-        """What readers ask for; each answer comes."""
+        """Send ordinary readers' requests; each must be answered."""
         code = {"kind": "code", "codebook": 16, "code": 3}
         for _ in range(2):
             for path in ("/v1/releases/current", "/v1/news/front", "/v1/rounds/current", "/v1/releases/1/vectors"):
@@ -72,7 +72,7 @@ def serving(folder: Path, **changes: Any) -> Iterator[Served]:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    """Until it is so; far longer than a slow machine needs."""
+    """Wait until the condition holds, far longer than a slow machine needs."""
     end = time.monotonic() + PATIENCE_SEC
     while not true():
         assert time.monotonic() < end, "it never became so"

@@ -1,4 +1,4 @@
-"""Updates of a model that has nothing private, for tests of what comes after sharing."""
+"""Updates of a model without private parameters, for tests of later steps."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from device_app.privacy.private_parameters import SharedUpdate
-from device_app.wire.releases import ModelEntry
+from protocol.releases import ModelEntry
 
 OPEN_MODEL = ModelEntry(architecture="basis", role="recall", graphs={})
 
 
 def shared(tensors: Mapping[str, NDArray[Any]]) -> SharedUpdate:
-    """The tensors as an update that may be shared whole."""
+    """Return the tensors as an update that may be shared completely."""
     return SharedUpdate(tensors, OPEN_MODEL)

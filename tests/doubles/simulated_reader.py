@@ -1,4 +1,7 @@
-"""Readers with planted interests over synthetic news: each likes a few topics and clicks on nothing else."""
+"""Readers with planted interests over synthetic articles.
+
+Each likes a few topics and clicks on nothing else.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class PlantedReader:
 
 
 def simulated_reader(pool: SyntheticPool, rng: np.random.Generator) -> PlantedReader:
-    """A reader of 2 to 4 topics: in each feed two news of them are clicked, and ten random others are not."""
+    """A reader of 2 to 4 topics, who clicks two matching articles of each feed and skips ten random others."""
     topics = sorted({card.topic for card in pool.cards})
     mine = rng.choice(len(topics), size=rng.integers(2, 5), replace=False)
     feeds: list[Shown] = []

@@ -1,4 +1,4 @@
-"""Clients that begin requests and don't end them, over sockets of their own."""
+"""Clients that begin requests and don't finish them, over their own sockets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 PATIENCE_SEC = 120.0
-"""How long a test waits for what must happen; a defect makes it wait so long, a slow machine doesn't."""
+"""How long a test waits for what must happen; only a defect makes it wait this long."""
 
 
 def connected(url: str) -> socket.socket:
@@ -18,7 +18,7 @@ def connected(url: str) -> socket.socket:
 
 
 def begun(url: str, method: str, path: str, media_type: str, length: int | None, body: bytes = b"") -> socket.socket:
-    """A request with whole headers and only this much of its body. length None: it comes in chunks."""
+    """Send a request with complete headers and only this part of its body. length None: chunked."""
     size = "transfer-encoding: chunked" if length is None else f"content-length: {length}"
     head = f"{method} {path} HTTP/1.1\r\nhost: backend\r\ncontent-type: {media_type}\r\n{size}\r\n\r\n"
     made = connected(url)
@@ -27,7 +27,7 @@ def begun(url: str, method: str, path: str, media_type: str, length: int | None,
 
 
 def answer_of(client: socket.socket) -> tuple[int, bytes]:
-    """Status and content of the answer to a request that isn't sent to its end."""
+    """Return status and content of the answer to an unfinished request."""
     with client.makefile("rb") as lines:
         status = int(lines.readline().split()[1])
         length = 0
@@ -38,7 +38,7 @@ def answer_of(client: socket.socket) -> tuple[int, bytes]:
 
 
 def is_closed_by_the_server(client: socket.socket) -> bool:
-    """Waits until the server closes the connection; anything it says before is skipped."""
+    """Wait until the server closes the connection, skipping anything it sends before."""
     try:
         while client.recv(65_536):
             pass
@@ -47,9 +47,24 @@ def is_closed_by_the_server(client: socket.socket) -> bool:
     return True
 
 
+def is_at_an_end(client: socket.socket) -> bool:
+    """Return whether the server has closed the connection, without waiting."""
+    client.setblocking(False)
+    try:
+        return client.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+    finally:
+        client.settimeout(PATIENCE_SEC)
+
+
 def poured(url: str, head: bytes, piece: bytes, limit_bytes: int) -> int:
-    """Sends `head`, and `piece` again and again, until the server gives the connection up or so much has left: how much
-    has. The system takes some before the server reads it."""
+    """Send `head`, then `piece` repeatedly, until the server closes the connection or the limit is reached.
+
+    Returns the number of bytes sent. The system buffers some before the server reads them.
+    """
     sent = 0
     with connected(url) as client, suppress(ConnectionError):
         client.sendall(head)

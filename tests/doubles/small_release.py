@@ -1,4 +1,7 @@
-"""A release with a tiny trainable model, for tests of rounds that need no torch: graphs are placeholder bytes."""
+"""A release with a tiny trainable model, for tests of rounds that need no torch.
+
+Graphs are placeholder bytes.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from backend.releases.draft import ReleaseDraft
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.store import ReleaseStore
-from backend.storage.local_folder import LocalFolder
-from device_app.wire.releases import ModelEntry, RecallProtocol
-from device_app.wire.tensors import pack
+from backend.storage.object_store import LocalFolder
+from protocol.releases import ModelEntry, RecallProtocol
+from protocol.tensors import pack
 from tests.doubles.migrated import migrated
 
 WEIGHTS: dict[str, NDArray[np.float32]] = {

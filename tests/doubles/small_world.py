@@ -1,17 +1,14 @@
-"""A whole small world: a real backend with a real first release over hand-made news, and real devices beside it.
+"""A complete small world: a real backend with a real first release over hand-made articles, and real devices.
 
-Only BERT is stood in for, at the Embedder seam: a title's vector is the sum of fixed random vectors of its words, so
-that titles with words in common lie near each other. The release is exported once a test run and copied for each world.
+Only BERT is replaced, at the Embedder interface: a title's vector is the sum of fixed random vectors of its words, so
+that titles with common words lie near each other. The release is exported once per test run and copied for each world.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import threading
 import time
 import zlib
@@ -20,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import httpx
@@ -40,17 +38,19 @@ from backend.news.pool import NewsPool
 from backend.news.pool_reading import PoolRow
 from backend.releases.publish import publish_first
 from backend.releases.store import ReleaseStore
-from backend.settings import BackendSettings
+from backend.server.http_server import serve_until_stopped
+from backend.settings import BackendSettings, load_settings
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.fleet.fleet import Member, read, warm_up
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
-from device_app.training.stored_samples import StoredSamples
+from device_app.training.samples import StoredSamples
+from tests.doubles.forked import running
 from tests.doubles.graphs import shared_graphs
 
 DIMENSIONS = 256
 START_WITHIN_SEC = 240.0
-"""Ends what hangs; a start takes five seconds of a processor, which twenty others may want, too."""
+"""Limit for a hanging start; a start takes five seconds of a processor that others may use, too."""
 WORDS = {
     "sport": {
         "rowing": ["regatta", "oar", "scull", "coxswain", "eights", "lake", "stroke", "bow"],
@@ -89,7 +89,7 @@ PUBLISHERS = ("The Harbour Post", "Evening Ledger", "The Northern Line")
 
 
 class WordEmbedder:
-    """A stand-in for the news encoder: float32 [n, 256] of unit length, the same for the same titles."""
+    """A stand-in for the news encoder: float32 [n, 256] of unit length, deterministic by title."""
 
     digest = "words-of-titles"
     dimensions = DIMENSIONS
@@ -110,7 +110,10 @@ def word_vector(word: str) -> NDArray[np.float64]:
 
 
 def hand_made_news(now: datetime) -> list[NewsItem]:
-    """432 articles of 18 topics over the last five days; titles share words of their topic and no two are alike."""
+    """432 articles of 18 topics over the last five days.
+
+    Titles share words of their topic and no two are alike.
+    """
     draw = np.random.default_rng(3)
     found = []
     for section, topics in WORDS.items():
@@ -135,20 +138,23 @@ def hand_made_news(now: datetime) -> list[NewsItem]:
 
 
 def fill_pool(pool: NewsPool, items: Sequence[NewsItem]) -> None:
-    """Ingest items and give them vectors of the stand-in encoder."""
+    """Ingest items and give them the stand-in encoder's vectors."""
     report = ingest(pool, items, source="hand-made")
     assert report.added == len(items), report
     embed_all(pool)
 
 
 def embed_all(pool: NewsPool) -> None:
-    """Vectors for all news that have none."""
+    """Compute vectors for all articles that have none."""
     missing = pool.missing_vectors(WordEmbedder.digest)
     pool.store_vectors(WordEmbedder.digest, [news.id for news in missing], WordEmbedder().encode_news(missing))
 
 
 def first_folder(cache: Path) -> Path:
-    """A backend's data folder with news, vectors and the exported first release; made once, also by several workers."""
+    """A backend's data folder with articles, vectors and the exported first release.
+
+    Made once for all workers.
+    """
     folder = cache / "small-world"
     with FileLock(cache / "small-world.lock"):
         if not folder.is_dir():
@@ -176,7 +182,7 @@ def shared_cache(factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True)
 class Received:
-    """One request as the server got it, and what it answered."""
+    """One request as the server received it, and its answer."""
 
     method: str
     path: str
@@ -188,7 +194,7 @@ class Received:
 
 
 class Overhearing:
-    """ASGI middleware around the whole server: keeps every request to the byte, and may change an answer's body."""
+    """ASGI middleware around the whole server: records every request byte by byte, and may change an answer's body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -242,7 +248,8 @@ def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
         access_log=False,
         ws="none",
         proxy_headers=False,
-        # As the product's server; uvicorn's own 5 s is a device's too, and requests would meet closing connections.
+        # As in the product's server: with uvicorn's own 5 s, which devices use too, requests would meet closing
+        # connections.
         timeout_keep_alive=BackendSettings.model_fields["idle_sec"].default,
     )
     server = uvicorn.Server(config)
@@ -263,7 +270,7 @@ def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
 
 @dataclass
 class SmallWorld:
-    """A backend under test and where its readers' devices live."""
+    """A backend under test, and the folder of its readers' devices."""
 
     folder: Path
     settings: BackendSettings
@@ -289,18 +296,21 @@ class SmallWorld:
         return self.settings.admin_token_file.read_text(encoding="utf-8").strip()
 
     def device_settings(self, profile: str = "reader", **changes: object) -> DeviceSettings:
-        """Settings of a device of this backend that may train."""
+        """Settings of a device that uses this backend and may train."""
         defaults: dict[str, object] = {
             "profile": profile,
             "data_dir": self.folder,
             "backend_url": self.url,
             "privacy": PrivacySettings(training=True, epsilon_per_day_training=1e9),
-            "performance": PerformanceSettings(bodies_wait_sec=0.2),
+            "performance": PerformanceSettings(bodies_wait_sec=0.2, training_send_sec=0.0),
         }
         return DeviceSettings(**{**defaults, **changes})  # type: ignore[arg-type]
 
     def device(self, profile: str = "reader", **changes: object) -> Device:
-        """A device, closed with the world; call it again for the same profile to restart that device."""
+        """Return a device, closed with the world.
+
+        Call it again for the same profile to restart that device.
+        """
         for former in [one for one in self.devices if one.settings.profile == profile]:
             former.close()
             self.devices.remove(former)
@@ -309,7 +319,10 @@ class SmallWorld:
         return made
 
     def requests(self) -> list[Received]:
-        """What the server has received by now, each with its whole answer; requests of others go on meanwhile."""
+        """Return the requests received so far, each with its complete answer.
+
+        Other requests may still be under way.
+        """
         assert self.ears is not None
         arrived = self.ears.arrived  # a client has its answer before the server is done with it
         until = time.monotonic() + START_WITHIN_SEC
@@ -325,7 +338,7 @@ class SmallWorld:
 
 
 def warm_up_to_train(member: Member) -> None:
-    """A reader's first visits, until a sample can be made of them: a click with clicks on an earlier feed before it."""
+    """Simulate a reader's first visits, until a sample exists: a click after clicks on an earlier feed."""
     warm_up(member)
     stores, release = member.device.parts.stores, member.device.release()
     assert release is not None
@@ -338,9 +351,9 @@ def warm_up_to_train(member: Member) -> None:
 
 @contextmanager
 def small_world(first: Path, folder: Path) -> Iterator[SmallWorld]:
-    """A copy of the first folder; serve it with `SmallWorld.backend`."""
+    """Copy the first folder; serve it with `SmallWorld.backend`."""
     shutil.copytree(first, folder / "backend")
-    # Rounds here are told one by one: what the release gate does after them has tests of its own.
+    # Rounds here are ordered one by one; the release gate after them has its own tests.
     settings = BackendSettings(
         data_dir=folder / "backend",
         graphs_dir=shared_graphs(first.parent).folder,
@@ -357,43 +370,36 @@ def small_world(first: Path, folder: Path) -> Iterator[SmallWorld]:
             device.close()
 
 
-SERVE = """
-import json, sys
-from backend.app import create_app
-from backend.server import serve_until_stopped
-from backend.settings import load_settings
-settings = load_settings(data_dir=sys.argv[1], port=int(sys.argv[2]), **json.loads(sys.argv[3]))
-serve_until_stopped(create_app(settings), settings)
-"""
-
-
 @contextmanager
-def backend_process(settings: BackendSettings, port: int, **changes: object) -> Iterator[subprocess.Popen[bytes]]:
-    """The backend as a process of its own, answering when the block begins; killed at its end."""
+def backend_process(settings: BackendSettings, port: int, **changes: object) -> Iterator[BaseProcess]:
+    """The backend as its own process, which answers when the block begins and is killed at its end."""
     chosen = {"round_tick_sec": 0.05, "gate": False, "unbounded_addresses": ["127.0.0.0/8"], **changes}
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(settings.data_dir), str(port), json.dumps(chosen)],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    try:
-        until = time.monotonic() + START_WITHIN_SEC
-        with httpx.Client(timeout=2.0) as client:
-            while True:
-                assert process.poll() is None, "the backend ended while starting"
-                assert time.monotonic() < until, "the backend did not start in time"
-                try:
-                    if client.get(f"http://127.0.0.1:{port}/v1/health").is_success:
-                        break
-                except httpx.TransportError:
-                    time.sleep(0.05)
+    with running(_serve, settings.data_dir, port, chosen) as process:
+        await_health(f"http://127.0.0.1:{port}", process)
         yield process
-    finally:
-        process.kill()
-        process.wait()
+
+
+def _serve(folder: Path, port: int, chosen: dict[str, object]) -> None:
+    settings = load_settings(data_dir=folder, port=port, **chosen)
+    serve_until_stopped(create_app(settings), settings)
+
+
+def await_health(url: str, process: BaseProcess) -> None:
+    """Return once the server of this process answers. Fails if it ends or takes too long."""
+    until = time.monotonic() + START_WITHIN_SEC
+    with httpx.Client(timeout=2.0) as client:
+        while True:
+            assert process.is_alive(), "the server ended while starting"
+            assert time.monotonic() < until, "the server did not start in time"
+            try:
+                client.get(f"{url}/v1/health").raise_for_status()
+                return
+            except httpx.HTTPError:
+                time.sleep(0.02)
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
+    """Return a port on which nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,7 @@
-"""A small Efficient-FedRec: a news model over given token states, an NRMS user model, and readers that share news."""
+"""A small Efficient-FedRec: a news model, an NRMS user model, and readers with common articles.
+
+The news model works on given token states.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,19 @@ from torch import Tensor, nn
 from device_app.store.clicks import Click
 from device_app.store.impressions import Shown
 from device_app.training.samples import ReaderSamples, RowSamples
-from exporters.graph_writer import bytes_of
+from exporters.graph import export_gradient_graph
 from exporters.graphs import ranker_graphs, table_loss
-from exporters.model_graphs import export_gradient_graph
+from exporters.translate import bytes_of
 from models.builders.rankers import nrms
 from models.news.upper import UpperEncoder
-from models.user.nrms_naml_lstur import NrmsUser
+from models.user.papers import NrmsUser
 
 WIDTH, DIM, NEWS, NEGATIVES = 12, 16, 24, 4
 MORNING = datetime(2026, 11, 20, 8, tzinfo=UTC)
 
 
 def news_id(row: int) -> str:
-    """Ascending like the rows."""
+    """Return the article id of a row; ids ascend like rows."""
     return f"n{row:02d}"
 
 
@@ -52,20 +55,20 @@ def token_states(seed: int = 2) -> tuple[Tensor, Tensor]:
 
 
 def pooled_states() -> NDArray[np.float16]:
-    """Of all news, [NEWS, WIDTH], as a round hands them out."""
+    """Pooled states of all articles, [NEWS, WIDTH], as a round distributes them."""
     with torch.no_grad():
         pooled = news_model().pooling(*token_states())
     return np.asarray(pooled.numpy(), dtype=np.float16)
 
 
 def head_parameters() -> dict[str, NDArray[np.float32]]:
-    """Of the news model's head, by torch name."""
+    """Parameters of the news model's head, by torch name."""
     found = {name: each.detach().numpy().astype(np.float32) for name, each in news_model().named_parameters()}
     return {name: each for name, each in found.items() if name.startswith("head.")}
 
 
 def reader(seed: int, vectors: NDArray[np.float32], feeds: int, rows: range | list[int]) -> ReaderSamples:
-    """One who saw `feeds` feeds of six news out of `rows`, and clicked one or two of each."""
+    """One who saw `feeds` feeds of six articles out of `rows`, and clicked one or two of each."""
     rng = np.random.default_rng(seed)
     shown: list[Shown] = []
     clicks: list[Click] = []
@@ -83,17 +86,17 @@ def reader(seed: int, vectors: NDArray[np.float32], feeds: int, rows: range | li
 
 
 def readers(vectors: NDArray[np.float32]) -> list[ReaderSamples]:
-    """Five, whose news overlap, with different numbers of samples."""
+    """Five readers with overlapping articles and different numbers of samples."""
     return [reader(seed, vectors, feeds, range(20)) for seed, feeds in enumerate((2, 5, 3, 4, 6))]
 
 
 def drawn_by(samples: ReaderSamples, seed: int) -> RowSamples:
-    """What a device with this seed draws in a round."""
+    """The samples that a device with this seed draws in a round."""
     return samples.draw_rows(negatives=NEGATIVES, limit=32, rng=np.random.default_rng(seed))
 
 
 def batch_of(drawn: RowSamples) -> tuple[Tensor, Tensor, Tensor]:
-    """Its samples with rows of the whole list of news."""
+    """Its samples with rows of the whole list of articles."""
     rows = torch.tensor([int(one[1:]) for one in drawn.ids])
     clicks = rows[torch.from_numpy(drawn.click_rows)]
     return clicks, torch.from_numpy(drawn.click_mask).double(), rows[torch.from_numpy(drawn.candidate_rows)]
@@ -102,8 +105,10 @@ def batch_of(drawn: RowSamples) -> tuple[Tensor, Tensor, Tensor]:
 def pooled_gradient(
     news: UpperEncoder, user: NrmsUser, drawn: list[RowSamples]
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
-    """End to end, in one place, in float64: gradients of the mean loss over everybody's samples for the news model, the
-    user model, and the vectors E."""
+    """Gradients of the mean loss over all readers' samples, end to end, in float64.
+
+    They are for the news model, the user model, and the vectors E.
+    """
     states, mask = token_states()
     exact = user_model().double()
     exact.load_state_dict({name: each.double() for name, each in user.state_dict().items()})
@@ -121,11 +126,11 @@ def pooled_gradient(
 
 
 def table_gradient_graph(user: NrmsUser) -> bytes:
-    """As a release brings it to devices."""
+    """The gradient graph as a release brings it to devices."""
     spec = next(each for each in ranker_graphs(user) if each.purpose == "table_gradient")
     return bytes_of(export_gradient_graph(user, spec))
 
 
 def parameters(user: NrmsUser) -> dict[str, NDArray[np.float32]]:
-    """Weights as devices have them."""
+    """Return weights in the form that devices have."""
     return {name: each.detach().numpy() for name, each in user.named_parameters()}

@@ -6,10 +6,20 @@ from starlette.types import ASGIApp
 
 
 def summing_application(length: int, settings_json: str) -> ASGIApp:
-    """Over a folder in which the first release is published; sums of so many ring elements."""
-    # The supervisor only names this function; whoever serves imports what it needs.
+    """Serve a folder in which the first release is published; sums have this many ring elements.
+
+    A file of the folder `started` gets the process's id as its name.
+    """
+    # The supervisor only names this function; the serving process imports what it needs.
+    import os
+
     from backend.app import create_app
     from backend.settings import BackendSettings
     from experiments.bench.secagg_server import summing_services
 
-    return create_app(services=summing_services(BackendSettings.model_validate_json(settings_json), length))
+    settings = BackendSettings.model_validate_json(settings_json)
+    services = summing_services(settings, length)
+    started = settings.data_dir / "started"
+    started.mkdir(exist_ok=True)
+    (started / str(os.getpid())).touch()
+    return create_app(services=services)

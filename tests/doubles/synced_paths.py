@@ -1,4 +1,4 @@
-"""What is on the disk when a file or folder gets its name."""
+"""Checks that a file or folder is on the disk when it gets its name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 class SyncedPaths:
-    """Notes what fsync brings to the disk, and what of a rename's source isn't there yet."""
+    """Records what fsync writes to the disk, and what is missing of a rename's source."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.synced: set[Path] = set()

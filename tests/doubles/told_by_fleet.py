@@ -1,10 +1,10 @@
-"""What a demo's fleet has told: three releases by two measures, the second within noise, and one round."""
+"""A demo fleet's published results: three releases by two measures, the second within noise, and one round."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from device_app.fleet_figures import FleetFigures, RoundOfFleet, TasteCurve, TastePoint
+from protocol.fleet_figures import FleetFigures, RoundOfFleet, TasteCurve, TastePoint
 
 
 def _curve(measure: str, value: float) -> TasteCurve:
@@ -21,7 +21,7 @@ TOLD = FleetFigures(
     since=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
     curves=(_curve("auc", 0.81), _curve("ndcg", 0.62)),
     rounds=(
-        RoundOfFleet(round="round-6", devices=60, became={"sent": 11, "full": 1, "late": 44, "few": 4}),
+        RoundOfFleet(round="round-6", devices=60, became={"sent": 11, "full": 1, "late": 44, "spent": 4}),
         RoundOfFleet(round="round-7", devices=60, became={"sent": 60}),
     ),
 )

@@ -1,4 +1,4 @@
-"""torch as the engine of training: the oracle for ONNX Runtime, and quicker to set up than exported graphs."""
+"""torch as the training engine: the oracle for ONNX Runtime, and quicker to set up than exported graphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INPUTS = ("clicks", "click_mask", "membership", "quotas", "candidates")
 
 
 class ModelLoss(torch.nn.Module):
-    """A model's loss as a module's output, so that `functional_call` can put other parameters into it."""
+    """A model's loss as a module's output, so that `functional_call` can replace its parameters."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class TorchGradients:
         return Gradients(float(loss.detach()), tensors)
 
     def loss(self, leaves: dict[str, torch.Tensor], batch: Batch) -> torch.Tensor:
-        """The batch's mean loss as a tensor, for whoever differentiates it in another way."""
+        """The batch's mean loss as a tensor, for other ways of differentiating."""
         inputs = tuple(torch.from_numpy(np.ascontiguousarray(batch[name])) for name in INPUTS)
         found: torch.Tensor = functional_call(self._loss, {f"model.{n}": v for n, v in leaves.items()}, inputs)
         return found

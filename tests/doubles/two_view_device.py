@@ -1,4 +1,4 @@
-"""A reader's device with two views that have data, and no network; and noise that is exactly zero."""
+"""A reader's device without network whose two views have data; and noise that is exactly zero."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENCODER, MODEL, ROUND = "enc", "ranker.multi_view", "round-1"
 
 
 class NoNoise:
-    """Bits of which the Gaussian sampler makes exactly 0: u = 1/2."""
+    """Random bits of which the Gaussian sampler makes exactly 0: u = 1/2."""
 
     def uniform_bits(self, n: int) -> bytes:
         return b"\xff" * n
@@ -72,6 +72,7 @@ class TwoViewDevice:
             log=self.stores.view_log,
             weakest_sigma=lambda: weakest,
             clock=lambda: NOW,
+            source=source,  # type: ignore[arg-type]
         )
 
     def store(self, path: Path) -> Database:

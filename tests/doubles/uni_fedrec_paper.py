@@ -1,8 +1,9 @@
-"""Uni-FedRec (Qi et al., Findings of EMNLP 2021) written down from the paper in NumPy, as an oracle: float64, loops
-where the paper has sums, and nothing of the product imported.
+"""Uni-FedRec (Qi et al., Findings of EMNLP 2021) as published, in NumPy, as an oracle.
 
-What the paper leaves open is as docs/decisions has it: a dense scorer q . tanh(W g + b) for Att, padding that isn't
-there at all, C_max channels, candidates merged as the authors' published code does, and noise on a grid of 2^-16.
+It uses float64, has loops where the paper has sums, and imports nothing of the product.
+
+What the paper leaves open follows docs/decisions: a dense scorer q . tanh(W g + b) for Att, no padding, C_max channels,
+candidates merged as in the authors' published code, and noise on a grid of 2^-16.
 
 Symbols: H clicks, D dimensions, C channels, B basic interests, K negatives.
 """
@@ -21,7 +22,7 @@ GRID = 2.0**-16
 
 @dataclass(frozen=True)
 class PaperFigures:
-    """Section 4.1."""
+    """The hyper-parameters of section 4.1."""
 
     heads: int = 16
     distance: float = 1.0  # d
@@ -36,8 +37,11 @@ class PaperFigures:
 
 @dataclass(frozen=True)
 class PaperModel:
-    """Theta: square maps of the self-attention [D, D], the dense scorer (hidden [A, D], bias [A], query [A]), and the
-    basic interests' keys and values [B, D]."""
+    """The parameters Theta.
+
+    Square maps of the self-attention [D, D], the dense scorer (hidden [A, D], bias [A], query [A]), and the basic
+    interests' keys and values [B, D].
+    """
 
     queries: Floats
     keys: Floats
@@ -55,15 +59,17 @@ def softmax(scores: Floats) -> Floats:
 
 
 def laplace_of(words: bytes, scale: float, count: int) -> Floats:
-    """La(0, scale) by its inverse distribution function, from 64 random bits a draw: 53 for the size, one for the
-    sign."""
+    """La(0, scale) by its inverse distribution function, from 64 random bits a draw.
+
+    53 bits give the size, one the sign.
+    """
     bits = [int.from_bytes(words[8 * place : 8 * place + 8], "little") for place in range(count)]
     return np.array([(1.0 if word & 1 else -1.0) * -scale * np.log(((word >> 11) + 1) / 2**53) for word in bits])
 
 
 @dataclass(frozen=True)
 class PaperContexts:
-    """g [H, D], with each head's attention weights [h, H, H] for the way back."""
+    """g [H, D], with each head's attention weights [h, H, H] for the backward pass."""
 
     rows: Floats
     weights: list[Floats]
@@ -82,8 +88,11 @@ def contexts(model: PaperModel, clicks: Floats, heads: int) -> PaperContexts:
 
 
 def clusters(rows: Floats, figures: PaperFigures) -> list[list[int]]:
-    """ "Hierarchically merges the clusters until the average distances between any two clusters are larger than a given
-    threshold d", and until there are at most C_max. Largest first, then the one with the oldest click."""
+    """Cluster the clicks as the paper says, until there are at most C_max clusters.
+
+    "Hierarchically merges the clusters until the average distances between any two clusters are larger than a given
+    threshold d". Largest first, then the one with the oldest click.
+    """
     apart = np.linalg.norm(rows[:, None] - rows[None], axis=2)
     found = [[place] for place in range(len(rows))]
     while len(found) > 1:
@@ -98,7 +107,7 @@ def clusters(rows: Floats, figures: PaperFigures) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class PaperReader:
-    """What a client computes of its clicks before any protection: r [C, D], a [C, B], |H_c|."""
+    """What a client computes from its clicks before any protection: r [C, D], a [C, B], |H_c|."""
 
     contexts: PaperContexts
     groups: list[list[int]]
@@ -114,7 +123,7 @@ class PaperReader:
 def read(
     model: PaperModel, clicks: Floats, figures: PaperFigures, groups: list[list[int]] | None = None
 ) -> PaperReader:
-    """ "Interest Modeling" and a_i = <r, e_i^k>; groups: given where clusters were found on other vectors."""
+    """ "Interest Modeling" and a_i = <r, e_i^k>; groups: given if clusters were computed from other vectors."""
     found = contexts(model, clicks, figures.heads)
     groups = clusters(found.rows, figures) if groups is None else groups
     attention, channels = [], []
@@ -134,8 +143,11 @@ def protected(scores: Floats, words: bytes, figures: PaperFigures) -> Floats:
 def recalled(
     model: PaperModel, scores: Floats, counts: Sequence[int], pool: Floats, figures: PaperFigures
 ) -> tuple[list[int], float]:
-    """ "News Recall" on the server: rows of the pool [n, D] in the order in which the authors' code takes them, and the
-    smallest difference of inner product between neighbours of a channel's list, below which an order means nothing."""
+    """ "News Recall" on the server: rows of the pool [n, D], in the order of the authors' code.
+
+    Also returns the smallest difference of inner product between neighbours of a channel's list; below it the order is
+    arbitrary.
+    """
     lists, closest = [], np.inf
     for row in scores:
         interest = softmax(row) @ model.basis_values
@@ -158,9 +170,9 @@ def recalled(
 def sample_gradient(
     model: PaperModel, clicks: Floats, groups: list[list[int]], candidates: Floats, figures: PaperFigures
 ) -> tuple[float, PaperModel]:
-    """The InfoNCE loss of one sample, and its gradient for every parameter: candidates [1 + K, D], the clicked first.
+    """The InfoNCE loss of one sample, and its gradient for every parameter.
 
-    clicks [H, D] are the real ones alone; groups are their clusters.
+    candidates [1 + K, D], the clicked one first; clicks [H, D] are the real ones; groups are their clusters.
     """
     reader = read(model, clicks, figures, groups)
     clipped = np.clip(reader.scores, -figures.clip, figures.clip)
@@ -209,7 +221,7 @@ def sample_gradient(
 def protected_gradient(
     gradient: Mapping[str, Floats], words: Mapping[str, bytes], figures: PaperFigures
 ) -> dict[str, Floats]:
-    """Formula 8: G^ = f(dL/dTheta) + n, n ~ La(0, lambda_g), coordinate by coordinate."""
+    """Equation 8: G^ = f(dL/dTheta) + n, n ~ La(0, lambda_g), coordinate by coordinate."""
     return {
         name: np.clip(value, -figures.gradient_clip, figures.gradient_clip)
         + laplace_of(words[name], figures.gradient_noise, value.size).reshape(value.shape)

@@ -1,4 +1,4 @@
-"""A network that can be cut, rounds to take part in, and what an upload of each costs."""
+"""A network that can be cut, rounds to take part in, and the charge of each round's upload."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from device_app.uplink.in_process import InProcess
-from device_app.wire.protections import LocalLaplace
+from protocol.protections import LocalLaplace
 from tests.doubles.clock import StillClock
 from tests.doubles.kills import Killed
 from tests.doubles.news import NOW, SyntheticPool
@@ -20,15 +20,15 @@ from tests.doubles.simulated_reader import PlantedReader
 
 EPSILON = LocalLaplace().epsilon_per_upload(2 * BASIS * DIM)
 SYSTEMS_TRIED = {
-    "uni_fedrec_as_printed": EPSILON,
-    "small_ranker": LocalLaplace(clip=0.01, scale=0.1).epsilon_per_upload(1 + len(FEATURES)),
+    "uni_fedrec": EPSILON,
+    "small_ranker/local/mean": LocalLaplace(clip=0.01, scale=0.1).epsilon_per_upload(1 + len(FEATURES)),
 }
-"""By name, with the price of an upload of the small release: the recall model's, and the ranker's with features."""
+"""By name, with the cost of an upload of the small release: the recall model's, and the ranker's with features."""
 each_system = pytest.mark.parametrize("system", SYSTEMS_TRIED)
 
 
 class Unsteady(httpx.BaseTransport):
-    """The backend, which can be cut off, or killed just after it took an upload."""
+    """The backend, which can be cut off, or killed just after it accepted an upload."""
 
     def __init__(self, inner: httpx.BaseTransport) -> None:
         self.inner, self.cut_off, self.lose_answers, self.kill_at_upload = inner, False, False, False
@@ -52,7 +52,7 @@ class Unsteady(httpx.BaseTransport):
 def training_reader(
     folder: Path, reader: PlantedReader, pool: SyntheticPool
 ) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
-    """A backend, a device whose reader has read for a day and trains, and what lies between."""
+    """A backend, a device whose reader has read for a day and trains, and the network between them."""
     backend = BackendRig.make(folder, StillClock(NOW + timedelta(days=1)))
     inner = InProcess(backend.app)
     network = Unsteady(inner)
@@ -65,7 +65,7 @@ def training_reader(
 
 def opened(
     backend: BackendRig,
-    system: str = "uni_fedrec_as_printed",
+    system: str = "uni_fedrec",
     *,
     cohort: int = 1,
     minimum: int = 1,

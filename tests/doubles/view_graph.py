@@ -1,4 +1,4 @@
-"""The gradient and score graphs of a small ranker of views, with its weights, exported once a session."""
+"""The gradient and score graphs of a small ranker of views, with its weights, exported once per session."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from exporters.graph_writer import bytes_of
+from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.graphs import ranker_graphs
-from exporters.model_graphs import export_gradient_graph, export_inference_graph
+from exporters.translate import bytes_of
 from models.builders.dssm import fl_dssm_ranker, multi_view_ranker
 from models.dssm import ViewRanker
-from models.scopes import private_names
+from models.shapes import private_names
 
 HIDDEN = (6, 4)
 
 
 @dataclass(frozen=True)
 class ViewModel:
-    """graphs by purpose; shared weights, as a release has them; names of the private ones."""
+    """graphs by purpose; shared weights, as in a release; names of the private ones."""
 
     model: ViewRanker
     graphs: dict[str, bytes]
@@ -31,7 +31,7 @@ class ViewModel:
 
 @lru_cache
 def towers_of_views(dim: int) -> dict[str, NDArray[np.float32]]:
-    """The weights of a release of FL-MV-DSSM: an item tower, and a user tower for each of two views, none alike."""
+    """The weights of a release of FL-MV-DSSM: an item tower, and a user tower for each of two views, all different."""
     rng, model = np.random.default_rng(4), view_model(dim, semi=False)
     found = {name: each for name, each in model.shared.items() if name.startswith("item_tower.")}
     for view in ("reading", "searches"):

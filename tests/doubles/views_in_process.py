@@ -1,4 +1,4 @@
-"""The views of a device without processes of their own."""
+"""The views of a device without their own processes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from device_app.training.multiview.view import view_gradient
 
 
 class ViewsInProcess:
-    """Every view in this one process, which sees all of them."""
+    """Computes every view in this one process, which sees all of them."""
 
     def __init__(self, source: NoiseSource, open_store: Callable[[Path], Database]) -> None:
         self._source, self._open_store = source, open_store
 
     def why_not(self) -> None:
-        """Nothing is kept apart, so nothing can fail to be."""
+        """Return nothing: views are not isolated here, so isolation can't fail."""
 
     def gradient(self, job: ViewJob) -> Mapping[str, NDArray[np.float64]] | None:
         """See ViewProcesses."""

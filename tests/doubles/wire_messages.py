@@ -1,4 +1,4 @@
-"""An example of every message of the wire, at the edge of its limits where it has some."""
+"""An example of every message of the wire protocol, at its limits where there are any."""
 
 from __future__ import annotations
 
@@ -6,52 +6,48 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from pydantic import BaseModel
 
-from device_app.wire.broadcast import (
+from protocol.broadcast import (
     CodeShard,
     PoolCodes,
 )
-from device_app.wire.chain import ChainedRelease, ReleaseChain
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody, NewsCard
-from device_app.wire.offers import SignedOffer
-from device_app.wire.pictures import PictureList, PictureShard
-from device_app.wire.popularity import CountList, Popularity
-from device_app.wire.problem import Problem
-from device_app.wire.protections import LocalLaplace, SecureSum
-from device_app.wire.recall import (
+from protocol.chain import ChainedRelease, KeyHistory, KeyRotation, ReleaseChain, SignedRotation
+from protocol.ids import PROTOCOL_VERSION, Problem
+from protocol.news import AlsoIn, BodiesAnswer, BodiesRequest, NewsBody, NewsCard
+from protocol.pictures import PictureList, PictureShard
+from protocol.popularity import CountList, Popularity
+from protocol.protections import LocalLaplace, SecureSum
+from protocol.recall import (
     BasisL1Report,
     BasisLaplaceReport,
     CodeReport,
-    DirectionReport,
     NoReport,
     RecallAnswer,
     RecallRequest,
     SubsetReport,
     TopicsReport,
 )
-from device_app.wire.releases import (
+from protocol.releases import (
     BlobRef,
     Codebook,
     Groups,
     ModelEntry,
-    Projection,
     RecallProtocol,
     ReleaseManifest,
     ShardList,
     ShardRef,
     SignedManifest,
 )
-from device_app.wire.rotations import KeyHistory, KeyRotation, SignedRotation
-from device_app.wire.rounds import (
+from protocol.rounds import (
     CheckIn,
     OpenRounds,
     QueuedRound,
     RoundManifest,
     RoundOffer,
     RoundStatus,
+    SignedOffer,
     UploadReceipt,
 )
-from device_app.wire.secagg import (
+from protocol.secagg import (
     AdvertisedKeys,
     Agreement,
     Agreements,
@@ -68,7 +64,7 @@ from device_app.wire.secagg import (
     SumTerms,
     Survivors,
 )
-from device_app.wire.union import UnionMarks
+from protocol.union import UnionMarks
 
 AT = datetime(2026, 11, 20, 8, 30, 0, 123456, tzinfo=UTC)
 HASH = "ab" * 32
@@ -83,13 +79,14 @@ CARD = NewsCard(
     topic="rowing",
     story=None,
     published_at=AT.astimezone(timezone(timedelta(hours=-11))),
+    dated=False,
     weight=1.0,
+    also=(AlsoIn(id="e1", title="The same", url="", publisher="Other", published_at=AT),),
 )
 REPORT = BasisLaplaceReport(scores=((0.1, -1e4, 1e-300), (1 / 3, 1e4, -0.0)), counts=(1, 50))
 BASIS_L1 = BasisL1Report(scores=((0.1, -1e4), (1 / 3, 1e4)), shares=(0.5, -0.25))
 CODE = CodeReport(codebook=16, code=15)
 TOPICS = TopicsReport(codebook=2, weights=(0.25, -1.5))
-DIRECTION = DirectionReport(vector=(1.0, -1.0, 0.0, 0.5, 1 / 3, -0.0, 1e-9, 0.1))
 SUBSET = SubsetReport(codebook=16, topics=(0, 3, 15))
 ROUND = RoundManifest(
     round="round-1",
@@ -110,7 +107,6 @@ SHARD = ShardRef(name="2026-11-20.0", blob=BLOB, count=0)
 CODE_SHARD = CodeShard(name="2026-11-20.0", count=5_000, codes=BLOB, cards=BLOB)
 CHAINED = ChainedRelease(release="r12", manifest_sha256="3f" * 32, published_at=datetime(2026, 11, 22, 8, tzinfo=UTC))
 CODEBOOK = Codebook(size=16, epsilon=4.0, prototypes=BLOB)
-PROJECTION = Projection(epsilon=4.0, matrix=BLOB)
 PROTOCOL = RecallProtocol(
     basis_size=30,
     channels_limit=5,
@@ -118,7 +114,6 @@ PROTOCOL = RecallProtocol(
     score_clip=0.2,
     score_noise=1.2,
     codebooks=(CODEBOOK,),
-    projection=PROJECTION,
     pool_codes=True,
 )
 POOL_CODES = PoolCodes(
@@ -185,7 +180,8 @@ EXAMPLES: tuple[BaseModel, ...] = (
     RevealedShares(seeds=(SHARE,), keys=(RevealedShare(member=2, share=bytes(33)),)),
     CARD,
     BodiesRequest(ids=("a", "b")),
-    NewsBody(id="a", body="First.\n\nSecond."),
+    NewsBody(id="a", body="<p>First &amp; <em>second</em>.</p>"),
+    AlsoIn(id="e2", title="", url="https://example.org/", publisher="", published_at=AT),
     BodiesAnswer(bodies=()),
     BodiesAnswer(bodies=(NewsBody(id="a", body=""),)),
     Problem(type="urn:ownfeed:problem:x", title="t", status=409, detail="d", current="r3"),  # type: ignore[call-arg]
@@ -196,11 +192,10 @@ EXAMPLES: tuple[BaseModel, ...] = (
     BASIS_L1,
     CODE,
     TOPICS,
-    DIRECTION,
     SUBSET,
     NoReport(),
     RecallRequest(release=1, report=REPORT),
-    *(RecallRequest(release=1, report=report) for report in (BASIS_L1, CODE, TOPICS, DIRECTION, SUBSET)),
+    *(RecallRequest(release=1, report=report) for report in (BASIS_L1, CODE, TOPICS, SUBSET)),
     CODE_SHARD,
     POOL_CODES,
     PICTURE_SHARD,
@@ -208,7 +203,6 @@ EXAMPLES: tuple[BaseModel, ...] = (
     COUNT_LIST,
     POPULARITY,
     CODEBOOK,
-    PROJECTION,
     PROTOCOL,
     RecallRequest(release=15, limit=1, report=NoReport()),
     RecallAnswer(release="r1", encoder="e" * 64, candidates=(CARD,), vectors=bytes(range(256))),
@@ -244,7 +238,7 @@ EXAMPLES: tuple[BaseModel, ...] = (
     OpenRounds(rounds=(ROUND_STATUS,)),
     QueuedRound(
         number=3,
-        system="small_ranker_secure",
+        system="small_ranker/secure/median",
         cohort=60,
         cohort_minimum=10,
         seconds=60.0,

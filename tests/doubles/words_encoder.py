@@ -1,5 +1,8 @@
-"""The small world's stand-in encoder as one that trains: a title's token states are fixed random vectors of its words,
-pooled to their mean under a head that starts as the identity. So it gives the small world's vectors at its start."""
+"""A trainable form of the small world's stand-in encoder, with the same vectors at its start.
+
+A title's token states are fixed random vectors of its words, pooled to their mean under a head that starts as the
+identity.
+"""
 
 from __future__ import annotations
 
@@ -14,33 +17,33 @@ from tokenizers.models import WordLevel
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from backend.embedding.embedder import (
-    HEAD_FILE,
-    HEAD_GRADIENT_FILE,
-    state_store,
-)
+from backend.embedding.embedder import GRAPH_FILE, HEAD_FILE, HEAD_GRADIENT_FILE, TOKENIZER_FILE, state_store
+from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, hashes_of
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import ALL_MINILM_L6_V2, PACKAGED
-from backend.embedding.word_vectors import PAD, UNKNOWN, WordVectors
+from backend.embedding.word_model import PAD, UNKNOWN, WordVectors
 from backend.settings import BackendSettings
-from device_app.wire.tensors import pack
 from exporters.package import export_head_gradient
+from protocol.tensors import pack
 from tests.doubles.small_world import DIMENSIONS, WordEmbedder, word_vector
 
 
 def token_states(title: str) -> NDArray[np.float16]:
-    """One row a word, and one for the title's end."""
+    """One row for each word, and one for the title's end."""
     return np.stack([word_vector(word) for word in (*title.lower().split(), "")]).astype(np.float16)
 
 
 @lru_cache
 def head_gradient_graph() -> bytes:
-    """As a folder of the product has it, for this width; exported once a process."""
+    """The head's gradient graph for this width, as in a folder of the product.
+
+    Exported once per process.
+    """
     return export_head_gradient(DIMENSIONS, DIMENSIONS)
 
 
 def keep_words_encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
-    """Lay the encoder into a small world's folder, with the states of these titles."""
+    """Write the encoder into a small world's folder, with the states of these titles."""
     folder = settings.encoder_dir
     folder.mkdir(parents=True)
     draw = np.random.default_rng(0)
@@ -54,12 +57,16 @@ def keep_words_encoder(settings: BackendSettings, titles: Sequence[str]) -> None
         "head.bias": np.zeros(DIMENSIONS, np.float32),
     }
     (folder / HEAD_FILE).write_bytes(pack(head))
+    files = {GRAPH: GRAPH_FILE, TOKENIZER: TOKENIZER_FILE}
+    for name in files.values():
+        (folder / name).write_bytes(b"stand-in")
     about = {
         "digest": WordEmbedder.digest,
         "dimensions": DIMENSIONS,
         "bert": PACKAGED,
         "bert_sha256": ALL_MINILM_L6_V2,
         "parameters": {name: list(value.shape) for name, value in head.items()},
+        HASHES: hashes_of(folder, files),
     }
     (folder / DESCRIPTION_FILE).write_text(json.dumps(about), encoding="utf-8")
     (folder / HEAD_GRADIENT_FILE).write_bytes(head_gradient_graph())
@@ -67,7 +74,7 @@ def keep_words_encoder(settings: BackendSettings, titles: Sequence[str]) -> None
 
 
 def words_of(titles: Sequence[str]) -> WordVectors:
-    """Of the words of these titles, with the vectors of which the stand-in for BERT makes its own."""
+    """Return the words of these titles, with the vectors that the stand-in for BERT uses."""
     known = sorted({word for title in titles for word in title.lower().split()})
     tokenizer = Tokenizer(WordLevel({PAD: 0, UNKNOWN: 1, **{word: 2 + row for row, word in enumerate(known)}}, UNKNOWN))
     tokenizer.normalizer = BertNormalizer(lowercase=True)

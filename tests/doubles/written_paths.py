@@ -1,4 +1,4 @@
-"""Which audit events of the interpreter tell of a change of a file or folder."""
+"""Recognises the interpreter's audit events that change a file or folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 def written_path(event: str, arguments: tuple[Any, ...]) -> str | None:
-    """The path that is opened for writing, renamed, removed, shortened or made; None of any other event."""
+    """Return the path that is opened for writing, renamed, removed, shortened or made.
+
+    None for other events.
+    """
     if event == "open":
         path, _, flags = arguments
         if not isinstance(flags, int) or not flags & WRITING:

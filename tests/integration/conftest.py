@@ -1,4 +1,7 @@
-"""The small world of tests/doubles, once a file: a real backend over HTTP and real devices."""
+"""Fixtures: the small world of tests/doubles, once for each file.
+
+A real backend over HTTP and real devices.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`python -m tests.integration.container_steps`: the steps of docs/deploy/Containerfile without a container.
+"""`python -m tests.integration.container_steps`: runs the steps of docs/deploy/Containerfile without a container.
 
-It builds the wheel, gathers the files that the image copies, runs the install script into a folder of its own, and
+It builds the wheel, gathers the files that the image copies, runs the install script into a temporary folder, and
 starts what the image starts, on a free port, until it answers. It downloads some 500 MB with TORCH_INDEX as in
 docs/commands.md, several gigabytes without, and takes minutes.
 """

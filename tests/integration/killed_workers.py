@@ -1,9 +1,11 @@
-"""`python -m tests.integration.killed_workers --minutes 5`: three machines of one backend, which share PostgreSQL and
-an S3 server alone, one of them killed every 20 seconds, while 60 devices take part in rounds of every paper.
+"""`python -m tests.integration.killed_workers --minutes 5`: kills machines of a backend during rounds of every paper.
 
-Prints each round, each death, and what was wrong; exits with 1 where anything was. Oracle: what devices know they did
-(their own databases), against rounds and releases in the backend's database; a device's error counts as right where it
-asks again by itself: no connection, or told to come later.
+Three machines share only PostgreSQL and an S3 server; one of them is killed every 20 seconds, while 60 devices take
+part in rounds.
+
+Prints each round, each kill, and every fault; exits with 1 if there was a fault. Oracle: what devices recorded in their
+own databases, against rounds and releases in the backend's database. A device's error is allowed if it retries by
+itself: no connection, or asked to come later.
 """
 
 from __future__ import annotations
@@ -29,24 +31,24 @@ import httpx
 from sqlalchemy import select
 
 from backend.db.engine import open_engine, reading_session
-from backend.db.tables_federation import ParticipationRow, ReleaseRow, RoundRow
-from backend.operator import Operator, OperatorRefused
+from backend.db.tables import ParticipationRow, ReleaseRow, RoundRow
+from backend.operations.admin_client import Operator, OperatorRefused
 from backend.releases.publish import publish_rankers
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.errors import BackendRefused, BackendUnreachable, DeviceError
 from device_app.fleet.fleet import Fleet, Member, catch_up, read, search, train, warm_up
 from device_app.settings import DeviceSettings, PrivacySettings
-from device_app.wire.rounds import RoundStatus
 from experiments.bench.newspaper import free_port
 from experiments.bench.quality import WILLING
 from exporters.graph_cache import GraphCache
+from protocol.rounds import RoundStatus
 from tests.doubles.own_newspaper import newspaper_in
 from tests.doubles.postgres_server import postgres_server
 from tests.doubles.round_robin import round_robin
 from tests.doubles.s3_server import s3_server
 
-SYSTEMS = ("uni_fedrec_exact", "efficient_fedrec", "fednewsrec", "finding", "multi_view")
+SYSTEMS = ("basis/exact/mean", "news_head/exact/mean", "fednewsrec_user", "groups", "multi_view")
 RANKERS = ("nrms", "fednewsrec", "finding", "multi_view")
 SECRETS = ("signing.key", "admin.token", "metrics.token", "addresses.key")
 MACHINES, DEVICES, ARTICLES = 3, 60, 1_500

@@ -1,7 +1,7 @@
-"""A backend's folder copied while it runs and put back, as the operator's guide is written.
+"""Backs up a backend's folder while it runs and restores it, as the operator's guide says.
 
-Oracles: devices that had used releases of before and after the backup, which take what is published next or, without
-the chain's file, refuse it; the released parts' own hashes; a kill at every change of a file.
+Oracles: devices that used releases from before and after the backup, which accept the next release or, without the
+chain's file, refuse it; the released parts' own hashes; a kill at every change of a file.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from backend.backup import BackupRefused, PartMissing, back_up, check_backup
+from backend.operations.backup import OPERATORS_TOKEN, BackupRefused, PartMissing, back_up, check_backup, restore
+from backend.releases.blobs import blob_refs
 from backend.releases.chain_file import ChainFile, NotedRelease
-from backend.releases.draft import blob_refs
 from backend.releases.errors import ChainFileRefused
 from backend.releases.store import ReleaseStore
-from backend.restoring import restore
 from backend.settings import load_settings
 from backend.storage.opening import COPIES_FOLDER, open_storage
+from backend.terminal.backup_commands import backup_app
 from device_app.errors import ReleaseRefused
 from device_app.store.database import Database
 from device_app.store.releases import InstalledReleases
@@ -63,7 +64,7 @@ def folder_with(key: Path, folder: Path) -> Path:
     return folder
 
 
-def test_after_the_guides_backup_is_put_back_every_device_takes_what_comes_next(
+def test_devices_accept_releases_after_the_documented_restore(
     backend: Running, readers: list[InstalledReader], tmp_path: Path, chain_file: Path
 ) -> None:
     early, late, apart = readers
@@ -79,6 +80,7 @@ def test_after_the_guides_backup_is_put_back_every_device_takes_what_comes_next(
     assert (early.release, late.release) == ("r1", "r3")
     copied = {path.name for path in (operator.backup / "ownfeed").iterdir()}
     assert "signing.key" not in copied
+    assert "admin.token" not in copied, "whoever finds a copy rules no backend with it"
     open_to_others = [path for path in (operator.backup / "ownfeed").rglob("*") if path.stat().st_mode & 0o077]
     assert not open_to_others
 
@@ -105,7 +107,7 @@ def test_after_the_guides_backup_is_put_back_every_device_takes_what_comes_next(
             apart.sync()
 
 
-def test_a_new_database_goes_on_behind_the_last_release_that_devices_may_have_seen(
+def test_new_database_continues_after_the_last_published_release(
     backend: Running, readers: list[InstalledReader], tmp_path: Path, chain_file: Path
 ) -> None:
     reader = readers[0]
@@ -119,7 +121,28 @@ def test_a_new_database_goes_on_behind_the_last_release_that_devices_may_have_se
         assert reader.release == "r3"
 
 
-def test_a_backup_made_while_releases_are_published_is_whole(backend: Running, tmp_path: Path) -> None:
+def test_restore_command_says_that_the_operators_token_is_missing(backend: Running, tmp_path: Path) -> None:
+    token = backend.folder / OPERATORS_TOKEN
+    token.write_text("t" * 40)
+    back_up(backend.services.settings, tmp_path / "backup")
+    target = tmp_path / "elsewhere"
+    done = CliRunner().invoke(backup_app, ["restore", str(tmp_path / "backup"), "--data-dir", str(target)])
+    assert done.exit_code == 0, done.output
+    assert "The next start makes a new operator's token: the copy holds none." in " ".join(done.output.split())
+    assert not (target / OPERATORS_TOKEN).exists()
+    assert "t" * 40 not in done.output
+
+
+def test_renamed_operators_token_is_not_copied_either(backend: Running, tmp_path: Path) -> None:
+    token = backend.folder / "token-of-mine"
+    token.write_text("t" * 40)
+    settings = backend.services.settings.model_copy(update={"admin_token_file": token})
+    back_up(settings, tmp_path / "copy")
+    assert (tmp_path / "copy" / "backup.json").exists()
+    assert not any(b"t" * 40 in path.read_bytes() for path in (tmp_path / "copy").rglob("*") if path.is_file())
+
+
+def test_backup_made_while_publishing_is_complete(backend: Running, tmp_path: Path) -> None:
     stop = threading.Event()
 
     def publishing() -> None:
@@ -138,7 +161,7 @@ def test_a_backup_made_while_releases_are_published_is_whole(backend: Running, t
     assert check_backup(backend.services.settings, tmp_path / "backup").facts == made[-1].facts
 
 
-def test_beside_a_storage_it_is_the_storage_that_is_looked_through_and_the_rest_put_back(tmp_path: Path) -> None:
+def test_backup_with_a_storage_checks_the_storage_and_restores_the_rest(tmp_path: Path) -> None:
     storage = f"memory://{tmp_path.name}"
     with running(tmp_path / "data", news=20, releases=0, storage=storage) as one:
         publish(one.services.releases)
@@ -157,7 +180,7 @@ def test_beside_a_storage_it_is_the_storage_that_is_looked_through_and_the_rest_
             back_up(settings, tmp_path / "backup")
 
 
-def test_a_storage_that_lies_in_the_folder_is_left_out_with_the_updates_of_single_readers_in_it(tmp_path: Path) -> None:
+def test_storage_inside_the_data_folder_is_left_out_of_the_backup(tmp_path: Path) -> None:
     within = tmp_path / "data" / "storage"
     with running(tmp_path / "data", news=20, releases=0, storage=within.as_uri()) as one:
         publish(one.services.releases)
@@ -181,7 +204,7 @@ def killed_at(step: int, folder: Path, work: Callable[[], object]) -> bool:
     return False
 
 
-def test_a_kill_at_any_step_leaves_a_whole_copy_or_a_folder_to_go_on_with(backend: Running, tmp_path: Path) -> None:
+def test_kill_during_a_backup_leaves_a_complete_or_resumable_copy(backend: Running, tmp_path: Path) -> None:
     settings, folder = backend.services.settings, tmp_path / "backup"
     make = partial(back_up, settings, folder)
     assert killed_at(4, folder, make)
@@ -211,7 +234,7 @@ def test_a_kill_at_any_step_leaves_a_whole_copy_or_a_folder_to_go_on_with(backen
     assert step > 20
 
 
-def test_what_an_ended_try_has_left_unfinished_goes_with_the_next(backend: Running, tmp_path: Path) -> None:
+def test_unfinished_files_of_an_interrupted_backup_are_removed_next_time(backend: Running, tmp_path: Path) -> None:
     """Red before: a file's own next copy took it, and what had gone meanwhile, or was drawn a name, stayed for good."""
     settings, folder = backend.services.settings, tmp_path / "backup"
     back_up(settings, folder)
@@ -221,7 +244,9 @@ def test_what_an_ended_try_has_left_unfinished_goes_with_the_next(backend: Runni
     assert list(folder.rglob("*.part")) == []
 
 
-def test_what_an_ended_restore_has_staged_is_never_taken_for_another_copy(backend: Running, tmp_path: Path) -> None:
+def test_files_staged_by_an_interrupted_restore_are_not_mixed_with_another_copy(
+    backend: Running, tmp_path: Path
+) -> None:
     settings, (before, after) = backend.services.settings, (tmp_path / "before", tmp_path / "after")
     back_up(settings, before)
     publish(backend.services.releases)
@@ -242,7 +267,7 @@ def test_what_an_ended_restore_has_staged_is_never_taken_for_another_copy(backen
     assert staged > 2
 
 
-def test_a_kill_while_an_ended_restore_is_cleared_away_keeps_the_key(backend: Running, tmp_path: Path) -> None:
+def test_kill_while_clearing_an_interrupted_restore_keeps_the_key(backend: Running, tmp_path: Path) -> None:
     settings, folder = backend.services.settings, tmp_path / "backup"
     back_up(settings, folder)
     key, places = settings.data_dir / "signing.key", tmp_path / "places"
@@ -260,7 +285,7 @@ def test_a_kill_while_an_ended_restore_is_cleared_away_keeps_the_key(backend: Ru
     assert step > 20
 
 
-def test_a_part_that_the_copys_disk_has_damaged_is_copied_anew(backend: Running, tmp_path: Path) -> None:
+def test_damaged_part_of_a_copy_is_copied_again(backend: Running, tmp_path: Path) -> None:
     settings, folder = backend.services.settings, tmp_path / "backup"
     back_up(settings, folder)
     part = next((folder / "blobs").iterdir())
@@ -271,7 +296,7 @@ def test_a_part_that_the_copys_disk_has_damaged_is_copied_anew(backend: Running,
     assert part.read_bytes() == whole
 
 
-def test_what_cannot_be_used_is_named_and_nothing_is_changed(backend: Running, tmp_path: Path) -> None:
+def test_unusable_backup_is_named_and_nothing_is_changed(backend: Running, tmp_path: Path) -> None:
     settings, folder = backend.services.settings, tmp_path / "backup"
     with pytest.raises(BackupRefused, match="lies in the folder"):
         back_up(settings, settings.data_dir / "backup")
@@ -301,9 +326,7 @@ def test_what_cannot_be_used_is_named_and_nothing_is_changed(backend: Running, t
     assert not (tmp_path / "new" / "ownfeed.sqlite").exists()
 
 
-def test_a_chain_file_that_does_not_fit_stops_the_start_before_anything_is_published(
-    backend: Running, chain_file: Path
-) -> None:
+def test_mismatched_chain_file_stops_the_start(backend: Running, chain_file: Path) -> None:
     settings = backend.services.settings
     for _ in range(3):
         publish(backend.services.releases)
@@ -331,7 +354,7 @@ def test_a_chain_file_that_does_not_fit_stops_the_start_before_anything_is_publi
     assert chain_file.read_text().splitlines() == lines
 
 
-def test_a_start_beside_a_release_that_is_being_published_goes_on_behind_it(
+def test_start_during_another_servers_publication_uses_the_next_number(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other server has noted r2, and has not committed it: to the one that starts it looks lost."""

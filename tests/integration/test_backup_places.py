@@ -1,6 +1,6 @@
-"""Backups of a folder whose database lies in a folder within it, on another disk, or behind a link.
+"""Backups of a folder whose database lies in a subfolder, on another disk, or behind a link.
 
-Oracles: SQLite, which opens what was put back at the settings' own address; a kill at every change of a file.
+Oracles: SQLite, which opens the restored database at the address in the settings; a kill at every change of a file.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from backend.backup import BackupRefused, back_up, check_backup
 from backend.db.engine import open_engine, writing
-from backend.restoring import restore
+from backend.operations.backup import BackupRefused, back_up, check_backup, restore
 from backend.settings import BackendSettings, load_settings
 from tests.doubles.kills import Killed, Kills, listen
 from tests.doubles.migrated import migrated
@@ -83,9 +82,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend
     engine.dispose()
 
 
-def test_a_copy_holds_one_moment_of_the_database_and_nothing_of_its_file_as_it_lay(
-    settings: BackendSettings, tmp_path: Path
-) -> None:
+def test_backup_holds_a_consistent_database_snapshot(settings: BackendSettings, tmp_path: Path) -> None:
     """Red before for a database within: its file and logs were copied as they lay, in use, and put back unseen."""
     copy = tmp_path / "backup"
     back_up(settings, copy)
@@ -101,9 +98,7 @@ def test_a_copy_holds_one_moment_of_the_database_and_nothing_of_its_file_as_it_l
     assert (settings.data_dir / "owner.token").read_bytes() == b"a file named nearly so"
 
 
-def test_a_copy_is_brought_up_to_date_and_what_an_older_one_had_elsewhere_goes(
-    settings: BackendSettings, tmp_path: Path
-) -> None:
+def test_backup_is_updated_and_files_of_an_older_layout_are_removed(settings: BackendSettings, tmp_path: Path) -> None:
     copy = tmp_path / "backup"
     back_up(settings, copy)
     (copy / "db").mkdir(exist_ok=True)
@@ -117,7 +112,7 @@ def test_a_copy_is_brought_up_to_date_and_what_an_older_one_had_elsewhere_goes(
     assert added(settings) == {"before", "after"}
 
 
-def test_a_database_that_lies_elsewhere_is_never_replaced(tmp_path: Path) -> None:
+def test_database_outside_the_data_folder_is_never_replaced(tmp_path: Path) -> None:
     settings = settings_of("elsewhere", tmp_path)
     migrated(settings.database_url).dispose()
     add(settings, "before")
@@ -133,7 +128,7 @@ def test_a_database_that_lies_elsewhere_is_never_replaced(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("place", ["within", "elsewhere"])
-def test_a_kill_at_any_step_never_leaves_a_folder_without_its_database(place: str, tmp_path: Path) -> None:
+def test_kill_during_a_restore_never_leaves_a_folder_without_its_database(place: str, tmp_path: Path) -> None:
     settings = settings_of(place, tmp_path / "first")
     migrated(settings.database_url).dispose()
     add(settings, "before")

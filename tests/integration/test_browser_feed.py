@@ -1,5 +1,6 @@
-"""The browser's device makes the feed that the Python device makes of the same store, release, clock and seed, and
-syncs by the same requests. Oracles: the Python device, numpy and scipy.
+"""The browser's device makes the same feed as the Python device from the same store, release, clock and seed.
+
+It also syncs with the same requests. Oracles: the Python device, numpy and scipy.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from pydantic import TypeAdapter
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.feed.item import Feed
-from device_app.interests.click_clusters import average_linkage
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.settings import PrivacySettings
+from device_app.reading.click_clusters import average_linkage
 from device_app.settings import PerformanceSettings
 from device_app.store.opinions import ReactionKind
 from device_app.stores import searches_of
-from device_app.wire.kinship import kinship_floor
-from device_app.wire.popularity import Popularity
+from protocol.popularity import Popularity
+from protocol.similarity import kinship_floor
 from tests.conformance.node_end import ask_node
+from tests.doubles.new_page import new_page
 from tests.doubles.small_world import WORDS, SmallWorld
 
 pytestmark = pytest.mark.node
@@ -38,8 +40,6 @@ FEED = TypeAdapter(Feed)
 READERS = 20
 TOPICS = [(section, topic) for section, topics in WORDS.items() for topic in topics]
 NOW = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=5)
-EARLIER = 18
-"""A reader who follows or blocks, and saved no search."""
 MODES = ("code", "broadcast", "none", "auto")
 
 PARTS = {
@@ -107,8 +107,8 @@ def opened(world: SmallWorld, synced: Path, number: int, **replaced: Any) -> Dev
     return build_device(settings, blob_folder=synced / "blobs", clock=lambda: NOW, **replaced)
 
 
-def act(device: Device, number: int) -> list[tuple[str, str, str]]:
-    """A reader's life so far, another for each number; returns what is followed and blocked."""
+def act(device: Device, number: int) -> None:
+    """A reader's life so far, another for each number."""
     draw = random.Random(f"reader {number}")
     stores = device.parts.stores
     kept = stores.default_list.current()
@@ -138,8 +138,7 @@ def act(device: Device, number: int) -> list[tuple[str, str, str]]:
     for stance in stances:
         stores.stances.set(*stance, NOW)  # type: ignore[arg-type]
     for words in draw.sample(sorted(WORDS), number % 3):
-        device.save_search(words[:4])
-    return stances
+        device.library.save_search(words[:4])
 
 
 def as_browser_has_it(database: Path, copied: Path) -> str:
@@ -151,34 +150,22 @@ def as_browser_has_it(database: Path, copied: Path) -> str:
     return copied.as_uri()
 
 
-def as_an_earlier_version_had_it(database: Path, stances: list[tuple[str, str, str]]) -> None:
-    """What is followed and blocked stood in the device's own database once."""
-    connection = sqlite3.connect(database)
-    connection.executemany(
-        "INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?)", [(*each, 0) for each in stances]
-    )
-    connection.commit()
-    connection.close()
-
-
 @pytest.fixture(scope="module")
 def recorded(world: SmallWorld, synced: Path) -> list[RecordedReader]:
     """Twenty readers, each as the browser's device gets it and as the Python device served it."""
     found = []
     for number in range(READERS):
         device = opened(world, synced, number)
-        stances = act(device, number)
+        act(device, number)
         device.close()
         file = as_browser_has_it(device.settings.database, synced / f"reader-{number}.sqlite")
         searches: str | None = None
-        if number == EARLIER:
-            as_an_earlier_version_had_it(synced / f"reader-{number}.sqlite", stances)
-        elif searches_of(device.settings.database).exists():
+        if searches_of(device.settings.database).exists():
             searches = as_browser_has_it(searches_of(device.settings.database), synced / f"searches-{number}.sqlite")
         seed = 1_000 + number
         device = opened(world, synced, number, chance=random.Random(seed), noise=SeededNoise(seed))
         serving = device.parts.serving
-        feed = serving.feed(refresh=True)
+        feed = new_page(device)
         more = number % 5 == 4
         if more:
             grown = serving.more(feed.feed_id)
@@ -213,7 +200,7 @@ def built(recorded: list[RecordedReader], blobs: tuple[str, list[str]]) -> list[
     return answers
 
 
-def test_twenty_readers_see_the_same_stories_in_the_same_order(
+def test_both_devices_show_twenty_readers_the_same_stories_in_order(
     recorded: list[RecordedReader], built: list[dict[str, Any]]
 ) -> None:
     for number, (reader, answer) in enumerate(zip(recorded, built, strict=True)):
@@ -239,7 +226,17 @@ def test_twenty_readers_see_the_same_stories_in_the_same_order(
     assert sum(reader.asked["searches"] is not None for reader in recorded) >= 10
 
 
-def test_two_swaps_of_a_release_at_once_let_go_of_nothing_that_serves(
+def test_browser_starts_with_the_last_answer_and_erases_it(
+    recorded: list[RecordedReader], blobs: tuple[str, list[str]]
+) -> None:
+    """Red before: a visit's first pages had the default list alone, until the next request was due."""
+    reader = next(each for each in recorded if each.feed.mode == "personal" and each.feed.recalled)
+    _, (before, after, erased) = ask_node([blobs, ("feed_started_again", reader.asked)])
+    assert before == after == ["personal", reader.feed.recalled]
+    assert erased is None
+
+
+def test_concurrent_release_swaps_free_no_model_in_use(
     recorded: list[RecordedReader], blobs: tuple[str, list[str]]
 ) -> None:
     reader = recorded[-1]
@@ -248,7 +245,7 @@ def test_two_swaps_of_a_release_at_once_let_go_of_nothing_that_serves(
     assert tuple(answer["before"]) == tuple(answer["after"]) == reader.interests
 
 
-def test_a_browser_syncs_by_the_requests_of_the_python_device(world: SmallWorld) -> None:
+def test_browser_syncs_with_the_python_devices_requests(world: SmallWorld) -> None:
     settings = world.device_settings("fresh", privacy=PrivacySettings(mode="broadcast"))
     before = len(world.requests())
     device = world.device("fresh", privacy=settings.privacy)
@@ -307,21 +304,21 @@ def started(world: SmallWorld, *, reads: bool = False, stalled: bool = False) ->
     return dict(answer)
 
 
-def test_what_a_start_asks_for_is_in_an_order_that_its_reader_doesnt_change(world: SmallWorld) -> None:
+def test_request_order_at_start_does_not_depend_on_the_reader(world: SmallWorld) -> None:
     idle, reading = started(world), started(world, reads=True)
     assert parts_of_a_start(idle["sent"]) == parts_of_a_start(reading["sent"]) == FIRST_LOOK
     assert sorted(idle["sent"]) == sorted(reading["sent"])
     assert idle["texts"] == reading["texts"] == 30
 
 
-def test_a_feed_waits_neither_for_texts_nor_for_the_pool_nor_for_models_of_rounds(world: SmallWorld) -> None:
+def test_feed_does_not_wait_for_texts_pool_or_round_models(world: SmallWorld) -> None:
     """No pause ends, so that nothing is asked for that comes after one."""
     found = started(world, stalled=True)
     assert parts_of_a_start(found["sent"]) == FIRST_LOOK[: FIRST_LOOK.index("popularity") + 1]
     assert found["texts"] == 0
 
 
-def test_chance_clusters_and_kinship_are_those_of_python() -> None:
+def test_random_draws_clusters_and_similarity_match_python() -> None:
     draw = np.random.default_rng(8)
     seeds: list[int | str] = [0, 1, 17, 2**31, 2**64 + 5, "12345678901234567890 rowing-07", "é", ""]
     rows = draw.normal(size=(70, 16)).astype(np.float32)

@@ -1,4 +1,7 @@
-"""From a click to the next feed, over real HTTP. Oracle for what is sent: the bytes as the server received them."""
+"""From a click to the next feed, over real HTTP.
+
+Oracle for what is sent: the bytes as the server received them.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ from collections.abc import Sequence
 from device_app.device import Device
 from device_app.feed.item import Feed
 from device_app.settings import PerformanceSettings
-from device_app.wire.news import BodiesRequest, NewsCard
+from protocol.news import BodiesRequest, NewsCard
+from tests.doubles.new_page import new_page
 from tests.doubles.small_world import Received, SmallWorld
 
 TOPIC = "rowing"
-ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, default_list_limit=200, bodies_wait_sec=0.2)
+ALWAYS_ASKS = PerformanceSettings(default_list_limit=200, bodies_wait_sec=0.2)
 
 
 def share(feed: Feed, topic: str) -> float:
@@ -22,7 +26,7 @@ def share(feed: Feed, topic: str) -> float:
 
 
 def default_list_of(device: Device, topic: str) -> list[NewsCard]:
-    found = {card.id: card for listed in device.explore() for card in listed.cards if card.topic == topic}
+    found = {card.id: card for listed in device.reading.explore() for card in listed.cards if card.topic == topic}
     return list(found.values())
 
 
@@ -41,9 +45,9 @@ def returned_lists(requests: Sequence[Received]) -> list[tuple[str, ...]]:
     return lists
 
 
-def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: SmallWorld) -> None:
+def test_clicks_on_a_topic_raise_its_share_without_appearing_in_requests(world: SmallWorld) -> None:
     device = world.device("clicker", performance=ALWAYS_ASKS)
-    cold = device.feed(refresh=True)
+    cold = new_page(device)
     assert cold.mode == "cold"
     assert len(cold.items) == 30
     fetch_texts(device)
@@ -52,22 +56,22 @@ def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: Smal
     clicked = [card.id for card in default_list_of(device, TOPIC)[:5]]
     assert len(clicked) == 5
     for news_id in clicked:
-        article = device.open(news_id, cold.feed_id)
+        article = device.reading.open(news_id, cold.feed_id)
         assert article.paragraphs == (f"First paragraph of {news_id}.", f"Second paragraph of {news_id}.")
     assert len(world.requests()) == before, "opening stories asks the server for nothing"
 
-    warm = device.feed(refresh=True)
+    warm = new_page(device)
     assert warm.mode == "personal"
     assert warm.recalled == 400
     assert share(warm, TOPIC) >= share(cold, TOPIC) + 0.15
     assert any(item.reason.kind == "interest" and TOPIC in item.reason.words for item in warm.items)
     assert not {item.card.id for item in warm.items} & set(clicked)
     fetch_texts(device)
-    device.react(warm.items[2].card.id, "like")
-    device.stance("topic", "opera", "block")
-    after = device.feed(refresh=True)
+    device.library.react(warm.items[2].card.id, "like")
+    device.interests.stance("topic", "opera", "block")
+    after = new_page(device)
     assert all(item.card.topic != "opera" for item in after.items)
-    device.open(after.items[1].card.id, after.feed_id)
+    device.reading.open(after.items[1].card.id, after.feed_id)
     device.sync()
     fetch_texts(device)
     clicked += [warm.items[2].card.id, after.items[1].card.id]
@@ -92,13 +96,13 @@ def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: Smal
     assert not any(news_id in log for news_id in clicked)
 
 
-def test_the_byte_log_is_what_the_server_received(world: SmallWorld) -> None:
+def test_byte_log_matches_what_the_server_received(world: SmallWorld) -> None:
     before = len(world.requests())
     device = world.device("auditor")
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     for card in default_list_of(device, TOPIC)[:5]:
-        device.open(card.id)
-    device.feed(refresh=True)
+        device.reading.open(card.id)
+    new_page(device)
     fetch_texts(device)
     received = world.requests()[before:]
     brief = list(device.parts.stores.byte_log.entries().rows)[::-1]
@@ -115,37 +119,37 @@ def test_the_byte_log_is_what_the_server_received(world: SmallWorld) -> None:
         assert entry.words
 
 
-def test_a_report_is_drawn_once_and_sent_again_bit_for_bit_over_refreshes_and_restarts(world: SmallWorld) -> None:
+def test_report_is_drawn_once_and_resent_identically_after_restarts(world: SmallWorld) -> None:
     device = world.device("refresher", performance=ALWAYS_ASKS)
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     for card in default_list_of(device, TOPIC)[:5]:
-        device.open(card.id)
+        device.reading.open(card.id)
     before = len(world.requests())
     for _ in range(12):
-        device.feed(refresh=True)
+        new_page(device)
     device.close()
     world.devices.remove(device)
     device = world.device("refresher", performance=ALWAYS_ASKS)
     for _ in range(3):
-        device.feed(refresh=True)
+        new_page(device)
     reports = [one.body for one in world.requests()[before:] if one.path == "/v1/recall"]
     assert len(reports) == 15
     assert len(set(reports)) == 1
-    budget = next(one for one in device.privacy().budgets if one.channel == "reports")
+    budget = next(one for one in device.privacy.overview().budgets if one.channel == "reports")
     assert budget.spent_today == 4, "one code of sixteen, drawn once"
-    device.open(default_list_of(device, "tennis")[0].id)
-    device.feed(refresh=True)
+    device.reading.open(default_list_of(device, "tennis")[0].id)
+    new_page(device)
     assert world.requests()[-1].body == reports[0], "one click is not enough for a new report"
 
 
-def test_with_reports_off_nothing_derived_from_reading_leaves(world: SmallWorld) -> None:
+def test_requests_with_reports_off_do_not_depend_on_reading(world: SmallWorld) -> None:
     device = world.device("silent")
-    device.set_privacy(mode="none", training=False)
+    device.privacy.change(mode="none", training=False)
     device.sync()
     before = len(world.requests())
     for card in default_list_of(device, TOPIC)[:6]:
-        device.open(card.id)
-    feed = device.feed(refresh=True)
+        device.reading.open(card.id)
+    feed = new_page(device)
     fetch_texts(device)
     assert feed.mode == "front"
     assert share(feed, TOPIC) > 0.15, "ranked here all the same"

@@ -1,6 +1,7 @@
-"""docs/deploy/Containerfile: its files exist, its command is one there is. Oracles: the shell, the command line.
+"""docs/deploy/Containerfile: its files and its command exist.
 
-`python -m tests.integration.container_steps` runs its steps, which takes minutes and downloads.
+Oracles: the shell, the command line. `python -m tests.integration.container_steps` runs its steps, which takes minutes
+and downloads.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from tests.integration.container_steps import ROOT, copied, instructions, starte
 SCRIPT = ROOT / "docs" / "deploy" / "container_install.sh"
 
 
-def test_every_file_that_it_copies_is_in_the_repository_but_for_the_wheel() -> None:
+def test_files_copied_by_the_containerfile_exist_except_the_wheel() -> None:
     patterns = copied()
     assert "dist/ownfeed-*.whl" in patterns
     assert all((ROOT / name).is_file() for name in patterns if not name.startswith("dist/"))
     assert str(SCRIPT.relative_to(ROOT)) in patterns
 
 
-def test_its_script_is_one_that_a_shell_reads_and_installs_nothing_without_a_hash_but_torch_and_the_wheel() -> None:
+def test_container_script_is_valid_and_installs_with_hashes() -> None:
     subprocess.run(["sh", "-n", SCRIPT], check=True)
     script = SCRIPT.read_text(encoding="utf-8")
     installs = [line.strip() for line in script.splitlines() if line.strip().startswith("$pip ")]
@@ -36,7 +37,7 @@ def test_its_script_is_one_that_a_shell_reads_and_installs_nothing_without_a_has
     assert named <= set(copied())
 
 
-def test_what_it_starts_is_a_command_of_this_version_that_keeps_its_data_in_the_volume() -> None:
+def test_container_starts_an_existing_command_with_data_in_the_volume() -> None:
     name, *words = started()
     group = typer.main.get_command(app)
     context = group.make_context("ownfeed", [name, *words], resilient_parsing=True)

@@ -1,6 +1,6 @@
-"""The device's database with pages overwritten, or a bit flipped in a row, which SQLite doesn't see.
+"""The device's database with overwritten pages, or a flipped bit in a row, which SQLite doesn't detect.
 
-The device says what is broken, at the start and on its pages; what the backend gives again it asks for again.
+The device reports what is broken, at the start and on its pages, and requests again what the backend can provide.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from device_app.errors import StoreBroken, StoreDamaged
 from device_app.restoring import restore_copies
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
+from tests.doubles.new_page import new_page
 from tests.doubles.news import NOW
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, enter
 
@@ -43,11 +44,11 @@ def damaged(settings: DeviceSettings, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_damage_is_named_at_the_start_and_shown_on_every_page(tmp_path: Path, seed: int) -> None:
+def test_damage_is_reported_at_start_and_on_every_page(tmp_path: Path, seed: int) -> None:
     settings = DeviceSettings(data_dir=tmp_path)
     device = build_device(settings, transport=FakeBackend().transport())
     device.sync()
-    device.open(device.feed().items[0].card.id)
+    device.reading.open(device.reading.feed().items[0].card.id)
     device.close()
     served = build_device(settings, transport=FakeBackend().transport())
     app = create_app(device=served)
@@ -81,18 +82,16 @@ def used(settings: DeviceSettings, backend: FakeBackend) -> None:
     """A device that has synced, reported, read, been set and been copied."""
     device = build_device(settings, transport=backend.transport(), clock=lambda: NOW)
     device.sync()
-    for item in device.feed().items[:5]:
-        device.open(item.card.id)
-    device.feed(refresh=True)
-    device.set_privacy(epsilon_per_day_training=7.0)
+    for item in device.reading.feed().items[:5]:
+        device.reading.open(item.card.id)
+    new_page(device)
+    device.privacy.change(epsilon_per_day_training=7.0)
     device.copy_step()
     device.close()
 
 
 @pytest.mark.parametrize("column", OWN)
-def test_a_bit_flipped_in_what_only_the_device_has_is_named_and_the_copy_of_before_puts_it_right(
-    tmp_path: Path, column: str
-) -> None:
+def test_bit_flip_in_private_data_is_reported_and_restored_from_the_copy(tmp_path: Path, column: str) -> None:
     settings = DeviceSettings(data_dir=tmp_path)
     backend = FakeBackend()
     used(settings, backend)
@@ -109,15 +108,15 @@ def test_a_bit_flipped_in_what_only_the_device_has_is_named_and_the_copy_of_befo
 
 
 @pytest.mark.parametrize("column", GIVEN_AGAIN)
-def test_a_bit_flipped_in_what_the_backend_gives_again_stops_nothing(tmp_path: Path, column: str) -> None:
+def test_bit_flip_in_downloadable_data_does_not_stop_the_device(tmp_path: Path, column: str) -> None:
     settings = DeviceSettings(data_dir=tmp_path)
     backend = FakeBackend()
     used(settings, backend)
     bit_flipped(settings.database, column)
     device = build_device(settings, transport=backend.transport(), clock=lambda: NOW)
     assert device.damage() is None
-    device.explore()
+    device.reading.explore()
     device.sync()
-    assert len(device.feed(refresh=True).items) > 10
-    assert device.explore()
+    assert len(new_page(device).items) > 10
+    assert device.reading.explore()
     device.close()

@@ -1,4 +1,7 @@
-"""The first release ranks by content and features, live on a device; the reader may choose another ranker of it."""
+"""The first release ranks by content and features, live on a device.
+
+The reader may choose another of its rankers.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,25 @@ import pytest
 
 from device_app.device import Device
 from device_app.feed.item import Feed
-from device_app.ranking.features import FeatureContext, feature_columns
-from device_app.ranking.ranker import Ranker
+from device_app.ranking.ranker import FeatureContext, Ranker, feature_columns
 from device_app.settings import FeedSettings, PerformanceSettings
+from tests.doubles.new_page import new_page
 from tests.doubles.small_world import SmallWorld
 
-ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, default_list_limit=200, bodies_wait_sec=0.2)
+ALWAYS_ASKS = PerformanceSettings(default_list_limit=200, bodies_wait_sec=0.2)
 CLICKED = 5
 
 
 def read_rowing(device: Device) -> Feed:
     """The feed after five clicks on news of rowing, a topic of the section sport."""
-    cold = device.feed(refresh=True)
-    cards = {card.id: card for listed in device.explore() for card in listed.cards if card.topic == "rowing"}
+    cold = new_page(device)
+    cards = {card.id: card for listed in device.reading.explore() for card in listed.cards if card.topic == "rowing"}
     for news_id in list(cards)[:CLICKED]:
-        device.open(news_id, cold.feed_id)
-    return device.feed(refresh=True)
+        device.reading.open(news_id, cold.feed_id)
+    return new_page(device)
 
 
-def test_a_device_ranks_by_the_releases_features_unless_its_reader_chooses_otherwise(
+def test_device_ranks_by_release_features_unless_the_reader_chooses_otherwise(
     world: SmallWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[Heard] = []

@@ -1,7 +1,7 @@
-"""The files under docs/deploy as they are written.
+"""The files under docs/deploy are valid as written.
 
-Oracles: the command line's own parser, systemd's and Prometheus' own checks where they are installed, and what a
-running backend answers at /metrics.
+Oracles: the command line's own parser, systemd's and Prometheus's own checks where they are installed, and the answer
+of a running backend at /metrics.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def unit(path: Path) -> configparser.ConfigParser:
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-def test_the_command_of_a_unit_is_one_that_this_version_has(path: Path) -> None:
+def test_unit_runs_a_command_of_this_version(path: Path) -> None:
     program, *words = shlex.split(unit(path)["Service"]["ExecStart"])
     assert program == "/opt/ownfeed/bin/ownfeed"
     command = typer.main.get_command(app)
@@ -53,7 +53,7 @@ def test_the_command_of_a_unit_is_one_that_this_version_has(path: Path) -> None:
     assert context.params["data_dir"] == Path("/var/lib/ownfeed/backend")
 
 
-def test_systemd_takes_the_units(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not on PATH")
     for path in (*UNITS, *DEPLOY.glob("*.timer")):
@@ -63,7 +63,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_prometheus_takes_the_rules() -> None:
+def test_prometheus_accepts_the_rules() -> None:
     if shutil.which("promtool") is None:
         pytest.skip("Prometheus' promtool is not on PATH")
     done = subprocess.run(
@@ -72,7 +72,7 @@ def test_prometheus_takes_the_rules() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_rule_asks_for_what_a_backend_tells(tmp_path: Path) -> None:
+def test_alert_rules_use_only_exported_metrics(tmp_path: Path) -> None:
     with running(tmp_path / "data", news=20) as backend:
         token = (backend.folder / "metrics.token").read_text().strip()
         backend.client.get("/v1/health")

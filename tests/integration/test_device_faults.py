@@ -1,4 +1,4 @@
-"""What befalls a device: a kill between click and commit, a backend that is down, a release that was changed."""
+"""Faults of a device: a kill between click and commit, an unreachable backend, a modified release."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from backend.releases.publish import publish_changes
 from device_app.device import Device
 from device_app.errors import BackendUnreachable, ReleaseRefused
+from tests.doubles.new_page import new_page
 from tests.doubles.small_world import SmallWorld, free_port
 
 ROOT = Path(__file__).parents[2]
@@ -35,19 +36,19 @@ def kill_at_commit(self, sql, values=()):
     return run(self, sql, values)
 
 Database._run = kill_at_commit
-device.open(sys.argv[3], sys.argv[4])
+device.reading.open(sys.argv[3], sys.argv[4])
 """
 
 
 def news_of(device: Device, topic: str) -> list[str]:
-    return [card.id for listed in device.explore() for card in listed.cards if card.topic == topic]
+    return [card.id for listed in device.reading.explore() for card in listed.cards if card.topic == topic]
 
 
-def test_a_device_killed_between_click_and_commit_has_no_half_click_and_goes_on(world: SmallWorld) -> None:
+def test_device_killed_during_a_click_stores_it_fully_or_not_at_all(world: SmallWorld) -> None:
     device = world.device("killed")
-    feed = device.feed()
+    feed = device.reading.feed()
     first, second = feed.items[0].card.id, feed.items[1].card.id
-    device.open(first, feed.feed_id)
+    device.reading.open(first, feed.feed_id)
     device.close()
     world.devices.remove(device)
 
@@ -62,19 +63,19 @@ def test_a_device_killed_between_click_and_commit_has_no_half_click_and_goes_on(
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "reached\n"), done.stderr
 
     again = world.device("killed")
-    assert [entry.news_id for entry in again.history().entries] == [first]
+    assert [entry.news_id for entry in again.library.history().entries] == [first]
     with closing(sqlite3.connect(again.settings.home / "device.sqlite")) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    assert len(again.feed().items) == 30
-    again.open(second, feed.feed_id)
-    assert [entry.news_id for entry in again.history().entries] == [second, first]
+    assert len(again.reading.feed().items) == 30
+    again.reading.open(second, feed.feed_id)
+    assert [entry.news_id for entry in again.library.history().entries] == [second, first]
 
 
-def test_a_changed_graph_or_weight_is_refused_and_the_old_release_serves_on(world: SmallWorld) -> None:
+def test_altered_graph_or_weights_are_refused_and_the_old_release_stays(world: SmallWorld) -> None:
     device = world.device("careful")
     device.sync()
     for news_id in news_of(device, "space")[:5]:
-        device.open(news_id)
+        device.reading.open(news_id)
     assert world.services is not None
     assert world.ears is not None
     store = world.services.releases
@@ -90,45 +91,45 @@ def test_a_changed_graph_or_weight_is_refused_and_the_old_release_serves_on(worl
 
     world.ears.tamper = flipped
     try:
-        with pytest.raises(ReleaseRefused, match="another hash"):
+        with pytest.raises(ReleaseRefused, match="its hash is not the declared one"):
             device.sync()
     finally:
         world.ears.tamper = None
     assert device.release().manifest == previous  # type: ignore[union-attr]
-    assert device.feed(refresh=True).release == previous.release
+    assert new_page(device).release == previous.release
     assert [trouble.loop for trouble in device.status().alerts] == ["sync"]
     again = world.device("careful-too")
     assert again.sync()
     assert device.sync()
     assert device.release().manifest == published  # type: ignore[union-attr]
     assert device.status().alerts == ()
-    assert device.feed(refresh=True).release == published.release
+    assert new_page(device).release == published.release
 
 
-def test_while_the_backend_is_down_the_last_feed_serves_and_says_so(idle_world: SmallWorld) -> None:
+def test_device_shows_the_last_feed_with_a_notice_while_offline(idle_world: SmallWorld) -> None:
     assert idle_world.url, "the backend of this file has a known address by now"
     device = idle_world.device("offline")
     device.sync()
     for news_id in news_of(device, "film")[:5]:
-        device.open(news_id)
-    last = device.feed()
+        device.reading.open(news_id)
+    last = device.reading.feed()
     while device.prefetch_step():
         pass
     device.close()
     idle_world.devices.remove(device)
 
     away = idle_world.device("offline", backend_url=f"http://127.0.0.1:{free_port()}")
-    feed = away.feed(refresh=True)
+    feed = new_page(away)
     assert feed.mode == "offline"
     assert [item.card.id for item in feed.items] == [item.card.id for item in last.items]
-    assert "does not answer" in (feed.notice or "")
-    assert "This is your last page, of " in (feed.notice or "")
-    article = away.open(feed.items[4].card.id, feed.feed_id)
+    assert "Can't reach the publisher." in (feed.notice or "")
+    assert "Showing your page from " in (feed.notice or "")
+    article = away.reading.open(feed.items[4].card.id, feed.feed_id)
     assert article.paragraphs[0] == f"First paragraph of {article.card.id}."
     with pytest.raises(BackendUnreachable):
         away.sync()
     assert away.status().online is False
 
     back = idle_world.device("offline", backend_url=idle_world.url)
-    assert back.feed(refresh=True).mode == "personal"
-    assert back.history().entries[0].news_id == article.card.id, "what was read offline counts"
+    assert new_page(back).mode == "personal"
+    assert back.library.history().entries[0].news_id == article.card.id, "what was read offline counts"

@@ -1,4 +1,4 @@
-"""Efficient-FedRec live: six devices over HTTP, a union of news, gradients in a secure sum, a news model that learns.
+"""Efficient-FedRec live: six devices over HTTP, a union of articles, gradients in a secure sum, a trained news model.
 
 Oracle: torch's autograd, in float64, through news model and user model end to end, on all samples in one place.
 """
@@ -21,20 +21,20 @@ from backend.federation.strategies.news_head import NewsHead
 from backend.federation.strategies.news_model_release import divided
 from backend.federation.strategies.news_split import NewsSplit
 from backend.federation.strategies.news_union import read_ids
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
 from backend.releases.publish import publish_rankers, roll_back
 from device_app.device import Device
 from device_app.fleet.fleet import Member
 from device_app.privacy.protections.secure_sum import contribute
-from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import Contribution
 from device_app.settings import PrivacySettings
 from device_app.training.samples import ReaderSamples, RowSamples
-from device_app.wire.ids import release_number
-from device_app.wire.protections import SecureSum
-from device_app.wire.rounds import RoundStatus
-from device_app.wire.union import UnionMarks
 from exporters.graph_cache import GraphCache
+from protocol.ids import release_number
+from protocol.protections import SecureSum
+from protocol.rounds import RoundStatus
+from protocol.union import UnionMarks
 from tests.doubles.learning_world import (
     WITHIN_SEC,
     manifest_of,
@@ -46,12 +46,13 @@ from tests.doubles.learning_world import (
     stepped_in_this_process,
     sync,
 )
+from tests.doubles.new_page import new_page
 from tests.doubles.small_world import SmallWorld, WordEmbedder, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder
 
 DEVICES = 6
 ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=3)
-HEAD_FORM, UNION, SPLIT = "efficient_fedrec", "news_union", "efficient_fedrec_rows"
+HEAD_FORM, UNION, SPLIT = "news_head/exact/mean", "news_union", "news_rows/exact/mean"
 FLOAT32 = 2e-8
 """Rounding of the devices' float32 gradients, the largest of which is about .03; five times what is seen at f = 40."""
 
@@ -99,7 +100,7 @@ def set_up(world: SmallWorld, monkeypatch: pytest.MonkeyPatch, *, owners_minimum
     """Systems for six devices."""
     assert world.services is not None
     systems: dict[str, SystemSpec] = world.services.coordinator._systems  # type: ignore[assignment]
-    union, split = SYSTEMS[UNION], SYSTEMS[SPLIT]
+    union, split = COMPOSED[UNION], COMPOSED[SPLIT]
     exact = SecureSum(**{"clip": 50.0, "weight_limit": 32, "cohort_limit": DEVICES, **protection})  # type: ignore[arg-type]
     monkeypatch.setitem(systems, UNION, replace(union, protection=UnionMarks(owners_minimum=owners_minimum)))
     monkeypatch.setitem(systems, SPLIT, replace(split, protection=exact))
@@ -136,7 +137,7 @@ def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundSta
 
 @pytest.mark.usefixtures("stepped_here")
 @pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (64, 24), (64, 40)])
-def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
+def test_live_round_computes_the_pooled_gradient_within_half_a_step(
     learning_world: SmallWorld,
     devices: list[Device],
     drawn: list[RowSamples],
@@ -188,7 +189,7 @@ def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
     assert fraction_bits < 20 or np.abs(of_news["head.weight"]).max() > 2 * slack, "another gradient would show"
 
 
-def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
+def test_round_updates_the_vectors_of_the_pool_and_the_devices(
     learning_world: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = learning_world
@@ -199,7 +200,7 @@ def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
     before = releases.require_current()
     ids, old = pool.vectors(before.encoder)
     for device in devices:
-        assert device.feed(refresh=True).items
+        assert new_page(device).items
     paid = [spent_on_reports(device) for device in devices]
     sent = [report_of(device) for device in devices]
     assert all(paid)
@@ -224,7 +225,7 @@ def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
     world.services.updater.step()
     for device in devices:
         assert sync(device) == after.release
-        assert device.feed(refresh=True).items
+        assert new_page(device).items
     assert [report_of(device) for device in devices] == sent, "a report says the same under the codebook carried over"
     assert [spent_on_reports(device) for device in devices] == paid, "and need not be paid for again"
     old_book, new_book = (release.recall.codebooks[0] for release in (before, after))
@@ -246,13 +247,13 @@ def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
     assert (catalogue.encoder, len(catalogue)) == (before.encoder, len(ids)), "the last encoder's vectors are all here"
     for device in devices:
         assert sync(device) == back.release
-        assert device.feed(refresh=True).items
+        assert new_page(device).items
     assert [spent_on_reports(device) for device in devices] == paid
     assert StoredEncoder.find(world.settings.encoder_dir, after.encoder).folder.is_dir(), "and the way forward is open"
 
 
 @pytest.mark.usefixtures("stepped_here")
-def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
+def test_spoilt_split_round_is_retried_on_the_same_union(
     learning_world: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One member adds far more than a clipped gradient; the union's list of news stays that of the round before."""
@@ -301,7 +302,7 @@ def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
 
 
 @pytest.mark.usefixtures("stepped_here")
-def test_a_round_of_the_head_opens_its_pooled_gradient_and_names_no_news(
+def test_head_round_opens_its_pooled_gradient_without_naming_news(
     learning_world: SmallWorld, devices: list[Device], drawn: list[RowSamples], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = learning_world
@@ -309,7 +310,7 @@ def test_a_round_of_the_head_opens_its_pooled_gradient_and_names_no_news(
     releases, coordinator, pool = world.services.releases, world.services.coordinator, world.services.pool
     systems: dict[str, SystemSpec] = coordinator._systems  # type: ignore[assignment]
     exact = SecureSum(clip=50.0, weight_limit=32, cohort_limit=DEVICES, bits=64, fraction_bits=40)
-    monkeypatch.setitem(systems, HEAD_FORM, replace(SYSTEMS[HEAD_FORM], protection=exact))
+    monkeypatch.setitem(systems, HEAD_FORM, replace(COMPOSED[HEAD_FORM], protection=exact))
     means: list[dict[str, np.ndarray]] = []
     conclude = NewsHead.conclude
 

@@ -1,9 +1,9 @@
-"""FedNewsRec and NAML whole, live: five devices over HTTP train user model and news model, NAML's by abstracts and
-categories, too; the pool is embedded anew. After it the gate; in the same world FINDING's groups of NRMS are found.
+"""FedNewsRec and NAML with their news models, live.
 
-NRMS stands in for the user model, whose graphs are quicker to export; the systems differ in that name alone. Oracles:
-torch's autograd in float64 through both models, on all samples in one place; for gate and groups torch's NRMS and
-formulas by hand.
+Five devices over HTTP train user model and news model. NAML's news model also uses abstracts and categories. The pool
+is embedded again, then the gate runs; in the same world FINDING's groups of NRMS are found. NRMS replaces the user
+model, because its graphs export faster; the systems differ in that name alone. Oracles: torch's autograd in float64
+through both models, on all samples in one place; for gate and groups torch's NRMS and formulas by hand.
 """
 
 from __future__ import annotations
@@ -24,21 +24,25 @@ from backend.federation.errors import RoundImpossible
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.news_words import NewsWords
 from backend.federation.strategies.release_gate import ReleaseGate
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
-from backend.releases.groups import read_centroids
+from backend.releases.codebooks import pool_categories, read_centroids
 from backend.releases.publish import publish_rankers, roll_back
-from backend.releases.vocabulary import pool_categories
 from device_app.device import Device
 from device_app.fleet.fleet import Member
 from device_app.settings import PrivacySettings
-from device_app.training.samples import ReaderSamples, RowSamples, Samples
-from device_app.training.stored_samples import StoredSamples
-from device_app.wire.pooled_states import HEAD, unpack_head
-from device_app.wire.protections import SecureSum
-from device_app.wire.rounds import RoundManifest, RoundStatus
-from device_app.wire.sum_vectors import GAIN_LIMIT
-from device_app.wire.words_of_titles import (
+from device_app.training.samples import ReaderSamples, RowSamples, Samples, StoredSamples
+from exporters.graph_cache import GraphCache
+from exporters.news_encoder import with_table
+from exporters.package import export_word_model
+from models.builders.news import fednewsrec_words, naml_words
+from models.builders.rankers import nrms_user
+from models.user.papers import NrmsUser
+from protocol.pooled_states import HEAD, unpack_head
+from protocol.protections import SecureSum
+from protocol.ring import GAIN_LIMIT
+from protocol.rounds import RoundManifest, RoundStatus
+from protocol.words_of_titles import (
     ABSTRACT_WORDS_LIMIT,
     ABSTRACTS,
     CATEGORIES,
@@ -49,18 +53,13 @@ from device_app.wire.words_of_titles import (
     joined_table,
     joined_texts,
 )
-from exporters.graph_cache import GraphCache
-from exporters.news_encoder import with_table
-from exporters.package import export_word_model
-from models.builders.news import fednewsrec_words, naml_words
-from models.builders.rankers import nrms_user
-from models.user.nrms_naml_lstur import NrmsUser
 from tests.doubles.learning_world import WITHIN_SEC, gradients_of_both, manifest_of, row_of, sync
+from tests.doubles.new_page import new_page
 from tests.doubles.small_world import DIMENSIONS, SmallWorld, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder, words_of
 
 DEVICES = 5
-WHOLE, EXACT, NAML_EXACT = "fednewsrec_whole", "fednewsrec_whole_exact", "naml_whole_exact"
+WHOLE, EXACT, NAML_EXACT = "fednewsrec_whole/local/mean", "fednewsrec_whole/exact/mean", "naml_whole/exact/mean"
 NUMBERS = 248_977 + 1_200 * DIMENSIONS + 359_201
 """Of NRMS, and of the news model on word vectors of 256 numbers."""
 GATE, PROTOTYPES = "release_gate", "prototypes_nrms"
@@ -103,11 +102,11 @@ def devices(world_of_words: SmallWorld, monkeypatch: pytest.MonkeyPatch) -> list
     assert world_of_words.services is not None
     systems: dict[str, SystemSpec] = world_of_words.services.coordinator._systems  # type: ignore[assignment]
     exact = SecureSum(clip=50.0, weight_limit=32, cohort_limit=DEVICES, bits=64, fraction_bits=40)
-    exactly = {name: replace(SYSTEMS[name], protection=exact) for name in (EXACT, NAML_EXACT)}
-    for name, spec in {WHOLE: SYSTEMS[WHOLE], **exactly}.items():
+    exactly = {name: replace(COMPOSED[name], protection=exact) for name in (EXACT, NAML_EXACT)}
+    for name, spec in {WHOLE: COMPOSED[WHOLE], **exactly}.items():
         monkeypatch.setitem(systems, name, replace(spec, model="ranker.nrms", architecture="nrms"))
     for name in (GATE, PROTOTYPES):
-        clip = secure_sum_of(SYSTEMS[name].protection).clip
+        clip = secure_sum_of(COMPOSED[name].protection).clip
         small = SecureSum(clip=clip, bits=64, fraction_bits=40, cohort_limit=DEVICES)
         monkeypatch.setitem(systems, name, replace(systems[name], protection=small))
     # Only a gain for all of them would stay: which few clicks five devices hold out is drawn by lot.
@@ -197,9 +196,7 @@ def nrms_of(weights: Mapping[str, np.ndarray]) -> NrmsUser:
     return model
 
 
-def test_groups_of_nrms_are_found_anew_by_the_devices_own_user_vectors(
-    world_of_words: SmallWorld, devices: list[Device]
-) -> None:
+def test_nrms_groups_are_redrawn_from_device_user_vectors(world_of_words: SmallWorld, devices: list[Device]) -> None:
     world, model = world_of_words, "ranker.finding_nrms"
     assert world.services is not None
     releases = world.services.releases
@@ -233,7 +230,7 @@ def test_groups_of_nrms_are_found_anew_by_the_devices_own_user_vectors(
     assert np.abs(learnt - drafted).max() > 0.01, "or a round that does nothing would pass"
 
 
-def test_an_exact_round_makes_the_papers_step_of_both_models_on_the_pooled_gradient(
+def test_exact_round_applies_the_papers_step_to_both_models(
     world_of_words: SmallWorld, devices: list[Device], overheard: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
 ) -> None:
     world = world_of_words
@@ -271,7 +268,7 @@ def test_an_exact_round_makes_the_papers_step_of_both_models_on_the_pooled_gradi
     assert not any(one.id in path for one in pool.live(world.services.updater._clock()) for path in asked)
 
 
-def test_a_round_of_naml_trains_its_views_of_abstracts_and_categories_and_the_pool_is_embedded_by_them(
+def test_naml_round_trains_its_views_and_reembeds_the_pool(
     world_of_words: SmallWorld, devices: list[Device], overheard: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
 ) -> None:
     world = world_of_words
@@ -298,7 +295,7 @@ def test_a_round_of_naml_trains_its_views_of_abstracts_and_categories_and_the_po
     roll_back(releases, before.release)
 
 
-def test_the_gate_scores_both_user_models_on_the_vectors_of_the_new_news_model_and_takes_a_fall_back(
+def test_gate_scores_user_models_on_new_vectors_and_detects_a_decline(
     world_of_words: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = world_of_words
@@ -354,7 +351,7 @@ def test_the_gate_scores_both_user_models_on_the_vectors_of_the_new_news_model_a
     assert back.models["ranker.nrms"].weights == before.models["ranker.nrms"].weights
 
 
-def test_a_round_under_local_noise_publishes_an_encoder_that_the_next_one_goes_on_with(
+def test_local_noise_round_publishes_an_encoder_for_the_next_round(
     world_of_words: SmallWorld, devices: list[Device]
 ) -> None:
     world = world_of_words
@@ -377,7 +374,7 @@ def test_a_round_under_local_noise_publishes_an_encoder_that_the_next_one_goes_o
     world.services.updater.step()
     for device in devices:
         assert sync(device) == after.release
-        assert device.feed(refresh=True).items, "feeds are made by the new encoder"
+        assert new_page(device).items, "feeds are made by the new encoder"
     again = manifest_of(world, coordinator.open_round(WHOLE, cohort=DEVICES, cohort_minimum=3, seconds=0.01))
     assert {name for name, ref in again.materials.items() if ref != manifest.materials[name]} == {MODEL}, (
         "titles and words stay as they are, so that devices have them by their hash"
@@ -391,7 +388,7 @@ def test_a_round_under_local_noise_publishes_an_encoder_that_the_next_one_goes_o
 
     with pytest.raises(RoundImpossible, match="reads words"):
         coordinator.open_round("news_union", cohort=DEVICES, cohort_minimum=3, seconds=900.0)
-    head = manifest_of(world, coordinator.open_round("efficient_fedrec", cohort=5, cohort_minimum=3, seconds=0.01))
+    head = manifest_of(world, coordinator.open_round("news_head/exact/mean", cohort=5, cohort_minimum=3, seconds=0.01))
     started = unpack_head(releases.read_blob(head.materials[HEAD].sha256), DIMENSIONS)
     assert (started["head.weight"] == np.eye(DIMENSIONS)).all(), "and goes on with the last encoder on BERT"
     while coordinator.status(head.round).state != "failed":

@@ -1,7 +1,7 @@
-"""Whys that are true, and learning that is damped and remembered, with the default ranker over the newspaper.
+"""Reasons are true, and learning is damped and remembered, with the default ranker over the generated newspaper.
 
-The oracle is the newspaper itself, which knows the topic of every story and whom it names; the pages are the product's
-own. Readers are drawn by several seeds, and each has to hold.
+The oracle is the newspaper itself, which knows every story's topic and names; the pages are the product's own. Readers
+are drawn with several seeds, and each has to pass.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def newspaper() -> Newspaper:
 
 
 @each_seed
-def test_a_story_is_called_close_only_to_stories_that_share_topic_or_name(newspaper: Newspaper, seed: int) -> None:
+def test_related_stories_share_a_topic_or_a_name(newspaper: Newspaper, seed: int) -> None:
     figures = newspaper.kinship(300, seed)
     assert figures.whys >= 300
     assert figures.akin >= 0.95, figures
     assert figures.random_pairs <= 0.005, figures
 
 
-def test_an_old_floor_would_have_called_far_more_pairs_close(newspaper: Newspaper) -> None:
+def test_old_similarity_floor_would_relate_far_more_pairs(newspaper: Newspaper) -> None:
     """The bar means something: at the cosine of .2 that was the floor once, the same whys are mostly untrue."""
     from dataclasses import replace
 
@@ -46,7 +46,7 @@ def test_an_old_floor_would_have_called_far_more_pairs_close(newspaper: Newspape
 @each_section
 @each_seed
 @pytest.mark.parametrize("picked", [False, True], ids=["nothing picked", "sections picked"])
-def test_five_reads_of_a_topic_give_it_two_fifths_of_the_pages_that_follow(
+def test_five_reads_of_a_topic_give_it_forty_percent_of_later_pages(
     newspaper: Newspaper, section: str, seed: int, picked: bool
 ) -> None:
     figures = newspaper.learning(section, seed, picked=picked)
@@ -66,7 +66,7 @@ def test_picked_sections_keep_a_quarter_until_twenty_reads(newspaper: Newspaper,
 
 @each_seed
 @pytest.mark.parametrize("picked", [(), ("food",), ("football", "science"), ("food", "film", "games")])
-def test_a_first_page_has_many_sections_and_none_too_much(
+def test_first_page_mixes_many_sections_without_a_dominant_one(
     newspaper: Newspaper, seed: int, picked: tuple[str, ...]
 ) -> None:
     figures = newspaper.cold(seed, picked)
@@ -81,7 +81,7 @@ def test_one_reaction_moves_at_most_three_cards(newspaper: Newspaper, kind: str)
     assert sum(moved) > 0, "a reaction does something"
 
 
-def test_what_was_not_looked_at_may_come_again(newspaper: Newspaper) -> None:
+def test_unseen_stories_may_be_shown_again(newspaper: Newspaper) -> None:
     reader = newspaper.reader(*PICKED)
     first = reader.page(1)
     assert len(first) == PAGE

@@ -1,6 +1,6 @@
-"""The scheduler of feeds against a web server on this machine, over sockets, with the clock of the test.
+"""The scheduler of feeds against a local web server, over sockets, with the test's clock.
 
-Oracle: RFC 9110 and 9111 (validators, Retry-After, max-age), and what the server was asked.
+Oracle: RFC 9110 and 9111 (validators, Retry-After, max-age), and the server's requests.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from sqlalchemy import Engine
 
-from backend.news.feed_scheduler import FeedScheduler
-from backend.news.followed_feeds import WAIT_LIMIT, FollowedFeed, follow
+from backend.news.feed_refresh import follow
+from backend.news.feed_scheduler import FeedScheduler, utc_now
+from backend.news.followed_feeds import WAIT_LIMIT, FollowedFeed
 from backend.news.pool import NewsPool
-from backend.public_addresses import networks
+from backend.news.public_addresses import networks
 from tests.doubles.clock import StillClock
 
 EVERY = timedelta(minutes=30)
@@ -108,7 +109,13 @@ def world(engine: Engine) -> Iterator[RefreshedFeed]:
     server, clock = FeedServer(), StillClock()
     pool = NewsPool(engine, clock=clock)
     scheduler = FeedScheduler(
-        engine, pool, every=EVERY, allowed=THIS_MACHINE, clock=clock, chance=lambda: 0.0
+        engine,
+        pool,
+        every=EVERY,
+        allowed=THIS_MACHINE,
+        clock=clock,
+        chance=lambda: 0.0,
+        sleep=clock.go_on,
     )  # the network itself carries the requests
     scheduler.followed.add(server.url, clock())
     yield RefreshedFeed(server, clock, pool, scheduler)
@@ -116,7 +123,7 @@ def world(engine: Engine) -> Iterator[RefreshedFeed]:
     server.close()
 
 
-def test_a_feed_is_read_once_and_asked_for_conditionally_until_it_changes(world: RefreshedFeed) -> None:
+def test_feed_is_read_once_then_requested_conditionally(world: RefreshedFeed) -> None:
     world.server.answer.headers = {"ETag": '"v1"', "Last-Modified": "Thu, 19 Nov 2026 10:00:00 GMT"}
     assert world.look() == EVERY
     assert world.titles() == {"The ferry sails again"}
@@ -134,7 +141,7 @@ def test_a_feed_is_read_once_and_asked_for_conditionally_until_it_changes(world:
     assert [asked["If-Modified-Since"] for asked in world.server.asked][1] == "Thu, 19 Nov 2026 10:00:00 GMT"
 
 
-def test_a_feed_that_is_gone_is_asked_for_less_and_less_and_recovers_with_the_first_answer(
+def test_missing_feed_is_requested_less_often_until_it_answers(
     world: RefreshedFeed,
 ) -> None:
     world.server.answer.headers = {"ETag": '"v1"'}
@@ -152,7 +159,7 @@ def test_a_feed_that_is_gone_is_asked_for_less_and_less_and_recovers_with_the_fi
     assert (world.only().failures, world.only().error) == (0, None), "a 304 is an answer too"
 
 
-def test_a_server_that_is_not_there_is_told_as_such(world: RefreshedFeed) -> None:
+def test_unreachable_feed_server_is_reported(world: RefreshedFeed) -> None:
     world.server.close()
     assert world.look() == EVERY
     assert world.only().failures == 1
@@ -163,7 +170,8 @@ def test_a_server_that_is_not_there_is_told_as_such(world: RefreshedFeed) -> Non
     ("answer", "wait"),
     [
         (ScriptedAnswer(429, headers={"Retry-After": "7200"}), timedelta(hours=2)),
-        (ScriptedAnswer(429, headers={"Retry-After": "60"}), EVERY),
+        (ScriptedAnswer(429, headers={"Retry-After": "60"}), timedelta(minutes=1)),
+        (ScriptedAnswer(500, headers={"Retry-After": "60"}), EVERY),
         (ScriptedAnswer(503, headers={"Retry-After": "99999999"}), WAIT_LIMIT),
         (ScriptedAnswer(title="a", headers={"Cache-Control": "public, max-age=7200"}), timedelta(hours=2)),
         (ScriptedAnswer(title="a", headers={"Cache-Control": "max-age=7200", "Age": "1800"}), timedelta(hours=1.5)),
@@ -172,14 +180,14 @@ def test_a_server_that_is_not_there_is_told_as_such(world: RefreshedFeed) -> Non
         (ScriptedAnswer(title="a", headers={"Cache-Control": "max-age=soon", "Age": "-1"}), EVERY),
     ],
 )
-def test_what_a_server_asks_for_puts_the_next_look_off_but_never_forward_and_at_most_a_day(
+def test_server_requested_delay_is_respected_up_to_a_day(
     world: RefreshedFeed, answer: ScriptedAnswer, wait: timedelta
 ) -> None:
     world.server.answer = answer
     assert world.look() == wait
 
 
-def test_a_304_says_how_long_to_wait_as_well(world: RefreshedFeed) -> None:
+def test_response_304_can_set_the_delay_too(world: RefreshedFeed) -> None:
     world.server.answer.headers = {"ETag": '"v1"'}
     world.look()
     world.server.answer.headers["Cache-Control"] = "max-age=7200"
@@ -187,7 +195,7 @@ def test_a_304_says_how_long_to_wait_as_well(world: RefreshedFeed) -> None:
     assert world.server.asked[-1]["If-None-Match"] == '"v1"'
 
 
-def test_a_feed_read_by_hand_is_left_alone_as_long_as_its_server_calls_it_fresh(world: RefreshedFeed) -> None:
+def test_feed_added_by_hand_is_not_requested_while_fresh(world: RefreshedFeed) -> None:
     world.server.answer.headers = {"ETag": '"v1"', "Cache-Control": "max-age=7200"}
     now, feeds = world.clock(), world.scheduler.followed
     for seconds in (7200, 999_999_999):  # the second time it's a 304
@@ -196,8 +204,8 @@ def test_a_feed_read_by_hand_is_left_alone_as_long_as_its_server_calls_it_fresh(
         assert world.only().due_at == now + min(timedelta(seconds=seconds), WAIT_LIMIT)
 
 
-def test_the_running_scheduler_reads_what_is_added_when_it_is_woken(world: RefreshedFeed) -> None:
-    world.scheduler.followed.remove(world.server.url)
+def test_waking_the_scheduler_reads_an_added_feed(world: RefreshedFeed) -> None:
+    world.scheduler.followed.remove(world.server.url, world.clock())
     world.scheduler.start()
     world.scheduler.followed.add(world.server.url, world.clock())
     world.scheduler.wake()
@@ -212,3 +220,43 @@ def _until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < given_up_at, "never so"
         time.sleep(0.02)
+
+
+def test_feeds_of_a_rate_limited_host_are_all_read_in_time(engine: Engine) -> None:
+    """Over sockets and by the machine's clock. Oracle: the host's own log."""
+    log, lock = list[tuple[float, int]](), threading.Lock()
+
+    class LimitedHandler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with lock:
+                now = time.monotonic()
+                last = max((at for at, status in log if status == 200), default=-1e9)
+                status = 200 if now - last >= 0.9 else 429
+                log.append((now, status))
+            body = ScriptedAnswer(title=f"From {self.path}").body() if status == 200 else b""
+            self.send_response(status)
+            if status == 429:
+                self.send_header("Retry-After", "1")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), LimitedHandler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    pool = NewsPool(engine)
+    scheduler = FeedScheduler(engine, pool, every=EVERY, pause_sec=0.05, allowed=THIS_MACHINE)
+    for number in range(3):
+        scheduler.followed.add(f"http://127.0.0.1:{server.server_address[1]}/{number}", utc_now())
+    scheduler.start()
+    try:
+        _until(lambda: all(feed.fetched_at for feed in scheduler.followed.all()))
+    finally:
+        scheduler.stop()
+        server.shutdown()
+        server.server_close()
+    refused = [at for at, status in log if status == 429]
+    assert len(refused) == 1
+    assert not [at for at, _ in log if refused[0] < at < refused[0] + 1.0]

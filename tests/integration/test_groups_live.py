@@ -1,6 +1,6 @@
-"""FINDING over real routes, masks, coordinator and trainers. Oracles: gradients by hand, and formula 8.
+"""FINDING over real routes, masks, coordinator and trainers.
 
-The ranker is hand-made (two parameters), so that no torch is needed.
+Oracles: gradients by hand, and equation 8. The ranker is hand-made (two parameters), so that no torch is needed.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.grouping.interpolation import Constant
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Constant, Layers
 from backend.federation.grouping.reader_groups import unit
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.clustering import Clustering, GroupMoves
 from backend.federation.strategies.grouped import Grouped
-from backend.federation.systems import SYSTEMS
-from backend.federation.systems.finding import FINDING_EXACT, PROTOTYPES
-from backend.releases.groups import first_groups, put_centroids
+from backend.federation.systems import COMPOSED
+from backend.federation.systems.finding import PROTOTYPES
+from backend.releases.codebooks import first_groups, put_centroids
 from device_app.errors import ReleaseRefused
 from device_app.feed.model_cache import ModelCache
-from device_app.ranking.group_ranker import GroupRanker
-from device_app.ranking.groups import GroupChoice, OwnGroup
+from device_app.ranking.groups import GroupChoice, GroupRanker, OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.sync.installed_release import Release, current_release
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.uplink.in_process import InProcess
-from device_app.wire.protections import SecureSum
-from device_app.wire.tensors import pack
+from protocol.protections import SecureSum
+from protocol.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, ENCODER, FEATURES, BackendRig, DeviceRig, hand_made_draft
 from tests.doubles.simulated_reader import simulated_reader
 
+GROUPS_EXACT = COMPOSED["groups/exact/mean"]
+
 ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
 MODEL, K, DEVICES, LAMBDA, RATE = "ranker.features", 2, 5, 0.25, 0.5
 VOTES = replace(PROTOTYPES, name="votes", model=MODEL, strategy=Clustering())
 LIVE = replace(
-    FINDING_EXACT,
+    GROUPS_EXACT,
     name="live",
     model=MODEL,
     protection=SecureSum(clip=50.0, weight_limit=32, bits=64, fraction_bits=24),
@@ -130,12 +130,12 @@ class GroupedRounds:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupedRounds]:
     for spec in (VOTES, LIVE):
-        monkeypatch.setitem(SYSTEMS, spec.name, spec)
+        monkeypatch.setitem(COMPOSED, spec.name, spec)
     with ExitStack() as stack:
         yield GroupedRounds(tmp_path, stack)
 
 
-def test_a_round_steps_each_groups_model_by_its_own_readers_and_the_global_one_by_all(world: GroupedRounds) -> None:
+def test_round_updates_group_models_separately_and_the_global_one_by_all(world: GroupedRounds) -> None:
     choice, before = world.choice(), world.release().groups(MODEL)
     groups = [choice.in_force(clicks) for clicks in world.clicked()]
     assert set(groups) == {0, 1}, "the pool's readers are to fall into both groups, or this tests little"
@@ -157,7 +157,7 @@ def test_a_round_steps_each_groups_model_by_its_own_readers_and_the_global_one_b
     assert world.release().id == "r3"
 
 
-def test_after_so_many_rounds_the_groups_are_found_anew_from_sums(world: GroupedRounds) -> None:
+def test_groups_are_redrawn_from_sums_after_enough_rounds(world: GroupedRounds) -> None:
     world.run("live")
     drafted = world.choice()
     votes = [drafted.drafted(clicks) for clicks in world.clicked()]
@@ -178,7 +178,7 @@ def test_after_so_many_rounds_the_groups_are_found_anew_from_sums(world: Grouped
         np.testing.assert_allclose(groups.next_centroids[group], sums[group] / np.linalg.norm(sums[group]), atol=1e-3)
 
 
-def test_a_device_ranks_with_the_model_of_its_own_group(world: GroupedRounds) -> None:
+def test_device_ranks_with_the_model_of_its_group(world: GroupedRounds) -> None:
     world.run("live")
     release = world.release()
     ranker = ModelCache().models(release).ranker
@@ -189,13 +189,13 @@ def test_a_device_ranks_with_the_model_of_its_own_group(world: GroupedRounds) ->
     assert ranker.group(np.empty((0, DIM), np.float32)) == 0
 
 
-def test_a_device_tells_its_reader_which_group_it_chose(world: GroupedRounds) -> None:
+def test_device_shows_its_reader_the_chosen_group(world: GroupedRounds) -> None:
     found = [device.trainer.own_groups() for device in world.devices]
     assert found == [(OwnGroup(MODEL, world.choice().in_force(clicks), K),) for clicks in world.clicked()]
     assert len({each[0].group for each in found}) == K
 
 
-def test_nothing_that_leaves_a_device_tells_its_group(world: GroupedRounds) -> None:
+def test_messages_do_not_reveal_the_devices_group(world: GroupedRounds) -> None:
     """Of two devices in different groups everything in clear is of the same form and length."""
     groups = [world.choice().in_force(clicks) for clicks in world.clicked()]
     one, other = groups.index(0), groups.index(1)
@@ -209,7 +209,7 @@ def test_nothing_that_leaves_a_device_tells_its_group(world: GroupedRounds) -> N
     assert lengths(world.devices[one]) == pytest.approx(lengths(world.devices[other]), abs=64)
 
 
-def test_a_release_whose_groups_do_not_fit_its_ranker_is_refused(world: GroupedRounds) -> None:
+def test_release_with_mismatched_groups_and_ranker_is_refused(world: GroupedRounds) -> None:
     store = world.backend.releases
     release = store.require_current()
     entry = release.models[MODEL]

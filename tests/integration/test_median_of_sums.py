@@ -1,7 +1,7 @@
-"""A live round whose cohort is three groups with a secure sum each, joined by a median: one liar spoils one group.
+"""A live round with three groups, each a secure sum, joined by a median.
 
-The world of `test_poisoned_sums`, thirteen devices of which the first one's network is the attacker's; groups of three
-survivors instead of ten, so that thirteen make three.
+A malicious client spoils only one group. The world of `test_poisoned_sums`, thirteen devices of which the first one's
+network is the attacker's; groups need three survivors instead of ten, so that thirteen devices make three groups.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import pytest
 from sqlalchemy import select
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import CountRoundRow, ParticipationRow, RoundRow, SecureSumRow
+from backend.db.tables import CountRoundRow, ParticipationRow, RoundRow, SecureSumRow
 from backend.federation.accounting.spending import spending
 from backend.federation.bounded_mean import reach
 from backend.federation.protections.sum_bounds import noise_deviation, noise_reach
 from backend.federation.secagg.sum_files import StoredSums
 from backend.federation.strategies.joined_sums import HUBER_VARIANCE, MEDIAN_VARIANCE, HuberOfSums, MedianOfSums
-from backend.federation.systems import SYSTEMS
-from backend.storage.local_folder import LocalFolder
+from backend.federation.systems import COMPOSED
+from backend.storage.object_store import LocalFolder
 from device_app.training.secagg_client import APPLIED_WITHOUT
-from device_app.wire.rounds import RoundStatus
+from protocol.rounds import RoundStatus
 from tests.doubles.round_rig import BackendRig
 from tests.integration.test_poisoned_sums import (
     ALLOWS,
@@ -46,12 +46,12 @@ TURNED = np.array([0.0, -1.0, 1.0])
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PoisonedRound]:
-    spec = replace(SYSTEMS["small_ranker_secure"], name=SYSTEM, join=MedianOfSums(members=3))
-    one_sum = replace(SYSTEMS["small_ranker_secure"], name="small_ranker_one_sum", join=None)
-    monkeypatch.setitem(SYSTEMS, spec.name, spec)
-    monkeypatch.setitem(SYSTEMS, one_sum.name, one_sum)
-    counts = replace(SYSTEMS["private_counts"], name=COUNTS, join=HuberOfSums(members=3))
-    monkeypatch.setitem(SYSTEMS, counts.name, counts)
+    spec = replace(COMPOSED["small_ranker/secure/median"], name=SYSTEM, join=MedianOfSums(members=3))
+    one_sum = replace(COMPOSED["small_ranker/secure/median"], name="small_ranker_one_sum", join=None)
+    monkeypatch.setitem(COMPOSED, spec.name, spec)
+    monkeypatch.setitem(COMPOSED, one_sum.name, one_sum)
+    counts = replace(COMPOSED["private_counts/secure/huber"], name=COUNTS, join=HuberOfSums(members=3))
+    monkeypatch.setitem(COMPOSED, counts.name, counts)
     with made_world(tmp_path, ALLOWS.model_copy(update={"epsilon_per_sum": 50.0})) as world:
         yield world
 
@@ -105,7 +105,7 @@ def longest_step() -> float:
     return RATE * reach(protection_of(SYSTEM).clip, MEDIAN_VARIANCE * noise**2, COORDINATES) * (1 + 1e-5)
 
 
-def test_one_liar_that_fails_a_round_of_one_sum_costs_a_round_of_groups_its_own_group(world: PoisonedRound) -> None:
+def test_malicious_member_costs_only_its_own_group(world: PoisonedRound) -> None:
     """Red before: every round with this liar in it came to nothing."""
     lie = weight_lie(32_000.0, TURNED)
     assert world.run("small_ranker_one_sum", lie, minimum=3).state == "failed"
@@ -126,7 +126,7 @@ def test_one_liar_that_fails_a_round_of_one_sum_costs_a_round_of_groups_its_own_
         )
 
 
-def test_what_a_round_of_groups_has_cost_is_told_by_the_noise_of_the_smallest(world: PoisonedRound) -> None:
+def test_round_of_groups_is_charged_by_its_smallest_group(world: PoisonedRound) -> None:
     status = world.run(SYSTEM, None, minimum=3)
     assert (status.state, status.survivors, status.uploaded) == ("applied", 4, DEVICES), status.reason
     assert status.epsilon == pytest.approx(protection_of(SYSTEM).epsilon(4, COORDINATES), rel=0.02)
@@ -140,16 +140,16 @@ def test_what_a_round_of_groups_has_cost_is_told_by_the_noise_of_the_smallest(wo
     assert files(world) == [], "running sums go with the round"
 
 
-def test_a_lie_within_a_groups_bounds_moves_the_mean_no_further_than_honest_groups_can(world: PoisonedRound) -> None:
+def test_in_bounds_lie_moves_the_mean_no_further_than_honest_groups_could(world: PoisonedRound) -> None:
     """Of three groups the median lies between the two honest ones, whatever the third says."""
     status = world.run(SYSTEM, weight_lie(4.0, TURNED), minimum=3)
     assert status.state == "applied", status.reason
     assert moved(world) <= longest_step()
 
 
-def test_a_lie_that_noise_cant_hide_costs_a_count_its_group_and_all_are_told(world: PoisonedRound) -> None:
+def test_detectable_lie_costs_its_group_and_is_reported_to_all(world: PoisonedRound) -> None:
     """Red before: it cost the whole count. What noise may hide is in `test_forged_clicks`, by the same join."""
-    protection = protection_of("private_counts")
+    protection = protection_of("private_counts/secure/huber")
     lie = np.zeros(2 * NEWS + 1, dtype=np.int64)
     lie[:3] = round(300.0 * 2**protection.fraction_bits)
     status = world.run(COUNTS, lie, minimum=3)
@@ -172,7 +172,7 @@ def test_a_lie_that_noise_cant_hide_costs_a_count_its_group_and_all_are_told(wor
         assert "Of 3 groups 1 could not be used" in (mine.detail or "")
 
 
-def test_too_few_devices_for_three_groups_are_one_sum(world: PoisonedRound) -> None:
+def test_too_few_devices_for_three_groups_form_one_sum(world: PoisonedRound) -> None:
     opened(world)
     most = list(range(11))
     steps(world, most)
@@ -185,7 +185,7 @@ def test_too_few_devices_for_three_groups_are_one_sum(world: PoisonedRound) -> N
     assert list(sums(world)) == ["round-1"]
 
 
-def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_that_group(world: PoisonedRound) -> None:
+def test_dropouts_cost_a_noise_share_and_many_cost_their_group(world: PoisonedRound) -> None:
     opened(world)
     steps(world)
     where = groups(world)
@@ -219,7 +219,7 @@ def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_t
     assert files(world) == []
 
 
-def test_a_round_of_groups_fails_when_fewer_are_left_than_it_needs(world: PoisonedRound) -> None:
+def test_round_of_groups_fails_below_its_minimum(world: PoisonedRound) -> None:
     opened(world)
     steps(world)
     where = groups(world)
@@ -239,7 +239,7 @@ def test_a_round_of_groups_fails_when_fewer_are_left_than_it_needs(world: Poison
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_server_that_ends_at_any_stage_goes_on_with_the_same_groups(world: PoisonedRound, stage: str) -> None:
+def test_restarted_server_continues_with_the_same_groups(world: PoisonedRound, stage: str) -> None:
     opened(world)
     before: dict[int, str] | None = None
     for at in STAGES:
@@ -261,7 +261,7 @@ def test_a_server_that_ends_at_any_stage_goes_on_with_the_same_groups(world: Poi
     assert (status.state, status.published, status.survivors) == ("applied", "r2", 4), status.reason
 
 
-def test_the_groups_are_drawn_anew_for_every_round(world: PoisonedRound) -> None:
+def test_groups_are_redrawn_every_round(world: PoisonedRound) -> None:
     drawn = set()
     for number in range(1, 4):
         opened(world)

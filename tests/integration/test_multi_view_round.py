@@ -1,4 +1,7 @@
-"""SEMI-FL-MV-DSSM and FL-DSSM live: readers who read and search, a process a view, an exact secure sum over HTTP."""
+"""SEMI-FL-MV-DSSM and FL-DSSM live, for readers who read and search.
+
+Each view is a process; an exact secure sum runs over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,18 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from backend.operator import Operator
+from backend.operations.admin_client import Operator
 from backend.releases.publish import publish_rankers
 from device_app.fleet.fleet import Fleet, Member, catch_up, search
 from device_app.privacy.local_aggregate import exact_epsilon
 from device_app.settings import FeedSettings, PrivacySettings
-from device_app.store.parameters import TowerStore
+from device_app.store.preferences import TowerStore
 from device_app.training.multiview.job import VIEWS
-from device_app.training.multiview.lockdown import version
+from device_app.training.multiview.worker import version
 from device_app.training.tasks.multi_view import MultiViewTask
 from device_app.training.tasks.task import Update
 from exporters.graph_cache import GraphCache
+from tests.doubles.new_page import new_page
 from tests.doubles.small_world import SmallWorld, warm_up_to_train
 
 DEVICES = 2
@@ -28,7 +32,9 @@ pytestmark = pytest.mark.skipif(not version(), reason="this kernel has no Landlo
 
 
 def fleet_of(world: SmallWorld, ranker: str) -> Fleet:
-    privacy = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
+    privacy = PrivacySettings(
+        training=True, epsilon_per_day_training=1e9, epsilon_per_day_reports=40.0, secure_sum="exact", smallest_sum=2
+    )
     settings = world.device_settings(feed=FeedSettings(ranker=ranker)).model_copy(update={"privacy": privacy})
     return Fleet(settings, DEVICES, seed=3)
 
@@ -71,7 +77,7 @@ def round_of(world: SmallWorld, fleet: Fleet, system: str) -> str:
     return status.published
 
 
-def test_views_train_an_item_tower_together_and_keep_their_user_towers(
+def test_views_share_an_item_tower_and_keep_user_towers_private(
     world: SmallWorld, fleet: Fleet, handed: list[Update]
 ) -> None:
     assert world.services is not None
@@ -85,8 +91,8 @@ def test_views_train_an_item_tower_together_and_keep_their_user_towers(
     fleet.run(search)
     assert fleet.failures == []
     for member in fleet.members:
-        member.device.save_search("regatta lake")
-        feed = member.device.feed(refresh=True)
+        member.device.library.save_search("regatta lake")
+        feed = new_page(member.device)
         assert (feed.release, member.device.parts.serving.models().ranker.name) == (offered.release, MODEL)
 
     published = round_of(world, fleet, "multi_view")
@@ -111,14 +117,14 @@ def test_views_train_an_item_tower_together_and_keep_their_user_towers(
             assert set(tower) == set(entry.private)
         for view in ("reading", "searches"):
             assert stores.view_log.sigmas(view) == [1.0]
-        feed = member.device.feed(refresh=True)
+        feed = new_page(member.device)
         assert (feed.release, feed.notice) == (trained.release, None)
         sent = stores.database.rows("SELECT url, head, body FROM traffic")
         for row in sent:
             joined = b"\n".join(each.encode() if isinstance(each, str) else each for each in row).lower()
             assert b"regatta lake" not in joined
             assert b"user_tower" not in joined
-        sources = member.device.privacy().sources.sources
+        sources = member.device.privacy.overview().sources.sources
         assert [(source.rounds, source.epsilon) for source in sources] == [(1, exact_epsilon(1.0, 1, 1e-3))] * 2
 
 
@@ -127,7 +133,7 @@ def handed_over(member: Member) -> list[list[float]]:
     return [member.device.parts.stores.view_log.sigmas(view) for view in VIEWS]
 
 
-def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: SmallWorld, handed: list[Update]) -> None:
+def test_fl_dssm_trains_both_towers_from_the_reading_view_only(world: SmallWorld, handed: list[Update]) -> None:
     """The other value of the same setting: no private tower, one view; readers search here too, and it isn't asked."""
     assert world.services is not None
     store = world.services.releases
@@ -156,12 +162,12 @@ def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: SmallW
             assert handed_over(member) == [[*reading, 1.0], searches]
             for database in (stores.database, stores.search_database):
                 assert TowerStore(database).get("ranker.fl_dssm") is None, "no tower is private"
-            assert member.device.feed(refresh=True).release == published
+            assert new_page(member.device).release == published
     finally:
         fleet.close()
 
 
-def test_a_device_that_takes_part_in_noisy_sums_only_declines(world: SmallWorld) -> None:
+def test_device_that_requires_noisy_sums_declines_an_exact_one(world: SmallWorld) -> None:
     assert world.services is not None
     publish_rankers(world.services.releases, ("multi_view",), cache=GraphCache(world.settings.graphs_dir))
     fleet = Fleet(world.device_settings(), 1, seed=3)
@@ -172,6 +178,6 @@ def test_a_device_that_takes_part_in_noisy_sums_only_declines(world: SmallWorld)
         (member,) = fleet.members
         outcome = member.device.train_step()
         assert outcome.state == "declined"
-        assert "its reader takes part in" in (outcome.why or "")
+        assert "the settings allow" in (outcome.why or "")
     finally:
         fleet.close()

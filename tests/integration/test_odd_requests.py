@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from backend.storage.durable_files import files_below
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn
-from device_app.wire.tensors import pack
+from protocol.ids import PROTOCOL_VERSION
+from protocol.rounds import CheckIn
+from protocol.tensors import pack
 from tests.doubles.recall_app import Running, running
 
 TENSORS = {"content-type": "application/vnd.safetensors"}
@@ -25,12 +25,12 @@ def server(tmp_path: Path) -> Iterator[Running]:
         yield started
 
 
-def test_an_update_under_another_spelling_of_the_rounds_name_is_refused_and_the_round_is_applied(
+def test_update_under_another_spelling_of_the_round_id_is_refused(
     server: Running,
 ) -> None:
     """Red before: round-001 found the row of round-1 and wrote its file elsewhere, so one member failed the round."""
     coordinator = server.services.coordinator
-    coordinator.open_round("private_counts_local", cohort=2, cohort_minimum=2, seconds=3_600)
+    coordinator.open_round("private_counts/local/mean", cohort=2, cohort_minimum=2, seconds=3_600)
     for _ in range(2):
         offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("count",)))
         assert offer is not None
@@ -47,7 +47,7 @@ def test_an_update_under_another_spelling_of_the_rounds_name_is_refused_and_the_
     assert coordinator.status("round-1").state == "applied", coordinator.status("round-1").reason
 
 
-def test_a_path_forges_no_line_of_the_log_and_reaches_no_terminal(server: Running) -> None:
+def test_log_lines_escape_control_characters_and_stay_short(server: Running) -> None:
     forged = "2026-11-23 07:00:00,000 INFO backend.requests POST /v1/admin/rounds 201"
     server.client.get(f"/a%0a{forged}%0d%1b[2J%e2%80%ae%c2%85b")
     server.client.get("/" + "c" * 60_000)
@@ -58,7 +58,7 @@ def test_a_path_forges_no_line_of_the_log_and_reaches_no_terminal(server: Runnin
     assert max(map(len, log.splitlines())) < 1_000
 
 
-def test_no_answer_leads_to_the_host_that_a_request_names(server: Running) -> None:
+def test_redirects_never_use_the_requested_host(server: Running) -> None:
     for path in ("/v1/health/", "/v1/rounds/current/", "/console/", "//evil.example/"):
         answer = server.client.get(path, headers={"host": "evil.example"}, follow_redirects=False)
         # The console asks who it is before it says that there is no such page.
@@ -67,13 +67,13 @@ def test_no_answer_leads_to_the_host_that_a_request_names(server: Running) -> No
 
 
 @pytest.mark.parametrize("origin", ["http://[", "http://[::1", "\xff", "http://a]b", ""])
-def test_a_form_with_an_origin_that_is_none_is_refused(server: Running, origin: str) -> None:
+def test_form_with_a_malformed_origin_is_refused(server: Running, origin: str) -> None:
     sent = {b"origin": origin.encode("latin-1"), b"content-type": b"application/x-www-form-urlencoded"}
     answer = server.client.post("/console/sign-in", content=b"token=a", headers=sent)
     assert answer.status_code == 403
 
 
-def test_one_address_that_polls_and_polls_is_counted_as_often_as_it_may_have_places(server: Running) -> None:
+def test_polls_of_one_address_are_counted_up_to_its_place_limit(server: Running) -> None:
     for _ in range(50):
         server.client.get("/v1/rounds/current", headers={"x-forwarded-for": "203.0.113.9"})
     assert server.services.coordinator.polls.waiting() == server.services.settings.places_per_address

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from backend.operator import Operator
+from backend.operations.admin_client import Operator
 from backend.releases.publish import publish_rankers
 from device_app.fleet.fleet import Fleet, Member, catch_up, train
 from device_app.settings import FeedSettings
 from exporters.graph_cache import GraphCache
+from tests.doubles.new_page import new_page
 from tests.doubles.small_world import SmallWorld, warm_up_to_train
 
 DEVICES = 2
@@ -26,12 +27,12 @@ def fleet(world: SmallWorld) -> Iterator[Fleet]:
 
 
 def ranks_by(member: Member) -> tuple[str | None, str]:
-    feed = member.device.feed(refresh=True)
-    assert feed.notice is None
+    feed = new_page(member.device)
+    assert feed.items
     return feed.release, member.device.parts.serving.models().ranker.name
 
 
-def test_readers_choose_a_ranker_that_is_offered_and_train_it(world: SmallWorld, fleet: Fleet) -> None:
+def test_readers_choose_an_offered_ranker_and_train_it(world: SmallWorld, fleet: Fleet) -> None:
     assert world.services is not None
     store = world.services.releases
     offered = publish_rankers(store, ("naml",), cache=GraphCache(world.settings.graphs_dir))

@@ -1,4 +1,4 @@
-"""A second process on a profile that is in use: it says who has it, ends, and leaves everything as it was."""
+"""A second process on a profile in use names the first, ends, and changes nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def settings(folder: Path, profile: str = "anna") -> DeviceSettings:
     return DeviceSettings(profile=profile, data_dir=folder)
 
 
-def test_a_second_device_names_the_process_that_has_the_profile_and_exits_1(
+def test_second_device_names_the_process_using_the_profile_and_exits_1(
     tmp_path: Path, holder: subprocess.Popen[str]
 ) -> None:
     command = [
@@ -66,7 +66,7 @@ def test_a_second_device_names_the_process_that_has_the_profile_and_exits_1(
     assert holder.poll() is None
 
 
-def test_a_killed_process_leaves_no_lock_behind(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+def test_killed_process_leaves_no_lock(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     with pytest.raises(ProfileInUse):
         build_device(settings(tmp_path))
     os.kill(holder.pid, signal.SIGKILL)
@@ -75,7 +75,7 @@ def test_a_killed_process_leaves_no_lock_behind(tmp_path: Path, holder: subproce
     build_device(settings(tmp_path)).close()
 
 
-def test_a_fleet_and_a_device_do_not_share_a_profile(tmp_path: Path) -> None:
+def test_fleet_and_device_can_not_share_a_profile(tmp_path: Path) -> None:
     fleet = Fleet(settings(tmp_path), 2, seed=1)
     with pytest.raises(ProfileInUse, match="fleet-0001"):
         build_device(settings(tmp_path, "fleet-0001"))

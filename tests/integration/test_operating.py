@@ -1,4 +1,4 @@
-"""The operator's guide as it is written: its commands run in a shell, beside a running backend and a syncing device."""
+"""Runs the commands of the operator's guide in a shell, beside a running backend and a syncing device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from device_app.store.database import Database
 from device_app.store.releases import InstalledReleases
 from device_app.sync.release_sync import ReleaseSync
 from device_app.uplink.http import HttpClient
-from device_app.wire.releases import ModelEntry
+from protocol.releases import ModelEntry
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
 from tests.doubles.news import NOW
 from tests.doubles.recall_app import Running, running
@@ -135,7 +135,7 @@ def restarted(backend: Running) -> ReleaseStore:
     return ReleaseStore.open(backend.services.engine, backend.services.settings)
 
 
-def test_a_key_is_shown_backed_up_lost_and_put_back(
+def test_signing_key_is_shown_backed_up_lost_and_restored(
     backend: Running, operator: GuidedOperator, reader: InstalledReader
 ) -> None:
     assert reader.sync()
@@ -155,7 +155,7 @@ def test_a_key_is_shown_backed_up_lost_and_put_back(
     assert bytes.fromhex(key) == reader.store.pinned_key()
 
 
-def test_rotations_beside_a_running_backend_are_followed_by_a_device_that_slept(
+def test_rotations_during_operation_are_followed_by_a_sleeping_device(
     backend: Running, operator: GuidedOperator, reader: InstalledReader
 ) -> None:
     assert reader.sync()
@@ -171,7 +171,7 @@ def test_rotations_beside_a_running_backend_are_followed_by_a_device_that_slept(
     assert first != reader.store.pinned_key()
 
 
-def test_without_a_backup_a_device_takes_the_new_key_from_its_reader_only(
+def test_lost_key_without_backup_is_replaced_only_by_the_reader(
     backend: Running, operator: GuidedOperator, reader: InstalledReader
 ) -> None:
     assert reader.sync()

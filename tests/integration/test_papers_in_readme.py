@@ -1,7 +1,7 @@
-"""README's sentence on each paper, held to a run of the command beside it. Oracle: what the round opened and changed.
+"""Checks README's sentence on each paper against a run of the command beside it.
 
-The command is the product's own and speaks HTTP; only who takes part is smaller, two readers, and BERT is
-stood in for.
+Oracle: what the round opened and changed. The command is the product's own and speaks HTTP; only two readers take part,
+and a stand-in replaces BERT.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from typer.testing import CliRunner
 from backend.federation.strategies import reported_basis
 from backend.federation.strategies.learned_codebook import cohort_needed
 from backend.federation.strategies.reported_basis import BasisRounds, expected_noise_share
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
 from backend.releases.publish import publish_rankers
 from backend.releases.store import ReleaseStore
 from device_app.fleet.fleet import Member, search
 from device_app.settings import PrivacySettings
 from device_app.training.multiview.job import VIEWS, ViewJob
-from device_app.training.multiview.lockdown import version
 from device_app.training.multiview.processes import SpawnedViews
-from device_app.wire.protections import LocalLaplace, SecureSum
-from device_app.wire.releases import ReleaseManifest
-from device_app.wire.rounds import RoundManifest, RoundStatus
+from device_app.training.multiview.worker import version
 from exporters.graph_cache import GraphCache
 from ownfeed import app
+from protocol.protections import LocalLaplace, SecureSum
+from protocol.releases import ReleaseManifest
+from protocol.rounds import RoundManifest, RoundStatus
 from tests.doubles.learning_world import manifest_of, row_of, stepped_in_this_process, sync
 from tests.doubles.small_world import SmallWorld, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder
@@ -52,7 +52,7 @@ ALLOWS = PrivacySettings(
     epsilon_per_day_alone=1e9,
 )
 WITHIN_SEC = 120.0
-ROW = re.compile(r"^\| ([\w-]+) \| (.+) \| `(ownfeed round --system \w+)` \|$", re.M)
+ROW = re.compile(r"^\| ([\w-]+) \| (.+) \| `(ownfeed round [\w -]+)` \|$", re.M)
 README = ROW.findall((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8"))
 
 
@@ -149,17 +149,17 @@ def papers(idle_world: SmallWorld) -> Iterator[PaperWorld]:
 
 def uni_fedrec(ran: CommandRan) -> set[str]:
     draft, vote = ran.statuses
-    assert (draft.system, draft.published, vote.system) == ("uni_fedrec_exact", None, "basis_vote")
+    assert (draft.system, draft.published, vote.system) == ("basis/exact/mean", None, "basis_vote")
     assert isinstance(ran.manifest.protection, SecureSum)
     assert ran.manifest.protection.sigma == 0
     size, axes = ran.manifest.shapes["g.steps"]
     assert ran.after.recall.codebook(size) is not None
     assert "Clicks held out by 2 devices" in (vote.summary or "")
-    strategy, noisy = SYSTEMS["uni_fedrec"].strategy, SYSTEMS["uni_fedrec"].protection
+    strategy, noisy = COMPOSED["basis/secure/mean"].strategy, COMPOSED["basis/secure/mean"].protection
     assert isinstance(strategy, BasisRounds)
     assert isinstance(noisy, SecureSum)
     enough = cohort_needed(partial(expected_noise_share, noisy, size * axes))
-    return {f"the {size} basic interests that reports name", "vote", f"{enough:,} devices"}
+    return {f"the {size} basic interests that reports refer to", "vote", f"{enough:,} devices"}
 
 
 def efficient_fedrec(ran: CommandRan) -> set[str]:
@@ -170,7 +170,7 @@ def efficient_fedrec(ran: CommandRan) -> set[str]:
     assert {"g.news.head.weight", "g.news.head.bias"} <= ran.manifest.shapes.keys()
     assert ran.changed("ranker.nrms")
     assert ran.after.encoder != ran.before.encoder
-    return {"the head of the news encoder", "NRMS", "one exact secure sum", "names no news", "new vector"}
+    return {"the head of the news encoder", "NRMS", "one exact secure sum", "names no article", "new vector"}
 
 
 def fednewsrec(ran: CommandRan) -> set[str]:
@@ -179,13 +179,13 @@ def fednewsrec(ran: CommandRan) -> set[str]:
     assert isinstance(protection, LocalLaplace)
     assert (status.stages, status.uploaded) == ("updates", DEVICES)
     assert ran.changed("ranker.fednewsrec")
-    whole = SYSTEMS["fednewsrec_whole"]
+    whole = COMPOSED["fednewsrec_whole/local/mean"]
     assert (whole.task, whole.protection) == ("word_gradient", protection)
     clip, scale = (f"{each:g}".removeprefix("0") for each in (protection.clip, protection.scale))
     return {
         f"clips every number of its gradient to {clip}",
         f"Laplace noise of {scale}",
-        "alone",
+        "without a sum",
         "`fednewsrec_whole`: the news model, too",
     }
 
@@ -204,7 +204,7 @@ def finding(ran: CommandRan) -> set[str]:
     size = entry.groups.size
     assert all(shape[0] == size for shape in ran.manifest.shapes.values()), "a block for each group"
     assert len(ran.facts["members"]) == size  # type: ignore[arg-type]
-    return {f"each of {size} groups", "finds its group by itself", "secure sum with noise inside"}
+    return {f"each of {size} groups", "finds its group by itself", "part of a noisy secure sum"}
 
 
 def multi_view(ran: CommandRan) -> set[str]:
@@ -236,13 +236,13 @@ def test_readme_has_one_sentence_and_one_command_for_each_paper() -> None:
 
 @pytest.mark.usefixtures("no_process_for_torch")
 @pytest.mark.parametrize(("paper", "sentence", "command"), README, ids=list(PAPERS))
-def test_what_readme_says_of_a_paper_is_what_its_command_does(
+def test_paper_commands_do_what_the_readme_says(
     papers: PaperWorld, monkeypatch: pytest.MonkeyPatch, paper: str, sentence: str, command: str
 ) -> None:
     if paper == "FL-MV-DSSM" and not version():
         pytest.skip("this kernel has no Landlock, and so no views are kept apart")
     systems: dict[str, SystemSpec] = papers.services.coordinator._systems  # type: ignore[assignment]
-    exact = systems["uni_fedrec_exact"]
+    exact = systems["basis/exact/mean"]
     assert isinstance(exact.strategy, BasisRounds)
     at_once = replace(exact, strategy=replace(exact.strategy, vote_every=1, rate=50.0))
     monkeypatch.setitem(systems, exact.name, at_once)

@@ -1,7 +1,7 @@
-"""Poisoned sums: one client of thirteen, the attacker's own, adds what it likes to its masked vector.
+"""Poisoned sums: one malicious client of thirteen adds what it likes to its masked vector.
 
-Real routes, coordinator, stores, trainers and secure sums; the attacker changes bytes on its own network and knows all
-that is public: clip, noise, how many take part, and the limits in this repository.
+Real routes, coordinator, stores, trainers and secure sums. The attacker changes bytes on its own network and knows
+everything public: clip, noise, the number of participants, and the limits in this repository.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from numpy.typing import NDArray
 from starlette.types import Receive, Scope, Send
 
 from backend.db.engine import reading_session
-from backend.db.tables import NewsRow
-from backend.db.tables_federation import NewsCountRow
+from backend.db.tables import NewsCountRow, NewsRow
 from backend.federation.protections.sum_bounds import noise_deviation, noise_length, noise_reach
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from device_app.settings import PrivacySettings
 from device_app.uplink.in_process import InProcess
-from device_app.wire.protections import SecureSum
-from device_app.wire.rounds import RoundStatus
+from protocol.protections import SecureSum
+from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.liar import AddsToMasked
 from tests.doubles.news import NOW, synthetic_pool
@@ -144,7 +143,7 @@ def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[Poiso
 
 
 def protection_of(system: str) -> SecureSum:
-    protection = SYSTEMS[system].protection
+    protection = COMPOSED[system].protection
     assert isinstance(protection, SecureSum)
     return protection
 
@@ -152,27 +151,28 @@ def protection_of(system: str) -> SecureSum:
 def weight_lie(length: float, direction: NDArray[np.float64]) -> Lie:
     """A lie of this length in the numbers' own unit; the count at the vector's end is left as it is."""
     steps = np.rint(
-        direction / np.linalg.norm(direction) * length * 2.0 ** protection_of("small_ranker_secure").fraction_bits
+        direction
+        / np.linalg.norm(direction)
+        * length
+        * 2.0 ** protection_of("small_ranker/secure/median").fraction_bits
     )
     return np.append(steps.astype(np.int64), 0)
 
 
 LENGTHS: dict[str, Callable[[], float]] = {
-    "a step of noise": lambda: noise_deviation(protection_of("small_ranker_secure"), DEVICES),
+    "a step of noise": lambda: noise_deviation(protection_of("small_ranker/secure/median"), DEVICES),
     "within ten times the noise": lambda: 4.0,
     "all that the ring has": lambda: 32_000.0,
 }
 
 
 @pytest.mark.parametrize("length", list(LENGTHS))
-def test_a_forged_vector_moves_the_weights_no_further_than_a_round_of_honest_devices_can(
-    world: PoisonedRound, length: str
-) -> None:
+def test_forged_vector_moves_weights_no_further_than_honest_devices(world: PoisonedRound, length: str) -> None:
     """Red before: a lie of 4 in a sum of 13 passed, since ten times the noise's length was let through."""
     direction = np.array([0.0, -1.0, 1.0])
-    status = world.run("small_ranker_secure", weight_lie(LENGTHS[length](), direction))
+    status = world.run("small_ranker/secure/median", weight_lie(LENGTHS[length](), direction))
 
-    protection = protection_of("small_ranker_secure")
+    protection = protection_of("small_ranker/secure/median")
     moved = np.linalg.norm(world.weights(world.backend.releases.require_current().release) - world.weights("r1"))
     assert moved <= RATE * protection.clip * (1 + 1e-5), "a step is at most the rate times the clip"
     if status.state == "failed":
@@ -184,8 +184,8 @@ def test_a_forged_vector_moves_the_weights_no_further_than_a_round_of_honest_dev
         ), "what can't be noise is refused"
 
 
-def test_an_honest_sum_of_the_default_ranker_passes(world: PoisonedRound) -> None:
-    status = world.run("small_ranker_secure", None)
+def test_honest_sum_of_the_default_ranker_passes(world: PoisonedRound) -> None:
+    status = world.run("small_ranker/secure/median", None)
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
 
 
@@ -200,15 +200,15 @@ COUNT_LIES: dict[str, Callable[[float, float], tuple[int, float]]] = {
 
 
 @pytest.mark.parametrize("name", list(COUNT_LIES))
-def test_forged_clicks_are_at_most_one_devices_and_the_tail_of_the_noise(world: PoisonedRound, name: str) -> None:
+def test_forged_clicks_are_bounded_by_one_device_and_the_noise(world: PoisonedRound, name: str) -> None:
     """Red before: 300 clicks for one piece of news went into the rows, and 30 for each of 64: 1,920."""
-    protection = protection_of("private_counts")
+    protection = protection_of("private_counts/secure/huber")
     deviation = noise_deviation(protection, DEVICES)
     tail = noise_reach(deviation, 2 * NEWS)
     few, clicks = COUNT_LIES[name](deviation, tail)
     lie = np.zeros(2 * NEWS + 1, dtype=np.int64)
     lie[:few] = round(clicks * 2**protection.fraction_bits)  # 'clicked' stands before 'displayed'
-    status = world.run("private_counts", lie)
+    status = world.run("private_counts/secure/huber", lie)
 
     if status.state == "failed":
         assert "honest updates can't give" in (status.reason or "")

@@ -1,5 +1,6 @@
-"""Private counts over HTTP: real routes, coordinator, stores and trainers. Oracle: the readers' displays and clicks,
-counted here from what was put into the devices' stores.
+"""Private counts over HTTP: real routes, coordinator, stores and trainers.
+
+Oracle: the readers' displays and clicks, counted here from what the test wrote into the devices' stores.
 """
 
 from __future__ import annotations
@@ -18,21 +19,20 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from backend.db.engine import reading_session
-from backend.db.tables import NewsRow
-from backend.db.tables_federation import NewsCountRow
+from backend.db.tables import NewsCountRow, NewsRow
 from backend.federation.secagg.errors import SumStageClosed
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.popularity.store import CountRepository
-from backend.releases.draft import ReleaseDraft
+from backend.releases.blobs import ReleaseDraft
 from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.settings import PrivacySettings
 from device_app.uplink.backend_client import Uplink
-from device_app.wire.problem import Problem
-from device_app.wire.protections import SecureSum
-from device_app.wire.rounds import RoundStatus
+from protocol.ids import Problem
+from protocol.protections import SecureSum
+from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 from tests.doubles.openings import NoisyOpening, SumNoise, spent_on
@@ -56,7 +56,7 @@ class CountingCohort:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.backend.app(scope, receive, send)
 
-    def open(self, system: str = "private_counts_exact", minimum: int = 3) -> RoundStatus:
+    def open(self, system: str = "private_counts/exact/mean", minimum: int = 3) -> RoundStatus:
         return self.backend.coordinator.open_round(system, cohort=DEVICES, cohort_minimum=minimum, seconds=60.0)
 
     def all_work(self, steps: int = 7, which: range = range(DEVICES)) -> None:
@@ -145,12 +145,12 @@ class Redirected(httpx.BaseTransport):
 
 
 def protection_of(system: str) -> SecureSum:
-    protection = SYSTEMS[system].protection
+    protection = COMPOSED[system].protection
     assert isinstance(protection, SecureSum)
     return protection
 
 
-def test_without_noise_the_opened_counts_are_the_true_ones(cohort: CountingCohort) -> None:
+def test_counts_without_noise_are_exact(cohort: CountingCohort) -> None:
     cohort.open()
     cohort.all_work()
     status = cohort.status()
@@ -161,15 +161,15 @@ def test_without_noise_the_opened_counts_are_the_true_ones(cohort: CountingCohor
     assert sum(clicks.values()) > 20
 
 
-def test_with_noise_they_are_true_within_its_reach_and_both_ends_agree_on_the_price(cohort: CountingCohort) -> None:
-    cohort.open("private_counts", minimum=10)
+def test_noisy_counts_are_within_noise_range_and_prices_agree(cohort: CountingCohort) -> None:
+    cohort.open("private_counts/secure/huber", minimum=10)
     for device in cohort.devices:
-        device.ledger.own = PrivacySettings(epsilon_per_day_counts=6)  # but for the budget as a device comes
+        device.privacy = PrivacySettings(epsilon_per_day_counts=6)  # but for the budget as a device comes
     cohort.all_work()
     status = cohort.status()
     assert status.state == "applied", status.reason
     displays, clicks = cohort.counted(1)
-    protection = protection_of("private_counts")
+    protection = protection_of("private_counts/secure/huber")
     click_sd = protection.sigma * 2.0**-protection.fraction_bits * np.sqrt(DEVICES)
     off_clicks = np.array([clicks[f"n{row}"] - cohort.clicks[f"n{row}"] for row in range(NEWS)])
     off_displays = np.array([displays[f"n{row}"] - cohort.displays[f"n{row}"] for row in range(NEWS)])
@@ -192,7 +192,7 @@ def test_with_noise_they_are_true_within_its_reach_and_both_ends_agree_on_the_pr
     assert made.displays_variance == pytest.approx((16 / 3 * click_sd) ** 2)
 
 
-def test_a_second_count_is_about_what_came_since(cohort: CountingCohort) -> None:
+def test_second_count_covers_only_later_events(cohort: CountingCohort) -> None:
     cohort.open()
     cohort.all_work()
     cohort.displays.clear()
@@ -208,7 +208,7 @@ def test_a_second_count_is_about_what_came_since(cohort: CountingCohort) -> None
 
 
 @pytest.mark.parametrize("lost", ["uplink", "process"])
-def test_what_was_paid_for_is_never_contributed_again_though_its_round_fails(
+def test_paid_counts_are_never_contributed_twice(
     cohort: CountingCohort, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
     cohort.open()
@@ -243,7 +243,7 @@ def test_what_was_paid_for_is_never_contributed_again_though_its_round_fails(
     assert set(displays.values()) == set(clicks.values()) == {0.0}
 
 
-def test_a_device_whose_keys_come_too_late_was_not_needed_and_has_paid_nothing(
+def test_device_with_late_keys_is_not_needed_and_pays_nothing(
     cohort: CountingCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cohort.open()
@@ -262,10 +262,10 @@ def test_a_device_whose_keys_come_too_late_was_not_needed_and_has_paid_nothing(
     mine = device.stores.participations.get("round-1")
     assert mine is not None
     assert (mine.state, mine.epsilon or 0) == ("not needed", 0)
-    assert "had all its members" in str(mine.detail)
+    assert "was full before" in str(mine.detail)
 
 
-def test_a_device_killed_before_it_has_paid_contributes_later(
+def test_device_killed_before_payment_contributes_later(
     cohort: CountingCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cohort.open()
@@ -290,8 +290,8 @@ def test_a_device_killed_before_it_has_paid_contributes_later(
     assert sum(cohort.counted(1)[0].values()) == sum(cohort.displays.values())
 
 
-def test_a_reader_who_switched_counts_off_is_in_none(cohort: CountingCohort) -> None:
-    cohort.devices[0].ledger.own = ALLOWS.model_copy(update={"counting": False})
+def test_reader_with_counts_off_joins_no_count(cohort: CountingCohort) -> None:
+    cohort.devices[0].privacy = ALLOWS.model_copy(update={"counting": False})
     cohort.open()
     cohort.all_work(steps=2)
     cohort.backend.clock.go_on(31)
@@ -301,34 +301,34 @@ def test_a_reader_who_switched_counts_off_is_in_none(cohort: CountingCohort) -> 
     assert cohort.devices[0].stores.participations.list() == []
 
 
-def test_a_count_without_noise_is_declined_by_a_device_as_it_comes(cohort: CountingCohort) -> None:
-    cohort.devices[0].ledger.own = PrivacySettings(smallest_sum=3)
+def test_default_device_declines_a_count_without_noise(cohort: CountingCohort) -> None:
+    cohort.devices[0].privacy = PrivacySettings(smallest_sum=3)
     cohort.open()
     outcome = cohort.devices[0].trainer.step()
     assert outcome.state == "declined"
-    assert "no noise in it" in str(outcome.why)
+    assert "has no noise" in str(outcome.why)
 
 
-def test_a_device_that_allows_counts_alone_looks_on_while_others_train(cohort: CountingCohort) -> None:
-    cohort.backend.coordinator.open_round("small_ranker", cohort=3, cohort_minimum=1, seconds=60)
+def test_device_allowing_only_counts_skips_training(cohort: CountingCohort) -> None:
+    cohort.backend.coordinator.open_round("small_ranker/local/mean", cohort=3, cohort_minimum=1, seconds=60)
     outcome = cohort.devices[0].trainer.step()
     assert outcome.state == "idle"
-    assert "has not switched training on" in str(outcome.why)
+    assert "training is not switched on" in str(outcome.why)
     assert cohort.status().joined == 0
 
 
-def test_every_system_of_counts_asks_for_the_same_vectors() -> None:
-    systems: list[SystemSpec] = [SYSTEMS[name] for name in SYSTEMS if name.startswith("private_counts")]
-    assert len(systems) == 4
+def test_all_count_systems_request_the_same_vectors() -> None:
+    systems: list[SystemSpec] = [COMPOSED[name] for name in COMPOSED if name.startswith("private_counts/")]
+    assert len(systems) >= 4
     assert len({spec.strategy for spec in systems}) == 1
 
 
-def test_a_device_is_in_two_sums_side_by_side_and_a_new_release_stops_no_count(
+def test_device_joins_two_sums_at_once_across_a_release(
     cohort: CountingCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where a round of training beside a count publishes: half of the devices have taken the release by then."""
-    beside = replace(SYSTEMS["private_counts_exact"], name="beside", changes="release")
-    monkeypatch.setitem(SYSTEMS, "beside", beside)
+    beside = replace(COMPOSED["private_counts/exact/mean"], name="beside", changes="release")
+    monkeypatch.setitem(COMPOSED, "beside", beside)
     cohort.open()
     cohort.open("beside")
     late = DEVICES // 2

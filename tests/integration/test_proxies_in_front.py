@@ -1,7 +1,8 @@
-"""The operator's guide's examples for Caddy and nginx, run as they stand there, but for ports, addresses and the
-certificate's path, in front of a real backend that is set up for the public. Skips what isn't installed, by name.
+"""Runs docs/deploy/nginx.conf and Caddyfile in front of a real backend.
 
-Oracle: the backend's limit by address, here of one request a minute, and the bytes that arrived.
+They run as shipped except for ports, paths and shorter times; a proxy that isn't installed is skipped by name. First
+what they pass on (oracle: the backend's limit by address, here one request a minute, and the bytes that arrived), then
+the threat model's attacks on connections, without TLS (oracle: clients from another address are served).
 """
 
 from __future__ import annotations
@@ -10,29 +11,40 @@ import json
 import os
 import re
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.app import create_app
 from backend.composition import build_services
+from tests.doubles.certificates import certificate_of
 from tests.doubles.recall_world import settings_in
+from tests.doubles.served_backend import Served, wait_until
+from tests.doubles.served_backend import serving as serving_backend
+from tests.doubles.slow_clients import (
+    PATIENCE_SEC,
+    answer_of,
+    begun,
+    connected,
+    is_at_an_end,
+    is_closed_by_the_server,
+    poured,
+)
 from tests.doubles.small_world import free_port, serving
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "operate.md").read_text(encoding="utf-8")
+DEPLOY = Path(__file__).parents[2] / "docs" / "deploy"
 NAME = "news.example.org"
 START_WITHIN_SEC = 120.0
 UPLOAD = bytes(range(256)) * 16_384
@@ -41,13 +53,13 @@ READER, OTHER, THIRD = "127.0.0.5", "127.0.0.6", "127.0.0.7"
 
 
 class Arrived:
-    """The backend, and a path that tells what has arrived behind the proxy."""
+    """The backend, and a path below that of uploads that answers with what has arrived behind the proxy."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != "/arrived":
+        if scope["type"] != "http" or scope["path"] != "/v1/rounds/arrived":
             await self.app(scope, receive, send)
             return
         size, more = 0, True
@@ -78,77 +90,58 @@ def public_backend(folder: Path) -> Iterator[int]:
         services.close()
 
 
-def example(first: str) -> str:
-    """The code block of the guide that begins so."""
-    found = [each for each in re.findall(r"(?ms)^```\w*\n(.*?)^```$", GUIDE) if each.startswith(first)]
-    assert len(found) >= 1, f"the guide has no example that begins with {first!r}"
-    return str(found[0])
+def site(program: str, ports: list[int]) -> str:
+    """The shipped configuration for backends at these ports."""
+    shipped = (DEPLOY / {"nginx": "nginx.conf", "caddy": "Caddyfile"}[program]).read_text(encoding="utf-8")
+    if program == "caddy":
+        return replaced(shipped, "127.0.0.1:8400", " ".join(f"127.0.0.1:{port}" for port in ports))
+    (line,) = re.findall(r"(?m)^ +server 127\.0\.0\.1:8400 .*\n", shipped)
+    return replaced(shipped, line, "".join(line.replace("8400", str(port)) for port in ports))
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """Fails if the configuration has no such part."""
+    assert old in text, f"the shipped configuration has no {old!r}"
+    return text.replace(old, new)
 
 
 def caddy(folder: Path, site: str, port: int) -> list[str]:
     """Caddy with a certificate of its own authority in the place of one that is fetched."""
-    options = f"{{\n local_certs\n skip_install_trust\n admin off\n http_port {free_port()}\n https_port {port}\n}}\n"
-    (folder / "Caddyfile").write_text(options + site, encoding="utf-8")
+    plain, tls = (port, free_port()) if f"http://:{port}" in site else (free_port(), port)
+    options = f"admin off\nhttp_port {plain}\nhttps_port {tls}\nlocal_certs\nskip_install_trust\n"
+    (folder / "Caddyfile").write_text(replaced(site, "\tservers {", f"{options}\tservers {{"), encoding="utf-8")
     return ["caddy", "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
 
 
 def nginx(folder: Path, site: str, port: int) -> list[str]:
     """nginx with its files in a folder, and a certificate that nobody signed."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)]), datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    (folder / f"{NAME}.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / f"{NAME}.key").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
+    certificate_of(NAME, folder)
     site = site.replace("/etc/ssl/private/", f"{folder}/").replace("/etc/ssl/", f"{folder}/")
-    site = site.replace("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;")
+    site = site.replace("listen 443", f"listen 127.0.0.1:{port}")
+    site = replaced(site, "/run/nginx.pid", f"{folder}/pid").replace("/var/log/nginx/", f"{folder}/")
+    site = replaced(site, "/var/cache/nginx/ownfeed", f"{folder}/cache")
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    paths = "\n".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
-    made = f"error_log {folder}/error.log;\npid {folder}/pid;\nevents {{}}\nhttp {{\n{paths}\n{site}}}\n"
-    (folder / "nginx.conf").write_text(made, encoding="utf-8")
+    paths = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
+    (folder / "nginx.conf").write_text(replaced(site, "http {\n", f"http {{\n{paths}"), encoding="utf-8")
     return ["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off; user root;"]
 
 
-def nginx_of_several() -> str:
-    """The guide's nginx with the changes that it names for several machines."""
-    one = example("server {").replace(
-        "proxy_pass http://127.0.0.1:8400;", 'proxy_pass http://ownfeed;\n        proxy_set_header Connection "";'
-    )
-    return example("upstream ownfeed {") + one
-
-
-Configure = Callable[[Path, str, int], list[str]]
-SITES: dict[str, tuple[Configure, str, str]] = {
-    "caddy": (caddy, example(f"{NAME} {{\n    reverse_proxy 127.0.0.1:8400\n"), "127.0.0.1:8400"),
-    "nginx": (nginx, example("server {"), "127.0.0.1:8400"),
-    "several caddy": (caddy, example(f"{NAME} {{\n    reverse_proxy 10.0.0.11"), "10.0.0.11:8400 10.0.0.12:8400"),
-    "several nginx": (nginx, nginx_of_several(), "10.0.0.11:8400 10.0.0.12:8400"),
-}
+PROXIES = {"nginx": nginx, "caddy": caddy}
+EACH = pytest.mark.parametrize("proxy", PROXIES)
 
 
 @contextmanager
-def in_front(folder: Path, proxy: str, ports: list[int]) -> Iterator[int]:
-    """The proxy of the guide before backends at these ports, once it answers; its port."""
-    configure, site, upstreams = SITES[proxy]
-    program = proxy.split()[-1]
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} isn't installed: apt-get install {program}, to run the guide's example")
-    for upstream, at in zip(upstreams.split(), ports, strict=True):
-        assert upstream in site, f"{proxy}: the guide's example has no {upstream}"
-        site = site.replace(upstream, f"127.0.0.1:{at}")
+def in_front(
+    folder: Path, program: str, ports: list[int], change: Callable[[str, int], str] | None = None
+) -> Iterator[int]:
+    """The proxy before backends at these ports, once it answers; its port. change: of the configuration, by port."""
+    found = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin")
+    if found is None:
+        pytest.skip(f"{program} isn't installed: apt-get install {program}, to run docs/deploy's configuration")
     folder.mkdir()
     port = free_port()
-    command = configure(folder, site, port)
+    configured = site(program, ports)
+    command = PROXIES[program](folder, change(configured, port) if change else configured, port)
     home = {
         "HOME": str(folder),
         "XDG_DATA_HOME": str(folder),
@@ -156,14 +149,14 @@ def in_front(folder: Path, proxy: str, ports: list[int]) -> Iterator[int]:
         "PATH": os.environ["PATH"],
     }
     log = (folder / "log").open("wb")
-    process = subprocess.Popen(command, env=home, stdout=log, stderr=log)
+    process = subprocess.Popen([found, *command[1:]], env=home, stdout=log, stderr=log)
     try:
         until = time.monotonic() + START_WITHIN_SEC
         while True:
             assert process.poll() is None, (folder / "log").read_text(encoding="utf-8")[-2_000:]
             assert time.monotonic() < until, f"{program} did not start in time"
             try:
-                if ask(port, "/v1/health", READER).is_success:
+                if ask(port, "/v1/health", READER, scheme="http" if change else "https").is_success:
                     break
             except httpx.TransportError:
                 pass  # it isn't there yet
@@ -184,7 +177,14 @@ def trusting() -> ssl.SSLContext:
 
 
 def ask(
-    port: int, path: str, source: str, *, method: str = "GET", body: bytes | None = None, **said: str
+    port: int,
+    path: str,
+    source: str,
+    *,
+    method: str = "GET",
+    body: bytes | None = None,
+    scheme: str = "https",
+    **said: str,
 ) -> httpx.Response:
     """A request by the public name from an address of this machine."""
     transport = httpx.HTTPTransport(local_address=source, verify=trusting())
@@ -192,17 +192,17 @@ def ask(
     with httpx.Client(transport=transport, timeout=60.0) as client:
         return client.request(
             method,
-            f"https://127.0.0.1:{port}{path}",
+            f"{scheme}://127.0.0.1:{port}{path}",
             content=body,
             headers=headers,
             extensions={"sni_hostname": NAME},
         )
 
 
-@pytest.mark.parametrize("proxy", ["caddy", "nginx"])
-def test_the_guides_proxy_passes_on_who_asks_the_name_and_whole_uploads(tmp_path: Path, proxy: str) -> None:
+@EACH
+def test_shipped_proxy_forwards_address_host_and_whole_uploads(tmp_path: Path, proxy: str) -> None:
     with public_backend(tmp_path / "backend") as at, in_front(tmp_path / "proxy", proxy, [at]) as port:
-        told = ask(port, "/arrived", READER, method="PUT", body=UPLOAD, x_forwarded_for="198.51.100.7").json()
+        told = ask(port, "/v1/rounds/arrived", READER, method="PUT", body=UPLOAD, x_forwarded_for="198.51.100.7").json()
         assert told["size"] == len(UPLOAD)
         assert told["headers"]["host"] == NAME
         assert told["headers"]["x-forwarded-for"].split(",")[-1].strip() == READER
@@ -214,8 +214,8 @@ def test_the_guides_proxy_passes_on_who_asks_the_name_and_whole_uploads(tmp_path
         assert ask(port, "/console", THIRD).status_code == 404, "the operator's pages are on another port"
 
 
-@pytest.mark.parametrize("proxy", ["several caddy", "several nginx"])
-def test_the_guides_proxy_of_several_machines_answers_when_one_is_gone(tmp_path: Path, proxy: str) -> None:
+@EACH
+def test_shipped_load_balancer_survives_the_loss_of_a_machine(tmp_path: Path, proxy: str) -> None:
     with ExitStack() as stack:
         first, dying = ExitStack(), ExitStack()
         stack.enter_context(first)
@@ -228,3 +228,184 @@ def test_the_guides_proxy_of_several_machines_answers_when_one_is_gone(tmp_path:
         assert {ask(port, "/v1/health", READER).status_code for _ in range(8)} == {200}
         dying.close()
         assert {ask(port, "/v1/health", READER).status_code for _ in range(8)} == {200}
+
+
+def attackable(configured: str, port: int) -> str:
+    """Without TLS, and with times of a second in the place of ten and more, so that the test needn't wait."""
+    if "client_header_timeout" in configured:
+        configured = replaced(configured, "listen 443 ssl;", f"listen 127.0.0.1:{port};")
+        configured = re.sub(r" +ssl_certificate.*\n", "", configured)
+        for name, sec in NGINX_TIMES.items():
+            configured = replaced(configured, f"{name} {sec}s;", f"{name} 1s;")
+        return configured
+    configured = replaced(configured, f"{NAME} {{", f"http://:{port} {{")
+    for name, time_ in CADDY_TIMES.items():
+        configured = replaced(configured, f"{name} {time_}\n", f"{name} 1s\n")
+    return configured
+
+
+NGINX_TIMES = {"client_header_timeout": 10, "client_body_timeout": 10, "send_timeout": 20, "keepalive_timeout": 15}
+CADDY_TIMES = {"read_header": "10s", "write": "10m", "idle": "15s"}
+
+
+@dataclass
+class Attacked:
+    """A backend behind a proxy. url: the attacker's way to it."""
+
+    url: str
+    backend: Served
+    reader: httpx.Client
+
+    def everybody_else(self) -> None:
+        """Readers at another address are served through the proxy."""
+        direct, self.backend.client = self.backend.client, self.reader
+        try:
+            self.backend.everybody_else()
+        finally:
+            self.backend.client = direct
+
+
+@contextmanager
+def attacked(folder: Path, proxy: str, **changes: Any) -> Iterator[Attacked]:
+    """The attacker comes from 127.0.0.1."""
+    with ExitStack() as stack:
+        served = stack.enter_context(serving_backend(folder / "backend", trusted_proxies=("127.0.0.1/32",), **changes))
+        behind = int(served.url.rpartition(":")[2])
+        port = stack.enter_context(in_front(folder / "proxy", proxy, [behind], attackable))
+        url = f"http://127.0.0.1:{port}"
+        transport = httpx.HTTPTransport(local_address=READER)
+        reader = stack.enter_context(httpx.Client(base_url=url, transport=transport, timeout=PATIENCE_SEC))
+        yield Attacked(url, served, reader)
+
+
+@EACH
+def test_slow_endless_headers_are_cut_off(tmp_path: Path, proxy: str) -> None:
+    with attacked(tmp_path, proxy) as at, connected(at.url) as silent, connected(at.url) as begun_only:
+        begun_only.sendall(b"GET /v1/health HTTP/1.1\r\nhost: backend\r\n")
+        with suppress(ConnectionError):
+            for _ in range(10_000):  # each line is in time, the headers aren't
+                begun_only.sendall(b"x-more: 1\r\n")
+                if not threading.Event().wait(0.02) and is_at_an_end(begun_only):
+                    break
+        assert is_closed_by_the_server(begun_only)
+        assert is_closed_by_the_server(silent)
+        at.everybody_else()
+
+
+@EACH
+def test_used_connection_is_closed_when_idle_or_slow(tmp_path: Path, proxy: str) -> None:
+    with attacked(tmp_path, proxy) as at, connected(at.url) as idle, connected(at.url) as slow:
+        for client in (idle, slow):
+            client.sendall(b"GET /v1/health HTTP/1.1\r\nhost: backend\r\n\r\n")
+            assert answer_of(client)[0] == 200
+        slow.sendall(b"GET /v1/health HTTP/1.1\r\n")
+        assert is_closed_by_the_server(slow)
+        assert is_closed_by_the_server(idle)
+
+
+@EACH
+def test_hundreds_of_stuck_connections_block_nobody(tmp_path: Path, proxy: str) -> None:
+    """Half with headers that don't end, half silent, and a backend that takes ten connections."""
+    with attacked(tmp_path, proxy, connections_limit=10) as at, ExitStack() as held:
+        at.backend.client.close()
+        for number in range(300):
+            client = held.enter_context(connected(at.url))
+            if number % 2:
+                client.sendall(b"GET /v1/health HTTP/1.1\r\n")
+        at.everybody_else()
+
+
+def test_missing_bodies_hold_no_backend_connection(tmp_path: Path) -> None:
+    """nginx hands on a small body once it is whole. Caddy doesn't wait for it: there the backend's own times hold."""
+    with attacked(tmp_path, "nginx", connections_limit=10) as at, ExitStack() as held:
+        at.backend.client.close()
+        waiting = [
+            held.enter_context(begun(at.url, "POST", "/v1/recall", "application/json", 60_000, b"{")) for _ in range(40)
+        ]
+        at.everybody_else()
+        assert is_closed_by_the_server(waiting[0])
+
+
+def test_unread_answers_hold_no_backend_connection(tmp_path: Path) -> None:
+    with attacked(tmp_path, "nginx", connections_limit=10) as at, ExitStack() as held:
+        at.backend.client.close()
+        stuck = unread_answers(at, held, 40)
+        at.everybody_else()
+        for client in stuck[:2]:
+            assert was_cut_off(client)
+
+
+def test_caddy_cuts_off_clients_that_do_not_read(tmp_path: Path) -> None:
+    with attacked(tmp_path, "caddy") as at, ExitStack() as held:
+        for client in unread_answers(at, held, 10):
+            assert was_cut_off(client)
+        at.everybody_else()
+
+
+def test_one_address_takes_only_its_share_of_nginx(tmp_path: Path) -> None:
+    with attacked(tmp_path, "nginx") as at, ExitStack() as held:
+        waiting = [
+            held.enter_context(begun(at.url, "POST", "/v1/recall", "application/json", 60_000, b"{")) for _ in range(64)
+        ]
+        wait_until(lambda: ask(port_of(at.url), "/v1/health", "127.0.0.1", scheme="http").status_code == 429)
+        at.everybody_else()
+        assert is_closed_by_the_server(waiting[0])
+
+
+RECALL = (
+    b"POST /v1/recall HTTP/1.1\r\nhost: backend\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+)
+
+
+@EACH
+def test_oversized_heads_and_trailers_do_not_block_others(tmp_path: Path, proxy: str) -> None:
+    """Given up, or read and thrown away by the proxy: nothing of it reaches the backend. 64 MB each."""
+    with attacked(tmp_path, proxy) as at:
+        for head, piece in (
+            (b"GET /", b"a" * 65_536),
+            (b"GET / HTTP/1.1\r\nx: ", b"a" * 65_536),
+            (b"GET / HTTP/1.1\r\n", b"a: b\r\n" * 10_000),
+            (RECALL + b"0\r\n", b"a: b\r\n" * 10_000),
+            (RECALL + b"0\r\nx: ", b"a" * 65_536),
+            (RECALL + b"1;", b"a" * 65_536),
+            (b"", b"GET /v1/health HTTP/1.1\r\nhost: x\r\n\r\n" * 2_000),
+        ):
+            flood = threading.Thread(target=poured, args=(at.url, head, piece, 64_000_000), daemon=True)
+            flood.start()
+            at.everybody_else()
+            flood.join(PATIENCE_SEC)
+            assert not flood.is_alive(), head
+
+
+def unread_answers(at: Attacked, held: ExitStack, number: int) -> list[socket.socket]:
+    """Clients that ask for more than the system keeps of a connection, and read a byte of it."""
+    large = at.backend.services.releases.add_blob(bytes(16_000_000))
+    clients = []
+    for _ in range(number):
+        client = held.enter_context(socket.socket())
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        client.connect(("127.0.0.1", port_of(at.url)))
+        client.settimeout(PATIENCE_SEC)
+        client.sendall(f"GET /v1/blobs/{large.sha256} HTTP/1.1\r\nhost: backend\r\n\r\n".encode("ascii"))
+        assert client.recv(1)
+        clients.append(client)
+    return clients
+
+
+def was_cut_off(client: socket.socket) -> bool:
+    """Waits until the connection is gone. Nothing is read of it meanwhile."""
+
+    def gone() -> bool:
+        try:
+            client.sendall(b"x")
+        except ConnectionError:
+            return True
+        return False
+
+    wait_until(gone)
+    return True
+
+
+def port_of(url: str) -> int:
+    """Of an address of this machine."""
+    return int(url.rpartition(":")[2])

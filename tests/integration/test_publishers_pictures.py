@@ -1,7 +1,7 @@
-"""A feed with pictures, a backend that may show them, and devices of both kinds: from the publisher to the reader.
+"""A feed with pictures, from the publisher through a backend to devices of both kinds.
 
-The publisher listens on 127.0.0.2, a network that the test allows, and serves a JPEG, a PNG, a WebP, and what is none.
-Oracles: what the publisher was asked, and Pillow, which reads what both devices keep.
+The publisher listens on 127.0.0.2, a network that the test allows, and serves a JPEG, a PNG, a WebP, and a file that is
+no picture. Oracles: the publisher's requests, and Pillow, which reads what both devices store.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from backend.public_addresses import networks
+from backend.news.public_addresses import networks
 from device_app.settings import PrivacySettings
-from device_app.wire.pictures import PictureList
+from protocol.pictures import PictureList
 from tests.conformance.node_end import ask_node
 from tests.doubles.listening import Listening
 from tests.doubles.picture_files import picture_file
@@ -88,9 +88,7 @@ def browsers(world: SmallWorld, *, reads: bool) -> dict[str, Any]:
 
 
 @pytest.mark.node
-def test_pictures_reach_both_devices_and_their_publisher_sees_the_backend_alone(
-    world: SmallWorld, publisher: Listening
-) -> None:
+def test_pictures_reach_both_devices_only_through_the_backend(world: SmallWorld, publisher: Listening) -> None:
     services = world.services
     assert services is not None
     feeds, pictures, url = services.feeds, services.pictures, publisher.url + "feed"

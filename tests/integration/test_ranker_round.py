@@ -1,4 +1,7 @@
-"""One round of the small ranker, by real devices over real HTTP: what they were served with is what they learn from."""
+"""One round of the small ranker, by real devices over real HTTP.
+
+Devices learn from what they were served.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.operator import Operator, OperatorRefused
+from backend.operations.admin_client import Operator, OperatorRefused
 from device_app.fleet.fleet import Fleet, catch_up, train
-from device_app.ranking.features import FeatureContext, feature_columns
-from device_app.ranking.ranker import Ranker
+from device_app.ranking.ranker import FeatureContext, Ranker, feature_columns
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
+from tests.doubles.new_page import new_page
 from tests.doubles.small_world import SmallWorld, warm_up_to_train
 
 DEVICES = 6
@@ -35,7 +38,7 @@ def weights(world: SmallWorld, release: str, model: str) -> Weights:
     return store.weights(store.manifest(release), model)
 
 
-def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
+def test_small_ranker_round_changes_only_its_own_weights(
     world: SmallWorld, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: dict[bytes, NDArray[np.float32]] = {}
@@ -80,7 +83,7 @@ def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
 
     monkeypatch.setattr(FullGradientTask, "run", overhear_training)
     operator = Operator(world.url, world.settings.admin_token_file)
-    opened = operator.open_round("small_ranker", cohort=DEVICES, cohort_minimum=DEVICES, seconds=120)
+    opened = operator.open_round("small_ranker/local/mean", cohort=DEVICES, cohort_minimum=DEVICES, seconds=120)
     fleet.run(train)
     *_, status = operator.follow(opened)
     assert (status.state, status.published, status.uploaded) == ("applied", "r2", DEVICES), status.reason
@@ -91,7 +94,7 @@ def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
     assert fleet.releases() == {"r2": DEVICES}
     assert fleet.failures == []
     for member in fleet.members:
-        feed = member.device.feed(refresh=True)
+        feed = new_page(member.device)
         assert (feed.release, len(feed.items)) == ("r2", 30)
         spent = member.device.parts.ledger.spent_today("training")
         assert spent == pytest.approx(2 * 0.01 / 0.1 * 262)
@@ -109,11 +112,9 @@ def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
 
 
 @pytest.mark.parametrize(
-    ("system", "words"), [("poetry", "fednewsrec, fednewsrec_whole"), ("nrms", "uni_fedrec_as_printed, small_ranker")]
+    ("system", "words"), [("poetry", "fednewsrec_user, fednewsrec_whole"), ("nrms", "small_ranker, uni_fedrec")]
 )
-def test_a_system_that_can_not_be_run_is_one_line_that_names_those_that_can(
-    world: SmallWorld, system: str, words: str
-) -> None:
+def test_unavailable_system_is_refused_with_the_available_names(world: SmallWorld, system: str, words: str) -> None:
     operator = Operator(world.url, world.settings.admin_token_file)
     with pytest.raises(OperatorRefused, match=words) as refused:
         operator.open_round(system, cohort=1, cohort_minimum=1, seconds=60)

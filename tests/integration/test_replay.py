@@ -12,7 +12,7 @@ from rich.console import Console
 from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.news.sources.files import read_mind
-from backend.operator import Operator
+from backend.operations.admin_client import Operator
 from device_app.composition import build_device
 from device_app.fleet.replay import real_readers
 from device_app.fleet.run import run_fleet
@@ -37,7 +37,7 @@ def cut_to(mind: Path, folder: Path, readers: int) -> Path:
     return folder
 
 
-def test_real_readers_replayed_hold_their_own_histories_and_train(
+def test_replayed_readers_keep_their_histories_and_train(
     idle_world: SmallWorld, shared_data: Path, tmp_path: Path
 ) -> None:
     world = idle_world
@@ -50,7 +50,7 @@ def test_real_readers_replayed_hold_their_own_histories_and_train(
         assert report.rejected == []
         embed_all(pool)
         operator = Operator(world.url, world.settings.admin_token_file)
-        opened = operator.open_round("uni_fedrec_as_printed", cohort=3, cohort_minimum=3, seconds=60)
+        opened = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=3, seconds=60)
         said = Console(file=io.StringIO(), width=200)
         settings = world.device_settings()
         run_fleet(settings, devices=READERS, replay=mind, seed=1, rounds=1, console=said)

@@ -1,4 +1,7 @@
-"""A profile whose database is lost, emptied or damaged: what the start says, and what puts it right."""
+"""A profile whose database is lost, emptied or damaged.
+
+The start reports the damage and how to repair it.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,13 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import NothingDamaged, StoreBroken, StoreDamaged
 from device_app.fleet.fleet import Fleet
-from device_app.pages.page_key import PageKey
+from device_app.pages.local_origin import PageKey
 from device_app.restoring import restore_copies, start_anew
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.kills import Killed
+from tests.doubles.new_page import new_page
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, enter
 
 PAGE_BYTES = 4_096
@@ -52,7 +56,7 @@ WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
     "lost": (Path.unlink, "it is missing, and was there before"),
     "emptied": (emptied, "the file is there and is empty"),
     "damaged": (damaged, "damaged|malformed|not a database"),
-    "another's": (of_something_else, "holds nothing that Ownfeed keeps"),
+    "another's": (of_something_else, "contains no Ownfeed data"),
 }
 
 
@@ -73,12 +77,12 @@ class KeptProfile:
         """A day of reading: with a report, a search, and copies of both databases."""
         device = self.open()
         device.sync()
-        for item in device.feed().items[:5]:
+        for item in device.reading.feed().items[:5]:
             self.clock.go_on(60)
-            device.open(item.card.id)
+            device.reading.open(item.card.id)
             self.read.append(item.card.id)
-        device.save_search("axolotl")
-        device.feed(refresh=True)
+        device.library.save_search("axolotl")
+        new_page(device)
         assert device.parts.ledger.total("reports") > 0
         assert device.copy_step()
         device.close()
@@ -90,7 +94,7 @@ def profile(tmp_path: Path) -> KeptProfile:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_lost_or_damaged_database_is_refused_and_the_copy_puts_it_right(profile: KeptProfile, way: str) -> None:
+def test_lost_or_damaged_database_is_refused_and_restored_from_the_copy(profile: KeptProfile, way: str) -> None:
     profile.read_and_copy()
     destroy, words = WAYS[way]
     destroy(profile.settings.database)
@@ -113,21 +117,21 @@ def test_a_lost_or_damaged_database_is_refused_and_the_copy_puts_it_right(profil
         assert replaced.aside is not None
         assert replaced.aside.read_bytes() == left, "the damaged file is kept as it was"
     device = profile.open()
-    assert {entry.news_id for entry in device.history().entries} == set(profile.read)
+    assert {entry.news_id for entry in device.library.history().entries} == set(profile.read)
     assert [saved.words for saved in device.parts.stores.searches.saved()] == ["axolotl"]
     ledger = device.parts.ledger
     assert (ledger.left("reports"), ledger.left("counts"), ledger.total("reports")) == (0, 0, 24)
     assert ledger.alone().today(1e-6) == pytest.approx(48)
     profile.clock.go_on(24 * 3_600)
     assert ledger.left("reports") == 8
-    assert len(device.feed(refresh=True).items) == 30
+    assert len(new_page(device).items) == 30
     assert device.copy_step()
     device.close()
     profile.open().close()
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_without_a_copy_only_the_readers_word_begins_anew(profile: KeptProfile, way: str) -> None:
+def test_without_a_copy_only_the_reader_can_start_over(profile: KeptProfile, way: str) -> None:
     device = profile.open()
     device.close()
     destroy, _ = WAYS[way]
@@ -143,7 +147,7 @@ def test_without_a_copy_only_the_readers_word_begins_anew(profile: KeptProfile, 
     assert start_anew(profile.settings, NOW) == ()
 
 
-def test_searches_are_put_right_by_themselves_and_charge_nothing(profile: KeptProfile) -> None:
+def test_searches_are_restored_automatically_without_charges(profile: KeptProfile) -> None:
     profile.read_and_copy()
     searches = profile.home / "views" / "searches.sqlite"
     for destroy in (emptied, damaged, Path.unlink):
@@ -154,12 +158,12 @@ def test_searches_are_put_right_by_themselves_and_charge_nothing(profile: KeptPr
         assert replaced.database == searches
         device = profile.open()
         assert [saved.words for saved in device.parts.stores.searches.saved()] == ["axolotl"]
-        assert "copied" not in device.export()["views"]["searches"]
+        assert "copied" not in device.privacy.export()["views"]["searches"]
         assert device.parts.ledger.total("reports") < 8
         device.close()
 
 
-def test_nothing_is_replaced_where_nothing_is_damaged(profile: KeptProfile) -> None:
+def test_undamaged_database_is_not_replaced(profile: KeptProfile) -> None:
     profile.read_and_copy()
     before = profile.settings.database.read_bytes()
     with pytest.raises(NothingDamaged, match="no copy was restored"):
@@ -171,7 +175,7 @@ def test_nothing_is_replaced_where_nothing_is_damaged(profile: KeptProfile) -> N
     build_device(DeviceSettings(profile="new", data_dir=profile.settings.data_dir)).close()
 
 
-def test_a_clock_before_the_copy_restores_nothing(profile: KeptProfile) -> None:
+def test_clock_before_the_copy_prevents_a_restore(profile: KeptProfile) -> None:
     profile.read_and_copy()
     emptied(profile.settings.database)
     with pytest.raises(StoreBroken, match="set the clock first"):
@@ -179,10 +183,10 @@ def test_a_clock_before_the_copy_restores_nothing(profile: KeptProfile) -> None:
     assert profile.settings.database.stat().st_size == 0
 
 
-def test_a_log_of_the_damaged_database_is_not_read_into_the_copy(profile: KeptProfile) -> None:
+def test_log_of_a_damaged_database_is_not_applied_to_the_copy(profile: KeptProfile) -> None:
     profile.read_and_copy()
     device = profile.open()
-    device.choose_sections(("section6",))
+    device.interests.choose_sections(("section6",))
     log = profile.settings.database.with_name("device.sqlite-wal")
     content = log.read_bytes()
     assert content
@@ -193,11 +197,11 @@ def test_a_log_of_the_damaged_database_is_not_read_into_the_copy(profile: KeptPr
     assert replaced.aside is not None
     device = profile.open()
     assert device.status().chosen_sections is None
-    assert {entry.news_id for entry in device.history().entries} == set(profile.read)
+    assert {entry.news_id for entry in device.library.history().entries} == set(profile.read)
     device.close()
 
 
-def test_a_copy_put_in_place_by_hand_is_charged_for_all_the_same(profile: KeptProfile) -> None:
+def test_copy_restored_by_hand_is_charged_too(profile: KeptProfile) -> None:
     profile.read_and_copy()
     (profile.home / "device.copy.sqlite").replace(profile.settings.database)
     device = profile.open()
@@ -205,7 +209,7 @@ def test_a_copy_put_in_place_by_hand_is_charged_for_all_the_same(profile: KeptPr
     device.close()
 
 
-def test_after_erasing_no_file_of_the_profile_knows_what_was_read(profile: KeptProfile) -> None:
+def test_erased_profile_holds_no_trace_of_reading(profile: KeptProfile) -> None:
     profile.read_and_copy()
     damaged(profile.settings.database)
     restore_copies(profile.settings, profile.clock())
@@ -213,11 +217,11 @@ def test_after_erasing_no_file_of_the_profile_knows_what_was_read(profile: KeptP
     restore_copies(profile.settings, profile.clock())
     (profile.home / "device.copy.sqlite.part").write_bytes(profile.read[0].encode())  # left by a kill
     device = profile.open()
-    assert device.history().total == 5
+    assert device.library.history().total == 5
 
     assert {"device.copy.sqlite", "searches.copy.sqlite"} <= knows(profile).keys()
     assert list(profile.home.glob("*.damaged-*")) != []
-    device.erase()
+    device.privacy.erase()
     assert knows(profile) == {}
     assert list(profile.home.rglob("*.damaged-*")) == []
     assert list(profile.home.rglob("*.copy*")) == []
@@ -254,7 +258,7 @@ def killed_while_restoring(profile: KeptProfile, monkeypatch: pytest.MonkeyPatch
     return {path.name for path in profile.home.rglob("*.part*")}
 
 
-def test_what_a_kill_leaves_of_a_copy_being_put_back_is_gone_after_the_next_start(
+def test_leftovers_of_a_killed_restore_are_removed_at_the_next_start(
     profile: KeptProfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile.read_and_copy()
@@ -265,14 +269,15 @@ def test_what_a_kill_leaves_of_a_copy_being_put_back_is_gone_after_the_next_star
     assert list(profile.home.rglob("*.part*")) == []
 
 
-def test_what_a_kill_leaves_of_a_copy_being_put_back_does_not_outlive_the_next_deletion(
+def test_leftovers_of_a_killed_restore_are_removed_at_the_next_deletion(
     profile: KeptProfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile.read_and_copy()
     killed_while_restoring(profile, monkeypatch)
     parts = {path: path.read_bytes() for path in profile.home.rglob("*.part*")}
     device = profile.open()
-    for delete in (lambda: device.delete_click(device.history().entries[0].click_id), device.erase):
+    newest = device.library.history().entries[0].click_id
+    for delete in (lambda: device.library.delete_click(newest), device.privacy.erase):
         for path, content in parts.items():  # as if the kill had come since
             path.write_bytes(content)
         delete()
@@ -281,7 +286,7 @@ def test_what_a_kill_leaves_of_a_copy_being_put_back_does_not_outlive_the_next_d
     device.close()
 
 
-def test_a_fleet_makes_no_fresh_ledger_of_a_reader_whose_database_is_gone(tmp_path: Path) -> None:
+def test_fleet_refuses_a_reader_whose_database_is_missing(tmp_path: Path) -> None:
     settings = DeviceSettings(data_dir=tmp_path)
     fleet = Fleet(settings, 2, seed=1)
     path = fleet.members[1].device.settings.database
@@ -293,7 +298,7 @@ def test_a_fleet_makes_no_fresh_ledger_of_a_reader_whose_database_is_gone(tmp_pa
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_pages_damaged_under_a_running_device_are_named_by_every_page(profile: KeptProfile, seed: int) -> None:
+def test_every_page_reports_pages_damaged_while_running(profile: KeptProfile, seed: int) -> None:
     """Oracle: no traceback, and nothing but StoreDamaged or an answer; the sentence says how to go back."""
     profile.read_and_copy()
     device = profile.open()
@@ -329,7 +334,7 @@ def command(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
-def test_the_command_says_in_one_line_what_is_broken_and_what_restores_it(profile: KeptProfile) -> None:
+def test_command_names_the_damage_and_the_remedy_in_one_line(profile: KeptProfile) -> None:
     profile.clock.now = datetime.now(UTC)
     profile.read_and_copy()
     damaged(profile.settings.database)

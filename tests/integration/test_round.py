@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from backend.operator import Operator
+from backend.operations.admin_client import Operator
 from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
-from device_app.wire.rounds import RoundStatus
+from protocol.rounds import RoundStatus
+from tests.doubles.new_page import new_page
 from tests.doubles.small_world import SmallWorld
 
-DEVICES = 20
-COHORT = 15
+DEVICES = 8
+COHORT = 6
 
 
 def followed(operator: Operator, status: RoundStatus) -> RoundStatus:
@@ -28,14 +29,14 @@ def fleet(world: SmallWorld) -> Iterator[Fleet]:
     made.close()
 
 
-def test_twenty_devices_read_train_and_swap_and_go_on_reading(world: SmallWorld, fleet: Fleet) -> None:
+def test_devices_read_train_swap_releases_and_keep_reading(world: SmallWorld, fleet: Fleet) -> None:
     fleet.run(warm_up)
     assert fleet.failures == []
     clicks = [member.device.parts.stores.clicks.count() for member in fleet.members]
     assert sum(count >= 8 for count in clicks) >= COHORT, clicks
 
     operator = Operator(world.url, world.settings.admin_token_file)
-    opened = operator.open_round("uni_fedrec_as_printed", cohort=COHORT, cohort_minimum=COHORT, seconds=120)
+    opened = operator.open_round("uni_fedrec", cohort=COHORT, cohort_minimum=COHORT, seconds=120)
     fleet.run(train)
     status = followed(operator, opened)
     assert (status.state, status.published) == ("applied", "r2"), status.reason
@@ -46,7 +47,7 @@ def test_twenty_devices_read_train_and_swap_and_go_on_reading(world: SmallWorld,
     assert fleet.failures == []
     assert fleet.releases() == {"r2": DEVICES}
     for member in fleet.members[:4]:
-        feed = member.device.feed(refresh=True)
+        feed = new_page(member.device)
         assert feed.release == "r2"
         assert len(feed.items) == 30
         assert feed.mode in ("personal", "cold")

@@ -1,7 +1,7 @@
-"""A member lies, and its round fails: the round is opened again, without the liar where it is known.
+"""A round that fails because of a malicious member is opened again, without that member if it is identified.
 
-Real routes, coordinator and database over HTTP; where a request comes from is what a proxy on this machine says. Nobody
-ticks but the test.
+Real routes, coordinator and database over HTTP; a local proxy's header gives the address of each request. Only the test
+makes the coordinator tick.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sqlalchemy import select
 from backend.app import create_app
 from backend.composition import build_services
 from backend.db.engine import reading_session
-from backend.db.tables_federation import FollowUpRow, ParticipationRow
-from backend.operator import Operator
+from backend.db.tables import FollowUpRow, ParticipationRow
+from backend.operations.admin_client import Operator
 from backend.settings import BackendSettings
 from device_app.errors import SumAborted
-from device_app.wire.rounds import RoundStatus
 from experiments.bench.secagg_clients import WireClient
 from experiments.bench.secagg_server import ACTIVE, SUMMING, publish_nothing_much
+from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.lying_members import (
     AccusesEverybody,
@@ -91,7 +91,7 @@ def play(server: ProxiedServer, members: Sequence[WireClient], steps: int = 6) -
     return status
 
 
-def test_who_shared_a_false_seed_is_kept_from_the_round_that_is_opened_in_its_place(server: ProxiedServer) -> None:
+def test_member_who_shared_a_false_seed_is_excluded_from_the_retry(server: ProxiedServer) -> None:
     members = everybody(server, FalseSeed)
     failed = play(server, members)
     assert (failed.state, failed.followed_by) == ("failed", "round-2"), failed.reason
@@ -107,7 +107,7 @@ def test_who_shared_a_false_seed_is_kept_from_the_round_that_is_opened_in_its_pl
     assert (applied.state, applied.survivors, applied.follows) == ("applied", COHORT - 1, "round-1"), applied.reason
 
 
-def test_a_sum_that_has_failed_says_why_before_its_round_is_closed_and_who_follows_it_waits_for_what_comes(
+def test_failed_sum_gives_its_reason_before_the_round_closes(
     server: ProxiedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Red before: `failed` without a reason, for as long as the server took to close the round, or had been killed."""
@@ -130,7 +130,7 @@ def test_a_sum_that_has_failed_says_why_before_its_round_is_closed_and_who_follo
     assert told[-1].followed_by == "round-2"
 
 
-def test_the_liars_source_is_erased_when_the_retry_has_ended(server: ProxiedServer) -> None:
+def test_excluded_source_is_erased_after_the_retry(server: ProxiedServer) -> None:
     play(server, everybody(server, FalseSeed))
     with reading_session(server.services.engine) as session:
         refused = session.get_one(FollowUpRow, 1).refused_sources
@@ -142,7 +142,7 @@ def test_the_liars_source_is_erased_when_the_retry_has_ended(server: ProxiedServ
         assert session.get_one(FollowUpRow, 1).refused_sources is None
 
 
-def test_a_server_killed_after_the_failure_opens_the_retry_once_and_still_refuses_the_liar(
+def test_server_killed_after_a_failure_opens_one_retry_and_keeps_the_exclusion(
     server: ProxiedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     members = everybody(server, FalseSeed)
@@ -160,17 +160,17 @@ def test_a_server_killed_after_the_failure_opens_the_retry_once_and_still_refuse
 
 
 def test_one_answer_of_false_shares_does_not_end_the_round(server: ProxiedServer) -> None:
-    """Red before: the sum was opened with the first seven answers, the false one among them, and failed."""
+    """Red before: the sum was opened with the first answers, the false one among them, and failed."""
     members = everybody(server, FalseShares)
-    for _ in ("keys", "shares", "complaints", "masked"):
+    for _ in ("keys", "shares", "complaints", "masked", "agree"):
         for one in members:
             one.go_on()
         server.step()
-    for one in members[:7]:
+    for one in members[:9]:  # the threshold
         one.go_on()
     server.step()
     assert server.services.coordinator.status("round-1").state == "unmask", "it waits for those who are still to answer"
-    for one in members[7:]:
+    for one in members[9:]:
         one.go_on()
     server.step()
     status = server.services.coordinator.status("round-1")
@@ -178,7 +178,7 @@ def test_one_answer_of_false_shares_does_not_end_the_round(server: ProxiedServer
 
 
 @pytest.mark.parametrize(("liar", "survivors"), [(BadBoxes, 11), (AccusesEverybody, 11), (OneBadBox, 10)])
-def test_who_is_at_odds_over_boxes_is_left_out_and_the_round_goes_on(
+def test_members_in_a_box_dispute_are_left_out_and_the_round_continues(
     server: ProxiedServer, liar: type[WireClient], survivors: int
 ) -> None:
     """Red before: receivers of bad boxes left, and the round failed with nobody named."""
@@ -187,9 +187,7 @@ def test_who_is_at_odds_over_boxes_is_left_out_and_the_round_goes_on(
 
 
 @pytest.mark.parametrize("liar", [BadBoxes, AccusesEverybody])
-def test_a_round_that_has_too_few_members_after_complaints_fails_before_anybody_pays(
-    server: ProxiedServer, liar: type[WireClient]
-) -> None:
+def test_round_too_small_after_complaints_fails_before_payment(server: ProxiedServer, liar: type[WireClient]) -> None:
     server.services.coordinator.cancel("round-1")
     server.services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=COHORT, seconds=600)
     members = everybody(server, liar)
@@ -204,7 +202,7 @@ def test_a_round_that_has_too_few_members_after_complaints_fails_before_anybody_
     assert joining(server, liar, 0, LIAR) is None
 
 
-def test_more_senders_of_bad_boxes_than_can_be_told_apart_are_left_out_and_not_named(server: ProxiedServer) -> None:
+def test_too_many_bad_box_senders_are_left_out_unnamed(server: ProxiedServer) -> None:
     liars = [joining(server, BadBoxes, at, f"203.0.113.{at}") for at in range(3)]
     honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(3, COHORT)]
     members = [one for one in (*liars, *honest) if one is not None]
@@ -226,7 +224,7 @@ def one_machine(server: ProxiedServer, kind: type[WireClient], cohort: int) -> l
 
 
 @pytest.mark.parametrize(("kind", "survivors"), [(FalseSharesOfTwo, 15), (AccusesTwo, 11)])
-def test_three_places_of_one_machine_have_no_honest_member_named(
+def test_three_malicious_places_on_one_machine_blame_no_honest_member(
     server: ProxiedServer, kind: type[WireClient], survivors: int
 ) -> None:
     """Red before: three liars of fifteen are more than k, so the two honest members that they lied about were named,
@@ -237,7 +235,7 @@ def test_three_places_of_one_machine_have_no_honest_member_named(
     assert (status.state, status.survivors, status.followed_by) == ("applied", survivors, None), status.reason
 
 
-def test_three_places_of_one_machine_that_accuse_everybody_are_known_by_their_address(server: ProxiedServer) -> None:
+def test_false_accusers_on_one_machine_are_identified_by_address(server: ProxiedServer) -> None:
     server.services.coordinator.cancel("round-1")
     server.services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=MINIMUM, seconds=600)
     failed = play(server, one_machine(server, AccusesEverybody, COHORT))
@@ -248,7 +246,7 @@ def test_three_places_of_one_machine_that_accuse_everybody_are_known_by_their_ad
     assert joining(server, AccusesEverybody, 0, LIAR) is None
 
 
-def test_a_round_whose_liar_nobody_knows_is_opened_again_once(server: ProxiedServer) -> None:
+def test_round_with_an_unidentified_malicious_member_is_retried_once(server: ProxiedServer) -> None:
     liar = Garbage
     first = play(server, everybody(server, liar))
     assert (first.state, first.followed_by) == ("failed", "round-2"), first.reason
@@ -263,7 +261,7 @@ def test_a_round_whose_liar_nobody_knows_is_opened_again_once(server: ProxiedSer
     assert server.services.coordinator.current() is None
 
 
-def test_new_liars_are_kept_out_until_the_retries_are_used_up(server: ProxiedServer) -> None:
+def test_new_malicious_members_are_excluded_until_retries_run_out(server: ProxiedServer) -> None:
     for number in (1, 2, 3):
         members = [joining(server, FalseSeed, 0, f"203.0.113.{number}"), *everybody(server, WireClient)[1:]]
         status = play(server, [one for one in members if one is not None])
@@ -274,7 +272,7 @@ def test_new_liars_are_kept_out_until_the_retries_are_used_up(server: ProxiedSer
 
 
 @pytest.mark.parametrize("server", [{"round_retries": 10}], indirect=True)
-def test_no_more_than_a_third_of_a_cohort_is_ever_refused_and_the_last_named_are(server: ProxiedServer) -> None:
+def test_at_most_a_third_of_a_cohort_is_excluded(server: ProxiedServer) -> None:
     """Red before: every retry added to those refused, so that liars with many addresses, or whom they had named, could
     be all of the readers there are."""
     for number in range(1, 7):
@@ -287,7 +285,7 @@ def test_no_more_than_a_third_of_a_cohort_is_ever_refused_and_the_last_named_are
     assert places == {1: True, 2: True, 3: False, 4: False, 5: False, 6: False}
 
 
-def test_nobody_coming_and_the_operators_hand_are_no_reasons_to_open_again(server: ProxiedServer) -> None:
+def test_empty_or_cancelled_rounds_are_not_retried(server: ProxiedServer) -> None:
     server.clock.go_on(STAGE_SEC)
     server.step()
     nobody = server.services.coordinator.status("round-1")
@@ -302,6 +300,6 @@ def test_nobody_coming_and_the_operators_hand_are_no_reasons_to_open_again(serve
 
 
 @pytest.mark.parametrize("server", [{"round_retries": 0}], indirect=True)
-def test_an_operator_who_wants_no_retries_gets_none(server: ProxiedServer) -> None:
+def test_zero_retries_setting_disables_retries(server: ProxiedServer) -> None:
     failed = play(server, everybody(server, FalseSeed))
     assert (failed.state, failed.orders, failed.summary) == ("failed", None, None)

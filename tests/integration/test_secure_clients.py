@@ -1,7 +1,8 @@
-"""Large and strict secure rounds over real HTTP: the sparse form, the active mode, members that misbehave.
+"""Large and strict secure rounds over real HTTP.
 
-The clients are protocol clients: keys, boxes, masks and shares are real, the device around them is left out. Oracle:
-the SHA-256 of numpy's float64 sum of what the survivors drew.
+The sparse form, the active mode, members that misbehave. The clients are protocol clients: keys, boxes, masks and
+shares are real, the rest of the device is left out. Oracle: the SHA-256 of numpy's float64 sum of the survivors'
+vectors.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from numpy.typing import NDArray
 from backend.app import create_app
 from backend.composition import Services
 from backend.db.engine import reading_session
-from backend.db.tables_federation import RoundRow
+from backend.db.tables import RoundRow
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.secagg.exchange import MemberExchange
 from backend.settings import BackendSettings
 from device_app.errors import SumAborted
-from device_app.wire.ring import ring_dtype
-from device_app.wire.rounds import RoundStatus
-from device_app.wire.secagg import Agreements, Sharers, Survivors
 from experiments.bench.secagg_clients import WireClient, drive
 from experiments.bench.secagg_server import ACTIVE, SUMMING, summing_services, summing_systems
+from protocol.ring import ring_dtype
+from protocol.rounds import RoundStatus
+from protocol.secagg import Agreements, Sharers, Survivors
 from tests.doubles.clock import StillClock
 from tests.doubles.lying_members import FalseSignature
 from tests.doubles.small_world import serving
@@ -97,7 +98,7 @@ def go_on(clients: Collection[WireClient]) -> list[bool]:
     return [client.go_on() for client in clients]
 
 
-def test_a_hundred_and_twenty_clients_sum_in_the_sparse_form_with_dropouts_at_every_stage(rounds: WireRounds) -> None:
+def test_sparse_sum_of_120_clients_survives_dropouts_at_every_stage(rounds: WireRounds) -> None:
     rounds.open(SUMMING, 120, 60)
     clients = rounds.joined(120)
     go_on(clients)
@@ -110,22 +111,25 @@ def test_a_hundred_and_twenty_clients_sum_in_the_sparse_form_with_dropouts_at_ev
     go_on(clients[10:])
     rounds.late()
     status = rounds.status()
-    assert (status.state, status.uploaded) == ("unmask", 110)
-    assert set(go_on(clients[14:])) == {True}  # four after their masked vectors
+    assert (status.state, status.uploaded) == ("agree", 110)
+    go_on(clients[12:])  # two after their masked vectors
+    rounds.late()
+    assert rounds.status().state == "unmask"
+    assert set(go_on(clients[14:])) == {True}  # two after their signatures
     rounds.step()
     status = rounds.status()
     assert (status.state, status.survivors) == ("applied", 110), status.reason
     rounds.check_sum(range(10, 120))
     roster = clients[60].state.roster
     assert roster is not None
-    assert len(roster.members) == 31, "30 neighbours and itself"
+    assert len(roster.members) == 53, "52 neighbours and itself"
 
 
 def signatures_of(answer: httpx.Response) -> Agreements:
     return Agreements.model_validate_json(answer.content)
 
 
-def test_the_active_mode_holds_a_consistency_round_and_survives_dropouts(rounds: WireRounds) -> None:
+def test_active_mode_runs_a_consistency_round_and_survives_dropouts(rounds: WireRounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
     for _ in ("keys", "shares", "complaints"):
@@ -146,7 +150,7 @@ def test_the_active_mode_holds_a_consistency_round_and_survives_dropouts(rounds:
     rounds.check_sum(range(1, 7))
 
 
-def test_a_device_that_is_told_of_other_survivors_than_the_others_is_found_out(rounds: WireRounds) -> None:
+def test_device_given_other_survivors_is_detected(rounds: WireRounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
     for _ in ("keys", "shares", "complaints", "masked"):
@@ -169,7 +173,7 @@ def test_a_device_that_is_told_of_other_survivors_than_the_others_is_found_out(r
     rounds.check_sum(range(7))
 
 
-def test_who_signs_falsely_is_refused_at_once_and_nobody_else_notices(rounds: WireRounds) -> None:
+def test_false_signature_is_refused_without_affecting_others(rounds: WireRounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     liar = FalseSignature.joining(rounds.http, "r1", SUMMING, partial(numbers, 0))
     assert liar is not None
@@ -193,7 +197,7 @@ def test_who_signs_falsely_is_refused_at_once_and_nobody_else_notices(rounds: Wi
     rounds.check_sum(range(7))
 
 
-def test_too_few_signatures_end_an_active_round_with_its_reason(rounds: WireRounds) -> None:
+def test_too_few_signatures_end_an_active_round_with_a_reason(rounds: WireRounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
     for _ in ("keys", "shares", "complaints", "masked"):
@@ -208,7 +212,7 @@ def test_too_few_signatures_end_an_active_round_with_its_reason(rounds: WireRoun
     assert (answer.status_code, answer.json()["type"]) == (409, "urn:ownfeed:problem:round-closed")
 
 
-def test_clients_that_come_and_go_in_parallel_are_each_counted_once(rounds: WireRounds) -> None:
+def test_clients_joining_in_parallel_are_each_counted_once(rounds: WireRounds) -> None:
     rounds.open(SUMMING, 16, 9)
     clients = rounds.joined(16)
     failures: list[BaseException] = []
@@ -236,17 +240,15 @@ def test_clients_that_come_and_go_in_parallel_are_each_counted_once(rounds: Wire
     rounds.check_sum(range(16))
 
 
-def test_a_client_whose_shares_come_as_the_round_ends_is_told_that_it_has_ended(
-    rounds: WireRounds, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_shares_are_answered_that_the_round_has_ended(rounds: WireRounds, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds.open(SUMMING, 5, 3)
     clients = rounds.joined(5)
-    for _ in ("keys", "shares", "complaints", "masked"):
+    for _ in ("keys", "shares", "complaints", "masked", "agree"):
         go_on(clients)
         rounds.step()
     go_on(clients[:4])
     assert clients[4].ask().is_success
-    clients[4].hear(Survivors.model_validate_json(clients[4].ask().content))
+    clients[4].hear(Agreements.model_validate_json(clients[4].ask().content))
     take = MemberExchange.reveal
 
     def ended_meanwhile(exchange: MemberExchange, *args: Any) -> bool:
@@ -278,7 +280,7 @@ def at_once(rounds: WireRounds, path: str, bodies: list[bytes], content_type: st
     return found
 
 
-def test_of_different_messages_that_one_place_sends_at_once_one_is_taken(rounds: WireRounds) -> None:
+def test_one_of_several_simultaneous_messages_of_a_place_is_accepted(rounds: WireRounds) -> None:
     """Two vectors of one member in the sum, or keys under which another member's boxes were never closed."""
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)

@@ -1,22 +1,20 @@
-"""A backend killed with SIGKILL at every stage of a secure round of fleet devices, as a process of its own."""
+"""A backend, as its own process, is killed with SIGKILL at every stage of a secure round of fleet devices."""
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from itertools import pairwise
 
 import pytest
 
-from backend.federation.systems import SYSTEMS
-from backend.operator import Operator
+from backend.federation.systems import COMPOSED
+from backend.operations.admin_client import Operator
 from device_app.fleet.fleet import Fleet, Member, catch_up, train, warm_up
 from device_app.privacy.secagg.state import SumState
 from device_app.settings import PrivacySettings
-from device_app.store.sum_parts import SumParts
-from device_app.wire.protections import SecureSum
-from device_app.wire.rounds import RoundStatus
+from device_app.store.participations import SumParts
+from protocol.protections import SecureSum
+from protocol.rounds import RoundStatus
 from tests.doubles.small_world import SmallWorld, backend_process, free_port
 
 DEVICES = 4
@@ -46,7 +44,7 @@ def hear_shares(member: Member) -> None:
         time.sleep(0.02)
 
 
-def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once(idle_world: SmallWorld) -> None:
+def test_backend_killed_at_every_stage_applies_the_secure_round_once(idle_world: SmallWorld) -> None:
     world = idle_world
     port = free_port()
     world.url = f"http://127.0.0.1:{port}"
@@ -56,23 +54,25 @@ def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once
             fleet.run(warm_up)
             assert fleet.failures == []
             operator = Operator(world.url, world.settings.admin_token_file)
-            opened = operator.open_round("small_ranker_secure", cohort=DEVICES, cohort_minimum=DEVICES, seconds=600)
+            opened = operator.open_round(
+                "small_ranker/secure/median", cohort=DEVICES, cohort_minimum=DEVICES, seconds=600
+            )
             assert [train(member).state for member in fleet.members[:2]] == ["waiting", "waiting"]
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
+            process.kill()
+            process.join()
         stages = ("keys", "shares", "masked", "agree", "unmask")
         for stage, then in pairwise(stages):
             if stage == "shares":
                 with backend_process(world.settings, port) as process:
                     fleet.run(train)
                     hear_shares(fleet.members[0])
-                    os.kill(process.pid, signal.SIGKILL)
-                    process.wait()
+                    process.kill()
+                    process.join()
             with backend_process(world.settings, port) as process:
                 fleet.run(train)
                 assert past(fleet, stage).state == then
-                os.kill(process.pid, signal.SIGKILL)
-                process.wait()
+                process.kill()
+                process.join()
                 # The last to send its message may have heard the answer, and be a message ahead of the others.
                 assert train(fleet.members[0]).state in ("waiting", "idle"), "there is nobody to ask"
         with backend_process(world.settings, port):
@@ -83,7 +83,7 @@ def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once
             assert len([part for part in parts if part]) == DEVICES
             *_, status = operator.follow(opened)
             assert (status.state, status.survivors, status.published) == ("applied", DEVICES, "r2"), status.reason
-            protection = SYSTEMS["small_ranker_secure"].protection
+            protection = COMPOSED["small_ranker/secure/median"].protection
             assert isinstance(protection, SecureSum)
             assert status.epsilon == pytest.approx(protection.epsilon(DEVICES, 262), rel=0.02), "four shares of noise"
             fleet.run(catch_up)

@@ -1,7 +1,7 @@
-"""Secure rounds of the small ranker over HTTP: real routes, coordinator, stores and trainers, kills of either side.
+"""Secure rounds of the small ranker over HTTP.
 
-The oracle of every opened sum is the weighted mean of the devices' own clipped gradients, computed here in float64 from
-what their task returned and never sent.
+Real routes, coordinator, stores and trainers, kills on either side. The oracle of every opened sum is the weighted mean
+of the devices' own clipped gradients, computed here in float64 from what their tasks returned and never sent.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import httpx
 import numpy as np
 import pytest
 
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from device_app.privacy.protections.secure_sum import contribute
 from device_app.privacy.sealed import digest
-from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import Contribution
 from device_app.settings import PrivacySettings
-from device_app.wire.protections import SecureSum
+from protocol.protections import SecureSum
 from tests.doubles.openings import NoisyOpening, SumNoise, spent_on
 from tests.doubles.secure_cohort import (
     COORDINATES,
@@ -42,9 +42,9 @@ def cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecureCo
         yield made
 
 
-def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradients(cohort: SecureCohort) -> None:
+def test_opened_mean_equals_the_plain_mean_of_clipped_gradients(cohort: SecureCohort) -> None:
     assert cohort.open().state == "open"
-    for stage in ("shares", "shares", "masked", "unmask"):  # the second time they may complain
+    for stage in ("shares", "shares", "masked", "agree", "unmask"):  # the second time they may complain
         assert {outcome.state for outcome in cohort.steps()} == {"waiting"}
         assert cohort.status().state == stage
     assert {outcome.state for outcome in cohort.steps()} == {"uploaded"}
@@ -66,23 +66,7 @@ def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradi
         assert mine.sent_bytes == sum(len(body) for _, path, body in wire_of(device, cohort).sent if "round-1/" in path)
 
 
-def test_free_pages_are_given_back_after_messages_and_not_at_every_look(
-    cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Red while each look at a round did so: a look over all arenas takes milliseconds."""
-    given: list[None] = []
-    monkeypatch.setattr("backend.federation.rounds.secure.give_free_pages_back", lambda: given.append(None))
-    cohort.open()
-    for _ in range(3):
-        cohort.coordinator.step()
-    assert given == [], "nothing has come"
-    cohort.steps([0])
-    for _ in range(3):
-        cohort.coordinator.step()
-    assert len(given) == 1
-
-
-def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_after_masked(cohort: SecureCohort) -> None:
+def test_survivors_sum_is_exact_despite_dropouts(cohort: SecureCohort) -> None:
     cohort.open(minimum=4)
     cohort.steps()
     cohort.steps()
@@ -91,12 +75,12 @@ def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_aft
     cohort.steps(alive)  # device 1 died before its masked vector
     assert cohort.status().state == "masked"
     cohort.late()
-    assert cohort.status().state == "unmask"
+    assert cohort.status().state == "agree"
+    cohort.steps(alive)
     last = [number for number in alive if number != 4]
     assert {outcome.state for outcome in cohort.steps(last)} == {"uploaded"}  # device 4 died after its own
-    cohort.late()
     status = cohort.status()
-    assert (status.state, status.survivors) == ("applied", 5), status.reason
+    assert (status.state, status.survivors) == ("applied", 6), status.reason
     check_exact(cohort, alive)
 
     late = cohort.devices[1].trainer.step()
@@ -105,23 +89,7 @@ def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_aft
     assert cohort.devices[4].trainer.step().state == "uploaded", "its vector is in the sum"
 
 
-def test_where_devices_agree_on_the_survivors_one_of_six_may_die_before_its_masked_vector(cohort: SecureCohort) -> None:
-    cohort.open("small_ranker_active", minimum=4)
-    cohort.steps()
-    cohort.steps()
-    cohort.steps()  # every device has sent its shares and could open the others'
-    alive = [number for number in range(DEVICES) if number != 1]
-    cohort.steps(alive)
-    cohort.late()
-    assert cohort.status().state == "agree"
-    cohort.steps(alive)
-    cohort.steps(alive)
-    status = cohort.status()
-    assert (status.state, status.survivors) == ("applied", 5), status.reason
-    check_exact(cohort, alive)
-
-
-def test_below_the_threshold_the_round_fails_with_its_reason_and_nothing_is_published(cohort: SecureCohort) -> None:
+def test_round_below_the_threshold_fails_and_publishes_nothing(cohort: SecureCohort) -> None:
     cohort.open(minimum=5)
     cohort.steps()
     cohort.steps()
@@ -142,7 +110,7 @@ def test_below_the_threshold_the_round_fails_with_its_reason_and_nothing_is_publ
     assert list((cohort.backend.folder / "rounds").iterdir()) == [], "no single update was ever kept"
 
 
-def test_a_repeated_masked_upload_changes_nothing_and_an_altered_one_is_refused(cohort: SecureCohort) -> None:
+def test_repeated_masked_upload_is_accepted_and_an_altered_one_refused(cohort: SecureCohort) -> None:
     cohort.open(minimum=DEVICES)
     cohort.steps()
     cohort.steps()
@@ -165,13 +133,13 @@ def test_a_repeated_masked_upload_changes_nothing_and_an_altered_one_is_refused(
     kind = {"Content-Type": "application/vnd.safetensors"}
     clear = httpx.put(cohort.url + path.replace("/masked/", "/updates/"), content=b"", headers=kind)
     assert (clear.status_code, clear.json()["type"]) == (409, "urn:ownfeed:problem:round-closed")
-    cohort.steps()
-    cohort.steps()
+    for _ in ("masked", "agree", "unmask"):
+        cohort.steps()
     assert cohort.status().state == "applied"
     check_exact(cohort, range(DEVICES))
 
 
-def test_only_sealed_messages_leave_and_no_clear_vector_is_in_any_of_them(cohort: SecureCohort) -> None:
+def test_only_sealed_messages_without_clear_vectors_leave(cohort: SecureCohort) -> None:
     cohort.open(minimum=DEVICES)
     for _ in STAGES:
         cohort.steps()
@@ -206,19 +174,19 @@ def test_only_sealed_messages_leave_and_no_clear_vector_is_in_any_of_them(cohort
                 assert tensor.tobytes() not in kept
 
 
-def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_the_fewest(cohort: SecureCohort) -> None:
+def test_noisy_sum_costs_devices_the_price_of_the_fewest_survivors(cohort: SecureCohort) -> None:
     for device in cohort.devices:
         device.privacy = PrivacySettings(
             training=True, epsilon_per_day_training=100, smallest_sum=3, epsilon_per_sum=20
         )
         device.stop()
         device.start()
-    cohort.open("small_ranker_secure", minimum=4)
-    for _ in ("keys", "shares", "complaints", "masked", "agree", "unmask"):
+    cohort.open("small_ranker/secure/median", minimum=4)
+    for _ in STAGES:
         cohort.steps()
     status = cohort.status()
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
-    protection = SYSTEMS["small_ranker_secure"].protection
+    protection = COMPOSED["small_ranker/secure/median"].protection
     assert isinstance(protection, SecureSum)
     noise = SumNoise(protection.sigma, 2 * protection.clip * 2**protection.fraction_bits, COORDINATES)
     assert status.epsilon == pytest.approx(spent_on([NoisyOpening(noise, DEVICES)], protection.delta))
@@ -227,7 +195,7 @@ def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_t
         assert paid == pytest.approx(protection.epsilon(4, COORDINATES))
         assert status.epsilon is not None
         assert status.epsilon < paid
-    # Devices count alike. The mean's noise has a standard deviation of sigma / sqrt(6) steps; six of them are allowed.
+    # Devices count alike. The mean's noise has a standard deviation of sigma / sqrt(7) steps; six of them are allowed.
     reach = 6 * protection.sigma * 2.0**-protection.fraction_bits / DEVICES**0.5
     moved = cohort.moved()
     for name in moved:
@@ -241,19 +209,17 @@ def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_t
 @pytest.mark.parametrize(
     ("privacy", "words"),
     [
-        ({"secure_sum": "noisy"}, "no noise in it"),
+        ({"secure_sum": "noisy"}, "has no noise"),
         ({"secure_sum": "never"}, "no secure sums"),
         ({"secure_sum": "exact", "smallest_sum": 4}, "at least 4 are asked for"),
     ],
 )
-def test_a_round_below_what_the_reader_accepts_is_declined_with_its_reason(
+def test_round_below_the_readers_requirements_is_declined_with_a_reason(
     cohort: SecureCohort, privacy: dict[str, object], words: str
 ) -> None:
     cohort.open(minimum=3)
     device = cohort.devices[0]
-    device.privacy = PrivacySettings.model_validate(
-        {"training": True, "epsilon_per_day_training": 1.0, "secure_sum_mode": "semi_honest"} | privacy
-    )
+    device.privacy = PrivacySettings.model_validate({"training": True, "epsilon_per_day_training": 1.0} | privacy)
     device.stop()
     device.start()
     outcome = device.trainer.step()
@@ -262,7 +228,7 @@ def test_a_round_below_what_the_reader_accepts_is_declined_with_its_reason(
     assert not [path for method, path, _ in cohort.wires[0].sent if method == "PUT"]
 
 
-def test_a_reader_who_pauses_before_the_masked_vector_has_paid_and_sent_nothing(cohort: SecureCohort) -> None:
+def test_reader_pausing_before_the_masked_vector_pays_and_sends_nothing(cohort: SecureCohort) -> None:
     cohort.open(minimum=3)
     cohort.steps()
     cohort.steps()
@@ -277,12 +243,13 @@ def test_a_reader_who_pauses_before_the_masked_vector_has_paid_and_sent_nothing(
     cohort.steps(others)
     cohort.late()
     cohort.steps(others)
+    cohort.steps(others)
     status = cohort.status()
-    assert (status.state, status.survivors) == ("applied", 5), status.reason
+    assert (status.state, status.survivors) == ("applied", 6), status.reason
     check_exact(cohort, others)
 
 
-def test_a_cancelled_secure_round_opens_nothing(cohort: SecureCohort) -> None:
+def test_cancelled_secure_round_opens_nothing(cohort: SecureCohort) -> None:
     cohort.open(minimum=3)
     cohort.steps()
     cohort.steps()
@@ -297,7 +264,7 @@ def test_a_cancelled_secure_round_opens_nothing(cohort: SecureCohort) -> None:
     assert cohort.coordinator.status("round-2").state == "open"
 
 
-def test_a_device_that_adds_more_than_a_clipped_update_costs_the_round_and_the_release_stays(
+def test_oversized_contribution_fails_the_round_and_keeps_the_release(
     cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lie(*args: object, **rest: object) -> Contribution:
@@ -315,7 +282,8 @@ def test_a_device_that_adds_more_than_a_clipped_update_costs_the_round_and_the_r
     cohort.steps([0])
     monkeypatch.undo()
     cohort.steps()
+    cohort.steps()
     status = cohort.status()
     assert (status.state, status.published, status.survivors) == ("failed", None, None)
-    assert "some device has broken the terms" in (status.reason or "")
+    assert "some device violated the round's limits" in (status.reason or "")
     assert cohort.backend.releases.require_current().release == "r1"

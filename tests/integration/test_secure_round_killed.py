@@ -1,4 +1,7 @@
-"""Secure rounds go on after kills of either side, and leave nothing behind. Oracle: the mean of clipped gradients."""
+"""Secure rounds go on after kills on either side, and leave nothing behind.
+
+Oracle: the mean of clipped gradients.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.federation.secagg.stages import SumStages
-from backend.federation.secagg.store import SecureSumStore
+from backend.federation.secagg.sum_store import SecureSumStore, SumStages
 from tests.doubles.kills import Killed
 from tests.doubles.secure_cohort import (
     DEVICES,
@@ -34,11 +36,11 @@ def dies(*_: object) -> None:
     raise Killed
 
 
-def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_next_start(
+def test_running_sum_of_a_killed_server_is_removed_at_the_next_start(
     cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cohort.open()
-    for _ in range(4):
+    for _ in STAGES[:-1]:
         cohort.steps()
     with monkeypatch.context() as patch:
         patch.setattr(SecureSumStore, "clear", dies)  # the round is applied, the file is still there
@@ -50,11 +52,11 @@ def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_
     assert running_sums(cohort) == []
 
 
-def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the_next_start(
+def test_dead_servers_running_sum_is_removed_at_the_next_start(
     cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cohort.open()
-    for _ in range(4):
+    for _ in STAGES[:-1]:
         cohort.steps()
     assert len(running_sums(cohort)) == 1
     with monkeypatch.context() as patch:
@@ -66,7 +68,7 @@ def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the
     assert running_sums(cohort) == []
 
 
-def test_no_secret_of_a_sum_that_has_ended_is_left_in_a_devices_database_or_its_log(cohort: SecureCohort) -> None:
+def test_ended_sum_leaves_no_secret_in_the_devices_database(cohort: SecureCohort) -> None:
     cohort.open()
     device, secrets = cohort.devices[2], set[str]()
     files = [device.path, device.path.with_name(f"{device.path.name}-wal")]
@@ -86,7 +88,7 @@ def test_no_secret_of_a_sum_that_has_ended_is_left_in_a_devices_database_or_its_
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_server_and_a_device_killed_at_any_stage_go_on(cohort: SecureCohort, stage: str) -> None:
+def test_server_and_device_killed_at_any_stage_continue(cohort: SecureCohort, stage: str) -> None:
     cohort.open(minimum=DEVICES)
     for now in STAGES:
         if now == stage:

@@ -1,6 +1,6 @@
-"""An attacker with one machine who takes the places of a round, over real HTTP, and lets the round die.
+"""An attacker with one machine takes the places of a round, over real HTTP, and lets the round fail.
 
-The clients are protocol clients with real keys; where a request comes from is what a proxy on this machine says.
+The clients are protocol clients with real keys; a local proxy's header gives the address of each request.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from sqlalchemy import select
 from backend.app import create_app
 from backend.composition import Services, build_services
 from backend.db.engine import reading_session
-from backend.db.tables_federation import ParticipationRow
+from backend.db.tables import ParticipationRow
 from backend.federation.rounds.coordinator import Coordinator
 from backend.settings import BackendSettings
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.pairing import sign_keys
 from experiments.bench.secagg_clients import WireClient
 from experiments.bench.secagg_server import SUMMING, publish_nothing_much, summing_systems
+from protocol.ids import PROTOCOL_VERSION
+from protocol.pairing import sign_keys
 from tests.doubles.clock import StillClock
 from tests.doubles.small_world import serving
 from tests.integration.test_secure_clients import numbers
@@ -90,7 +90,7 @@ def coordinator_of(services: Services, clock: StillClock) -> Coordinator:
 BEHIND_A_PROXY: dict[str, Any] = {"trusted_proxies": ("127.0.0.0/8",)}
 
 
-def test_one_address_gets_three_places_of_nineteen_by_default_and_not_all(server: ProxiedServer) -> None:
+def test_one_address_gets_three_of_nineteen_places_by_default(server: ProxiedServer) -> None:
     server.open()
     mine = [server.client(place) for place in range(40)]
     taken = [one for one in mine if one is not None]
@@ -99,14 +99,14 @@ def test_one_address_gets_three_places_of_nineteen_by_default_and_not_all(server
 
 
 @pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)
-def test_a_round_that_one_address_wanted_to_fill_is_summed_by_the_others(server: ProxiedServer) -> None:
+def test_round_flooded_by_one_address_is_summed_by_the_others(server: ProxiedServer) -> None:
     server.open()
     sybils = [one for place in range(19) if (one := server.client(place, SYBIL)) is not None]
     honest = [one for at in range(16) if (one := server.client(at, f"198.51.100.{at}")) is not None]
     assert (len(sybils), len(honest)) == (3, 16)
     for one in sybils:
         one.go_on()  # its keys, and nothing more
-    for late_sec in (0, 200, 0, 0, 0):  # keys, shares (for which the sybils are waited for), complaints, masked, unmask
+    for late_sec in (0, 200, 0, 0, 0, 0):  # keys, shares (the sybils are waited for), complaints, masked, agree, unmask
         for one in honest:
             one.go_on()
         server.clock.go_on(late_sec)
@@ -117,7 +117,7 @@ def test_a_round_that_one_address_wanted_to_fill_is_summed_by_the_others(server:
 
 @pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)
 @pytest.mark.parametrize("bad", ["encryption_key", "mask_key"])
-def test_a_key_of_low_order_is_refused_before_others_meet_it(server: ProxiedServer, bad: str) -> None:
+def test_low_order_key_is_refused_at_once(server: ProxiedServer, bad: str) -> None:
     server.open()
     clients = [one for at in range(11) if (one := server.client(at, f"198.51.100.{at}")) is not None]
     liar, honest = clients[0], clients[1:]
@@ -129,7 +129,7 @@ def test_a_key_of_low_order_is_refused_before_others_meet_it(server: ProxiedServ
     path = f"/v1/rounds/round-1/keys/{liar.offer.pseudonym}"
     refused = server.http.put(path, content=lie.model_dump_json(), headers={"Content-Type": "application/json"})
     assert (refused.status_code, refused.json()["detail"]) == (422, "A public key is of low order.")
-    for late_sec in (300, 0, 0, 0, 0):
+    for late_sec in (300, 0, 0, 0, 0, 0):
         for one in honest:
             one.go_on()
         server.clock.go_on(late_sec)
@@ -139,27 +139,27 @@ def test_a_key_of_low_order_is_refused_before_others_meet_it(server: ProxiedServ
 
 
 @pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)
-def test_the_network_of_an_ipv6_subscriber_is_one_address(server: ProxiedServer) -> None:
+def test_ipv6_subscriber_network_counts_as_one_address(server: ProxiedServer) -> None:
     server.open()
     mine = [server.client(at, f"2001:db8:1:2::{at:x}") for at in range(1, 12)]
     assert sum(one is not None for one in mine) == 3
     assert server.client(1, "2001:db8:1:3::1") is not None
 
 
-def test_a_forwarded_address_is_worth_nothing_from_who_is_no_trusted_proxy(server: ProxiedServer) -> None:
+def test_forwarded_address_from_an_untrusted_proxy_is_ignored(server: ProxiedServer) -> None:
     server.open()
     mine = [server.client(at, f"198.51.100.{at}") for at in range(12)]
     assert sum(one is not None for one in mine) == 3
 
 
 @pytest.mark.parametrize("server", [{"unbounded_addresses": ("127.0.0.0/8",)}], indirect=True)
-def test_a_fleet_on_one_machine_has_to_be_allowed_by_name(server: ProxiedServer) -> None:
+def test_fleet_on_one_machine_must_be_allowed_explicitly(server: ProxiedServer) -> None:
     server.open()
     assert all(server.client(place) is not None for place in range(19))
 
 
 @pytest.mark.parametrize("server", [{"check_ins_per_minute": 5}], indirect=True)
-def test_who_asks_too_often_is_told_how_long_to_wait(server: ProxiedServer) -> None:
+def test_too_frequent_check_ins_are_answered_with_a_delay(server: ProxiedServer) -> None:
     server.open()
     asked = {"protocol": PROTOCOL_VERSION, "release": 1, "tasks": [SUMMING]}
     with httpx.Client(base_url=server.url) as http:
@@ -169,9 +169,7 @@ def test_who_asks_too_often_is_told_how_long_to_wait(server: ProxiedServer) -> N
     assert answers[-1].json()["limit"] == "5 check-ins a minute"
 
 
-def test_no_address_is_written_down_and_its_hash_is_forgotten_with_the_round(
-    server: ProxiedServer, tmp_path: Path
-) -> None:
+def test_addresses_are_stored_hashed_and_deleted_with_the_round(server: ProxiedServer, tmp_path: Path) -> None:
     server.open()
     assert server.client(0) is not None
     with reading_session(server.services.engine) as session:

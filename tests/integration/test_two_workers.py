@@ -1,6 +1,6 @@
-"""Two server processes over one database and one folder: every round is ended once, by one of them.
+"""Two server processes over one database and one folder: exactly one of them ends each round.
 
-Oracle: the releases there are, and the SHA-256 of numpy's sum of what the clients drew.
+Oracle: the existing releases, and the SHA-256 of numpy's sum of the clients' vectors.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from hashlib import sha256
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import httpx
@@ -27,24 +28,26 @@ from sqlalchemy import Engine, create_engine, text
 
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import open_engine, reading_session
-from backend.db.tables_federation import ParticipationRow, RoundRow
+from backend.db.tables import ParticipationRow, RoundRow
 from backend.federation.errors import RoundUnderWay, UpdateConflict
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.systems import SYSTEMS
-from backend.operator import Operator
-from backend.server_address import ServerAddress
+from backend.federation.systems import COMPOSED
+from backend.operations.admin_client import Operator
+from backend.server.address import ServerAddress
 from backend.settings import load_settings
-from backend.storage.local_folder import LocalFolder
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn
-from device_app.wire.secagg import Shares
-from device_app.wire.tensors import pack
+from backend.storage.object_store import LocalFolder
+from experiments.bench import secagg_server
 from experiments.bench.secagg_clients import WireClient, drive
 from experiments.bench.secagg_server import SUMMING, summing_services
+from protocol.ids import PROTOCOL_VERSION
+from protocol.rounds import CheckIn
+from protocol.secagg import Shares
+from protocol.tensors import pack
 from tests.doubles.clock import StillClock
+from tests.doubles.forked import running
 from tests.doubles.s3_server import s3_server
 from tests.doubles.small_release import WEIGHTS, small_store
-from tests.doubles.small_world import START_WITHIN_SEC, free_port
+from tests.doubles.small_world import START_WITHIN_SEC, await_health, free_port
 from tests.integration.test_operating import commands
 
 LENGTH = 33
@@ -56,41 +59,21 @@ UPDATE = pack({f"g.{name}": np.full_like(value, 0.01) for name, value in WEIGHTS
 @contextmanager
 def worker(
     folder: Path, database: str, environment: Mapping[str, str] | None = None
-) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+) -> Iterator[tuple[str, BaseProcess]]:
     """A server process that answers when the block begins. environment: more of its own."""
     port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "experiments.bench.secagg_server", str(folder), str(port), str(LENGTH)],
-        env=os.environ
-        | {"OMP_NUM_THREADS": "1", "OWNFEED_BACKEND_DATABASE_URL": database, "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.05"}
-        | dict(environment or {}),
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        until = time.monotonic() + START_WITHIN_SEC
-        with httpx.Client(timeout=2.0) as client:
-            while True:
-                assert process.poll() is None, "the server ended while starting"
-                assert time.monotonic() < until, "the server did not start in time"
-                try:
-                    client.get(f"{url}/v1/health").raise_for_status()
-                    break
-                except httpx.HTTPError:
-                    time.sleep(0.05)
+    variables = {"OWNFEED_BACKEND_DATABASE_URL": database, "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.05"}
+    with running(secagg_server.main, folder, port, LENGTH, environment={**variables, **(environment or {})}) as process:
+        url = f"http://127.0.0.1:{port}"
+        await_health(url, process)
         yield url, process
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-        process.wait()
 
 
 def numbers(place: int, size: int) -> NDArray[np.float64]:
     return np.random.default_rng(place).integers(-256, 257, size) / 256
 
 
-def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_killed(
-    database_url: str, tmp_path: Path
-) -> None:
+def test_two_workers_share_a_secure_round_and_survive_one_kill(database_url: str, tmp_path: Path) -> None:
     """Of one machine: they share the folder."""
     with ExitStack() as stack:
         first, doomed = stack.enter_context(worker(tmp_path, database_url))
@@ -99,9 +82,7 @@ def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_ki
 
 
 @pytest.mark.postgres
-def test_two_machines_serve_one_secure_round_and_one_goes_on_when_the_other_is_killed(
-    postgres_url: str, tmp_path: Path
-) -> None:
+def test_two_machines_share_a_secure_round_and_survive_one_kill(postgres_url: str, tmp_path: Path) -> None:
     """They share PostgreSQL and S3 alone, besides the secrets that the operator has copied, as the guide is written."""
     database, folders = postgres_url.replace("/postgres?", "/machines?"), (tmp_path / "one", tmp_path / "two")
     engine = create_engine(postgres_url.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT")
@@ -124,9 +105,7 @@ def test_two_machines_serve_one_secure_round_and_one_goes_on_when_the_other_is_k
     assert not (folders[0] / "sums").exists()
 
 
-def a_round_survives_its_worker(
-    folder: Path, database: str, first: str, doomed: subprocess.Popen[bytes], second: str
-) -> None:
+def a_round_survives_its_worker(folder: Path, database: str, first: str, doomed: BaseProcess, second: str) -> None:
     clients_number = 8
     with ExitStack() as stack:
         workers = [stack.enter_context(httpx.Client(base_url=url, timeout=30.0)) for url in (first, second)]
@@ -147,8 +126,8 @@ def a_round_survives_its_worker(
                 elif client.stage == "shares" and (told := client.ask()).status_code == 200:
                     client.hear(Shares.model_validate_json(told.content))
                     client.send().raise_for_status()
-        doomed.send_signal(signal.SIGKILL)
-        doomed.wait()
+        doomed.kill()
+        doomed.join()
         for client in clients:
             client.http = workers[1]
         drive(clients)
@@ -166,7 +145,7 @@ SERVE_BEHIND_ONE_PORT = """
 import sys
 from functools import partial
 from backend.settings import load_settings
-from backend.worker_processes import serve_by_workers
+from backend.operations.worker_processes import serve_by_workers
 from tests.doubles.summing_application import summing_application
 folder, port, length = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 settings = load_settings(data_dir=folder, port=port, requests_per_minute=0, requests_per_minute_in_all=0)
@@ -185,6 +164,11 @@ def serving(supervisor: psutil.Process) -> set[int]:
     return found
 
 
+def started(folder: Path) -> set[int]:
+    """The processes that have built their application."""
+    return {int(path.name) for path in folder.glob("started/*")}
+
+
 def polled(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
     """Wait as long as the server lives: only the limit of the test ends one that hangs."""
     while not holds():
@@ -193,7 +177,7 @@ def polled(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.timeout(900)  # several starts of a process, one after another, on a machine that may be busy
-def test_a_killed_process_behind_one_port_is_replaced_and_its_round_goes_on(tmp_path: Path) -> None:
+def test_killed_process_behind_one_port_is_replaced_and_its_round_continues(tmp_path: Path) -> None:
     clients_number, settings = 6, load_settings(data_dir=tmp_path)
     summing_services(settings, LENGTH).close()
     process = subprocess.Popen(
@@ -206,8 +190,10 @@ def test_a_killed_process_behind_one_port_is_replaced_and_its_round_goes_on(tmp_
         url = address.known()
         assert url is not None
         supervisor = psutil.Process(process.pid)
+        # The supervisor notices the death of a process that hasn't started yet only after its limit of two minutes.
+        polled(lambda: len(serving(supervisor) & started(tmp_path)) == 2, process)
         both = serving(supervisor)
-        assert len(both) == 2
+        httpx.get(f"{url}/v1/health", timeout=300.0).raise_for_status()  # it waits for the first that serves
         operator = Operator(url, settings.admin_token_file)
         opened = operator.open_round(SUMMING, cohort=clients_number, cohort_minimum=5, seconds=3_000)
         # Each request on a connection of its own, so that either process may get it.
@@ -252,7 +238,7 @@ class Two:
         stores = [self.store, type(self.store)(self.engines[1], LocalFolder(folder / "blobs"), self.store._key)]
         clock = StillClock()
         self.coordinators = [
-            Coordinator(engine, store, SYSTEMS, folder, clock)
+            Coordinator(engine, store, COMPOSED, folder, clock)
             for engine, store in zip(self.engines, stores, strict=True)
         ]
 
@@ -284,10 +270,10 @@ def two(engine: Engine, database_url: str, tmp_path: Path) -> Iterator[Two]:
         one.dispose()
 
 
-def test_two_workers_that_end_the_same_round_apply_it_once(two: Two) -> None:
+def test_two_workers_ending_one_round_apply_it_once(two: Two) -> None:
     first, second = two.coordinators
     for number in range(1, 6):
-        first.open_round("uni_fedrec_as_printed", cohort=2, cohort_minimum=2, seconds=60)
+        first.open_round("uni_fedrec", cohort=2, cohort_minimum=2, seconds=60)
         for coordinator in (first, second):
             offer = coordinator.check_in(CHECK_IN.model_copy(update={"release": number}))
             assert offer is not None
@@ -300,28 +286,25 @@ def test_two_workers_that_end_the_same_round_apply_it_once(two: Two) -> None:
     assert [one.release for one in two.store.history()] == [f"r{number}" for number in range(6, 0, -1)]
 
 
-def test_two_operators_that_open_a_round_at_once_open_one(two: Two) -> None:
+def test_two_operators_opening_a_round_at_once_open_one(two: Two) -> None:
     opened = two.at_once(
-        *(
-            partial(one.open_round, "uni_fedrec_as_printed", cohort=2, cohort_minimum=2, seconds=60)
-            for one in two.coordinators * 3
-        )
+        *(partial(one.open_round, "uni_fedrec", cohort=2, cohort_minimum=2, seconds=60) for one in two.coordinators * 3)
     )
     kinds = Counter(type(one) for one in opened)
     assert kinds[RoundUnderWay] == 5
     assert len(two.coordinators[0].history()) == 1
 
 
-def test_two_workers_never_give_more_places_than_the_cohort_has(two: Two) -> None:
-    two.coordinators[0].open_round("uni_fedrec_as_printed", cohort=5, cohort_minimum=2, seconds=60)
+def test_two_workers_never_exceed_the_cohort(two: Two) -> None:
+    two.coordinators[0].open_round("uni_fedrec", cohort=5, cohort_minimum=2, seconds=60)
     offers = two.at_once(*(partial(one.check_in, CHECK_IN) for one in two.coordinators * 8))
     assert sum(one is not None for one in offers) == 5
     assert two.coordinators[1].status("round-1").joined == 5
 
 
-def test_two_different_updates_of_one_place_at_two_workers_are_one_update_and_one_conflict(two: Two) -> None:
+def test_two_updates_of_one_place_at_two_workers_conflict(two: Two) -> None:
     first, second = two.coordinators
-    first.open_round("uni_fedrec_as_printed", cohort=5, cohort_minimum=2, seconds=60)
+    first.open_round("uni_fedrec", cohort=5, cohort_minimum=2, seconds=60)
     other = pack({f"g.{name}": np.full_like(value, 0.02) for name, value in WEIGHTS.items()})
     for _ in range(4):
         offer = first.check_in(CHECK_IN)
@@ -338,7 +321,7 @@ def test_two_different_updates_of_one_place_at_two_workers_are_one_update_and_on
             assert row.sha256 == kept
 
 
-def test_a_turn_is_one_threads_and_comes_free_with_its_end(two: Two) -> None:
+def test_advisory_lock_is_exclusive_and_released_at_its_end(two: Two) -> None:
     first, second = two.engines
     with advisory_lock(first, "rounds") as mine:
         assert mine
@@ -351,7 +334,7 @@ def test_a_turn_is_one_threads_and_comes_free_with_its_end(two: Two) -> None:
         assert free
 
 
-def test_a_turn_comes_free_when_its_process_is_killed(two: Two, database_url: str) -> None:
+def test_advisory_lock_is_released_when_its_process_is_killed(two: Two, database_url: str) -> None:
     code = (
         "import sys, time\nfrom backend.db.engine import open_engine\nfrom backend.db.advisory_lock import "
         "advisory_lock\n"

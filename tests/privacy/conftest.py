@@ -1,4 +1,4 @@
-"""An honest backend, for what an attacker can't invent, and devices that meet the attacker's server."""
+"""Fixtures: an honest backend, for what an attacker can't invent, and devices that connect to the attacker's server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that publishes many releases under one lineage, to read a bit of the reader from each."""
+"""A malicious server publishes many releases under one lineage, to learn one bit about the reader from each."""
 
 from __future__ import annotations
 
@@ -84,15 +84,13 @@ def played(folder: Path, rows: range, script: list[int]) -> tuple[LyingPublisher
     for _ in tactics(server):
         clock.go_on(3 * 3_600)  # eight releases a day: a day's budget is not what ends it
         ask_twice(device, server)
-    charged, book = device.privacy().budgets[0].lifetime, device.parts.ledger.repository
+    charged, book = device.privacy.overview().budgets[0].lifetime, device.parts.ledger.repository
     charges = sum(row.epsilon > 0 for row in book.entries().rows)
     device.close()
     return server, charged, charges
 
 
-def test_what_many_releases_get_is_a_function_of_the_numbers_that_were_charged(
-    tmp_path: Path, scripted_draws: None
-) -> None:
+def test_codebook_releases_learn_only_functions_of_charged_codes(tmp_path: Path, scripted_draws: None) -> None:
     # The likelihood ratio of two readers' transcripts is the product of the laws' ratios of the numbers drawn, if and
     # only if all else is the same for both: so the draws are fixed, and every byte of two readers must be equal.
     script = np.random.default_rng(5).integers(0, 64, size=2 * RELEASES).tolist()
@@ -104,7 +102,7 @@ def test_what_many_releases_get_is_a_function_of_the_numbers_that_were_charged(
     assert len(one.asked()) > RELEASES / 2, "the server went on being asked"
 
 
-def test_chosen_prototypes_get_no_more_bits_than_the_ledger_says(tmp_path: Path) -> None:
+def test_malicious_prototypes_learn_no_more_bits_than_charged(tmp_path: Path) -> None:
     # Random signs of one reader's vector. A number is drawn for each side once; after that, which of the two comes back
     # would tell each sign exactly.
     server, clock = LyingPublisher(), StillClock(NOW)
@@ -126,7 +124,7 @@ def test_chosen_prototypes_get_no_more_bits_than_the_ledger_says(tmp_path: Path)
     right = np.array(heard) == np.array(truth)
     share = max(right.mean(), 1 - right.mean())
     bits = len(right) * (1 + sum(p * np.log2(p) for p in (share, 1 - share) if p > 0))
-    charged = device.privacy().budgets[0].lifetime
+    charged = device.privacy.overview().budgets[0].lifetime
     device.close()
     allowed = charged / np.log(2)
     # Guesses that are right by chance look like about 3 bits to this estimate.

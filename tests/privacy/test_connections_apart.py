@@ -1,7 +1,8 @@
-"""An attacker who runs the backend, or watches the wire in front of it, and groups requests by their connection.
+"""An attacker who runs the backend, or watches its network, groups requests by connection.
 
-A report carries one blurred number of the reader's interests; a place in a round carries a pseudonym that is good for
-one round. Two of them on one connection, or either on a connection that lives for hours, are known to be one device's.
+A report carries one randomised number about the reader's interests; a place in a round carries a pseudonym that is
+valid for one round. Two of them on one connection, or either on a connection that lives for hours, would be linked to
+one device.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.uplink.backend_client import Uplink
 from device_app.uplink.http import HttpClient
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn
+from protocol.ids import PROTOCOL_VERSION
+from protocol.rounds import CheckIn
 from tests.doubles.sealing import seal_nothing
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -100,7 +101,7 @@ def seen(tmp_path: Path) -> Iterator[Watcher]:
             uplink.client.get("/v1/news/front?limit=600", words="The default list.", purpose="sync")
             with pytest.raises(AnswerMalformed):
                 uplink.recall(seal_nothing(release="r1", limit=50))
-            assert uplink.current_round() is None
+            assert uplink.open_rounds() == ()
             assert uplink.check_in(check_in) is None
             for path in PLACES:
                 uplink.client.deliver(check_in, f"/v1/rounds/{path}", purpose="training", method="PUT")
@@ -115,19 +116,19 @@ def kind(path: str) -> str:
     return "rounds" if path.startswith("/v1/rounds/") else "everybody's"
 
 
-def test_no_connection_carries_reports_and_rounds(seen: Watcher) -> None:
+def test_reports_and_rounds_use_separate_connections(seen: Watcher) -> None:
     assert {kind(path) for _, _, path in seen.seen} == {"reports", "rounds", "everybody's"}
     assert [carried for carried in seen.by_connection() if len({kind(path) for path in carried}) > 1] == []
 
 
-def test_no_connection_carries_two_pseudonyms_or_a_pseudonym_and_a_look(seen: Watcher) -> None:
+def test_connection_carries_at_most_one_pseudonym_and_no_polls(seen: Watcher) -> None:
     for carried in seen.by_connection():
         pseudonyms = {path.rsplit("/", 1)[1] for path in carried if path.startswith("/v1/rounds/round-")}
         assert len(pseudonyms) <= 1
         assert not pseudonyms or all(path.startswith("/v1/rounds/round-") for path in carried)
 
 
-def test_two_looks_for_a_round_and_two_check_ins_share_no_connection(seen: Watcher) -> None:
+def test_round_polls_and_check_ins_use_separate_connections(seen: Watcher) -> None:
     polls = [connection for connection, _, path in seen.seen if path in ("/v1/rounds/current", "/v1/rounds/check-in")]
     assert len(polls) == 4
     assert len(set(polls)) == 4

@@ -1,6 +1,6 @@
-"""The noise in an opened count has the distribution its price is figured from.
+"""The noise in an opened count has the distribution from which its cost is computed.
 
-Error rates are chosen so that a right program fails a run with probability below one in a million a test.
+Each test fails a correct program with probability below one in a million.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from scipy import stats
 
 from backend.federation.protections.registry import resolve
 from backend.federation.strategies.counting import Counting
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from device_app.privacy.noise_sources import SystemNoise
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.training.tasks.counting import count_vector
-from device_app.wire.popularity import CLICKED, DISPLAYED
-from device_app.wire.protections import SecureSum
-from device_app.wire.ring import ring_dtype
+from protocol.popularity import CLICKED, DISPLAYED
+from protocol.protections import SecureSum
+from protocol.ring import ring_dtype
 
 FALSE_ALARM = 1e-6
 DEVICES, NEWS = 20, 2_000
@@ -27,7 +27,7 @@ LISTED = Counting().listed(tuple(f"n{row}" for row in range(NEWS)))
 
 
 def protection_of(name: str) -> SecureSum:
-    protection = SYSTEMS[name].protection
+    protection = COMPOSED[name].protection
     assert isinstance(protection, SecureSum)
     return protection
 
@@ -45,8 +45,8 @@ def opened(protection: SecureSum) -> dict[str, NDArray[np.float64]]:
     return {name: sums.tensors[name] - DEVICES * tensors[name] for name in (DISPLAYED, CLICKED)}
 
 
-@pytest.mark.parametrize("name", ["private_counts", "private_counts_large"])
-def test_the_noise_on_every_number_is_that_of_the_survivors_shares_together(name: str) -> None:
+@pytest.mark.parametrize("name", ["private_counts/secure/huber", "private_counts/secure_large/mean"])
+def test_noise_on_each_count_is_the_sum_of_survivors_shares(name: str) -> None:
     protection = protection_of(name)
     noise = opened(protection)
     both = np.concatenate([noise[DISPLAYED], noise[CLICKED]]) * 2**protection.fraction_bits
@@ -63,14 +63,14 @@ def test_the_noise_on_every_number_is_that_of_the_survivors_shares_together(name
 
 
 def test_without_noise_the_sum_is_exact() -> None:
-    noise = opened(protection_of("private_counts_exact"))
+    noise = opened(protection_of("private_counts/exact/mean"))
     assert not noise[DISPLAYED].any()
     assert not noise[CLICKED].any()
 
 
-def test_the_claimed_price_is_that_of_a_gaussian_of_this_noise_and_bound() -> None:
+def test_claimed_epsilon_matches_the_gaussian_mechanism() -> None:
     """Oracle: rho = D^2 / 2 s^2 of the Gaussian mechanism, D the farthest that one reader's data can be exchanged."""
-    protection = protection_of("private_counts")
+    protection = protection_of("private_counts/secure/huber")
     farthest = np.sqrt(2) * LISTED.norm
     for survivors in (10, 60, 500):
         deviation = np.sqrt(resolve(protection).noise_variance(survivors))

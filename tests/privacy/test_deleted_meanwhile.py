@@ -1,5 +1,4 @@
-"""What was computed and has not gone yet, once its reader deletes, erases or forbids what it came from: for a round, or
-for a page.
+"""Results computed but not yet sent, for a round or a page, when the reader deletes, erases or forbids their source.
 
 Oracles: what the server received, the ledger, and the device's own files.
 """
@@ -8,7 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,22 +18,31 @@ from starlette.testclient import TestClient
 from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.errors import BackendUnreachable
+from device_app.privacy.clipping import Clipped
+from device_app.privacy.protections.local_laplace import LaplaceProtection
 from device_app.privacy.sealed import Sealed
-from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import Contribution
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.training.computation import Computation
 from device_app.training.delivery import RETRY_SEC
+from device_app.training.samples import StoredSamples
+from device_app.training.tasks.recall_gradient import RecallTask
+from device_app.training.tasks.split_gradient import LISTED, VECTORS, SplitGradientTask, split_gradient_task
+from device_app.training.tasks.task import Update
+from device_app.training.union_draws import NOTHING_DRAWN, UnionDraws
 from device_app.uplink.in_process import InProcess
-from device_app.wire.rounds import RoundOffer, SumStage, UploadReceipt
+from protocol.rounds import RoundOffer, SumStage, UploadReceipt
+from protocol.tensors import pack
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.lied_to import HONEST, LIST, NEWS, Meets, Victim
 from tests.doubles.lying_server import LyingServer
+from tests.doubles.new_page import new_page
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
-from tests.doubles.unsteady import Unsteady, opened, state_of
+from tests.doubles.unsteady import EPSILON, Unsteady, opened, state_of
 
 Change = Callable[[DeviceRig], object]
 
@@ -76,7 +86,7 @@ def trains(backend: BackendRig, tmp_path: Path) -> Iterator[tuple[DeviceRig, Uns
 
 
 @CHANGES
-def test_clicks_deleted_while_a_sum_computes_are_in_nothing_that_leaves(
+def test_clicks_deleted_during_a_sum_never_leave_the_device(
     backend: BackendRig, honest: InProcess, meets: Meets, change: Change, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = lying(backend, honest)
@@ -84,7 +94,7 @@ def test_clicks_deleted_while_a_sum_computes_are_in_nothing_that_leaves(
     summing = victim.device.trainer.summing
     computed = summing._contribution
 
-    def changed(offer: RoundOffer) -> Contribution:
+    def changed(offer: RoundOffer) -> Contribution | None:
         made = computed(offer)
         assert change(victim.device) is not False
         return made
@@ -96,7 +106,7 @@ def test_clicks_deleted_while_a_sum_computes_are_in_nothing_that_leaves(
     assert victim.charges() == []
 
 
-def test_a_click_made_while_a_sum_computes_keeps_nobody_from_taking_part(
+def test_click_during_a_computation_does_not_stop_participation(
     backend: BackendRig, honest: InProcess, meets: Meets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = lying(backend, honest)
@@ -104,7 +114,7 @@ def test_a_click_made_while_a_sum_computes_keeps_nobody_from_taking_part(
     summing = victim.device.trainer.summing
     computed = summing._contribution
 
-    def changed(offer: RoundOffer) -> Contribution:
+    def changed(offer: RoundOffer) -> Contribution | None:
         made = computed(offer)
         victim.device.stores.clicks.add(NEWS[-1], "feed", backend.clock())
         return made
@@ -115,7 +125,7 @@ def test_a_click_made_while_a_sum_computes_keeps_nobody_from_taking_part(
 
 
 @pytest.mark.parametrize("arrived", [False, True])
-def test_a_click_deleted_once_a_masked_vector_is_paid_for(
+def test_deleting_a_click_drops_an_unsent_paid_vector(
     backend: BackendRig, honest: InProcess, meets: Meets, monkeypatch: pytest.MonkeyPatch, arrived: bool
 ) -> None:
     """One that has not arrived is dropped; of one that has, the other devices open the sum."""
@@ -148,11 +158,8 @@ def test_a_click_deleted_once_a_masked_vector_is_paid_for(
     assert victim.charges() == paid
 
 
-@CHANGES
-def test_clicks_deleted_while_an_update_computes_are_in_nothing_that_leaves(
-    backend: BackendRig, trains: tuple[DeviceRig, Unsteady], change: Change, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    device, network = trains
+def meanwhile(monkeypatch: pytest.MonkeyPatch, device: DeviceRig, change: Change) -> None:
+    """The reader makes a change while an update is computed."""
     computed = Computation.update
 
     def changed(self: Computation) -> object:
@@ -161,6 +168,81 @@ def test_clicks_deleted_while_an_update_computes_are_in_nothing_that_leaves(
         return made
 
     monkeypatch.setattr(Computation, "update", changed)
+
+
+def sealed_in_clear(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+    """Where the tensors of updates go, as they are before the noise."""
+    clear = list[np.ndarray]()
+    seal = LaplaceProtection.seal
+
+    def overhear(self: LaplaceProtection, clipped: Clipped, **rest: object) -> object:
+        clear.extend(clipped.tensors.values())
+        return seal(self, clipped, **rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(LaplaceProtection, "seal", overhear)
+    return clear
+
+
+@pytest.mark.parametrize("change", [delete_a_click, forget_an_interest])
+def test_clicks_deleted_during_an_update_turn_it_into_zeros(
+    backend: BackendRig, trains: tuple[DeviceRig, Unsteady], change: Change, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who then sent nothing would tell that its reader deletes something just then."""
+    device, network = trains
+    clear = sealed_in_clear(monkeypatch)
+    meanwhile(monkeypatch, device, change)
+    opened(backend)
+    outcome = device.trainer.step()
+    assert (outcome.state, len(network.uploads), device.ledger.spent_today("training")) == ("uploaded", 1, EPSILON)
+    assert clear
+    assert not any(each.any() for each in clear)
+
+
+def test_click_deleted_after_the_union_turns_gradients_into_zeros(
+    backend: BackendRig, trains: tuple[DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gradients of rows are of the samples that were drawn for the union, hours or days before. Red before: the device
+    took its place and vanished, by which a server that opens such rounds again and again knew when a reader deletes."""
+    device, network = trains
+    reading, run = device.trainer._reading, RecallTask.run
+    task = split_task(reading)
+    assert task.unchanged is not None
+    assert task.unchanged()
+    delete_a_click(device)
+    assert not task.unchanged()
+
+    def of_the_draw(*given: object, **more: object) -> Update:
+        return replace(run(*given, **more), unchanged=task.unchanged)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(RecallTask, "run", of_the_draw)
+    clear = sealed_in_clear(monkeypatch)
+    opened(backend)
+    outcome = device.trainer.step()
+    assert (outcome.state, len(network.uploads), device.ledger.spent_today("training")) == ("uploaded", 1, EPSILON)
+    assert clear
+    assert not any(each.any() for each in clear)
+
+
+def split_task(reading: StoredSamples) -> SplitGradientTask:
+    """Of a device that has drawn for the union just now."""
+    draws = UnionDraws()
+    draws.keep("round-1", replace(NOTHING_DRAWN, mark=reading.mark()))
+    model = SimpleNamespace(features=())
+    given = SimpleNamespace(
+        draws=draws,
+        reading=reading,
+        manifest=SimpleNamespace(round="round-2", follows="round-1", model="a", negatives=4, samples_limit=32),
+        release=SimpleNamespace(manifest=SimpleNamespace(dimensions=2, models={"a": model})),
+        materials={LISTED: b'["n1"]', VECTORS: pack({VECTORS: np.ones((1, 2), np.float32)})}.__getitem__,
+    )
+    return split_gradient_task(given)  # type: ignore[arg-type]
+
+
+def test_data_erased_during_an_update_never_leaves_the_device(
+    backend: BackendRig, trains: tuple[DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, network = trains
+    meanwhile(monkeypatch, device, erase)
     opened(backend)
     outcome = device.trainer.step()
     assert (outcome.state, network.uploads) == ("declined", [])
@@ -183,26 +265,26 @@ def sent_and_not_answered(backend: BackendRig, device: DeviceRig, network: Unste
     [{"weakest_scale_to_clip": 1e6}, {"epsilon_per_day_training": 0.0}, {"training": False}],
     ids=lambda change: next(iter(change)),
 )
-def test_an_update_that_waits_is_dropped_once_its_reader_asks_for_more(
+def test_waiting_update_is_dropped_when_privacy_is_tightened(
     backend: BackendRig, trains: tuple[DeviceRig, Unsteady], change: dict[str, object]
 ) -> None:
     """The server takes an upload and answers nothing, and waits for the device to send it again."""
     device, network = trains
     spent = sent_and_not_answered(backend, device, network)
-    before = device.ledger.settings
-    device.ledger.own = before.model_copy(update=change)
+    before = device.privacy
+    device.privacy = before.model_copy(update=change)
     backend.clock.go_on(RETRY_SEC)
     device.trainer.step()
     assert network.uploads == []
     assert state_of(device, device.stores.participations.list()[0].round) == "declined"
-    device.ledger.own = before
+    device.privacy = before
     backend.clock.go_on(RETRY_SEC)
     device.trainer.step()
     assert network.uploads == [], "allowing it again sends nothing old"
     assert device.ledger.spent_today("training") == spent, "it may have arrived unheard"
 
 
-def test_a_click_deleted_while_an_update_waits_leaves_with_nothing(
+def test_click_deleted_while_an_update_waits_drops_the_update(
     backend: BackendRig, trains: tuple[DeviceRig, Unsteady]
 ) -> None:
     """The server takes the upload and answers nothing; the reader deletes a click; the server waits for more."""
@@ -220,29 +302,27 @@ def test_a_click_deleted_while_an_update_waits_leaves_with_nothing(
 
 
 @pytest.mark.parametrize("how", ["a click", "an interest", "a search"])
-def test_what_waits_is_dropped_when_the_reader_deletes_on_a_page(
-    tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deleting_on_a_page_drops_waiting_messages(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     server = FakeBackend()
     device = build_device(DeviceSettings(data_dir=tmp_path), transport=server.transport(), clock=StillClock(NOW))
     device.sync()
-    feed = device.feed(refresh=True)
-    device.open(feed.items[0].card.id, feed.feed_id)
-    saved = device.save_search("ships")
+    feed = new_page(device)
+    device.reading.open(feed.items[0].card.id, feed.feed_id)
+    saved = device.library.save_search("ships")
     dropped: list[str] = []
     monkeypatch.setattr(device.parts.trainer, "forget_unsent", lambda: dropped.append(how))
     if how == "a click":
-        device.delete_click(device.history().entries[0].click_id)
+        device.library.delete_click(device.library.history().entries[0].click_id)
     elif how == "an interest":
-        device.forget(device.interests()[0].key)
+        device.interests.forget(device.interests.clusters()[0].key)
     else:
-        device.delete_search(saved.id)
+        device.library.delete_search(saved.id)
     device.close()
     assert dropped == [how]
 
 
 @pytest.mark.parametrize("address", ["/search?q=headline", "/topic/{topic}"])
-def test_what_is_found_while_all_is_erased_is_neither_shown_nor_kept(
+def test_search_results_found_during_an_erase_are_discarded(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """tests/conformance/test_search_of_all does the same to the browser's device."""
@@ -254,7 +334,7 @@ def test_what_is_found_while_all_is_erased_is_neither_shown_nor_kept(
     home = f"http://127.0.0.1:{settings.port}"
     client = enter(TestClient(app, base_url=home, headers=FOLLOWS_A_LINK, follow_redirects=False), app.state.page_key)
     path = address.format(topic=server.pool.cards[0].topic)
-    eraser = threading.Thread(target=device.erase)
+    eraser = threading.Thread(target=device.privacy.erase)
     is_unread = device.whole_pool.is_unread  # asked between finding and keeping
 
     def erased_first() -> bool:

@@ -1,7 +1,8 @@
-"""A release whose graphs fail on some readers' clicks alone: a free bit a round, if anybody sees on whose.
+"""A malicious release whose graphs fail only on some readers' clicks.
 
-The attacker signs releases. It chooses a vector, and has a graph fail wherever a reader has clicked near it, in a way
-that no check beforehand can see. Oracle: the requests, their lengths and the charges of a reader on whom nothing fails.
+A free bit each round if failures are visible. The attacker signs releases. It chooses a vector and makes a graph fail
+wherever a reader has clicked near it, in a way that no prior check can detect. Oracle: the requests, their lengths and
+the charges of a reader on whom nothing fails.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.failing_graphs import FAILURES, failing
 from tests.doubles.journey import Make
+from tests.doubles.new_page import new_page
 from tests.doubles.news import synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
@@ -49,7 +51,7 @@ def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
         yield made
 
 
-def test_a_gradient_that_fails_on_some_clicks_is_paid_for_and_sent_like_any_other(
+def test_failed_gradient_is_charged_and_sent_like_any_other(
     reader: tuple[BackendRig, DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend, device, network = reader
@@ -75,16 +77,16 @@ def test_a_gradient_that_fails_on_some_clicks_is_paid_for_and_sent_like_any_othe
 
 
 @pytest.mark.parametrize("graph", [("recall", "context"), ("ranker.cosine", "score")], ids=lambda graph: graph[1])
-def test_a_feed_under_a_release_that_fails_on_some_clicks_asks_for_what_every_feed_asks(
+def test_failed_feed_graph_does_not_change_the_requests(
     make: Make, backend: FakeBackend, clock: StillClock, graph: tuple[str, str]
 ) -> None:
     device = make()
-    first = device.feed()
+    first = device.reading.feed()
     read = [item.card.id for item in first.items[:6]]
     for news_id in read:
         clock.go_on(30)
-        device.open(news_id, first.feed_id)
-    device.feed(refresh=True)
+        device.reading.open(news_id, first.feed_id)
+    new_page(device)
     _fetched(device)
     model, purpose = graph
     entry = backend.models[model]
@@ -102,7 +104,7 @@ def test_a_feed_under_a_release_that_fails_on_some_clicks_asks_for_what_every_fe
         _forgotten(device)
         spent, start = device.parts.ledger.total("reports"), len(backend.requests)
         with suppress(Exception):  # what the reader sees is not the question here
-            device.feed(refresh=True)
+            new_page(device)
         _fetched(device)
         asked[failure] = (
             device.parts.ledger.total("reports") - spent,
@@ -115,7 +117,7 @@ def test_a_feed_under_a_release_that_fails_on_some_clicks_asks_for_what_every_fe
 
 def _forgotten(device: Device) -> None:
     """The answer kept is over five minutes old, and its texts over an hour."""
-    device._serving.feed_context.recall._answers.forget()
+    device.parts.serving.feed_context.recall._answers.forget()
     device.parts.bodies._fetched.clear()
 
 

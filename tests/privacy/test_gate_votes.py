@@ -1,8 +1,9 @@
-"""A server of the attacker's own that asks for votes on a release: what does one tell of its reader, and at what price?
+"""A malicious server asks for votes on a release.
 
-It holds the release's key, invents everybody else in the sum, chooses both weights so that the sign of the gain tells
-whether the reader clicks by topic, and opens the one real vote. Oracle: the same task computed without any protection,
-and the law of the device's own share of noise.
+What does a vote reveal about its reader, and at what cost? The server holds the release's key, invents all other
+members of the sum, chooses both weights so that the sign of the gain reveals whether the reader clicks by topic, and
+opens the one real vote. Oracle: the same task computed without any protection, and the distribution of the device's
+noise share.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from backend.federation.systems.release_gate import RELEASE_GATE
-from device_app.privacy.prices import EPSILON_ALONE
+from device_app.privacy.accounting.cost_of_sums import EPSILON_ALONE
 from device_app.training.tasks.evaluate import BEFORE, EvaluateTask
 from device_app.training.tasks.task import Update
 from device_app.uplink.in_process import InProcess
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import BlobRef
-from device_app.wire.rounds import RoundManifest, RoundStatus
-from device_app.wire.sum_vectors import SHAPES
-from device_app.wire.tensors import pack
+from protocol.protections import SecureSum
+from protocol.releases import BlobRef
+from protocol.ring import SHAPES
+from protocol.rounds import RoundManifest, RoundStatus
+from protocol.tensors import pack
 from tests.doubles.lied_to import LIST, Meets, Victim
 from tests.doubles.lying_server import InventedMember, LyingServer
 from tests.doubles.news import synthetic_pool
@@ -115,7 +116,7 @@ def true_votes(monkeypatch: pytest.MonkeyPatch) -> list[NDArray[np.float64]]:
     return seen
 
 
-def test_a_vote_that_is_opened_alone_lies_under_the_devices_own_share_of_noise(
+def test_vote_opened_alone_is_protected_by_the_devices_own_noise(
     asks: Asks, voter: Callable[..., Victim], true_votes: list[NDArray[np.float64]]
 ) -> None:
     noise = []
@@ -134,9 +135,7 @@ def test_a_vote_that_is_opened_alone_lies_under_the_devices_own_share_of_noise(
     assert chi2.ppf(1e-6, len(drawn)) <= float(drawn @ drawn) <= chi2.isf(1e-6, len(drawn))
 
 
-def test_votes_on_the_same_two_weights_are_paid_for_one_by_one_until_the_day_is_spent(
-    asks: Asks, voter: Callable[..., Victim]
-) -> None:
+def test_repeated_votes_on_the_same_weights_are_each_charged(asks: Asks, voter: Callable[..., Victim]) -> None:
     server = asks()
     victim = voter(server)
     votes = []
@@ -149,9 +148,7 @@ def test_votes_on_the_same_two_weights_are_paid_for_one_by_one_until_the_day_is_
     assert sum(charge["epsilon"] for charge in victim.charges()) <= 8
 
 
-def test_a_gate_that_is_offered_again_under_its_number_gets_no_second_vote(
-    asks: Asks, voter: Callable[..., Victim]
-) -> None:
+def test_gate_offered_again_under_its_number_gets_no_second_vote(asks: Asks, voter: Callable[..., Victim]) -> None:
     server = asks()
     victim = voter(server, epsilon_per_day_training=1e9, epsilon_per_day_alone=1e9)
     victim.step_through()
@@ -189,7 +186,7 @@ def other_weights() -> dict[str, Any]:
         pytest.param({"task": "full_gradient"}, id="that is a gradient"),
     ],
 )
-def test_a_vote_that_is_asked_for_wrongly_is_declined_unpaid_and_nothing_is_computed(
+def test_malformed_vote_request_is_declined_without_charge_or_computation(
     asks: Asks, voter: Callable[..., Victim], true_votes: list[NDArray[np.float64]], changes: dict[str, Any]
 ) -> None:
     server = asks(**changes)
@@ -200,7 +197,7 @@ def test_a_vote_that_is_asked_for_wrongly_is_declined_unpaid_and_nothing_is_comp
     assert true_votes == []
 
 
-def test_who_has_held_nothing_out_votes_like_everybody(
+def test_device_without_held_out_clicks_votes_too(
     asks: Asks, voter: Callable[..., Victim], true_votes: list[NDArray[np.float64]]
 ) -> None:
     """The server chooses the share: at 0 nobody has anything to vote by, and who has stays unknown."""

@@ -1,7 +1,7 @@
-"""What the opened gradient of a head tells of single news (docs/decisions/050), and what it doesn't.
+"""What the opened gradient of a head reveals about single articles (docs/decisions/013), and what it doesn't.
 
-The server follows the protocol and sees the opened sum, nothing else. The pooled states that the sum is made of are
-public, so it can try to solve for the news behind it; and in the last test it lies about the states.
+The server follows the protocol and sees only the opened sum. The pooled states behind the sum are public, so it can try
+to solve for the articles; in the last test it also sends false states.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from device_app.training.tasks.head_gradient import PooledNews
 from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
 from device_app.training.tasks.task import Update
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import ModelEntry
 from exporters.package import export_head_gradient
+from protocol.protections import SecureSum
+from protocol.releases import ModelEntry
 from tests.doubles.secure_sums import cohort, run_sum
 from tests.doubles.split_world import (
     DIM,
@@ -126,7 +126,7 @@ def few(states: np.ndarray) -> list[ReaderSamples]:
     return [reader(3, held, 4, range(8)), reader(4, held, 4, range(8))]
 
 
-def test_an_exact_sum_over_fewer_news_than_a_state_has_numbers_is_solved_for_them(states: np.ndarray) -> None:
+def test_exact_sum_over_few_news_reveals_each_row(states: np.ndarray) -> None:
     people = few(states)
     assert len(named(people)) < WIDTH
     gradient = opened(of_heads(people, states), EXACT)[WEIGHT]
@@ -137,7 +137,7 @@ def test_an_exact_sum_over_fewer_news_than_a_state_has_numbers_is_solved_for_the
     assert np.abs(solved - true_rows(people, states)[rows]).max() < 1e-4, "and each row of it"
 
 
-def test_an_exact_sum_over_more_news_than_that_fits_every_news_and_gives_no_row(states: np.ndarray) -> None:
+def test_exact_sum_over_many_news_reveals_no_row(states: np.ndarray) -> None:
     people = readers(vectors(states))
     held = named(people)
     assert WIDTH < len(held) < NEWS
@@ -150,13 +150,13 @@ def test_an_exact_sum_over_more_news_than_that_fits_every_news_and_gives_no_row(
     assert off > 0.3
 
 
-def test_with_noise_inside_the_sum_few_news_are_no_more_to_be_found_than_others(states: np.ndarray) -> None:
+def test_noise_in_the_sum_hides_which_news_were_read(states: np.ndarray) -> None:
     people = few(states)
     gradient = opened(of_heads(people, states), NOISY)[WEIGHT]
     assert that_fit(gradient, states) == set(range(NEWS)), "the noise fills every direction"
 
 
-def test_a_server_that_invents_states_opens_the_rows_of_as_many_news_as_a_state_has_numbers(
+def test_invented_states_reveal_as_many_rows_as_a_state_has_numbers(
     states: np.ndarray,
 ) -> None:
     """Devices can't tell: a state is the server's word, and the same for everybody. The bound is S rows a round."""
@@ -179,7 +179,7 @@ def test_a_server_that_invents_states_opens_the_rows_of_as_many_news_as_a_state_
     assert {row for row in chosen if np.abs(columns[row]).max() > 1e-9} == held, "a column is a news' row"
 
 
-def test_what_a_device_sends_has_one_form_whatever_it_has_read(states: np.ndarray) -> None:
+def test_message_shape_is_independent_of_what_was_read(states: np.ndarray) -> None:
     sent = of_heads([*few(states), *readers(vectors(states))], states)
     forms = {tuple((name, each.shape, each.dtype.str) for name, each in sorted(one.tensors.items())) for one in sent}
     assert len(forms) == 1

@@ -1,4 +1,4 @@
-"""A server that chooses which share of the clicks is held out, to learn by who declines how many clicks there are.
+"""A malicious server chooses which share of the clicks is held out, to learn from refusals how many clicks there are.
 
 Oracle: how the step ends, what is uploaded and what is charged, for readers of whose clicks some, none and all are
 held out.
@@ -31,7 +31,7 @@ def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
 
 
 @pytest.mark.parametrize("held_out", [False, True], ids=["gradient", "evaluation"])
-def test_whether_any_click_is_held_out_shows_in_nothing_that_leaves(
+def test_held_out_clicks_do_not_show_in_any_message(
     reader: tuple[BackendRig, DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch, held_out: bool
 ) -> None:
     backend, device, network = reader

@@ -1,4 +1,7 @@
-"""A server that puts a script where a link belongs: a reader who follows it would run it on the device's own pages."""
+"""A malicious server puts a script, or a page of the reader's own device or network, where a link belongs.
+
+A reader who followed a script link would run it on the device's own pages; a link to the device would act there.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
+from tests.doubles.local_links import LOCAL_LINKS
 from tests.doubles.news import synthetic_pool
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, enter
 
@@ -36,6 +40,7 @@ SCRIPTS = (
     "http:///privacy",
     "http://[::1",
     "ownfeed://x",
+    *LOCAL_LINKS,
 )
 LINK = "https://paper.example/a?b=c&d=%20e#f"
 
@@ -54,11 +59,11 @@ def device(tmp_path: Path) -> Iterator[Device]:
     made.close()
 
 
-def test_no_page_holds_a_link_that_is_no_page_of_the_web_or_of_the_device(device: Device) -> None:
+def test_pages_link_only_to_web_or_device_addresses(device: Device) -> None:
     reader = TestClient(app := create_app(device=device), base_url=HOME, headers=FOLLOWS_A_LINK)
     enter(reader, app.state.page_key)
-    device.choose_sections(())
-    cards = [card for listed in device.explore() for card in listed.cards]
+    device.interests.choose_sections(())
+    cards = [card for listed in device.reading.explore() for card in listed.cards]
     assert len(cards) > 2 * len(SCRIPTS), "each of them is on the device"
     pages = ["/", "/explore", "/fresh", "/popular", "/following", "/search?q=Headline"]
     pages += [f"/story/{card.id}" for card in (*cards[: 2 * len(SCRIPTS)], *(card for card in cards if card.url))]
@@ -72,7 +77,7 @@ def test_no_page_holds_a_link_that_is_no_page_of_the_web_or_of_the_device(device
     assert outside == {LINK.replace("&", "&amp;")}, "a true link is kept as it is"
 
 
-def test_cards_that_an_earlier_version_kept_are_read_without_the_script(device: Device) -> None:
+def test_script_links_in_cards_of_an_earlier_version_are_removed(device: Device) -> None:
     stores = device.parts.stores
     (news_id,) = stores.database.row("SELECT id FROM news LIMIT 1") or ("",)
     with stores.database.transaction():

@@ -1,20 +1,24 @@
-"""A neighbour: another user of the reader's machine, who may open any file and connect to any port that he can.
+"""A neighbour: another user of the reader's machine, who may try to open any file and connect to any port.
 
-As root the tests become another user for good measure; else they check modes and answers, and say what was left out.
+When run as root the tests also become another user; otherwise they check modes and answers, and report what was
+skipped.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from html import unescape
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -24,15 +28,16 @@ from starlette.routing import BaseRoute
 from starlette.testclient import TestClient
 
 from backend.composition import load_or_create_token
-from backend.operator import Operator, OperatorRefused, address_of
-from backend.server_address import ServerAddress
+from backend.operations.admin_client import Operator, OperatorRefused, address_of
+from backend.server.address import ServerAddress
 from backend.settings import load_settings
 from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.device import Device
-from device_app.pages.page_key import KEY_NAME, PageKey
-from device_app.private_files import tighten
+from device_app.pages.local_origin import KEY_NAME, PageKey
+from device_app.pages.story_links import StoryLinks
 from device_app.settings import DeviceSettings
+from protocol.private_files import tighten
 from tests.doubles.backend import FakeBackend
 from tests.doubles.small_world import free_port
 
@@ -57,8 +62,8 @@ def device(tmp_path: Path, umask: None) -> Iterator[Device]:
     backend = FakeBackend()
     made = build_device(DeviceSettings(profile="anna", data_dir=tmp_path / "data"), transport=backend.transport())
     made.sync()
-    made.open(made.feed().items[0].card.id)
-    made.save_search("axolotl")
+    made.reading.open(made.reading.feed().items[0].card.id)
+    made.library.save_search("axolotl")
     while made.prefetch_step():
         pass
     PageKey.of_profile(made.settings.home, PORT)
@@ -71,7 +76,7 @@ def open_to_others(folder: Path) -> list[str]:
     return [str(path) for path in (folder, *folder.rglob("*")) if stat.S_IMODE(path.lstat().st_mode) & 0o077]
 
 
-def test_whatever_the_umask_no_file_of_a_profile_is_open_to_others(device: Device) -> None:
+def test_profile_files_are_private_under_any_umask(device: Device) -> None:
     home = device.settings.home
     names = {path.name for path in home.rglob("*")}
     assert {"device.sqlite", "device.sqlite-wal", "device.sqlite-shm", "searches.sqlite", KEY_NAME} <= names
@@ -79,18 +84,18 @@ def test_whatever_the_umask_no_file_of_a_profile_is_open_to_others(device: Devic
     assert open_to_others(home) == []
 
 
-def test_a_profile_of_an_earlier_version_is_tightened(device: Device) -> None:
+def test_profile_permissions_open_to_others_are_tightened(device: Device) -> None:
     home = device.settings.home
     for path in (home, *home.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     assert tighten(home) == len([home, *home.rglob("*")])
     assert open_to_others(home) == []
     assert tighten(home) == 0
-    device.open(device.feed().items[1].card.id)
+    device.reading.open(device.reading.feed().items[1].card.id)
     assert open_to_others(home) == [], "what SQLite makes anew takes the database's mode"
 
 
-def test_a_backends_folder_of_an_earlier_version_is_tightened_and_links_are_left_alone(tmp_path: Path) -> None:
+def test_backend_folder_permissions_are_tightened_but_links_are_not_followed(tmp_path: Path) -> None:
     os.umask(0o022)  # a command run before in this process has set its own
     outside = tmp_path / "outside"
     outside.write_text("another's")
@@ -107,7 +112,7 @@ def test_a_backends_folder_of_an_earlier_version_is_tightened_and_links_are_left
     assert stat.S_IMODE(outside.stat().st_mode) == 0o644
 
 
-def test_a_data_folder_that_is_a_link_is_tightened_where_it_leads(tmp_path: Path) -> None:
+def test_linked_data_folder_is_tightened_at_its_target(tmp_path: Path) -> None:
     """Red before: what lay in it was, and the folder itself stayed everybody's, to put another key or token in it."""
     disk, data = tmp_path / "disk", tmp_path / "data"
     disk.mkdir()
@@ -119,7 +124,7 @@ def test_a_data_folder_that_is_a_link_is_tightened_where_it_leads(tmp_path: Path
     assert open_to_others(disk) == []
 
 
-def test_what_is_no_folder_of_ours_keeps_its_modes(tmp_path: Path) -> None:
+def test_foreign_folders_keep_their_permissions(tmp_path: Path) -> None:
     """Red before: `data_dir = "/etc/passwd"` closed that file to all others, and "/var" would have closed all of it."""
     var, file = tmp_path / "var", tmp_path / "passwd"
     (var / "cache").mkdir(parents=True)
@@ -140,7 +145,7 @@ def test_what_is_no_folder_of_ours_keeps_its_modes(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     os.name != "posix" or os.geteuid() != 0, reason="only root can become another user: files not tried"
 )
-def test_another_user_id_opens_no_file_of_the_profile(device: Device, tmp_path: Path) -> None:
+def test_other_users_can_not_open_any_profile_file(device: Device, tmp_path: Path) -> None:
     for folder in (tmp_path, *tmp_path.parents):
         if str(folder) != "/" and not folder.stat().st_mode & 0o001:
             folder.chmod(
@@ -181,20 +186,20 @@ def every_route(routes: Sequence[BaseRoute]) -> Iterator[APIRoute]:
 
 def addresses(pages: FastAPI, device: Device) -> Iterator[tuple[str, str]]:
     """Every method and path of the device's app, with something real in the places of its parameters."""
-    story = device.feed().items[0].card.id
+    story = device.reading.feed().items[0].card.id
     real = {"news_id": story, "section": "section1", "entry_id": "1", "oldest_id": "1", "newest_id": "1", "key": "1",
             "search_id": "1", "click_id": "1", "version": "1", "name": "x", "path": "nowhere",
-            "topic": "x", "publisher": "x",
-            "feed_id": device.feed().feed_id}  # fmt: skip
+            "topic": "x", "publisher": "x", "rule_id": "1",
+            "feed_id": device.reading.feed().feed_id}  # fmt: skip
     for route in every_route(pages.routes):
         for method in sorted(route.methods or ()):
             yield method, route.path.replace(":any", "").format(**real)
 
 
-def test_without_the_key_every_route_answers_the_same_403_and_does_nothing(pages: FastAPI, device: Device) -> None:
+def test_every_route_without_the_key_answers_403_and_does_nothing(pages: FastAPI, device: Device) -> None:
     neighbour = TestClient(pages, base_url=HOME, follow_redirects=False)
     tries = list(addresses(pages, device))
-    before = device.export()["tables"]
+    before = device.privacy.export()["tables"]
     answers = set()
     tried = 0
     for method, path in tries:
@@ -211,7 +216,7 @@ def test_without_the_key_every_route_answers_the_same_403_and_does_nothing(pages
     (page,) = answers
     assert "the link that Ownfeed prints when it starts" in page
     assert "anna" not in page
-    after = device.export()["tables"]
+    after = device.privacy.export()["tables"]
     for table in ("click", "impression", "reaction", "preference", "charge"):
         assert after[table] == before[table], table
 
@@ -229,13 +234,13 @@ def test_without_the_key_every_route_answers_the_same_403_and_does_nothing(pages
         "//enter?key=x",
     ],
 )
-def test_a_guessed_link_opens_nothing_and_sets_no_cookie(pages: FastAPI, tried: str) -> None:
+def test_guessed_link_is_refused_and_sets_no_cookie(pages: FastAPI, tried: str) -> None:
     answer = TestClient(pages, base_url=HOME, follow_redirects=False).get(tried)
     assert answer.status_code == 403
     assert "set-cookie" not in answer.headers
 
 
-def test_the_link_sets_a_cookie_of_this_port_and_takes_the_key_out_of_the_address(pages: FastAPI) -> None:
+def test_link_sets_a_cookie_and_redirects_to_an_address_without_the_key(pages: FastAPI) -> None:
     key: PageKey = pages.state.page_key
     reader = TestClient(pages, base_url=HOME, follow_redirects=False)
     answer = reader.get(key.link("127.0.0.1"))
@@ -252,7 +257,7 @@ def test_the_link_sets_a_cookie_of_this_port_and_takes_the_key_out_of_the_addres
     assert reader.get(key.link("127.0.0.1"), headers={"sec-fetch-site": "cross-site"}).status_code == 403
 
 
-def test_the_key_stays_over_restarts_and_is_one_of_256_bits(tmp_path: Path) -> None:
+def test_page_key_survives_restarts_and_has_256_bits(tmp_path: Path) -> None:
     first, again = PageKey.of_profile(tmp_path, PORT), PageKey.of_profile(tmp_path, PORT)
     assert first.link("localhost") == again.link("localhost")
     kept = (tmp_path / KEY_NAME).read_text()
@@ -263,7 +268,7 @@ def test_the_key_stays_over_restarts_and_is_one_of_256_bits(tmp_path: Path) -> N
 SERVES = """
 import sys
 from fastapi import FastAPI
-from backend.server import serve_until_stopped
+from backend.server.http_server import serve_until_stopped
 from backend.settings import load_settings
 serve_until_stopped(FastAPI(), load_settings(data_dir=sys.argv[1], port=0))
 """
@@ -282,7 +287,7 @@ class Thief(BaseHTTPRequestHandler):
         """Silent."""
 
 
-def test_who_listens_where_a_killed_backend_did_is_not_sent_the_operators_token(tmp_path: Path) -> None:
+def test_operators_token_is_not_sent_to_a_process_on_a_reused_port(tmp_path: Path) -> None:
     """Red before: another backend on the folder vouched for the killed one's address, by a lock that they shared."""
     token = load_or_create_token(tmp_path / "admin.token")
     settings = load_settings(data_dir=tmp_path, port=free_port())
@@ -313,9 +318,7 @@ def test_who_listens_where_a_killed_backend_did_is_not_sent_the_operators_token(
     assert address_of(settings) == f"http://127.0.0.1:{settings.port}", "that of the settings"
 
 
-def test_a_cookie_that_another_port_was_sent_opens_the_pages_until_the_key_is_removed(
-    pages: FastAPI, device: Device
-) -> None:
+def test_cookie_leaked_to_another_port_works_until_the_key_is_removed(pages: FastAPI, device: Device) -> None:
     """What remains, so that nobody takes it for more: browsers send a host's cookies to all its ports."""
     jar = httpx.Cookies()
     link = pages.state.page_key.link("127.0.0.1")
@@ -336,10 +339,10 @@ def test_a_cookie_that_another_port_was_sent_opens_the_pages_until_the_key_is_re
     assert TestClient(again, base_url=HOME, headers={"cookie": leaked}).get("/privacy").status_code == 403
 
 
-def test_an_address_without_a_browsers_proof_shows_a_story_and_records_no_click(pages: FastAPI, device: Device) -> None:
+def test_address_without_browser_proof_shows_a_story_without_a_click(pages: FastAPI, device: Device) -> None:
     reader = TestClient(pages, base_url=HOME)
     reader.get(pages.state.page_key.link("127.0.0.1"))
-    story = device.feed().items[2].card
+    story = device.reading.feed().items[2].card
     clicks, path = device.status().clicks, f"/story/{story.id}"
     for headers in (
         {},
@@ -351,5 +354,53 @@ def test_an_address_without_a_browsers_proof_shows_a_story_and_records_no_click(
     assert reader.get(path, headers=SAME_ORIGIN | {"sec-purpose": "prefetch"}).status_code == 403
     assert reader.head(path, headers=SAME_ORIGIN).status_code == 405
     assert device.status().clicks == clicks
-    assert reader.get(path, headers=SAME_ORIGIN).status_code == 200
+
+
+def test_forgeable_address_records_no_click_even_from_our_own_page(pages: FastAPI, device: Device) -> None:
+    """To a browser, a link on a story's page is of the same origin whoever wrote it, also a publisher."""
+    reader = TestClient(pages, base_url=HOME, headers=SAME_ORIGIN, follow_redirects=False)
+    reader.get(pages.state.page_key.link("127.0.0.1"), headers={"sec-fetch-site": "none"})
+    first, second = (item.card.id for item in device.reading.feed().items[2:4])
+    links, clicks = StoryLinks(pages.state.page_key), device.status().clicks
+    token = links.link(first).partition("token=")[2]
+    elsewhere = StoryLinks(PageKey("the key of another reader, thirty-two bytes", PORT))
+    for forged in (
+        f"/story/{second}",
+        f"/story/{second}?feed=feed-1",
+        f"/story/{second}?token=",
+        f"/story/{second}?token={token}",
+        f"/story/{first}?found=words&token={token}",
+        f"/story/{first}?found=&token={token}",
+        f"/story/{first}?feed=feed-1&token={token}",
+        f"/story/{first}?token={token}&token={token[:-1]}",
+        elsewhere.link(second),
+    ):
+        answer = reader.get(forged)
+        shown = reader.get(answer.headers["location"]) if answer.status_code == 303 else answer
+        assert shown.status_code == 200, "the story is shown all the same"
+    assert device.status().clicks == clicks
+    for headers in ({"sec-fetch-site": "none"}, {"sec-fetch-mode": "no-cors"}):  # a bookmark, a script
+        assert reader.get(links.link(first), headers=headers).status_code in (200, 303)
+    for headers in ({"sec-fetch-site": "same-site"}, {"sec-fetch-site": "cross-site"}):  # by another port or site
+        assert reader.get(links.link(first), headers=headers).status_code == 403
+    assert device.status().clicks == clicks
+
+
+def test_click_is_recorded_before_redirecting_to_a_clickless_address(pages: FastAPI, device: Device) -> None:
+    """So a reload or a step back brings no click back that the reader has deleted."""
+    reader = TestClient(pages, base_url=HOME, headers=SAME_ORIGIN, follow_redirects=False)
+    reader.get(pages.state.page_key.link("127.0.0.1"), headers={"sec-fetch-site": "none"})
+    feed = device.reading.feed()
+    story, clicks = feed.items[2].card, device.status().clicks
+    text = reader.get("/").text
+    linked = [unescape(link) for link in re.findall(r'href="(/story/[^"]+)"', text) if f"/{quote(story.id)}?" in link]
+    assert linked
+    assert len(set(linked)) == 1
+    shown = reader.get(linked[0])
+    assert (shown.status_code, shown.headers["location"]) == (303, f"/story/{quote(story.id)}?feed={feed.feed_id}")
     assert device.status().clicks == clicks + 1
+    (click,) = [click for click in device.library.history().entries if click.news_id == story.id]
+    device.library.delete_click(click.click_id)
+    for _ in range(2):
+        assert reader.get(shown.headers["location"]).status_code == 200
+    assert device.status().clicks == clicks

@@ -1,7 +1,8 @@
-"""A library that sends by itself: what is imported opens no socket, writes no id and keeps no store of events.
+"""Imported libraries send no telemetry.
 
-The uplink's log can hold only what goes through the uplink. Processes run here as a reader's do: with none of the
-variables by which a library knows a test or a build machine, in a home of their own.
+They open no socket, write no id and keep no store of events. The uplink's log can only hold what goes through the
+uplink. Processes run here as a reader's do: in their own home, and without the variables by which a library recognises
+a test or a build machine.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ def run(code: str, home: Path) -> str:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed on Linux only")
-def test_a_device_that_runs_a_graph_opens_no_socket_and_leaves_nothing_in_its_home(tmp_path: Path) -> None:
+def test_running_a_graph_opens_no_socket_and_writes_no_home_files(tmp_path: Path) -> None:
     """Red before: ~/.cache/Microsoft/DeveloperTools/.onnxruntime with an id of the machine, and a list of what ran."""
     assert json.loads(run(RUNS_A_GRAPH, tmp_path)) == []
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_every_package_that_imports_onnx_runtime_switches_its_telemetry_off_before(tmp_path: Path) -> None:
+def test_packages_disable_onnx_runtime_telemetry_before_importing_it(tmp_path: Path) -> None:
     tracked = subprocess.run(
         ["git", "grep", "-lE", r"^\s*(import|from) onnxruntime", "--", "*.py", ":!tests"],
         cwd=ROOT,

@@ -1,6 +1,6 @@
-"""The noise has the distribution it claims, and the mechanism spends what it says: no less, and no more.
+"""The noise has the distribution it claims, and the mechanism spends exactly what it declares.
 
-Error rates are chosen so that a right program fails a run with probability below one in a million a test.
+Each test fails a correct program with probability below one in a million.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SOURCES = pytest.mark.parametrize("source", [SystemNoise(), SeededNoise("protect
 
 
 @SOURCES
-def test_draws_follow_the_laplace_law_by_kolmogorov_and_smirnov(source: NoiseSource) -> None:
+def test_laplace_draws_pass_a_kolmogorov_smirnov_test(source: NoiseSource) -> None:
     draws = laplace(source, SCALE, 200_000)
     assert stats.kstest(draws, stats.laplace(scale=SCALE).cdf).pvalue > FALSE_ALARM
     assert stats.kstest(draws, stats.laplace(scale=SCALE * 1.1).cdf).pvalue < FALSE_ALARM, (
@@ -30,7 +30,7 @@ def test_draws_follow_the_laplace_law_by_kolmogorov_and_smirnov(source: NoiseSou
 
 
 @SOURCES
-def test_the_standard_deviation_is_root_two_times_the_scale_within_a_percent(source: NoiseSource) -> None:
+def test_laplace_standard_deviation_is_root_two_times_the_scale(source: NoiseSource) -> None:
     # The standard error of the deviation of a million draws is sqrt(5 / 4n) = 0.11 %: one percent is nine of them.
     draws = laplace(source, SCALE, 1_000_000)
     assert draws.std() == pytest.approx(SCALE * np.sqrt(2), rel=0.01)
@@ -40,14 +40,14 @@ def test_the_standard_deviation_is_root_two_times_the_scale_within_a_percent(sou
     assert abs((large > 0).mean() - 0.5) < 5.3 * 0.5 / np.sqrt(len(large))
 
 
-def test_draws_are_independent_from_one_to_the_next() -> None:
+def test_consecutive_laplace_draws_are_independent() -> None:
     draws = laplace(SystemNoise(), 1.0, 200_000)
     uniform = stats.laplace.cdf(draws)
     correlation = np.corrcoef(uniform[:-1], uniform[1:])[0, 1]
     assert abs(correlation) < 5.0 / np.sqrt(len(uniform))
 
 
-def test_the_edges_of_the_generator_give_finite_draws() -> None:
+def test_extreme_random_bits_give_finite_draws() -> None:
     class AllOnes:
         def uniform_bits(self, n: int) -> bytes:
             return b"\xff" * n
@@ -60,7 +60,7 @@ def test_the_edges_of_the_generator_give_finite_draws() -> None:
     assert np.abs(laplace(AllZeros(), 1.0, 3)).tolist() == pytest.approx([53 * np.log(2)] * 3)
 
 
-def test_a_seed_repeats_and_the_system_does_not() -> None:
+def test_seeded_noise_repeats_and_system_noise_does_not() -> None:
     np.testing.assert_array_equal(laplace(SeededNoise(1), 1.0, 9), laplace(SeededNoise(1), 1.0, 9))
     assert (laplace(SeededNoise(1), 1.0, 9) != laplace(SeededNoise(2), 1.0, 9)).all()
     assert (laplace(SystemNoise(), 1.0, 9) != laplace(SystemNoise(), 1.0, 9)).all()
@@ -69,14 +69,14 @@ def test_a_seed_repeats_and_the_system_does_not() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf])
-def test_a_scale_that_gives_no_noise_is_refused(scale: float) -> None:
+def test_noise_scale_of_zero_is_refused(scale: float) -> None:
     with pytest.raises(ValueError, match="scale must be positive"):
         laplace(SystemNoise(), scale, 3)
     with pytest.raises(ValueError, match="scale must be positive"):
         BasisLaplace(0.2, scale, 30, 5)
 
 
-def test_the_papers_figures_are_a_third_ten_and_fifty() -> None:
+def test_paper_epsilons_are_a_third_ten_and_fifty() -> None:
     # 2 delta / lambda a score.
     assert PAPER.epsilon_per_score == pytest.approx(1 / 3)
     assert PAPER.epsilon_per_channel == pytest.approx(10)
@@ -101,7 +101,7 @@ def releases(mechanism: BasisLaplace, score: float, n: int) -> np.ndarray:
     return np.concatenate([mechanism.release(chunk, noise).ravel() for chunk in chunks])
 
 
-def test_an_observer_of_one_score_sees_its_epsilon_and_no_more() -> None:
+def test_observed_epsilon_of_one_score_is_within_its_bound() -> None:
     # Scores far beyond the clip on either side, told apart by the best threshold for Laplace noise.
     wide = BasisLaplace(clip=0.2, scale=1.2, basis_size=500, channels_limit=100)
     low, high = releases(wide, -9.0, 400_000), releases(wide, 9.0, 400_000)
@@ -110,13 +110,13 @@ def test_an_observer_of_one_score_sees_its_epsilon_and_no_more() -> None:
     assert max(bounds) > 0.9 * wide.epsilon_per_score
 
 
-def test_the_observer_would_notice_half_the_noise() -> None:
+def test_observer_detects_half_the_noise() -> None:
     claimed = BasisLaplace(clip=0.2, scale=1.2, basis_size=500, channels_limit=100).epsilon_per_score
     broken = BasisLaplace(clip=0.2, scale=0.6, basis_size=500, channels_limit=100)
     assert epsilon_seen(releases(broken, -9.0, 400_000), releases(broken, 9.0, 400_000), 0.2) > claimed
 
 
-def test_a_quarter_million_draws_take_little_time() -> None:
+def test_quarter_million_draws_are_fast() -> None:
     # Measured 9 ms of processor time, most of it os.urandom; the bound leaves room for a busy machine.
     laplace(SystemNoise(), 1.0, 1_000)
     best_ms = float("inf")

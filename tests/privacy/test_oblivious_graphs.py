@@ -1,8 +1,8 @@
-"""A release whose graphs loop, exhaust memory or crash the process on some readers' clicks, to silence their devices.
+"""A malicious release whose graphs loop, exhaust memory or crash on some readers' clicks, to silence their devices.
 
-The attacker signs releases. Each graph here did so before there was a check (a division of the least integer by -1
-ended the process by SIGFPE, a Loop never came back, an Expand took 32 GB), or would take it there. Oracle: the check's
-own words, and that ONNX Runtime is not reached.
+The attacker signs releases. Each graph here either did so before the check existed (dividing the least integer by -1
+ended the process by SIGFPE, a Loop never returned, an Expand took 32 GB) or would. Oracle: the check's own message, and
+that ONNX Runtime is not reached.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tests.doubles.failing_graphs import REFUSED, failing
 from tests.doubles.graphs import context_graph, cosine_score_graph
 from tests.doubles.hostile_graphs import CLICKS, DIM, NEAR, model, node
 from tests.doubles.journey import Make
+from tests.doubles.new_page import new_page
 from tests.doubles.news import synthetic_pool
 from tests.unit.device_app.journeys.conftest import clock, make
 
@@ -98,10 +99,10 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "branches in branches": (nested_if, r"attributes has field 6, which no graph"),
     "divides the least integer by -1": (
         of(node("Div", "least flag", "ratio"), node("Cast", "ratio", "out", to=1)),
-        r"node 5 \(Div\): it works on int64",
+        r"node 5 \(Div\): it works on whole numbers",
     ),
     "takes a remainder": (of(node("Mod", "least flag", "out")), r"node 5 \(Mod\): no operator"),
-    "raises integers to a power": (of(node("Pow", "scalar flag", "out")), r"node 5 \(Pow\): it works on int64"),
+    "raises integers to a power": (of(node("Pow", "scalar flag", "out")), r"node 5 \(Pow\): it works on whole numbers"),
     "expands by what is fed": (
         of(node("Mul", "huge flags", "long"), node("Expand", "one long", "out"), out=("news",)),
         r"node 6 \(Expand\): its input 1, which says a shape or a place, depends on what is fed",
@@ -128,7 +129,7 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "chooses by what is fed": (of(node("Compress", "near is", "out")), r"node 5 \(Compress\): no operator"),
     "needs more memory than there is": (
         of(node("Expand", "one huge", "long"), node("ReduceSum", "long", "out", keepdims=0), near=False),
-        r"a run with .* needs \d+ bytes, the limit is 1073741824",
+        r"a run with .* needs more than 1073741824 bytes",
     ),
     "multiplies for hours": (
         of(
@@ -137,17 +138,23 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
             node("ReduceSum", "table8", "out", keepdims=0),
             near=False,
         ),
-        r"a run with .* needs \d+ multiply-adds, the limit is 20000000000",
+        r"a run with .* needs more than 20000000000 multiply-adds",
     ),
     "reads a file": (external_values, r"initializers has field 13, which no graph"),
     "brings a function": (own_function, r"model has field 25, which no graph"),
     "names a domain": (
         lambda: model([helper.make_node("Gelu", ["clicks"], ["out"], domain="com.microsoft")], {"out": ()}),
-        r"node 0 \(Gelu\): no operator that a graph of a release may have \(domain 'com.microsoft'\)",
+        r"node 0 \(Gelu\): no operator that a graph of a release may have",
     ),
-    "declares much and holds little": (lambda: declared([2**31, 2**20], b"1234"), r"4 bytes, its shape .* says 9007"),
-    "declares little and holds much": (lambda: declared([1], bytes(4096)), r"4096 bytes, its shape \[1\] says 4"),
-    "declares less than nothing": (lambda: declared([-1, -1], bytes(4)), r"liar: type 1, shape \[-1, -1\]"),
+    "declares much and holds little": (
+        lambda: declared([2**31, 2**20], b"1234"),
+        r"4 bytes, its shape needs 9007199254740992",
+    ),
+    "declares little and holds much": (
+        lambda: declared([1], bytes(4096)),
+        r"4096 bytes, its shape needs 4\.",
+    ),
+    "declares less than nothing": (lambda: declared([-1, -1], bytes(4)), r"liar: an unsupported type or shape"),
     "names an axis of its own": (
         lambda: model([node("Identity", "x", "out")], {"out": ("n",)}, inputs={"x": ("n",)}),
         r"input x: its axis n is none of batch, news, clicks",
@@ -158,7 +165,7 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     ),
     "declares another output than it has": (
         of(node("Identity", "candidates", "out"), out=("batch", "clicks", DIM), near=False),
-        r"output out is declared float32 \['batch', 'clicks', 4\], it is float32",
+        r"output out is declared as something else than it is",
     ),
     "takes an axis of 1 away where it is 1": (
         of(node("Squeeze", "near", "out"), out=("batch", "clicks")),
@@ -192,7 +199,7 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
             out=("news",),
             near=False,
         ),
-        r"node 3 \(Mul\): a size has more than 12 terms or 6 factors",
+        r"\(Expand\): its input 1, which says a shape or a place, depends on what is fed",
     ),
     "doubles a size for ever": (
         of(
@@ -201,7 +208,7 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
             node("Identity", "d3000", "out"),
             near=False,
         ),
-        r"node 63 \(Concat\): a size lies between 9223372036854775808 and 9223372036854775808, allowed are 0 to",
+        r"node 54 \(Concat\): a size is beyond 2\^53",
     ),
     "has ten thousand nodes": (
         of(*(node("Neg", "most", f"n{i}") for i in range(10_000)), node("Neg", "most", "out")),
@@ -215,9 +222,7 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_graph_whose_course_depends_on_what_is_fed_never_reaches_onnx_runtime(
-    attack: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_dependent_graph_never_reaches_onnx_runtime(attack: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnxruntime, "InferenceSession", reached)
     made, words = ATTACKS[attack]
     with pytest.raises(GraphMismatch, match=words):
@@ -225,21 +230,21 @@ def test_a_graph_whose_course_depends_on_what_is_fed_never_reaches_onnx_runtime(
 
 
 @pytest.mark.parametrize("failure", REFUSED)
-def test_a_graph_that_fails_near_one_click_is_refused_for_everybody(failure: str) -> None:
+def test_graph_that_fails_near_one_click_is_refused_for_everybody(failure: str) -> None:
     trap = failing(cosine_score_graph(DIM), "scores", np.eye(DIM, dtype=np.float32)[0], 0.5, failure)
     with pytest.raises(GraphMismatch, match=r"graph [0-9a-f]{12}: node \d+ \((Tile|Div|Expand|Size)\): "):
         GraphSession(trap, {"beta": np.array(8, np.float32)})
 
 
 @pytest.mark.parametrize(("opset", "ir"), [(17, 10), (19, 10), (18, 7), (18, 11)])
-def test_a_graph_of_another_version_is_refused(opset: int, ir: int) -> None:
+def test_graph_of_another_version_is_refused(opset: int, ir: int) -> None:
     made = onnx.load_from_string(cosine_score_graph(DIM))
     made.opset_import[0].version, made.ir_version = opset, ir
     with pytest.raises(GraphMismatch, match=r"its operator sets are|its ir_version is"):
         shared_session(made.SerializeToString(), threads=1)
 
 
-def test_one_axis_of_two_sizes_is_refused_before_onnx_runtime_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mismatched_axis_sizes_are_refused_before_running(monkeypatch: pytest.MonkeyPatch) -> None:
     session = GraphSession(cosine_score_graph(DIM), {"beta": np.array(8, np.float32)})
     inputs = {"clicks": (2, 50, DIM), "click_mask": (2, 50), "candidates": (1, 7, DIM)}
     given = {name: np.ones(shape, np.float32) for name, shape in inputs.items()}
@@ -249,13 +254,13 @@ def test_one_axis_of_two_sizes_is_refused_before_onnx_runtime_runs(monkeypatch: 
     assert session(**given)["scores"].shape == (2, 7)
 
 
-def test_a_run_that_would_need_too_much_is_refused_before_it_begins() -> None:
+def test_run_needing_too_much_memory_is_refused_before_it_starts() -> None:
     session = GraphSession(cosine_score_graph(DIM), {"beta": np.array(8, np.float32)})
     many = np.broadcast_to(np.float32(1), (1, 2**20, DIM))
     one, mask = np.ones((1, 50, DIM), np.float32), np.ones((1, 50), np.float32)
-    with pytest.raises(GraphMismatch, match=r"a run with batch 1, news 1048576 needs [0-9]+ bytes, the limit is"):
+    with pytest.raises(GraphMismatch, match=r"a run with batch 1, news 1048576 needs more than \d+ bytes"):
         session(clicks=one, click_mask=mask, candidates=many)
-    with pytest.raises(GraphMismatch, match="axis news has size 0, allowed are 1 to 1048576"):
+    with pytest.raises(GraphMismatch, match="axis news has size 0; must be 1 to 1048576"):
         session(clicks=one, click_mask=mask, candidates=many[:, :0])
 
 
@@ -267,7 +272,7 @@ SUBNORMAL = np.float32(1e-40)
     (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="not on this system, and the threat model says so"
 )
 @pytest.mark.parametrize("threads", [1, 2])
-def test_numbers_that_slow_a_processor_down_are_zero_in_every_thread_of_a_run_and_nowhere_else(threads: int) -> None:
+def test_denormal_numbers_are_flushed_in_graph_threads_only(threads: int) -> None:
     """A graph that made such numbers where a click lay near a chosen place took 150 times as long there."""
     half = np.float32(0.5)
     given = {"candidates": ("batch", "news", DIM)}
@@ -287,11 +292,11 @@ def test_numbers_that_slow_a_processor_down_are_zero_in_every_thread_of_a_run_an
         assert another.submit(outputs).result() == (0.0, 0.5, 0.5)
 
 
-def test_a_release_with_such_a_graph_is_refused_as_a_whole_and_the_page_says_so(
+def test_release_with_a_data_dependent_graph_is_refused_with_an_alert(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed()
+    device.reading.feed()
     before = device.release()
     assert before is not None
     honest = backend.models["recall"]
@@ -301,12 +306,14 @@ def test_a_release_with_such_a_graph_is_refused_as_a_whole_and_the_page_says_so(
         "recall": honest.model_copy(update={"graphs": {**honest.graphs, "context": backend._blob(trap)}}),
     }
     backend.publish()
-    with pytest.raises(ReleaseRefused, match=r"graph 'context' of recall: .* node \d+ \(Div\): it works on int64"):
+    with pytest.raises(
+        ReleaseRefused, match=r"graph 'context' of recall: .* node \d+ \(Div\): it works on whole numbers"
+    ):
         device.sync()
     kept = device.release()
     assert kept is not None
     assert kept.id == before.id
-    assert device.feed(refresh=True).items
+    assert new_page(device).items
     status = device.status()
     assert status.shield == "red"
     assert any("node" in alert.words and "(Div)" in alert.words for alert in status.alerts)

@@ -1,4 +1,4 @@
-"""A page that stood open while its reader erased everything, and pages with ids that no feed of this device has."""
+"""A page that stayed open while its reader erased everything, and pages with ids that no feed of this device has."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from tests.unit.device_app.journeys.conftest import backend, clock, make
 __all__ = ["backend", "clock", "make"]
 
 
-def test_a_page_from_before_erasing_leaves_no_trace_of_its_feed(make: Make, tmp_path: Path) -> None:
+def test_page_opened_before_an_erase_leaves_no_trace_of_its_feed(make: Make, tmp_path: Path) -> None:
     device = make()
-    page = device.feed()
+    page = device.reading.feed()
     news = [item.card.id for item in page.items]
-    device.view(page.feed_id, news[:1])
-    device.open(news[1], page.feed_id)
-    device.erase()
+    device.reading.view(page.feed_id, news[:1])
+    device.reading.open(news[1], page.feed_id)
+    device.privacy.erase()
     assert device.parts.viewing._watched == {}
-    assert device.view(page.feed_id, news) == 0
-    device.feed()
-    device.open(news[2], page.feed_id)
+    assert device.reading.view(page.feed_id, news) == 0
+    device.reading.feed()
+    device.reading.open(news[2], page.feed_id)
     assert device.parts.viewing._watched == {}
-    assert page.feed_id not in json.dumps(device.export(), default=str)
+    assert page.feed_id not in json.dumps(device.privacy.export(), default=str)
     assert [file for file in tmp_path.rglob("*") if file.is_file() and page.feed_id.encode() in file.read_bytes()] == []
 
 
 @pytest.mark.parametrize("feed_id", ["never-made", "x" * 80])
-def test_a_click_from_a_feed_that_was_never_made_is_one_outside_of_any(make: Make, feed_id: str) -> None:
+def test_click_with_an_unknown_feed_id_is_stored_without_a_feed(make: Make, feed_id: str) -> None:
     device = make()
-    story = device.open(device.feed().items[0].card.id, feed_id)
+    story = device.reading.open(device.reading.feed().items[0].card.id, feed_id)
     assert story.feed_id is None
     assert [click.feed_id for click in device.parts.stores.clicks.recent()] == [""]
-    assert feed_id not in json.dumps(device.export(), default=str)
+    assert feed_id not in json.dumps(device.privacy.export(), default=str)

@@ -1,8 +1,8 @@
-"""A server that cuts its pool so that the request for a text names the story that was opened.
+"""A malicious server shapes its pool so that the request for a text reveals which story was opened.
 
-It offers a codebook that costs more than the reader allows, so that the device searches its own copy of the pool, gives
-few news on the list that everybody gets, and makes every day of the pool as small as it may be. Oracle: the bodies of
-all requests that opening a story causes.
+It offers a codebook that costs more than the reader allows, so that the device searches its own copy of the pool. It
+puts few articles on the default list, and makes every day of the pool as small as allowed. Oracle: the bodies of all
+requests that opening a story causes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from device_app.device import Device
-from device_app.wire.broadcast import CodeShard, PoolCodes, pack_cards, pack_codes, pack_priors
-from device_app.wire.news import BodiesRequest
+from protocol.broadcast import CodeShard, PoolCodes, pack_cards, pack_codes, pack_priors
+from protocol.news import BodiesRequest
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import Make
+from tests.doubles.new_page import new_page
 from tests.doubles.news import synthetic_pool
 from tests.unit.device_app.journeys.conftest import clock, make
 
@@ -64,11 +65,11 @@ def backend() -> Slicing:
 def asked_on_opening(device: Device, backend: Slicing, clock: StillClock, *, listed: bool) -> list[tuple[str, ...]]:
     """What is asked for once a story of the feed is opened, found here or on the list that everybody gets."""
     device.sync()
-    first = device.feed(refresh=True)
+    first = new_page(device)
     for item in first.items[:CLICKS]:
         clock.go_on(30)
-        device.open(item.card.id, first.feed_id)
-    feed = device.feed(refresh=True)
+        device.reading.open(item.card.id, first.feed_id)
+    feed = new_page(device)
     _fetch(device)
     backend.requests.clear()
     common = {card.id for card in backend.pool.cards[:LISTED]}
@@ -76,7 +77,7 @@ def asked_on_opening(device: Device, backend: Slicing, clock: StillClock, *, lis
     shown = [item.card.id for item in (first.items[CLICKS:] if listed else feed.items)]
     opened = next(news_id for news_id in shown if (news_id in common) == listed)
     clock.go_on(60)
-    device.open(opened, feed.feed_id)
+    device.reading.open(opened, feed.feed_id)
     _fetch(device)
     assert all(path == "/v1/news/bodies" for path in backend.paths())
     asked = [BodiesRequest.model_validate_json(body).ids for _, _, body in backend.requests]
@@ -85,50 +86,46 @@ def asked_on_opening(device: Device, backend: Slicing, clock: StillClock, *, lis
 
 
 @pytest.mark.parametrize("listed", [False, True])
-def test_a_default_device_asks_for_nothing_when_a_story_is_opened(
+def test_opening_a_story_on_a_default_device_sends_no_request(
     make: Make, backend: Slicing, clock: StillClock, listed: bool
 ) -> None:
     assert asked_on_opening(make(), backend, clock, listed=listed) == []
 
 
-def test_whoever_chose_to_search_here_asks_among_a_hundred_different_ones(
+def test_device_searching_locally_requests_texts_among_a_hundred(
     make: Make, backend: Slicing, clock: StillClock
 ) -> None:
     (ids,) = asked_on_opening(make(mode="broadcast"), backend, clock, listed=False)
     assert len(set(ids)) == len(ids) >= 100
 
 
-def test_the_text_of_a_story_that_everybody_is_offered_is_asked_for_with_the_list_or_never(
-    make: Make, backend: Slicing, clock: StillClock
-) -> None:
+def test_default_list_texts_are_requested_with_the_list_only(make: Make, backend: Slicing, clock: StillClock) -> None:
     assert asked_on_opening(make(mode="broadcast"), backend, clock, listed=True) == []
 
 
 def asked_on_a_search(device: Device, backend: Slicing) -> tuple[str, list[tuple[str, ...]]]:
     """The story opened from results, of those that only the pool's copy has, and what is asked for meanwhile."""
     device.sync()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     _fetch(device)
     common = {card.id for card in backend.pool.cards[:LISTED]}
     backend.requests.clear()
-    found = [*device.search("headline").cards, *device.search("headline", 2).cards]
-    assert device.search("headline").total == NEWS
+    found = [*device.library.search("headline").cards, *device.library.search("headline", 2).cards]
+    assert device.library.search("headline").total == NEWS
     opened = next(card.id for card in found if card.id not in common)
-    device.whole_pool.show(device.search(opened).near)
+    device.whole_pool.show(device.library.search(opened).near)
     assert backend.requests == [], "what is searched for and found tells nobody"
-    device.open(opened, found=True)
+    device.reading.open(opened, found=True)
     _fetch(device)
     assert all(path == "/v1/news/bodies" for path in backend.paths())
     return opened, [BodiesRequest.model_validate_json(body).ids for _, _, body in backend.requests]
 
 
-def test_a_default_device_asks_for_nothing_when_a_story_is_searched_for_and_opened(
-    make: Make, backend: Slicing
-) -> None:
+def test_search_on_a_default_device_sends_no_request(make: Make, backend: Slicing) -> None:
     assert asked_on_a_search(make(), backend)[1] == []
 
 
-def test_who_searches_here_by_choice_asks_for_a_found_storys_text_among_a_hundred(make: Make, backend: Slicing) -> None:
+def test_device_searching_locally_requests_found_texts_among_a_hundred(make: Make, backend: Slicing) -> None:
     opened, (ids,) = asked_on_a_search(make(mode="broadcast"), backend)
     assert opened in ids
     assert len(set(ids)) == len(ids) >= 100

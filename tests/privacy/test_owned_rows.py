@@ -1,6 +1,6 @@
-"""What rows of news vectors tell when one device owns them (docs/decisions/011), and what the remedies leave of it.
+"""What rows of news vectors reveal when one device owns them (docs/decisions/013), and what remains after the remedies.
 
-The server follows the protocol and sees the opened sum of five devices, nothing else.
+The server follows the protocol and sees only the opened sum of five devices.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from device_app.training.tasks.mark_news import MarkNewsTask
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
 from device_app.training.tasks.task import Update
 from device_app.training.union_draws import UnionDraw, UnionDraws
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import ModelEntry
-from device_app.wire.union import NEWS as UNION
-from device_app.wire.union import UnionMarks, opened_rows
+from protocol.protections import SecureSum
+from protocol.releases import ModelEntry
+from protocol.union import NEWS as UNION
+from protocol.union import UnionMarks, opened_rows
 from tests.doubles.secure_sums import cohort, run_sum
 from tests.doubles.split_world import (
     NEGATIVES,
@@ -126,9 +126,7 @@ def cosines(rows: np.ndarray) -> np.ndarray:
 EXACT = SecureSum(clip=50.0, weight_limit=32, bits=64, fraction_bits=40, cohort_limit=5)
 
 
-def test_rows_that_one_device_owns_show_its_reader_and_what_it_clicked(
-    everybody: list[ReaderSamples], table: np.ndarray
-) -> None:
+def test_rows_owned_by_one_device_reveal_its_clicks(everybody: list[ReaderSamples], table: np.ndarray) -> None:
     ids = opened_union(everybody, UnionMarks())
     own = [ids.index(ALL[row]) for row in OWN if ALL[row] in ids]
     assert ids[own[0]] == ALL[OWN[0]]
@@ -140,9 +138,7 @@ def test_rows_that_one_device_owns_show_its_reader_and_what_it_clicked(
     assert (found[0, 1:] < -0.99).all(), "and the clicked one points the other way"
 
 
-def test_with_a_minimum_of_owners_those_rows_are_not_asked_for(
-    everybody: list[ReaderSamples], table: np.ndarray
-) -> None:
+def test_rows_below_the_minimum_of_owners_are_not_requested(everybody: list[ReaderSamples], table: np.ndarray) -> None:
     ids = opened_union(everybody, UnionMarks(owners_minimum=2))
     assert ids
     assert not set(ids) & {ALL[row] for row in OWN}
@@ -153,9 +149,7 @@ def test_with_a_minimum_of_owners_those_rows_are_not_asked_for(
     assert np.median(found) < 0.9, "rows of several readers are no longer multiples of one vector"
 
 
-def test_with_noise_inside_the_sum_neither_direction_nor_sign_is_left(
-    everybody: list[ReaderSamples], table: np.ndarray
-) -> None:
+def test_noise_in_the_sum_hides_direction_and_sign(everybody: list[ReaderSamples], table: np.ndarray) -> None:
     ids = opened_union(everybody, UnionMarks())
     noisy = SecureSum(clip=0.5, sigma=16_000, cohort_limit=5)  # 0.55 in the sum, a coordinate
     own = [ids.index(ALL[row]) for row in OWN if ALL[row] in ids]
@@ -171,7 +165,7 @@ def test_with_noise_inside_the_sum_neither_direction_nor_sign_is_left(
     assert noisy.epsilon(5, len(ids) * 16) < 12
 
 
-def test_dummies_hide_who_holds_what_in_the_list_and_not_from_an_exact_sum(
+def test_dummies_hide_row_owners_but_not_their_exact_gradients(
     everybody: list[ReaderSamples], table: np.ndarray
 ) -> None:
     few = [everybody[0], everybody[4]]
@@ -187,7 +181,7 @@ def test_dummies_hide_who_holds_what_in_the_list_and_not_from_an_exact_sum(
     assert np.abs(found) == pytest.approx(np.ones_like(found), abs=1e-5), "and rows of one owner are as they were"
 
 
-def test_dummies_and_noise_in_the_gradients_together_leave_the_server_no_row_to_tell_apart(
+def test_dummies_and_noise_make_real_and_dummy_rows_indistinguishable(
     everybody: list[ReaderSamples], table: np.ndarray
 ) -> None:
     few = [everybody[0], everybody[4]]

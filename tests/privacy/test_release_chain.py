@@ -1,4 +1,4 @@
-"""A server that replays, rewrites, misdates and forks its releases, or gives each device one of its own."""
+"""A malicious server replays, rewrites, misdates and forks its releases, or gives each device its own."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 from device_app.device import Device
 from device_app.errors import ReleaseForked, ReleaseRefused
-from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
-from device_app.wire.rotations import fingerprint
-from device_app.wire.rounds import RoundStatus
+from protocol.chain import fingerprint
+from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from protocol.rounds import OpenRounds, RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.lying_codebooks import LyingPublisher, default_device, read
 from tests.doubles.news import NOW
@@ -43,7 +43,7 @@ def in_use(device: Device) -> str:
     return release.id
 
 
-def test_a_replayed_older_release_is_not_used_again(server: LyingPublisher, device: Device, clock: StillClock) -> None:
+def test_replayed_older_release_is_not_used(server: LyingPublisher, device: Device, clock: StillClock) -> None:
     first = server.signed
     device.sync()
     server.publish()
@@ -62,7 +62,7 @@ def test_a_replayed_older_release_is_not_used_again(server: LyingPublisher, devi
     assert device.status().shield == "red"
 
 
-def test_other_content_under_one_number_is_refused_and_said(
+def test_reused_release_number_is_refused_with_an_alert(
     server: LyingPublisher, device: Device, clock: StillClock
 ) -> None:
     device.sync()
@@ -71,16 +71,14 @@ def test_other_content_under_one_number_is_refused_and_said(
     server.created_at += timedelta(seconds=1)
     server.publish()
     clock.go_on(3_601)
-    with pytest.raises(ReleaseForked, match="other content than before under the same number"):
+    with pytest.raises(ReleaseForked, match="its content differs from an earlier release with the same number"):
         device.sync()
     assert in_use(device) == "r1"
     assert device.status().shield == "red"
-    assert any("other content" in trouble.words for trouble in device.status().alerts)
+    assert any("differs from an earlier release" in trouble.words for trouble in device.status().alerts)
 
 
-def test_a_release_of_2020_or_of_next_year_is_refused(
-    server: LyingPublisher, device: Device, clock: StillClock
-) -> None:
+def test_release_dated_2020_or_next_year_is_refused(server: LyingPublisher, device: Device, clock: StillClock) -> None:
     device.sync()
     before, head, chain = server.created_at, server.head, list(server.chain)
     for wrong, why in ((NOW.replace(year=2020), "before that of r1"), (NOW.replace(year=2027), "ahead of this device")):
@@ -95,7 +93,7 @@ def test_a_release_of_2020_or_of_next_year_is_refused(
     assert device.sync()
 
 
-def test_a_device_whose_clock_was_wrong_goes_on_once_it_is_right(
+def test_device_recovers_once_its_wrong_clock_is_corrected(
     server: LyingPublisher, device: Device, clock: StillClock
 ) -> None:
     right = clock.now
@@ -109,13 +107,13 @@ def test_a_device_whose_clock_was_wrong_goes_on_once_it_is_right(
     assert device.sync(), "nothing that it took while its clock was ahead stands in the way"
 
 
-def test_a_history_rewritten_for_one_device_is_a_fork_and_its_release_stays(
+def test_history_rewritten_for_one_device_is_refused_as_a_fork(
     server: LyingPublisher, device: Device, clock: StillClock
 ) -> None:
     device.sync()
     server.publish()
     assert device.sync()
-    shown = device.privacy().chain
+    shown = device.privacy.overview().chain
     assert shown is not None
     other = LyingPublisher(refuse_old=False, key=server.key, created_at=NOW + timedelta(seconds=1), blobs=server.blobs)
     for _ in range(4):
@@ -124,11 +122,11 @@ def test_a_history_rewritten_for_one_device_is_a_fork_and_its_release_stays(
     clock.go_on(3_601)
     with pytest.raises(ReleaseForked, match="the list of releases that the server shows everybody doesn't have it"):
         device.sync()
-    assert (in_use(device), device.privacy().chain) == ("r2", shown)
-    assert "another history" in device.status().shield_words
+    assert (in_use(device), device.privacy.overview().chain) == ("r2", shown)
+    assert "different history" in device.status().shield_words
 
 
-def test_a_list_that_fits_the_device_but_not_the_release_is_a_fork_too(
+def test_chain_that_contradicts_the_release_is_refused_as_a_fork(
     server: LyingPublisher, device: Device, clock: StillClock
 ) -> None:
     device.sync()
@@ -143,7 +141,7 @@ def test_a_list_that_fits_the_device_but_not_the_release_is_a_fork_too(
     assert in_use(device) == "r1"
 
 
-def test_two_readers_see_the_same_head_whenever_they_came(
+def test_chain_head_is_the_same_whenever_a_reader_started(
     server: LyingPublisher, device: Device, clock: StillClock, tmp_path: Path
 ) -> None:
     device.sync()
@@ -152,8 +150,8 @@ def test_two_readers_see_the_same_head_whenever_they_came(
     device.sync()
     later = default_device(server, tmp_path / "later", clock)
     later.sync()
-    assert device.privacy().chain == later.privacy().chain
-    assert device.privacy().chain is not None
+    assert device.privacy.overview().chain == later.privacy.overview().chain
+    assert device.privacy.overview().chain is not None
     lengths = {path for path in server.paths() if path == "/v1/releases/chain"}
     assert lengths
     later.close()
@@ -163,7 +161,7 @@ DEVICES = 64
 SPOKEN = {PROTOCOL_HEADER: str(PROTOCOL_VERSION), "content-type": "application/json"}
 
 
-def test_a_release_for_each_of_64_devices_is_a_mark_of_four_bits_at_most(tmp_path: Path) -> None:
+def test_distinct_releases_mark_a_device_with_at_most_four_bits(tmp_path: Path) -> None:
     asked: dict[bytes, int] = {}
     rest: set[bytes] = set()
     for at in range(DEVICES):
@@ -175,7 +173,7 @@ def test_a_release_for_each_of_64_devices_is_a_mark_of_four_bits_at_most(tmp_pat
         server.publish(number=number)
         device = default_device(server, tmp_path / str(at), clock)
         read(device, server, range(4), clock)
-        device.feed(refresh=True)
+        device.recall_step()
         device.close()
         (body,) = server.asked()
         asked[body] = asked.get(body, 0) + 1
@@ -201,7 +199,7 @@ class RoundsForOne(LyingPublisher):
         if request.url.path == "/v1/rounds/current":
             status = RoundStatus(
                 round="round-1",
-                system="private_counts",
+                system="private_counts/secure/huber",
                 task="count",
                 state="keys",
                 stages="sum",
@@ -214,11 +212,12 @@ class RoundsForOne(LyingPublisher):
                 opened_at=NOW,
                 closes_at=NOW + timedelta(hours=1),
             )
-            return httpx.Response(200, content=status.model_dump_json(), headers=SPOKEN)
+            rounds = OpenRounds(rounds=(status,)).model_dump_json()
+            return httpx.Response(200, content=rounds, headers=SPOKEN)
         return super().answer(request)
 
 
-def test_a_check_in_for_a_count_tells_nothing_of_the_release_that_its_device_holds(tmp_path: Path) -> None:
+def test_check_in_for_a_count_does_not_reveal_the_devices_release(tmp_path: Path) -> None:
     """Twenty devices, each with a release of its own, are shown a count under a release that none has, then under
     their own. Red before: all checked in to the first as well, with four bits of what they hold."""
     another: set[bytes] = set()
@@ -242,7 +241,7 @@ def test_a_check_in_for_a_count_tells_nothing_of_the_release_that_its_device_hol
     assert len(own) == 16, "four bits of what the server itself has named"
 
 
-def test_devices_that_are_given_different_numbers_of_one_history_have_heads_that_cannot_be_compared(
+def test_devices_held_at_different_releases_have_incomparable_heads(
     server: LyingPublisher, device: Device, clock: StillClock, tmp_path: Path
 ) -> None:
     """No fork: each is held back at a number of its own. Readers who compare see that the numbers differ."""
@@ -250,7 +249,7 @@ def test_devices_that_are_given_different_numbers_of_one_history_have_heads_that
     server.publish()
     ahead = default_device(server, tmp_path / "ahead", clock)
     ahead.sync()
-    mine, theirs = device.privacy().chain, ahead.privacy().chain
+    mine, theirs = device.privacy.overview().chain, ahead.privacy.overview().chain
     ahead.close()
     assert mine is not None
     assert theirs is not None
@@ -258,10 +257,10 @@ def test_devices_that_are_given_different_numbers_of_one_history_have_heads_that
     assert mine.head != theirs.head
     clock.go_on(3_601)
     assert device.sync()
-    assert device.privacy().chain == theirs, "an honest server's device catches up within the hour"
+    assert device.privacy.overview().chain == theirs, "an honest server's device catches up within the hour"
 
 
-def test_two_readers_who_trust_different_keys_see_different_fingerprints(
+def test_devices_trusting_different_keys_show_different_fingerprints(
     server: LyingPublisher, device: Device, clock: StillClock, tmp_path: Path
 ) -> None:
     device.sync()
@@ -270,7 +269,7 @@ def test_two_readers_who_trust_different_keys_see_different_fingerprints(
     other.sync()
     shown = []
     for each, asked in ((device, server), (other, impostor)):
-        chain = each.privacy().chain
+        chain = each.privacy.overview().chain
         assert chain is not None
         assert chain.key == fingerprint(asked.signed.public_key), "what `ownfeed keys show` prints"
         assert not chain.rotated

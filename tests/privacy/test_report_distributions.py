@@ -1,6 +1,7 @@
-"""The distributions of the reports. Oracles: the closed forms, OpenDP's mechanisms, scipy's tests.
+"""The distributions of the reports.
 
-Every test of randomness is made so that a right implementation fails with probability below 10^-7 (FALSE_ALARM).
+Oracles: the closed forms, OpenDP's mechanisms, scipy's tests. Every randomised test fails a correct implementation with
+probability below 10^-7 (FALSE_ALARM).
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from device_app.privacy.exact_samplers import (
     uniform_subsets,
 )
 from device_app.privacy.mechanisms.basis_l1 import BasisL1
+from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
-from device_app.privacy.mechanisms.direction import PrivUnit, cap_share
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.mechanisms.topics import NoisyTopics, histogram
 from device_app.privacy.noise_sources import SystemNoise
-from device_app.wire.recall import onto_l1_ball
+from device_app.reports.modes import MODES
+from experiments.recall.direction import PrivUnit, cap_share
+from protocol.recall import onto_l1_ball
 
 FALSE_ALARM = 1e-7
 DRAWS = 1_000_000
@@ -59,7 +62,7 @@ def law_of_codes(true: int, size: int, epsilon: float) -> np.ndarray:
     return protection
 
 
-def test_a_million_codes_follow_randomised_response(codes: np.ndarray) -> None:
+def test_million_codes_follow_randomised_response(codes: np.ndarray) -> None:
     counts = np.bincount(codes, minlength=16)
     assert fits(counts, law_of_codes(3, 16, 4.0))
     assert not fits(counts, law_of_codes(3, 16, 4.05)), "the test would notice a slightly other epsilon"
@@ -67,7 +70,7 @@ def test_a_million_codes_follow_randomised_response(codes: np.ndarray) -> None:
     assert RandomisedCode(16, 4.0).truth == pytest.approx(0.7845, abs=5e-5)
 
 
-def test_the_wide_codebook_follows_its_law_too() -> None:
+def test_wide_codebook_matches_its_distribution() -> None:
     drawn = randomised_response(NOISE, np.full(100_000, 63, dtype=np.int64), 64, 8.0)
     expected = law_of_codes(63, 64, 8.0)
     lumped = np.array([(drawn != 63).sum(), (drawn == 63).sum()])
@@ -76,7 +79,7 @@ def test_the_wide_codebook_follows_its_law_too() -> None:
     assert fits(np.bincount(wrong // 8, minlength=8), np.array([8.0] * 7 + [7.0]))
 
 
-def test_an_observer_of_codes_sees_their_epsilon_and_no_more(codes: np.ndarray) -> None:
+def test_observed_epsilon_of_codes_is_within_its_bound(codes: np.ndarray) -> None:
     # Told apart are readers 3 and 8 by the event "3 was sent"; every symmetric pair is the same by relabelling.
     other = randomised_response(NOISE, np.full(DRAWS, 8, dtype=np.int64), 16, 4.0)
     bounds = [epsilon_seen(int((codes == 3).sum()), int((other == 3).sum()), DRAWS)]
@@ -85,13 +88,13 @@ def test_an_observer_of_codes_sees_their_epsilon_and_no_more(codes: np.ndarray) 
     assert max(bounds) > 3.9
 
 
-def test_the_observer_would_notice_an_epsilon_that_is_claimed_too_low(codes: np.ndarray) -> None:
+def test_observer_detects_an_understated_epsilon(codes: np.ndarray) -> None:
     honest = randomised_response(NOISE, np.full(200_000, 8, dtype=np.int64), 16, 4.0)
     claimed = 3.5
     assert epsilon_seen(int((codes[:200_000] == 3).sum()), int((honest == 3).sum()), 200_000) > claimed
 
 
-def test_the_ratio_of_the_law_is_e_to_the_epsilon_exactly() -> None:
+def test_probability_ratio_is_exactly_e_to_the_epsilon() -> None:
     # By the sampler's construction the odds of true to any other are 1 to exp(-eps), eps the rational it uses.
     for epsilon in (4.0, 8.0, 0.1, 1 / 3, 2.7):
         exact = rational(epsilon)
@@ -104,14 +107,14 @@ def test_the_ratio_of_the_law_is_e_to_the_epsilon_exactly() -> None:
 
 
 @pytest.mark.parametrize(("numerator", "denominator"), [(0, 1), (1, 1), (1, 3), (7, 5), (4, 1), (5, 1 << 20)])
-def test_coins_of_exponential_chance_are_exact(numerator: int, denominator: int) -> None:
+def test_exponential_bernoulli_draws_are_exact(numerator: int, denominator: int) -> None:
     coins = bernoulli_exp(NOISE, np.full(300_000, numerator, dtype=np.int64), denominator)
     chance = math.exp(-numerator / denominator)
     assert stats.binomtest(int(coins.sum()), coins.size, chance).pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 10, 12_345])
-def test_integers_below_a_bound_are_uniform(bound: int) -> None:
+def test_bounded_random_integers_are_uniform(bound: int) -> None:
     drawn = uniform_below(NOISE, bound, 300_000)
     assert drawn.min() >= 0
     assert drawn.max() < bound
@@ -121,7 +124,7 @@ def test_integers_below_a_bound_are_uniform(bound: int) -> None:
     assert bound == 1 or fits(counts, np.diff(edges).astype(float))
 
 
-def test_words_beyond_the_last_whole_multiple_are_drawn_again() -> None:
+def test_random_bits_beyond_the_last_multiple_are_rejected() -> None:
     class Edge:
         """The greatest word first, which is beyond every multiple of 3, then a 7."""
 
@@ -136,7 +139,7 @@ def test_words_beyond_the_last_whole_multiple_are_drawn_again() -> None:
     assert uniform_below(Edge(), 3, 2).tolist() == [1, 1]
 
 
-def test_a_million_draws_of_discrete_laplace_follow_the_law() -> None:
+def test_million_discrete_laplace_draws_match_the_distribution() -> None:
     scale = 5
     drawn = discrete_laplace(NOISE, scale, DRAWS)
     values = np.arange(-60, 61)
@@ -147,12 +150,12 @@ def test_a_million_draws_of_discrete_laplace_follow_the_law() -> None:
     assert not fits(counts, np.exp(-np.abs(values) / (scale * 1.02)))
 
 
-def test_discrete_laplace_at_a_reports_scale_has_the_continuous_laws_spread() -> None:
+def test_discrete_laplace_has_the_spread_of_the_continuous_one() -> None:
     drawn = discrete_laplace(NOISE, 78_644, 300_000) / 78_644
     assert float(stats.kstest(drawn, "laplace").pvalue) > FALSE_ALARM
 
 
-def test_an_observer_of_discrete_laplace_sees_its_epsilon_and_no_more() -> None:
+def test_observed_epsilon_of_discrete_laplace_is_within_its_bound() -> None:
     # Sensitivity 4 at scale 2: epsilon 2, seen best by "at least the upper value".
     low, high = discrete_laplace(NOISE, 2, DRAWS), 4 + discrete_laplace(NOISE, 2, DRAWS)
     seen = max(epsilon_seen(int((high >= t).sum()), int((low >= t).sum()), DRAWS) for t in range(6))
@@ -176,7 +179,7 @@ def test_codes_and_noise_agree_with_opendps() -> None:
     assert stats.chi2_contingency(np.array(table)).pvalue > FALSE_ALARM
 
 
-def test_subsets_are_uniform_and_selection_tilts_them_by_the_epsilon() -> None:
+def test_subsets_are_uniform_and_selection_is_biased_by_epsilon() -> None:
     sets = uniform_subsets(NOISE, 5, 2, 200_000)
     assert (sets[:, 0] < sets[:, 1]).all()
     counts = np.bincount(sets[:, 0] * 5 + sets[:, 1], minlength=25).reshape(5, 5)[np.triu_indices(5, 1)]
@@ -190,7 +193,7 @@ def test_subsets_are_uniform_and_selection_tilts_them_by_the_epsilon() -> None:
     assert TopicSubset(16, 4.0).truth == pytest.approx(RandomisedCode(16, 4.0).truth)
 
 
-def test_a_noisy_histogram_is_the_histogram_plus_noise_of_its_scale() -> None:
+def test_noisy_histogram_is_the_histogram_plus_scaled_noise() -> None:
     mechanism = NoisyTopics(16, 4.0)
     shares = np.full(16, 1 / 16)
     sent = mechanism.release(np.tile(shares, (20_000, 1)), NOISE)
@@ -198,7 +201,7 @@ def test_a_noisy_histogram_is_the_histogram_plus_noise_of_its_scale() -> None:
     assert (sent * 2**16 % 1 == 0).all()
 
 
-def test_an_observer_of_a_histogram_sees_its_epsilon_and_no_more() -> None:
+def test_observed_epsilon_of_a_histogram_is_within_its_bound() -> None:
     # The readers furthest apart: all clicks on topic 0, or all on topic 1.
     mechanism, n = NoisyTopics(2, 2.0), 400_000
     one = mechanism.release(np.tile([1.0, 0.0], (n, 1)), NOISE)
@@ -209,7 +212,7 @@ def test_an_observer_of_a_histogram_sees_its_epsilon_and_no_more() -> None:
     assert 1.75 < seen <= 2.0
 
 
-def test_directions_are_in_the_cap_as_often_as_claimed_and_uniform_within() -> None:
+def test_directions_fall_in_the_cap_at_the_claimed_rate() -> None:
     mechanism, n = PrivUnit(4.0), 300_000
     user = np.zeros((n, 8))
     user[:, 2] = 3.0
@@ -225,7 +228,7 @@ def test_directions_are_in_the_cap_as_often_as_claimed_and_uniform_within() -> N
     assert stats.ttest_1samp(sent[:, 5], 0).pvalue > FALSE_ALARM
 
 
-def test_the_densities_of_a_direction_differ_by_its_epsilon_exactly() -> None:
+def test_direction_densities_differ_by_exactly_epsilon() -> None:
     for epsilon in (0.5, 1.0, 4.0, 8.0):
         mechanism = PrivUnit(epsilon)
         p, q = mechanism.cap_chance, mechanism.cap_share
@@ -234,7 +237,7 @@ def test_the_densities_of_a_direction_differ_by_its_epsilon_exactly() -> None:
     assert PrivUnit(8.0).mean_cosine > PrivUnit(4.0).mean_cosine > PrivUnit(1.0).mean_cosine
 
 
-def test_an_observer_of_directions_sees_their_epsilon_and_no_more() -> None:
+def test_observed_epsilon_of_directions_is_within_its_bound() -> None:
     # Opposite readers; the event is the one's cap.
     mechanism, n = PrivUnit(2.0), 400_000
     user = np.zeros((n, 8))
@@ -245,7 +248,7 @@ def test_an_observer_of_directions_sees_their_epsilon_and_no_more() -> None:
     assert 1.85 < seen <= 2.0
 
 
-def test_a_vector_is_projected_onto_the_ball_and_its_claim_is_for_the_whole_of_it() -> None:
+def test_vectors_are_projected_onto_the_l1_ball() -> None:
     np.testing.assert_allclose(onto_l1_ball(np.array([3.0, -1.0, 0.5]), 2.0), [2.0, 0.0, 0.0])
     np.testing.assert_allclose(onto_l1_ball(np.array([0.5, -0.5]), 2.0), [0.5, -0.5])
     np.testing.assert_allclose(onto_l1_ball(np.array([1.0, -1.0]), 1.0), [0.5, -0.5])
@@ -265,7 +268,7 @@ def test_a_vector_is_projected_onto_the_ball_and_its_claim_is_for_the_whole_of_i
     assert shared.epsilon_per_report == pytest.approx(5 / 3 + 1)
 
 
-def test_an_observer_of_a_whole_channel_sees_its_epsilon_and_no_more() -> None:
+def test_observed_epsilon_of_a_channel_is_within_its_bound() -> None:
     # Channels of two scores, A = 1, lambda = 1: epsilon 2 for a whole channel; many channels stand for many readers.
     n = 60_000
     mechanism = BasisL1(1.0, 1.0, 2, n)
@@ -275,7 +278,7 @@ def test_an_observer_of_a_whole_channel_sees_its_epsilon_and_no_more() -> None:
     assert 1.8 < seen <= 2.0
 
 
-def test_the_code_of_a_reader_is_the_nearest_prototype_and_topics_are_shares_of_clicks() -> None:
+def test_code_is_the_nearest_prototype_and_topics_are_click_shares() -> None:
     prototypes = np.eye(3, dtype=np.float32)
     assert nearest(prototypes, np.array([0.1, 0.9, 0.2], dtype=np.float32)) == 1
     clicks = np.array([[1, 0, 0], [0.9, 0.1, 0], [0, 0, 1], [0, 0, 2]], dtype=np.float32)
@@ -284,7 +287,7 @@ def test_the_code_of_a_reader_is_the_nearest_prototype_and_topics_are_shares_of_
         nearest(prototypes, np.full(3, np.nan, dtype=np.float32))
 
 
-def test_bad_figures_are_refused_by_name() -> None:
+def test_invalid_parameters_are_refused_by_name() -> None:
     for make, words in (
         (lambda: RandomisedCode(1, 4.0), "size"),
         (lambda: RandomisedCode(16, 0.0), "epsilon"),
@@ -303,17 +306,20 @@ def test_bad_figures_are_refused_by_name() -> None:
             make()
 
 
-def test_every_mechanism_says_in_one_sentence_what_is_sent() -> None:
+def test_every_label_describes_what_is_sent_in_one_sentence() -> None:
     said = [
-        RandomisedCode(16, 4.0).words(),
-        NoisyTopics(16, 4.0).words(),
-        TopicSubset(16, 1.0).words(),
-        PrivUnit(4.0).words(),
-        BasisL1(0.2, 1.2, 30, 5).words(),
+        MODES[name].label.sent(mechanism)
+        for name, mechanism in (
+            ("code", RandomisedCode(16, 4.0)),
+            ("topics", NoisyTopics(16, 4.0)),
+            ("subset", TopicSubset(16, 1.0)),
+            ("basis_l1", BasisL1(0.2, 1.2, 30, 5)),
+            ("basis_laplace", BasisLaplace(0.2, 1.2, 30, 5)),
+        )
     ]
-    assert "true with probability 0.78" in said[0]
+    assert "right 78 % of the time" in said[0]
     assert all(one.endswith(".") and 40 < len(one) < 320 for one in said)
 
 
-def test_a_reader_of_whose_news_the_server_gives_no_vectors_reports_like_one_of_the_first_topic() -> None:
+def test_reader_without_news_vectors_reports_the_first_topic() -> None:
     assert histogram(np.eye(3, dtype=np.float32), np.zeros((0, 3), np.float32)).tolist() == [1.0, 0.0, 0.0]

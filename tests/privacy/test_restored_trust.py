@@ -1,7 +1,7 @@
-"""Whoever has stolen a signing key that was rotated since waits for a device that goes on from yesterday's copy.
+"""The thief of a signing key, rotated since, waits for a device that is restored from yesterday's copy.
 
-The thief answers in the server's place from the moment the copy is put back, with the old key's private half and all
-that was ever published. Oracle: which release the device uses afterwards, and which key its own store trusts.
+The thief answers in the server's place from the moment of the restore, with the old private key and everything that was
+ever published. Oracle: which release the device uses afterwards, and which key its own store trusts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from device_app.errors import DeviceError, ReleaseRefused
 from device_app.restoring import restore_copies
 from device_app.settings import DeviceSettings
 from device_app.store.database_copy import DatabaseCopy
-from device_app.wire.rotations import KeyHistory, KeyRotation, SignedRotation, sign_rotation
+from protocol.chain import KeyHistory, KeyRotation, SignedRotation, sign_rotation
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
@@ -104,7 +104,7 @@ LIES: list[Callable[[CopiedReader], None]] = [forged_by_the_old_key, forged_rota
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_restored_copy_trusts_no_key_that_its_device_had_given_up(
+def test_restored_copy_does_not_trust_a_replaced_key(
     profile: CopiedReader, lie: Callable[[CopiedReader], None], restarted: bool
 ) -> None:
     profile.sign_with(NEW, rotated(1, OLD, NEW))
@@ -116,7 +116,7 @@ def test_a_restored_copy_trusts_no_key_that_its_device_had_given_up(
     assert profile.trusts == public(NEW)
     before = profile.in_use
     lie(profile)
-    with pytest.raises(ReleaseRefused, match="another key"):
+    with pytest.raises(ReleaseRefused, match="not signed by"):
         profile.device.sync()
     assert (profile.in_use, profile.trusts) == (before, public(NEW))
     profile.sign_with(NEW, rotated(1, OLD, NEW))
@@ -125,7 +125,7 @@ def test_a_restored_copy_trusts_no_key_that_its_device_had_given_up(
     assert profile.trusts == public(NEW)
 
 
-def test_a_restored_copy_takes_no_release_that_its_device_had_left_behind(profile: CopiedReader) -> None:
+def test_restored_copy_refuses_replayed_older_releases(profile: CopiedReader) -> None:
     """A replay needs no key at all: what was published since the copy, and is older than what was used."""
     replayed = [profile.backend.signed]
     for _ in range(3):
@@ -142,10 +142,10 @@ def test_a_restored_copy_takes_no_release_that_its_device_had_left_behind(profil
         assert profile.in_use == newest
     profile.sign_with(OLD)
     assert profile.device.sync(), "the next one follows"
-    assert len(profile.device.feed().items) == 30
+    assert len(profile.device.reading.feed().items) == 30
 
 
-def test_a_rotation_whose_release_is_refused_is_carried_into_the_copy_too(profile: CopiedReader) -> None:
+def test_rotation_is_recorded_in_the_copy_even_if_its_release_is_refused(profile: CopiedReader) -> None:
     profile.backend.created_at = NOW + timedelta(days=300)
     profile.sign_with(NEW, rotated(1, OLD, NEW))
     with pytest.raises(ReleaseRefused, match="two days ahead"):
@@ -154,7 +154,7 @@ def test_a_rotation_whose_release_is_refused_is_carried_into_the_copy_too(profil
     assert profile.trusts == public(NEW)
 
 
-def test_a_copy_that_cannot_be_written_goes(profile: CopiedReader) -> None:
+def test_copy_that_cannot_be_written_is_deleted(profile: CopiedReader) -> None:
     copy = DatabaseCopy(profile.settings.database)
     with closing(sqlite3.connect(copy.path)) as connection:
         connection.execute("ALTER TABLE pinned_key ADD COLUMN of_a_later_version TEXT")
@@ -166,7 +166,7 @@ def test_a_copy_that_cannot_be_written_goes(profile: CopiedReader) -> None:
     assert profile.trusts == public(NEW)
 
 
-def test_a_copy_is_written_to_where_something_has_changed_and_not_at_every_look(profile: CopiedReader) -> None:
+def test_copy_is_written_only_after_changes(profile: CopiedReader) -> None:
     copy = DatabaseCopy(profile.settings.database)
     before = copy.path.read_bytes()
     for _ in range(3):

@@ -1,7 +1,7 @@
-"""How many devices stand behind each opened row of Efficient-FedRec, for cohorts of 60 of MIND's own readers.
+"""Counts how many devices contribute to each opened row of Efficient-FedRec, for cohorts of 60 of MIND's readers.
 
-The attacker is a server that follows the protocol and looks for rows that are one device's gradient in clear. The
-oracle counts by brute force, device by device, who gives anything in which row.
+The attacker is a server that follows the protocol and looks for rows that are one device's gradient in plaintext. The
+oracle counts by brute force, device by device, who contributes to which row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.mark_news import MarkNewsTask
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, TABLE, SplitGradientTask
 from device_app.training.union_draws import NOTHING_DRAWN, UnionDraw, UnionDraws
-from device_app.wire.union import NEWS, UnionMarks, alone_chance, opened_rows
+from protocol.union import NEWS, UnionMarks, alone_chance, opened_rows
 
 pytestmark = pytest.mark.data
 
@@ -100,7 +100,7 @@ def rounds(replayed: list[ReaderSamples]) -> list[tuple[NDArray[np.int64], NDArr
 
 
 @pytest.mark.parametrize("number", range(COHORTS))
-def test_every_device_that_was_counted_for_a_row_gives_something_in_it_and_no_other(
+def test_every_counted_owner_contributes_to_its_row_and_no_other(
     rounds: list[tuple[NDArray[np.int64], NDArray[np.bool_]]], number: int
 ) -> None:
     owners, gives = rounds[number]
@@ -109,7 +109,7 @@ def test_every_device_that_was_counted_for_a_row_gives_something_in_it_and_no_ot
     assert not (gives.sum(axis=0) == 1).any(), "no row is one device's alone"
 
 
-def test_where_a_tenth_drop_out_rows_are_one_device_s_alone_as_often_as_said(
+def test_dropout_isolates_rows_at_the_stated_rate(
     rounds: list[tuple[NDArray[np.int64], NDArray[np.bool_]]],
 ) -> None:
     rng, alone, chances = np.random.default_rng(5), [], []
@@ -121,7 +121,7 @@ def test_where_a_tenth_drop_out_rows_are_one_device_s_alone_as_often_as_said(
     assert found < alone_chance(OWNERS, DROPOUT) == pytest.approx(0.027)
 
 
-def test_samples_drawn_anew_would_leave_rows_of_one_device(replayed: list[ReaderSamples]) -> None:
+def test_fresh_samples_would_isolate_rows_of_one_device(replayed: list[ReaderSamples]) -> None:
     """What the bound draw is there for: the same readers, each with a new draw for its gradients."""
     rng = np.random.default_rng(0)
     cohort = [replayed[place] for place in rng.choice(len(replayed), COHORT, replace=False)]
@@ -134,7 +134,7 @@ def test_samples_drawn_anew_would_leave_rows_of_one_device(replayed: list[Reader
     assert sum(gives[row] == 1 for row in opened) > 0
 
 
-def test_who_took_no_part_in_the_union_gives_nothing_and_whose_marks_failed_gives_zeros() -> None:
+def test_device_outside_the_union_sends_nothing_and_failed_marks_send_zeros() -> None:
     draws = UnionDraws()
     draws.keep("round-1", NOTHING_DRAWN)
     with pytest.raises(NotEligible, match="follows no union of news"):
@@ -146,7 +146,7 @@ def test_who_took_no_part_in_the_union_gives_nothing_and_whose_marks_failed_give
     assert draws.of("round-3", "round-2") is NOTHING_DRAWN, "opened in the place of a failed one"
 
 
-def test_a_draw_gives_the_features_that_are_asked_for_and_names_those_it_has_not() -> None:
+def test_draw_returns_requested_features_and_names_missing_ones() -> None:
     samples = samples_of(reader_of_two(), np.ones(4, np.float32))
     drawn = samples.draw_rows(negatives=1, limit=1, rng=np.random.default_rng(0))
     columns = np.arange(4, dtype=np.float32).reshape(1, 2, 2)

@@ -1,7 +1,7 @@
-"""With reports, counts and training switched off, nothing that is asked for depends on who reads.
+"""With reports, counts and training switched off, requests don't depend on the reader.
 
-A backend that keeps every byte tries to tell readers apart by what they ask for, in which order and how often: one who
-reads, searches, follows and saves; one who does the same with other news; and one who opens nothing at all.
+A backend that keeps every byte tries to distinguish readers by what they request, in which order and how often: one who
+reads, searches, follows and saves; one who does the same with other articles; and one who opens nothing at all.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from starlette.testclient import TestClient
 
 from device_app.app import create_app
 from device_app.composition import build_device
+from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.requests import COMMON
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
+from tests.doubles.new_page import new_page
 from tests.doubles.news import NOW
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 
@@ -35,39 +37,40 @@ def lived(folder: Path, reads: int | None, privacy: dict[str, object]) -> tuple[
     device = build_device(
         DeviceSettings.model_validate({"data_dir": folder, "privacy": privacy}),
         transport=backend.transport(),
+        noise=SeededNoise("same requests"),
         chance=random.Random(5),
         clock=clock,
     )
     for _ in range(2):
         device.sync()
-        device.feed(refresh=True)
+        device.reading.feed(refresh=True)
         if reads is not None:
-            cards = [card for listed in device.explore() for card in listed.cards][reads::2]
+            cards = [card for listed in device.reading.explore() for card in listed.cards][reads::2]
             for card in cards[:8]:
                 clock.go_on(10.0)
-                device.open(card.id)
-            first, second = (item.card for item in device.feed().items[:2])
-            device.react(first.id, "save")
-            device.react(second.id, "less")
-            device.stance("topic", cards[0].topic, "follow")
-            device.save_search(first.title)
-            device.search(second.title)
-            device.delete_click(device.history().entries[0].click_id)
-        device.feed(refresh=True)
+                device.reading.open(card.id)
+            first, second = (item.card for item in device.reading.feed().items[:2])
+            device.library.react(first.id, "save")
+            device.library.react(second.id, "less")
+            device.interests.stance("topic", cards[0].topic, "follow")
+            device.library.save_search(first.title)
+            device.library.search(second.title)
+            device.library.delete_click(device.library.history().entries[0].click_id)
+        new_page(device)
         while device.prefetch_step():
             pass
         device.train_step()
-        device.privacy()
+        device.privacy.overview()
         if reads is not None:
             device.training()
         clock.go_on(24 * 3_600.0 - (80.0 if reads is not None else 0.0))
-    opened = device.history().total
+    opened = device.library.history().total
     device.close()
     return backend.requests, opened
 
 
 @pytest.mark.parametrize("mode", ["none", "broadcast", "code"])
-def test_with_all_three_channels_off_no_request_depends_on_the_reader(tmp_path: Path, mode: str) -> None:
+def test_with_all_channels_off_requests_are_independent_of_the_reader(tmp_path: Path, mode: str) -> None:
     privacy = OFF | {"mode": mode} | ({"epsilon_per_day_reports": 0.0} if mode == "code" else {})
     lives = {reads: lived(tmp_path / str(reads), reads, privacy) for reads in READERS}
     assert lives[None][1] == 0
@@ -78,13 +81,13 @@ def test_with_all_three_channels_off_no_request_depends_on_the_reader(tmp_path: 
         assert lives[reads][0] == quiet, reads
 
 
-def test_with_reports_on_the_same_backend_tells_them_apart(tmp_path: Path) -> None:
+def test_with_reports_on_the_comparison_detects_the_reader(tmp_path: Path) -> None:
     """The comparison is a real one: a report and what is answered to it are seen at once."""
     quiet, read = (lived(tmp_path / str(reads), reads, OFF)[0] for reads in READERS[:2])
     assert quiet != read
 
 
-def test_what_the_log_calls_everybodys_list_is_asked_for_in_the_same_bytes_whoever_reads(tmp_path: Path) -> None:
+def test_default_list_requests_are_identical_for_all_readers(tmp_path: Path) -> None:
     """Reports are on: the texts of what is answered to one are told apart from those of the list for all."""
     asked = {}
     for reads in READERS:
@@ -98,26 +101,26 @@ def test_what_the_log_calls_everybodys_list_is_asked_for_in_the_same_bytes_whoev
 
 
 @pytest.mark.parametrize("reads", [False, True])
-def test_a_look_for_a_round_comes_whether_or_not_somebody_reads(tmp_path: Path, reads: bool) -> None:
+def test_round_polls_are_independent_of_reading(tmp_path: Path, reads: bool) -> None:
     """Counts are on, as on any device. Looks that fell out would tell to some seconds when stories are opened."""
     backend, clock = FakeBackend(), StillClock(NOW)
     settings = DeviceSettings.model_validate({"data_dir": tmp_path})
     device = build_device(settings, transport=backend.transport(), chance=random.Random(5), clock=clock)
     device.sync()
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     backend.requests.clear()
     for item in feed.items[:3]:
         clock.go_on(60.0)
         if reads:
-            device.open(item.card.id, feed.feed_id)
-        clock.go_on(settings.performance.training_idle_sec / 2)
+            device.reading.open(item.card.id, feed.feed_id)
+        clock.go_on(5.0)
         device.train_step()
     device.close()
     assert backend.paths() == ["/v1/rounds/current"] * 3
 
 
 @pytest.mark.parametrize("privacy", [{}, {"training": True, "epsilon_per_day_training": 5.0}, OFF])
-def test_who_looks_at_the_training_page_asks_nothing(tmp_path: Path, privacy: dict[str, object]) -> None:
+def test_opening_the_training_page_sends_no_request(tmp_path: Path, privacy: dict[str, object]) -> None:
     """Red before: each look at it, at most one in five seconds, asked for the round under way."""
     backend, clock = FakeBackend(), StillClock(NOW)
     settings = DeviceSettings.model_validate({"data_dir": tmp_path, "privacy": privacy})
@@ -138,13 +141,13 @@ def test_who_looks_at_the_training_page_asks_nothing(tmp_path: Path, privacy: di
     device.close()
 
 
-def test_no_page_asks_the_backend_for_anything_when_it_is_opened(tmp_path: Path) -> None:
+def test_opening_any_page_sends_no_request(tmp_path: Path) -> None:
     """What the background asks for comes at its own pace; a page shows what is here."""
     backend, clock = FakeBackend(), StillClock(NOW)
     settings = DeviceSettings.model_validate({"data_dir": tmp_path})
     device = build_device(settings, transport=backend.transport(), chance=random.Random(5), clock=clock)
     device.sync()
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     while device.prefetch_step():
         pass
     app = create_app(device=device)
@@ -161,4 +164,9 @@ def test_no_page_asks_the_backend_for_anything_when_it_is_opened(tmp_path: Path)
     found = [browser.get(path.format_map(here)).status_code for path in paths]
     assert found.count(200) > 25
     assert backend.requests == []
+    pressed = {"/feed/refresh": {}, "/feed/more": {"feed": feed.feed_id}, "/welcome": {"skip": "1"}}
+    ours = {"origin": home, "sec-fetch-site": "same-origin"}
+    assert {browser.post(path, data=data, headers=ours).status_code for path, data in pressed.items()} == {303}
+    assert len(device.reading.feed().items) == 30
+    assert backend.requests == [], "nor a page that is asked for"
     device.close()

@@ -1,7 +1,8 @@
-"""A server that wants devices to trust a key of its own: forged, replayed and stolen rotations of the signing key.
+"""A malicious server wants devices to trust its own key.
 
-The attacker answers every request of the device and has keys of its own; where a test says so, also the private half
-of a key that the operator once used. Oracle: which key the device's own store trusts afterwards.
+Forged, replayed and stolen rotations of the signing key. The attacker answers every request of the device and has its
+own keys; where a test says so, also the private half of a key that the operator once used. Oracle: which key the
+device's own store trusts afterwards.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from device_app.store.database import Database
 from device_app.store.releases import InstalledReleases
 from device_app.sync.release_sync import ReleaseSync
 from device_app.uplink.http import HttpClient
-from device_app.wire.rotations import KeyHistory, KeyRotation, SignedRotation, sign_rotation
+from protocol.chain import KeyHistory, KeyRotation, SignedRotation, sign_rotation
 from tests.doubles.backend import FakeBackend
 from tests.doubles.news import NOW
 
@@ -108,9 +109,7 @@ def in_use(store: InstalledReleases) -> str:
     return current.manifest.release
 
 
-def test_a_device_that_slept_through_two_rotations_follows_both(
-    server: AnyServer, store: InstalledReleases, sync: Sync
-) -> None:
+def test_device_follows_two_rotations_at_once(server: AnyServer, store: InstalledReleases, sync: Sync) -> None:
     assert sync()
     server.sign_with(THIRD, rotation(1, FIRST, SECOND), rotation(2, SECOND, THIRD))
     assert sync()
@@ -143,18 +142,18 @@ def test_a_device_that_slept_through_two_rotations_follows_both(
         ),
     ],
 )
-def test_a_key_of_the_attackers_is_never_trusted(
+def test_attackers_key_is_never_trusted(
     server: AnyServer, store: InstalledReleases, sync: Sync, history: list[SignedRotation]
 ) -> None:
     assert sync()
     before = in_use(store)
     server.sign_with(ATTACKER, *history)
-    with pytest.raises(ReleaseRefused, match="another key than the pinned one"):
+    with pytest.raises(ReleaseRefused, match="not signed by the pinned key"):
         sync()
     assert (in_use(store), store.pinned_key()) == (before, public(FIRST))
 
 
-def test_a_new_key_that_did_not_sign_for_itself_is_refused(
+def test_new_key_that_did_not_sign_for_itself_is_refused(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     assert sync()
@@ -164,9 +163,7 @@ def test_a_new_key_that_did_not_sign_for_itself_is_refused(
     assert store.pinned_key() == public(FIRST)
 
 
-def test_whoever_holds_the_old_key_gets_nothing_from_a_device_that_has_followed(
-    server: AnyServer, store: InstalledReleases, sync: Sync
-) -> None:
+def test_stolen_old_key_has_no_effect_after_a_rotation(server: AnyServer, store: InstalledReleases, sync: Sync) -> None:
     assert sync()
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
     assert sync()
@@ -177,14 +174,12 @@ def test_whoever_holds_the_old_key_gets_nothing_from_a_device_that_has_followed(
         (ATTACKER, (rotation(1, FIRST, SECOND), rotation(2, FIRST, ATTACKER))),
     ):
         server.sign_with(key, *history)
-        with pytest.raises(ReleaseRefused, match="another key"):
+        with pytest.raises(ReleaseRefused, match="not signed by"):
             sync()
         assert (in_use(store), store.pinned_key()) == (before, public(SECOND))
 
 
-def test_a_replayed_older_rotation_leads_no_device_back(
-    server: AnyServer, store: InstalledReleases, sync: Sync
-) -> None:
+def test_replayed_older_rotation_is_refused(server: AnyServer, store: InstalledReleases, sync: Sync) -> None:
     """An operator went back to an earlier key; the thief of the one between replays how it was reached."""
     assert sync()
     there, back = rotation(1, FIRST, SECOND), rotation(2, SECOND, FIRST)
@@ -199,7 +194,7 @@ def test_a_replayed_older_rotation_leads_no_device_back(
     assert store.pinned_key() == public(FIRST)
 
 
-def test_a_rotation_with_a_forged_release_pins_nothing(server: AnyServer, store: InstalledReleases, sync: Sync) -> None:
+def test_rotation_with_a_forged_release_pins_no_key(server: AnyServer, store: InstalledReleases, sync: Sync) -> None:
     assert sync()
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
     server.backend.signed = server.backend.signed.model_copy(update={"signature": bytes(64)})
@@ -208,7 +203,7 @@ def test_a_rotation_with_a_forged_release_pins_nothing(server: AnyServer, store:
     assert store.pinned_key() == public(FIRST)
 
 
-def test_a_key_of_the_settings_is_followed_by_the_rotations_that_it_signed(
+def test_key_from_the_settings_is_followed_through_its_rotations(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
@@ -222,7 +217,7 @@ def test_a_key_of_the_settings_is_followed_by_the_rotations_that_it_signed(
         sync(FIRST)
 
 
-def test_a_reader_gets_a_captured_device_back_by_the_settings(
+def test_key_in_the_settings_recovers_a_captured_device(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     """The thief of the trusted key was faster than the operator's rotation: until then nothing tells them apart."""
@@ -243,7 +238,7 @@ def test_a_reader_gets_a_captured_device_back_by_the_settings(
     assert trusted.public_key == public(SECOND)
 
 
-def test_a_key_that_the_settings_have_named_stays_trusted_when_they_name_it_no_more(
+def test_key_from_the_settings_stays_trusted_after_its_removal(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     """The thief waits: settings get lost, and what a device trusts of itself must not be the thief's key again."""
@@ -254,14 +249,14 @@ def test_a_key_that_the_settings_have_named_stays_trusted_when_they_name_it_no_m
     assert sync(SECOND)
     before = in_use(store)
     server.sign_with(ATTACKER, rotation(1, FIRST, ATTACKER))
-    with pytest.raises(ReleaseRefused, match="another key"):
+    with pytest.raises(ReleaseRefused, match="not signed by"):
         sync()
     assert (in_use(store), store.pinned_key()) == (before, public(SECOND))
     server.sign_with(SECOND)
     assert sync(), "the operator's go on being taken"
 
 
-def test_a_reader_who_goes_to_another_server_and_back_is_served_by_both(
+def test_switching_between_two_servers_works_with_both_keys(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     there = AnyServer()
@@ -275,7 +270,7 @@ def test_a_reader_who_goes_to_another_server_and_back_is_served_by_both(
         assert sync(key), "and its next release follows"
 
 
-def test_an_operator_who_goes_back_to_the_key_of_the_settings_replays_no_older_release(
+def test_return_to_an_earlier_key_allows_no_older_release(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     """Who answers in the operator's place has no key: only what was signed before, and the statements."""

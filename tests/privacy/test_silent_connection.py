@@ -1,6 +1,6 @@
-"""A server that ends the connection by which a device watches it, again and again, to learn when its reader reads.
+"""A malicious server repeatedly closes the connection by which a device watches it, to learn when its reader reads.
 
-Oracle: the connections that a socket of the test accepts, and every byte that comes on them.
+Oracle: the connections that the test's socket accepts, and every byte that arrives on them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from device_app.app import create_app
 from device_app.composition import build_device
+from device_app.pages.story_links import StoryLinks
 from device_app.settings import DeviceSettings
 from device_app.uplink import watch as module
 from tests.doubles.backend import FakeBackend
@@ -23,7 +24,7 @@ ENDED = 5
 
 
 @pytest.mark.parametrize("reads", [False, True])
-def test_connections_come_and_say_the_same_whether_or_not_somebody_reads(
+def test_connection_times_are_independent_of_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, reads: bool
 ) -> None:
     monkeypatch.setattr(module, "BRIEF_SEC", 0.0)
@@ -34,20 +35,21 @@ def test_connections_come_and_say_the_same_whether_or_not_somebody_reads(
     values["performance"] = {"sync_poll_sec": 100_000, "training_poll_sec": 100_000}
     settings = DeviceSettings.model_validate(values)
     first = build_device(settings, transport=FakeBackend().transport())
-    first.choose_sections(())
-    first.feed()
+    first.interests.choose_sections(())
+    first.reading.feed()
     first.close()
     device = build_device(settings)
-    monkeypatch.setattr(device, "sync", lambda: False)  # all that comes is the connection in question
+    for step in ("first_sync", "sync"):
+        monkeypatch.setattr(device, step, lambda: False)  # all that comes is the connection in question
     app = create_app(device=device)
     with TestClient(app, base_url="http://127.0.0.1:8401", headers=FOLLOWS_A_LINK) as client:
         reader = enter(client, app.state.page_key)
         for _ in range(ENDED):
             held, _ = server.accept()
             if reads:
-                feed = device.feed(refresh=True)
+                feed = device.reading.feed(refresh=True)
                 assert reader.get("/").status_code == 200
-                assert reader.get(f"/story/{feed.items[0].card.id}").status_code == 200
+                assert reader.get(StoryLinks(app.state.page_key).link(feed.items[0].card.id)).status_code == 200
                 assert reader.get("/search?q=headline").status_code == 200
                 assert [reader.get("/pulse").status_code for _ in range(10)] == [200] * 10
             held.settimeout(0.2)
@@ -61,5 +63,5 @@ def test_connections_come_and_say_the_same_whether_or_not_somebody_reads(
         last.close()
         server.close()
     assert not [thread.name for thread in threading.enumerate() if thread.name == "watch"]
-    assert bool(device.history().entries) == reads
+    assert bool(device.library.history().entries) == reads
     device.close()

@@ -1,8 +1,9 @@
-"""Two processes on one profile race through rounds; the server keeps every byte that either sends.
+"""Two processes on one profile race through rounds.
 
-The attack: two vectors of one reader under the same masks. Their difference is the difference of the vectors, and no
-cohort hides it. Played with the profile's lock out of the way: each process has its own connection to one database, and
-the second one runs while the first is stopped at every point of a round in turn, so no interleaving is left to chance.
+The server keeps every byte that either sends. The attack: two vectors of one reader under the same masks. Their
+difference is the difference of the vectors, and no cohort hides it. The profile's lock is disabled here: each process
+has its own connection to one database, and the second one runs while the first is stopped at every point of a round in
+turn, so every interleaving is tested.
 """
 
 from __future__ import annotations
@@ -17,28 +18,28 @@ import httpx
 import numpy as np
 import pytest
 
-from backend.federation.systems import SYSTEMS
-from device_app.privacy.ledger import Ledger
+from backend.federation.systems import COMPOSED
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
-from device_app.privacy.modes.basis_laplace import BasisLaplaceReporter
-from device_app.privacy.modes.mode import ReportInput
+from device_app.privacy.reporter import ReportInput
+from device_app.reports.reporters.on_basis import BasisLaplaceReporter
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
 from device_app.uplink.in_process import InProcess
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import RecallProtocol
+from protocol.protections import SecureSum
+from protocol.releases import RecallProtocol
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import PAPER
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
-from tests.doubles.sealing import sealed_by
+from tests.doubles.sealing import allowing, sealed_by
 from tests.doubles.simulated_reader import simulated_reader
 
 OTHERS, PLACES, MINIMUM = 1, 8, 2
 PRIVACY = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
-EXACT = SYSTEMS["small_ranker_exact"]
+EXACT = COMPOSED["small_ranker/exact/mean"]
 assert isinstance(EXACT.protection, SecureSum)
 ACTIVE = replace(
     EXACT,
@@ -145,11 +146,11 @@ def world(tmp_path: Path) -> Iterator[TwoProcesses]:
     backend.engine.dispose()
 
 
-@pytest.mark.parametrize(("system", "steps"), [("small_ranker_active", 1), ("small_ranker", 2)])
-def test_whatever_two_processes_do_one_upload_leaves_in_a_round_and_is_paid_for_once(
+@pytest.mark.parametrize(("system", "steps"), [("small_ranker_active", 1), ("small_ranker/local/mean", 2)])
+def test_two_processes_send_and_pay_one_upload_a_round(
     world: TwoProcesses, system: str, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SYSTEMS, ACTIVE.name, ACTIVE)
+    monkeypatch.setitem(COMPOSED, ACTIVE.name, ACTIVE)
     stop_at = 1
     while True:
         charges = charged(world)
@@ -170,13 +171,13 @@ def charged(world: TwoProcesses) -> int:
     return world.first.stores.database.number("SELECT count(*) FROM charge")
 
 
-def test_two_processes_that_are_both_due_a_report_pay_for_one_and_send_the_same(tmp_path: Path) -> None:
+def test_two_processes_pay_for_one_report_and_send_the_same(tmp_path: Path) -> None:
     paper = RecallProtocol(basis_size=30, channels_limit=5, cluster_distance=1.0, score_clip=0.2, score_noise=1.2)
-    reporter = BasisLaplaceReporter(BasisLaplace.under(paper))
+    reporter = BasisLaplaceReporter(mechanism=BasisLaplace.under(paper))
     reader = ReportInput(np.ones((1, 4), dtype=np.float32), np.linspace(-3, 3, 60).reshape(2, 30), (6, 4))
     settings = PrivacySettings.model_validate(PAPER)
     databases = [Database(tmp_path / "device.sqlite") for _ in range(2)]
-    ledgers = [Ledger(LedgerRepository(database), settings, StillClock()) for database in databases]
+    ledgers = [Ledger(LedgerRepository(database), allowing(settings), StillClock()) for database in databases]
     memos = [ReportMemo(database) for database in databases]
     assert [memo.latest() for memo in memos] == [None, None], "both have looked, and for both a report is due"
     sent = [sealed_by(reporter, reader, ledger, memo, clicks=10) for ledger, memo in zip(ledgers, memos, strict=True)]

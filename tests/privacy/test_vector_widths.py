@@ -1,8 +1,8 @@
-"""A release that gives an encoder's vectors another width than the ones that some news came with.
+"""A malicious release changes the width of an encoder's vectors, so that stored vectors no longer fit.
 
-The news that a reader has clicked keep their vectors. Where those no longer fit the release and that stops a request,
-the server learns without any charge who has clicked among the news of its choice. Oracle: the requests and the charges
-of the same reader under a release that changes its codebook and no width.
+Articles that a reader has clicked keep their vectors. If those no longer fit the release and a request fails because of
+it, the server learns without any charge who has clicked among articles of its choice. Oracle: the requests and charges
+of the same reader under a release that changes its codebook but no width.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tests.doubles.backend import BASIS, FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
 from tests.doubles.journey import PAPER, Make
+from tests.doubles.new_page import new_page
 from tests.doubles.news import SyntheticPool, synthetic_pool
 from tests.unit.device_app.journeys.conftest import clock, make
 
@@ -50,21 +51,21 @@ def lived(
     """What is asked for, and charged, once a reader with clicks and a saved search meets releases of these widths."""
     device = make(mode=mode)
     device.sync()
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     for item in feed.items[:CLICKS]:
         clock.go_on(30)
-        device.open(item.card.id, feed.feed_id)
-    device.react(feed.items[0].card.id, "like")
-    device.save_search(feed.items[1].card.title)
-    device.feed(refresh=True)
+        device.reading.open(item.card.id, feed.feed_id)
+    device.library.react(feed.items[0].card.id, "like")
+    device.library.save_search(feed.items[1].card.title)
+    new_page(device)
     fetch(device)
     spent = device.parts.ledger.total("reports")
     backend.requests.clear()
     for width in widths:
         clock.go_on(25 * 3_600.0)  # the report in use is out of date
-        device._serving.feed_context.recall._answers.forget()
+        device.parts.serving.feed_context.recall._answers.forget()
         publish(backend, width)
-        for ask in (device.sync, lambda: device.feed(refresh=True), lambda: fetch(device), device.train_step):
+        for ask in (device.sync, lambda: new_page(device), lambda: fetch(device), device.train_step):
             with suppress(Exception):  # what the reader sees is not the question here
                 ask()
             clock.go_on(60)  # the reader is idle
@@ -72,7 +73,7 @@ def lived(
 
 
 @pytest.mark.parametrize("mode", ["code", "broadcast"])
-def test_a_narrower_release_by_the_same_encoder_stops_no_request(
+def test_narrower_vectors_do_not_change_a_devices_requests(
     make: Make, backend: FakeBackend, clock: StillClock, mode: str
 ) -> None:
     widths = (NARROW, NARROW)
@@ -85,7 +86,7 @@ def test_a_narrower_release_by_the_same_encoder_stops_no_request(
         assert device_has_pool(make), "the pool is let go of where it doesn't fit, and pulled again"
 
 
-def test_an_honest_release_is_asked_under_in_the_same_way(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_vectors_of_equal_width_give_the_same_requests(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     """The comparison that the numbers above are held against."""
     asked, charged = lived(make, backend, clock, "code", (WIDE, WIDE))
     assert (asked.count("/v1/recall"), asked.count("/v1/rounds/current"), charged) == (2, 2, 8.0)
@@ -101,22 +102,22 @@ def fetch(device: Device) -> None:
 
 
 @pytest.mark.parametrize("mode", ["code", "basis_laplace"])
-def test_a_report_is_sent_and_paid_for_whether_or_not_what_was_clicked_has_vectors(
+def test_report_is_independent_of_whether_clicks_have_vectors(
     make: Make, backend: FakeBackend, clock: StillClock, mode: str
 ) -> None:
     """Which news have vectors is the server's choice, and may not show by who reports."""
     privacy: dict[str, object] = PAPER | {"mode": mode}
     device = make(**privacy)
     device.sync()
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     for item in feed.items[:CLICKS]:
         clock.go_on(30)
-        device.open(item.card.id, feed.feed_id)
+        device.reading.open(item.card.id, feed.feed_id)
     with device.parts.stores.database.transaction():
         device.parts.stores.database.write("DELETE FROM vector WHERE news_id IN (SELECT news_id FROM click)")
     again = make(**privacy)
     spent = again.parts.ledger.total("reports")
     backend.requests.clear()
-    again.feed(refresh=True)
+    new_page(again)
     assert backend.paths().count("/v1/recall") == 1
     assert again.parts.ledger.total("reports") > spent

@@ -1,4 +1,7 @@
-"""One view's process and another's store, memory and gradient. Oracle: the operating system's own refusals."""
+"""One view's process can't reach another view's store, memory or gradient.
+
+Oracle: the operating system's refusals.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ from safetensors.numpy import load
 
 from device_app.errors import GraphMismatch
 from device_app.ranking.session import shared_session
-from device_app.store.parameters import TowerStore
+from device_app.store.preferences import TowerStore
 from device_app.store.searches import SearchVector
 from device_app.stores import DeviceStores
 from device_app.training.multiview.job import ViewFailed, ViewJob, ViewTerms, read_frame, to_bytes, write_frame
-from device_app.training.multiview.lockdown import LockdownUnavailable, lock_down, version
 from device_app.training.multiview.processes import NO_LOCKDOWN, SpawnedViews, ViewWorkers, _environment
+from device_app.training.multiview.worker import LockdownUnavailable, lock_down, version
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.view_graph import view_model
 
@@ -40,7 +43,7 @@ needs_landlock = pytest.mark.skipif(not version(), reason="this kernel has no La
 PROBE = """
 import ctypes, json, os, socket, sqlite3, subprocess, sys
 from pathlib import Path
-from device_app.training.multiview.lockdown import lock_down
+from device_app.training.multiview.worker import lock_down
 own, other, victim, port = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 libc = ctypes.CDLL(None, use_errno=True)
 def tried(deed):
@@ -117,7 +120,7 @@ def job(stores: DeviceStores, **changes: object) -> ViewJob:
 
 
 @needs_landlock
-def test_a_views_process_can_do_nothing_with_another_views_store_or_process(stores: DeviceStores) -> None:
+def test_view_process_can_not_access_another_views_store_or_process(stores: DeviceStores) -> None:
     own, other = stores.database.path, stores.search_database.path
     secret = b"a secret of the other view's process"
     code = (
@@ -159,7 +162,7 @@ def test_a_views_process_can_do_nothing_with_another_views_store_or_process(stor
 
 
 @needs_landlock
-def test_a_views_process_answers_a_protected_gradient_and_nothing_else(stores: DeviceStores) -> None:
+def test_view_process_answers_only_a_protected_gradient(stores: DeviceStores) -> None:
     found = SpawnedViews().gradient(job(stores, terms=ViewTerms(clip=0.5, sigma=1e-6)))
     assert found is not None
     assert {name: each.shape for name, each in found.items()} == {
@@ -172,7 +175,7 @@ def test_a_views_process_answers_a_protected_gradient_and_nothing_else(stores: D
 
 
 @needs_landlock
-def test_two_answers_for_the_same_job_differ_by_fresh_noise(stores: DeviceStores) -> None:
+def test_two_answers_to_one_job_have_fresh_noise(stores: DeviceStores) -> None:
     still = job(stores, terms=ViewTerms(clip=0.5, sigma=1.0, tower_rate=0.0))
     one, two = (SpawnedViews().gradient(still) for _ in range(2))
     assert one is not None
@@ -182,12 +185,12 @@ def test_two_answers_for_the_same_job_differ_by_fresh_noise(stores: DeviceStores
 
 
 @needs_landlock
-def test_a_view_without_data_says_so_and_tells_no_more(stores: DeviceStores) -> None:
+def test_view_without_data_returns_none(stores: DeviceStores) -> None:
     assert SpawnedViews().gradient(job(stores, view="reading", store=stores.database.path)) is None
 
 
 @needs_landlock
-def test_a_graph_that_keeps_its_values_in_another_views_store_is_not_loaded(
+def test_graph_with_values_in_another_views_store_is_not_loaded(
     stores: DeviceStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # ONNX lets a graph name a file of values, relative to where the process runs: a release could name a store.
@@ -224,16 +227,14 @@ def test_a_graph_that_keeps_its_values_in_another_views_store_is_not_loaded(
     [{"store": Path("nowhere.sqlite")}, {"graph": b"no graph"}, {"negatives": 2}],
     ids=lambda each: next(iter(each)),
 )
-def test_a_view_that_fails_tells_nothing_but_that_it_failed(stores: DeviceStores, broken: Mapping[str, object]) -> None:
+def test_failed_view_reports_only_that_it_failed(stores: DeviceStores, broken: Mapping[str, object]) -> None:
     with pytest.raises(ViewFailed) as failed:
         SpawnedViews().gradient(job(stores, **broken))
     assert str(failed.value) == "view searches: its process ended with 1"
 
 
 @needs_landlock
-def test_a_running_views_process_is_shut_in_and_its_memory_can_not_be_read(
-    stores: DeviceStores, tmp_path: Path
-) -> None:
+def test_running_view_process_is_locked_down_and_its_memory_unreadable(stores: DeviceStores, tmp_path: Path) -> None:
     """Stopped at its first read of the store, which comes after the lock: a FIFO stands where the store's file was."""
     store = tmp_path / "fifo" / "store.sqlite"
     store.parent.mkdir()
@@ -267,7 +268,7 @@ def test_a_running_views_process_is_shut_in_and_its_memory_can_not_be_read(
 
 
 @needs_landlock
-def test_a_worker_that_reads_jobs_has_one_thread_and_knows_no_store(stores: DeviceStores) -> None:
+def test_view_worker_has_one_thread_and_no_open_store(stores: DeviceStores) -> None:
     """A view's process is a copy of it: a lock held by another thread, or a store once opened, would be copied too."""
     workers = ViewWorkers(most=1)
     try:
@@ -287,7 +288,7 @@ def test_a_worker_that_reads_jobs_has_one_thread_and_knows_no_store(stores: Devi
 
 
 @needs_landlock
-def test_a_view_that_takes_too_long_is_ended_and_the_next_is_answered(
+def test_view_that_times_out_is_ended_and_the_next_job_runs(
     stores: DeviceStores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck = tmp_path / "stuck" / "store.sqlite"
@@ -305,7 +306,7 @@ def test_a_view_that_takes_too_long_is_ended_and_the_next_is_answered(
         workers.close()
 
 
-def test_without_landlock_a_device_keeps_no_views_and_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_device_without_landlock_has_no_views_and_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert version() == 0
     assert SpawnedViews().why_not() == NO_LOCKDOWN
@@ -313,12 +314,12 @@ def test_without_landlock_a_device_keeps_no_views_and_says_why(monkeypatch: pyte
         lock_down([tmp_path])
 
 
-def test_an_answer_of_other_tensors_is_refused(stores: DeviceStores, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_with_other_tensors_is_refused(stores: DeviceStores, monkeypatch: pytest.MonkeyPatch) -> None:
     from safetensors.numpy import save
 
     answers = iter([save({"g.loss": np.zeros(3)}), b"ships and axolotls"])
     monkeypatch.setattr(ViewWorkers, "answer", lambda *_: (0, next(answers)))
-    with pytest.raises(ViewFailed, match="other tensors"):
+    with pytest.raises(ViewFailed, match="different tensors"):
         SpawnedViews().gradient(job(stores))
     with pytest.raises(ViewFailed, match="no tensors"):
         SpawnedViews().gradient(job(stores))

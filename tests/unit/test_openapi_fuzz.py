@@ -25,24 +25,24 @@ def app(*, breaks_at: int | None = None) -> FastAPI:
     return made
 
 
-def test_a_documented_app_passes_with_valid_and_broken_requests() -> None:
+def test_documented_app_passes_with_valid_and_broken_requests() -> None:
     made = app()
     answers = fuzz(made, made.openapi())
     assert set(answers) == {f"GET /things/{{number}} {status}" for status in (200, 404, 422)}
 
 
-def test_the_same_requests_are_sent_at_every_run() -> None:
+def test_same_requests_are_sent_at_every_run() -> None:
     made = app()
     assert fuzz(made, made.openapi()) == fuzz(made, made.openapi())
 
 
-def test_a_server_error_is_found_with_a_request_that_makes_it() -> None:
+def test_server_error_is_found_with_a_reproducing_request() -> None:
     made = app(breaks_at=7)
     with pytest.raises(AssertionError, match="http://testserver/things/"):
         fuzz(made, made.openapi())
 
 
-def test_an_undocumented_answer_is_found() -> None:
+def test_undocumented_answer_is_found() -> None:
     made = app()
     document = made.openapi()
     del document["paths"]["/things/{number}"]["get"]["responses"]["404"]

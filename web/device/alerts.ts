@@ -1,17 +1,17 @@
-// What went wrong in the background and has not gone well since.
+// Errors of the background loops that no later success has cleared.
 import { BackendUnreachable, DeviceError } from "./errors";
-import type { Clock } from "./moments";
+import type { Clock } from "./protocol/moments";
 import type { LoopAlert } from "./view_models/status";
 
 type Loop = LoopAlert["loop"];
 
-/** The last error of each background loop, for the reader to see; a step that goes well clears it. */
+/** Keeps the last error of each background loop for the reader to see; a successful step clears it. */
 export class LoopAlerts {
   private readonly last = new Map<Loop, { readonly error: DeviceError; readonly at: number }>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** Do the work of a loop, and keep the DeviceError that it throws. Throws any other. */
+  /** Runs one step of a loop and keeps a DeviceError that it throws. Rethrows any other error. */
   async of(loop: Loop, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -22,12 +22,12 @@ export class LoopAlerts {
     }
   }
 
-  /** The error of a loop that has not gone well since. */
+  /** The loop's error if it hasn't succeeded since. */
   error(loop: Loop): DeviceError | undefined {
     return this.last.get(loop)?.error;
   }
 
-  /** All but those that stand only while the backend is away, which every page says by itself. */
+  /** All current alerts except those caused by an unreachable backend, which every page already shows. */
   now(): LoopAlert[] {
     return [...this.last]
       .filter(([, { error }]) => !(error instanceof BackendUnreachable))

@@ -1,19 +1,17 @@
-// The page's script: it asks the device for pages and puts them into the document. Links and forms are those of the
-// templates; their addresses stand in the fragment of the app's (addresses.ts).
-import { HOME, inBar, outOfPath, own as ownFrom, parted } from "./addresses";
-import { type Answer, type Asking, hasErased } from "./asking";
-import { becomeAlike } from "./likeness";
-import { InPlace, SLOW_MS } from "./in_place";
-import { DeviceLink } from "./link";
-import { Place } from "./place";
-import { BuildNotice } from "./build_notice";
+// The page's script: requests pages from the device and puts them into the document. Links and forms are those of the
+// templates; the device's addresses are stored in the fragment of the app's address (place.ts).
+import { HOME, Place, inBar, outOfPath, own as ownFrom, parted } from "./place";
+import { DeviceLink, hasErased, type Answer, type Asking, type Cleared } from "./link";
+import { InPlace, SLOW_MS, becomeAlike } from "./in_place";
+import { BuildNotice, apiOrigin } from "./pinned_build";
+import { earlierUse } from "./earlier_use";
 import { keptFrontPage } from "./store/front_page";
 import { UnderWay, fieldsOf, searchAddress } from "./under_way";
 import { listenToKeys } from "../static/js/keys.js";
 
 const script = document.querySelector<HTMLScriptElement>("script[data-worker]");
 const workerScript = script?.dataset["worker"] ?? "";
-const link = new DeviceLink(workerScript, leaveErased);
+const link = new DeviceLink(workerScript, apiOrigin(), leaveErased, showCleared);
 const place = new Place();
 const build = new BuildNotice(
   () => parted(here())[0],
@@ -21,24 +19,25 @@ const build = new BuildNotice(
     const answer = await link.ask({ builds });
     return answer.kind === "builds" ? answer.verdicts : [];
   },
+  (installed) => place.mark(installed),
 );
 const spoken = document.createElement("p");
 spoken.className = "hidden";
 spoken.setAttribute("role", "status");
 const underWay = new UnderWay(own);
 
-/** How a page came to be asked for: what becomes of history, place and focus. */
+/** How a page was requested; determines history, scroll position and focus. */
 type Way = "load" | "follow" | "replace" | "back";
 type Form = NonNullable<Asking["form"]>;
 let latest = 0;
-/** An address of a picture that the device has yet to draw. */
+/** Attribute with the address of a picture that the device has yet to draw. */
 const UNDRAWN = "data-art";
-/** What the document shows: what the device kept, or made in this visit. */
+/** What the document shows: nothing yet, the page kept from the last visit, or a page made in this visit. */
 let standing: "nothing" | "kept" | "made" = "nothing";
-/** Pictures of the page that was kept, by the addresses that name them. */
+/** Pictures of the kept page, by address. */
 let keptPictures: Readonly<Record<string, string>> = {};
 
-/** The device's own address of one in the bar or in a link; null for one that is none of the app's. */
+/** Returns the device's address for one in the address bar or in a link; null if it isn't part of the app. */
 function own(address: string): string | null {
   return ownFrom(address, location.href);
 }
@@ -51,7 +50,7 @@ const ask = (address: string, form: Asking["form"], { followed = false, quietly 
 async function go(address: string, way: Way, form: Asking["form"] = null): Promise<void> {
   const mine = ++latest;
   const slow = setTimeout(() => say("Loading"), SLOW_MS);
-  if (standing !== "kept" || way === "follow") busy(true); // what is kept can be read while its device starts
+  if (standing !== "kept" || way === "follow") busy(true); // the kept page can be read while its device starts
   try {
     if (way === "follow") place.leave();
     const answer = await ask(parted(address)[0], form, { followed: way === "follow" && form === null });
@@ -65,14 +64,14 @@ async function go(address: string, way: Way, form: Asking["form"] = null): Promi
   }
 }
 
-/** Go to a page by a link or a search, unless it is the one that is coming. */
+/** Navigates to a page by link or search, unless it is already loading. */
 function follow(address: string): void {
   if (address === underWay.following) return;
   void go(address, "follow");
   underWay.following = address;
 }
 
-/** Not on the body: what is spoken stands in it, and would wait for the page. */
+/** Marks the page as loading. Not set on the body: it contains the spoken messages, which would wait for the page. */
 function busy(is: boolean): void {
   const main = document.querySelector("main");
   if (is) main?.setAttribute("aria-busy", "true");
@@ -95,7 +94,7 @@ async function take(answer: Answer, address: string, way: Way): Promise<void> {
   keptPictures = {};
 }
 
-/** Put a page into the document. */
+/** Puts a page into the document. */
 function show(page: Document, address: string, way: Way): void {
   document.title = page.title;
   document.body.replaceChildren(...page.body.childNodes, spoken);
@@ -109,7 +108,7 @@ function show(page: Document, address: string, way: Way): void {
   if (way !== "load" || part) place.arrive(way === "back", part);
 }
 
-/** The front page as this device drew it last, while the device starts; what it makes then takes its place. */
+/** Shows the front page as last drawn by this device, until the device has started and made the current one. */
 async function showKept(way: Way): Promise<void> {
   if (parted(here())[0] !== "/") return;
   const folder = await navigator.storage.getDirectory();
@@ -120,7 +119,7 @@ async function showKept(way: Way): Promise<void> {
   show(read(kept.html), here(), way);
 }
 
-/** The page that stands, as the device makes it now. */
+/** Updates the current page to what the device would draw now. */
 function bringUpToDate(page: Document): void {
   spoken.remove();
   document.title = page.title;
@@ -132,7 +131,15 @@ function bringUpToDate(page: Document): void {
   underWay.mark();
 }
 
-/** Another tab has erased what the device knew: nothing of it stays here. */
+/** Tells the reader that the browser had cleared the device's store. */
+function showCleared({ putBack }: Cleared): void {
+  keptPictures = {};
+  void build.cleared({ putBack });
+  // otherwise a first page is already loading, or a question is shown first
+  if (standing !== "nothing") void go(here(), "replace");
+}
+
+/** Another tab has erased the reader's data: leave every page that shows some of it. */
 function leaveErased(): void {
   document.querySelector("main")?.replaceChildren();
   keptPictures = {};
@@ -143,18 +150,18 @@ function leaveErased(): void {
 const feedOf = (page: Document): string | undefined => page.querySelector("main")?.dataset["feed"];
 
 /**
- * A page of the device as a document of this app: what it names is brought into the app's address, so that nothing else is
- * asked. Its pictures are the device's own.
+ * Parses a page of the device into a document of this app. Its addresses become the app's, so that nothing else is
+ * requested; its pictures come from the device.
  */
 function read(html: string): Document {
   const page = new DOMParser().parseFromString(html, "text/html");
   const bring = (one: Element, name: string, before = "") =>
     one.setAttribute(name, inBar(before + (one.getAttribute(name) ?? "")));
   for (const one of page.querySelectorAll("a[href^='/']")) bring(one, "href");
-  // the link past the head stays as it is, which is how tools for accessibility know it
+  // the skip link keeps its address, by which accessibility tools recognise it
   for (const one of page.querySelectorAll("a[href^='#']:not(.skip)")) bring(one, "href", parted(here())[0]);
   for (const one of page.querySelectorAll("form[action^='/']")) bring(one, "action");
-  for (const picture of page.querySelectorAll("img:is([src^='/art/'], [src^='/pictures/'])")) {
+  for (const picture of page.querySelectorAll("img:is([src^='/static/art/'], [src^='/pictures/'])")) {
     const address = picture.getAttribute("src") ?? "";
     const kept = keptPictures[address];
     if (kept === undefined) picture.setAttribute(UNDRAWN, address);
@@ -164,7 +171,7 @@ function read(html: string): Document {
   return page;
 }
 
-/** Have the device draw the pictures that are still missing. */
+/** Has the device draw the pictures that are still missing. */
 function drawPictures(page: Document): void {
   const pictures = [...page.querySelectorAll<HTMLImageElement>(`img[${UNDRAWN}]`)];
   if (!pictures.length) return;
@@ -177,7 +184,7 @@ function drawPictures(page: Document): void {
   });
 }
 
-/** Say something aloud; seen: what failed, for all to see, until the reader goes on. */
+/** Announces a message to screen readers. seen: also shows it, for errors, until the reader navigates. */
 function say(words: string, seen = false): void {
   const wasSeen = spoken.role === "alert";
   if (spoken.textContent === words || (wasSeen && !seen && words)) return;
@@ -190,7 +197,8 @@ function say(words: string, seen = false): void {
 function putSpoken(): void {
   const main = document.querySelector("main");
   if (spoken.role !== "alert" || !main) return document.body.append(spoken);
-  if (standing === "nothing") main.querySelector("[role=status]")?.remove(); // that it is being opened
+  // except the message that the page is loading
+  if (standing === "nothing") main.querySelector("[role=status]")?.remove();
   main.prepend(spoken);
 }
 
@@ -206,7 +214,7 @@ const inPlace = new InPlace({
   deed: async (address, form) => {
     const answer = await ask(address, form, { quietly: true });
     if (answer.kind === "done") return true;
-    say(answer.kind === "failed" ? answer.words : "The device did not take this.", true);
+    say(answer.kind === "failed" ? answer.words : "That could not be saved.", true);
     return false;
   },
   page: async (address) => {
@@ -223,9 +231,19 @@ const inPlace = new InPlace({
 
 const anchorOf = ({ target }: Event): HTMLAnchorElement | null => (target instanceof Element ? target.closest("a") : null);
 
-/** A story that is opened in a tab of its own is read: said here, as the other tab can't tell that from a reload. */
+/**
+ * Returns the page's address for a link of this app; null for any other link. Links to publishers are absolute
+ * addresses, even if one names a page of this app.
+ */
+function linked(anchor: HTMLAnchorElement): string | null {
+  return anchor.getAttribute("href")?.startsWith(HOME) ? own(anchor.href) : null;
+}
+
+/**
+ * Records a story opened in another tab as read. Done here because the other tab can't distinguish it from a reload.
+ */
 function besides(anchor: HTMLAnchorElement): void {
-  const address = own(anchor.href);
+  const address = linked(anchor);
   if (address?.startsWith("/story/")) void ask(parted(address)[0], null, { followed: true, quietly: true });
 }
 
@@ -239,7 +257,7 @@ document.addEventListener("click", (event) => {
   if (!anchor || event.defaultPrevented || event.button || event.altKey) return;
   if (event.ctrlKey || event.metaKey || event.shiftKey) return besides(anchor);
   const past = anchor.matches(".skip") ? parted(here())[0] + anchor.hash : null;
-  const address = past ?? (anchor.target || anchor.hasAttribute("download") ? null : own(anchor.href));
+  const address = past ?? (anchor.target || anchor.hasAttribute("download") ? null : linked(anchor));
   if (address === null) return;
   event.preventDefault();
   say("");
@@ -252,7 +270,7 @@ document.addEventListener("click", (event) => {
   else follow(address);
 });
 
-/** What a form sends; of a file its text. */
+/** The fields that a form sends; for a file, its text. */
 async function readFieldsOf(form: HTMLFormElement, submitter: HTMLElement | null): Promise<[string, string][]> {
   const fields = [...new FormData(form, submitter)];
   return Promise.all(fields.map(async ([name, value]) => [name, typeof value === "string" ? value : await value.text()]));
@@ -271,14 +289,14 @@ document.addEventListener("submit", (event) => {
   else void underWay.once(address, fields, answerTo(form, submitter, address, fields));
 });
 
-/** What does a deed: on the page that stands, or by going to another. */
+/** Handles a form that performs an action: on the current page, or by going to another. */
 function answerTo(form: HTMLFormElement, submitter: HTMLElement | null, address: string, fields: Form): () => Promise<void> {
   const send = (content: Form) => {
     underWay.following = null;
     return go(address, "follow", content);
   };
   if (form.enctype === "multipart/form-data") {
-    const unread = () => say("This file can't be read. It may have been changed since you chose it: choose it again.", true);
+    const unread = () => say("This file can't be read. It may have changed since you chose it. Choose it again.", true);
     const read = readFieldsOf(form, submitter);
     return () => read.then(send, unread);
   }
@@ -287,7 +305,7 @@ function answerTo(form: HTMLFormElement, submitter: HTMLElement | null, address:
 
 addEventListener("popstate", () => {
   underWay.following = null;
-  void go(here(), "back"); // also where another fragment was typed into the bar
+  void go(here(), "back"); // also when another fragment was typed into the address bar
 });
 addEventListener("pagehide", () => place.leave());
 history.scrollRestoration = "manual";
@@ -296,10 +314,13 @@ const [entry] = performance.getEntriesByType("navigation");
 const again = entry instanceof PerformanceNavigationTiming && entry.type !== "navigate";
 if (location.pathname + location.search !== HOME) history.replaceState(history.state, "", outOfPath(location));
 const arrival = again ? "back" : "load";
-await showKept(arrival).catch(console.error); // the device makes the page all the same
+const before = await earlierUse();
+if (before !== null) await build.requireConsent(before);
+await showKept(arrival).catch(console.error); // if this fails, the device still makes the page
+if (before?.store) void link.ask({ usedBefore: true });
 link.begin();
 await go(here(), arrival);
-// what keeps the app takes its files a second time and hashes them: not while a first feed is being made
+// the service worker downloads the app's files again and hashes them: wait until the first feed has been made
 void link.ask({ quiet: true }).then(() => build.watch());
 if (navigator.storage?.persist)
   void navigator.storage.persist().then((persisted) => link.ask({ persisted }), () => undefined);

@@ -1,6 +1,6 @@
-// What can go wrong on the device; the names are those of device_app/errors.py, the message is one plain sentence.
-import { brief } from "./figures";
-import type { Problem } from "./wire/problem";
+// The device's errors. Names are those of device_app/errors.py; each message is one plain sentence.
+import { brief } from "./protocol/formatting";
+import type { Problem } from "./protocol/ids";
 
 /** Base of all errors of the device. */
 export class DeviceError extends Error {}
@@ -8,11 +8,11 @@ export class DeviceError extends Error {}
 /** The backend did not answer. */
 export class BackendUnreachable extends DeviceError {
   constructor(url: string, why: string) {
-    super(`The backend at ${url} does not answer (${why}).`);
+    super(`The server at ${url} does not answer (${why}).`);
   }
 }
 
-/** The backend answered with a problem; retryAfterSec: how long it asks to be left alone, where it says so. */
+/** The backend answered with a problem. retryAfterSec: how long it asks to be left alone, if it says so. */
 export class BackendRefused extends DeviceError {
   constructor(
     readonly problem: Problem,
@@ -25,7 +25,7 @@ export class BackendRefused extends DeviceError {
 /** The backend's answer breaks the wire contract. */
 export class AnswerMalformed extends DeviceError {
   constructor(what: string, why: string) {
-    super(`The backend's answer to ${what} is malformed: ${why}`);
+    super(`The server's answer to ${what} is malformed: ${why}`);
   }
 }
 
@@ -39,35 +39,35 @@ export class ReleaseRefused extends DeviceError {
 /** The server's releases don't follow from those that this device has used. */
 export class ReleaseForked extends ReleaseRefused {}
 
-/** The offer of a round failed verification; nothing in it was looked at. */
+/** The offer of a round failed verification; none of its contents were used. */
 export class OfferRefused extends DeviceError {
   constructor(why: string) {
     super(`The offer of a round was refused: ${why}.`);
   }
 }
 
-/** A graph and the weights or inputs given to it do not fit; the message names the tensor. */
+/** A graph doesn't fit its weights or inputs; the message names the tensor. */
 export class GraphMismatch extends DeviceError {
   constructor(why: string) {
     super(`A model of the release can't be used: ${why}.`);
   }
 }
 
-/** No verified release is on this device yet. */
+/** There is no verified release on this device yet. */
 export class NoRelease extends DeviceError {
   constructor() {
-    super("This device has no release yet: it needs to reach the backend once.");
+    super("This device has no release yet. It needs to reach the server once.");
   }
 }
 
-/** The reader has erased everything while this was done: what was found of before is not kept, and not shown. */
+/** The reader erased everything during this work; its results are neither kept nor shown. */
 export class ErasedMeanwhile extends DeviceError {
   constructor() {
-    super("Everything on this device was erased meanwhile.");
+    super("Everything on this device has just been erased.");
   }
 }
 
-/** Spending `wanted` would pass the budget of the day, or of the device's life. */
+/** Spending `wanted` would exceed the day's budget or the device's lifetime budget. */
 export class BudgetSpent extends DeviceError {
   constructor(
     readonly channel: string,
@@ -81,30 +81,38 @@ export class BudgetSpent extends DeviceError {
   }
 }
 
-/** The server has brought as many new codebooks today as the reader's settings let reports be drawn by. */
+/** The server has published more new codebooks today than the reader's settings allow reports for. */
 export class CodebooksSpent extends BudgetSpent {
   constructor(most: number) {
     const said =
-      `The server has changed what reports are made with; a report was drawn under ${most} of them today, which ` +
-      "is the most that codebooks_per_day allows.";
+      `The server has changed its interest groups too often: reports were drawn for ${most} versions of them ` +
+      "today, the most that codebooks_per_day allows.";
     super("reports", 0, 0, false, said);
+  }
+}
+
+/** The reader hasn't yet said what was spent before this store began. */
+export class FirstUseOpen extends BudgetSpent {
+  constructor(channel: string, wanted: number) {
+    const said =
+      "Nothing about you is shared until you say in Settings whether you have used Ownfeed in this browser before.";
+    super(channel, wanted, 0, false, said);
   }
 }
 
 /** A round's protection is weaker than the reader's settings allow. */
 export class ProtectionTooWeak extends DeviceError {
   constructor(why: string) {
-    super(`The round's protection is weaker than this reader accepts: ${why}`);
+    super(`The round's protection is weaker than the settings require: ${why}`);
   }
 }
 
 /**
- * What keeps a device out of a round: switched off or paused; its reader reads; the budget is spent; another release,
- * or a task that its version doesn't know; too little read; the round was over; no place; a protection weaker than its
- * reader accepts; no answer; anything else about device or offer.
+ * Why a device doesn't join a round: switched off or paused; budget spent; another release, or a task that this version
+ * doesn't know; round over; no place; protection weaker than the reader accepts; no answer; any other reason.
  */
 export type Hindrance =
-  "off" | "busy" | "spent" | "old" | "few" | "late" | "full" | "protection" | "unreachable" | "unfit";
+  "off" | "spent" | "old" | "late" | "full" | "protection" | "unreachable" | "unfit";
 
 /** This device can't take part in training now. */
 export class NotEligible extends DeviceError {
@@ -112,29 +120,29 @@ export class NotEligible extends DeviceError {
     why: string,
     readonly hindrance: Hindrance = "unfit",
   ) {
-    super(`This device does not train now: ${why}`);
+    super(`This device is not taking part: ${why}`);
   }
 }
 
-/** This device leaves a secure sum; what it has revealed so far opens nothing. */
+/** This device leaves a secure sum; what it has revealed so far can't be unmasked. */
 export class SumAborted extends DeviceError {
   constructor(round: string, why: string) {
     super(`This device left the secure sum of ${round}: ${why}.`);
   }
 }
 
-/** Another process of this profile, or an earlier one, has gone on with this round; this one sends nothing. */
+/** Another process of this profile, or an earlier one, has continued this round; this one sends nothing. */
 export class RoundTakenOver extends DeviceError {
   constructor(round: string) {
-    super(`Another process of this profile has gone on with ${round}; this one sends nothing for it.`);
+    super(`Another process of this profile has taken over ${round}, so this one sends nothing for it.`);
   }
 }
 
-/** No news of that id is on this device. */
+/** No article with that id is on this device. */
 export class NewsNotHere extends DeviceError {
   constructor(newsId: string) {
     super(
-      `No story '${newsId}' is on this device. Stories go after a while unless you opened, liked or saved them.`,
+      `Story '${newsId}' is not on this device. Stories are removed after a while unless you opened, liked or saved them.`,
     );
   }
 }
@@ -142,18 +150,18 @@ export class NewsNotHere extends DeviceError {
 /** The device's database can't be opened or used, or was written by a newer version. */
 export class StoreBroken extends DeviceError {
   constructor(why: string) {
-    super(`What this device keeps in this browser can't be used: ${why}.`);
+    super(`What Ownfeed stores in this browser can't be used: ${why}.`);
   }
 }
 
-/** What another device has exported can't be taken over; nothing was written. */
+/** Another device's export can't be imported; nothing was written. */
 export class ExportRefused extends DeviceError {
   constructor(why: string) {
-    super(`Nothing was taken over: ${why}.`);
+    super(`Nothing was imported: ${why}.`);
   }
 }
 
-/** Nothing before the first release. */
+/** Returns the work's result; an empty list before the first release. */
 export async function onceReleased<T>(work: () => Promise<T[]>): Promise<T[]> {
   try {
     return await work();

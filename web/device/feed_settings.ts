@@ -1,14 +1,12 @@
-// What the local ranking weighs, and how a page is shared out: names, defaults and limits of
-// device_app/feed_settings.py, which also says what each is for; and of how much work is done and how often,
-// device_app/settings.py.
-import { type ValueOf, nullable, optional, record } from "./wire/forms";
-import { CANDIDATES_LIMIT } from "./wire/recall";
-import { integer, real, text, truth } from "./wire/values";
+// The weights of local ranking and how a page is divided: names, defaults and limits of
+// device_app/feed_settings.py, which describes each; and how much work is done how often (device_app/settings.py).
+import { integer, nullable, optional, real, record, text, truth, type ValueOf } from "./protocol/forms";
+import { CANDIDATES_LIMIT } from "./protocol/recall";
 
 const weight = real({ min: 0 });
 const share = real({ min: 0, max: 1 });
 
-/** All of it happens on the device. */
+/** Used on the device only. */
 export const feedSettings = record({
   ranker: optional(nullable(text()), null),
   half_life_hours: optional(real({ above: 0 }), 48),
@@ -17,6 +15,7 @@ export const feedSettings = record({
   editorial_weight: optional(weight, 0.25),
   follow_weight: optional(weight, 0.8),
   reaction_weight: optional(weight, 0.8),
+  rare_weight: optional(weight, 1),
   reaction_reach: optional(integer({ min: 1, max: 100 }), 3),
   chosen_section_weight: optional(weight, 1),
   blend_reads: optional(integer({ min: 1, max: 50 }), 20),
@@ -36,18 +35,18 @@ export const feedSettings = record({
 });
 export type FeedSettings = ValueOf<typeof feedSettings>;
 
-/** How much work is done and how often; can't change what is sent about the reader. */
+/** How much work is done and how often; doesn't affect what is sent about the reader. */
 export const performanceSettings = record({
   threads: optional(integer({ min: 1, max: 64 }), 1),
   feed_size: optional(integer({ min: 6, max: 100 }), 30),
   recall_limit: optional(integer({ min: 50, max: CANDIDATES_LIMIT }), 400),
-  recall_max_age_sec: optional(real({ min: 0 }), 300),
+  recall_poll_sec: optional(real({ above: 0 }), 900),
   pool_limit: optional(integer({ min: 0 }), 50_000),
   default_list_limit: optional(integer({ min: 50, max: CANDIDATES_LIMIT }), 600),
   sync_poll_sec: optional(real({ above: 0 }), 60),
   watch_backend: optional(truth, true),
   training_poll_sec: optional(real({ above: 0 }), 15),
-  training_idle_sec: optional(real({ min: 0 }), 10),
+  training_send_sec: optional(real({ min: 0 }), 4),
   request_timeout_sec: optional(real({ above: 0 }), 10),
   bodies_wait_sec: optional(real({ min: 0 }), 2),
   seen_days: optional(real({ above: 0 }), 14),

@@ -1,11 +1,36 @@
+// Updates a page in place to match another document: reactions, hiding, more stories, and which cards were seen.
+//
 // What happens on a page that stays: reactions, hiding, more at its end, and which cards were looked at. It takes over from
 // the same page, as the device would draw it now, how its cards stand, and nothing else.
-import type { Asking } from "./asking";
+import type { Asking } from "./link";
+
+/** Attributes that the reader's actions set: an open drawer, and a pressed button's pending state. */
+const READERS_OWN: ReadonlySet<string> = new Set(["open", "aria-busy"]);
+
+/** Makes the children of `here` equal to those of `now`, which is consumed. */
+export function becomeAlike(here: Element, now: Element): void {
+  const [mine, theirs] = [[...here.childNodes], [...now.childNodes]];
+  if (mine.length !== theirs.length || mine.some((node, at) => node.nodeName !== theirs[at]?.nodeName))
+    return here.replaceChildren(...theirs);
+  mine.forEach((node, at) => {
+    const other = theirs[at];
+    if (!other || node.isEqualNode(other)) return;
+    if (node instanceof Element && other instanceof Element) {
+      takeAttributes(node, other);
+      becomeAlike(node, other);
+    } else node.nodeValue = other.nodeValue;
+  });
+}
+
+function takeAttributes(here: Element, now: Element): void {
+  for (const { name } of [...here.attributes]) if (!now.hasAttribute(name) && !READERS_OWN.has(name)) here.removeAttribute(name);
+  for (const { name, value } of now.attributes) if (here.getAttribute(name) !== value) here.setAttribute(name, value);
+}
 
 const LOOK_MS = 1_000;
 const TELL_MS = 2_000;
 const COMING_MS = 1_000;
-/** What takes longer is said. */
+/** Actions that take longer than this are announced. */
 export const SLOW_MS = 400;
 const STEPS = [0, 0.1, 0.2, 0.3, 0.4, 0.5];
 const OPPOSITE: Readonly<Record<string, string>> = { like: "less", less: "like" };
@@ -13,7 +38,7 @@ type Form = NonNullable<Asking["form"]>;
 
 /** What it needs of the app. */
 export interface Means {
-  /** Whether the device has done it. */
+  /** Performs an action; returns whether the device has done it. */
   deed(address: string, form: Form): Promise<boolean>;
   page(address: string): Promise<Document | null>;
   own(address: string): string | null;
@@ -27,7 +52,7 @@ export class InPlace {
 
   constructor(private readonly means: Means) {}
 
-  /** A page has come. */
+  /** Called when a page has been shown. */
   begin(): void {
     this.stop();
     const feed = document.querySelector("main")?.dataset["feed"];
@@ -37,7 +62,7 @@ export class InPlace {
     if (coming) void this.await(coming);
   }
 
-  /** What a page has no more than a place for, since it is on its way, is put there once it has come. */
+  /** Fills a placeholder of the page once its content has arrived. */
   private async await(place: Element): Promise<void> {
     await new Promise((done) => setTimeout(done, COMING_MS));
     if (!place.isConnected) return;
@@ -52,7 +77,7 @@ export class InPlace {
     } else return this.await(place);
   }
 
-  /** What answers a form on the page that it stands on; null for one that another page answers. */
+  /** Returns what handles a form on its own page; null if another page answers it. */
   answerTo(form: HTMLFormElement, submitter: HTMLElement | null, address: string, fields: Form): (() => Promise<void>) | null {
     const button = form.matches("[data-undo]") ? lessOf(form) : form.matches("[data-react]") ? submitter : null;
     if (button instanceof HTMLButtonElement) return () => this.slowly(this.react(form, button, address, fields), "Done");
@@ -61,12 +86,12 @@ export class InPlace {
     return null;
   }
 
-  /** Say it of a deed that takes long, to who doesn't see it; done: what to say once it is done, where a page doesn't. */
+  /** Announces a slow action to screen readers. done: what to announce afterwards, if no page does. */
   private async slowly(deed: Promise<boolean>, done?: string): Promise<void> {
     let isSaid = false;
     const slow = setTimeout(() => {
       isSaid = true;
-      this.means.say("Waiting for your device");
+      this.means.say("Waiting for an answer");
     }, SLOW_MS);
     const isDone = await deed.finally(() => clearTimeout(slow));
     if (isSaid && isDone && done) this.means.say(done);
@@ -74,15 +99,16 @@ export class InPlace {
 
   private async react(form: HTMLFormElement, button: HTMLButtonElement, address: string, fields: Form): Promise<boolean> {
     const [kind, moveOn] = [button.value, focusHeld()];
-    const on = button.getAttribute("aria-pressed") !== "true"; // as it was pressed: another page may stand here when it is done
-    // shown when it is kept, not before: the device dies with its tab
+    // the state when pressed: another page may be shown when it is done
+    const on = button.getAttribute("aria-pressed") !== "true";
+    // shown once it is stored, not before: the device dies with its tab
     if (!(await this.means.deed(address, fields))) return false;
     for (const one of document.querySelectorAll<HTMLButtonElement>("form[data-react] button[name=kind]")) {
       if (one.form?.action !== form.action) continue;
       if (one.value === kind) one.setAttribute("aria-pressed", String(on));
       else if (on && one.value === OPPOSITE[kind]) one.setAttribute("aria-pressed", "false");
     }
-    if (form.matches("[data-undo]")) moveOn(button); // its own button goes
+    if (form.matches("[data-undo]")) moveOn(button); // its own button disappears
     void this.catchUp();
     return true;
   }
@@ -139,7 +165,10 @@ export class InPlace {
     if (replace(card.querySelector("[data-veil]"), veil) && said) this.means.say(said);
   }
 
-  /** Half of a card, or half a window of it, in sight for a second is a look; the device alone is told. */
+  /**
+   * Reports cards as seen once half of a card, or half a window of it, was visible for a second; sent only to the
+   * device.
+   */
   private watch(feed: string): void {
     const timers = new Map<Element, number>();
     const untold = new Set<string>();
@@ -169,7 +198,8 @@ export class InPlace {
       },
       { threshold: STEPS },
     );
-    void this.means.deed("/seen", [["feed", feed]]); // from here on what stands above an opened story is not taken as read
+    // from now on, stories above an opened one aren't assumed to be seen
+    void this.means.deed("/seen", [["feed", feed]]);
     this.look = (cards) => cards.forEach((card) => observer.observe(card));
     this.look([...document.querySelectorAll("main [data-story][id]")]);
     const telling = setInterval(tell, TELL_MS);
@@ -184,12 +214,12 @@ export class InPlace {
   }
 }
 
-/** The button that says "less" of the card of a form. */
+/** The "less" button on a form's card. */
 function lessOf(form: HTMLFormElement): HTMLButtonElement | null {
   return form.closest("[data-story]")?.querySelector<HTMLButtonElement>('form[data-react] button[value="less"]') ?? null;
 }
 
-/** Moves the focus on from where it is now, unless the reader has moved it until then. */
+/** Returns a function that moves the focus, unless the reader has moved it in the meantime. */
 function focusHeld(): (next: Element | null | undefined) => void {
   const held = document.activeElement;
   return (next) => {

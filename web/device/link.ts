@@ -1,36 +1,132 @@
+// Messages between a page and the worker that is the device.
+//
 // One worker for all tabs of this browser: the tab that holds the lock runs it, the others ask through a channel. When that
-// tab goes, the next one takes the lock and opens the same database.
-import { type Answer, type Answered, type Asked, type Question, hasErased } from "./asking";
-
-const NAME = "ownfeed-device";
-/** Questions that are known again, where a tab asks a second time because it didn't hear that they were heard. */
-const KNOWN = 500;
-type Said = { asked: Asked } | { heard: string } | { answered: Answered } | { ready: true };
+// tab goes, the next one takes the lock and opens the same database. Where the browser clears the store under it, the worker
+// says so and a new one begins, which is given what the first remembered.
+import type { BuildVerdict } from "./protocol/releases";
+import type { Remembered } from "./remembered";
 
 /**
- * Asks the worker. A deed is done once at most: one that a worker has heard is asked of no other one, but fails where that
- * worker ends before its answer.
+ * Requests a page or submits a form. followed: the reader followed a link. quietly: perform the action without
+ * returning a page.
+ */
+export interface Asking {
+  readonly address: string;
+  readonly form: readonly (readonly [string, string])[] | null;
+  readonly followed: boolean;
+  readonly quietly: boolean;
+}
+
+/** Requests pictures by the addresses in pages. */
+export interface AskingForPictures {
+  readonly pictures: readonly string[];
+}
+
+/** Whether this browser has promised to keep stored data; sent by the page, since a worker can't query it. */
+export interface TellingOfStorage {
+  readonly persisted: boolean;
+}
+
+/** Requests the verdicts on builds in the publisher's signed list, by SHA-256 in hex. */
+export interface AskingForVerdicts {
+  readonly builds: readonly string[];
+}
+
+/** Asks to be notified after the device's first poll, successful or not; deferrable work waits for it. */
+export interface AskingForQuiet {
+  readonly quiet: true;
+}
+
+/** The browser had the app before, though its store is gone; only the page can detect this. */
+export interface TellingOfEarlierUse {
+  readonly usedBefore: true;
+}
+
+/** What another worker of this tab remembered when its store was cleared. */
+export interface AskingToPutBack {
+  readonly putBack: Remembered;
+}
+
+export type Question =
+  | Asking
+  | AskingForPictures
+  | TellingOfStorage
+  | AskingForVerdicts
+  | AskingForQuiet
+  | TellingOfEarlierUse
+  | AskingToPutBack;
+
+/** erased: all data about the reader was erased, so no tab may keep showing it. */
+export type Answer =
+  | { readonly kind: "page"; readonly status: number; readonly html: string }
+  | { readonly kind: "see_other"; readonly path: string; readonly erased?: true }
+  | { readonly kind: "done" }
+  | { readonly kind: "file"; readonly name: string; readonly type: string; readonly content: Uint8Array }
+  | { readonly kind: "pictures"; readonly drawn: readonly string[] }
+  | { readonly kind: "builds"; readonly verdicts: readonly BuildVerdict[] }
+  | { readonly kind: "failed"; readonly words: string };
+
+/** Whether the answer says that the reader has erased everything. */
+export function hasErased(answer: Answer): boolean {
+  return answer.kind === "see_other" && answer.erased === true;
+}
+
+/** A question and its answer share a random number, drawn by the sender. */
+export interface Asked {
+  readonly id: string;
+  readonly question: Question;
+}
+export interface Answered {
+  readonly id: string;
+  readonly answer: Answer;
+}
+
+/**
+ * Messages a worker sends on its own. leads: whether it has the store; if not, another worker does and this one waits.
+ * lost: the browser has cleared its store, and it answers nothing more.
+ */
+export type Unasked = { readonly leads: boolean } | { readonly lost: Remembered };
+
+const NAME = "ownfeed-device";
+/** Number of remembered questions, to recognise repeats from a tab that missed the acknowledgement. */
+const KNOWN = 500;
+type Said = { asked: Asked } | { heard: string } | { answered: Answered } | { ready: true } | { cleared: Cleared };
+
+/** The browser had cleared the store. putBack: whether the remembered data was restored. */
+export interface Cleared {
+  readonly putBack: boolean;
+}
+
+/**
+ * Sends questions to the worker. An action is performed at most once: one that a worker acknowledged goes to no other
+ * worker, and fails if that worker ends before answering.
  */
 export class DeviceLink {
   private readonly channel = new BroadcastChannel(NAME);
   private readonly open = new Map<string, { question: Question; resolve: (answer: Answer) => void; heard: boolean }>();
   private leads = false;
   private worker: Worker | null = null;
-  /** What this tab's worker was asked, by any tab: newest last; and what of it has no answer yet. */
+  /** Questions to this tab's worker from any tab, newest last, and those without an answer yet. */
   private readonly known = new Set<string>();
   private readonly unanswered = new Set<string>();
 
-  /** script: address of the worker's bundle; erased: another tab has erased what the device knew of its reader. */
+  /**
+   * script: address of the worker's bundle. api: the origin it sends requests to, '' for this one. erased: called when
+   * another tab has erased the reader's data. lost: called when the browser had cleared the store of this or another
+   * tab.
+   */
   constructor(
     private readonly script: string,
+    private readonly api: string,
     private readonly erased: () => void,
+    private readonly lost: (cleared: Cleared) => void,
   ) {
     this.channel.onmessage = ({ data }: MessageEvent<Said>) => this.hear(data);
   }
 
-  /** Run the worker here, once no other tab does. What is asked before waits for one. */
+  /** Runs the worker here once no other tab does. Earlier questions wait for one. */
   begin(): void {
-    // held until this tab is closed or killed; the promise never ends
+    // held until this tab is closed or killed; the promise never settles
     void navigator.locks.request(NAME, () => {
       this.lead();
       return new Promise<never>(() => {});
@@ -63,15 +159,17 @@ export class DeviceLink {
   }
 
   private started(): Worker {
-    const worker = new Worker(this.script, { type: "module" });
+    const worker = new Worker(this.script, { type: "module", name: this.api });
     let runs = false;
-    worker.onmessage = ({ data }: MessageEvent<Answered>) => {
+    worker.onmessage = ({ data }: MessageEvent<Answered | Unasked>) => {
       runs = true;
-      this.answered(data);
+      if ("lost" in data) this.startOver(data.lost);
+      else if ("leads" in data) this.stand(data.leads);
+      else this.answered(data);
     };
     worker.onerror = () => {
       if (!runs) {
-        worker.terminate(); // its script could not be had, or broke: the next question starts another
+        worker.terminate(); // its script couldn't be loaded, or crashed: the next question starts another
         this.worker = null;
       }
       for (const id of [...this.unanswered]) this.answered({ id, answer: runs ? STOPPED : NOT_STARTED });
@@ -79,7 +177,39 @@ export class DeviceLink {
     return worker;
   }
 
-  /** Have the worker answer; one that could not be started is tried again. */
+  /** Records whether this tab's worker has the store; if another tab's does, pending questions go there. */
+  private stand(leads: boolean): void {
+    if (leads === this.leads) return;
+    this.leads = leads;
+    if (!leads) {
+      this.known.clear();
+      this.unanswered.clear();
+      for (const waiting of this.open.values()) waiting.heard = false;
+    }
+    this.again();
+    this.say({ ready: true });
+  }
+
+  /**
+   * The worker's store is gone: starts another worker here, or in a newer tab, and hands it what this one remembered.
+   */
+  private startOver(kept: Remembered): void {
+    this.worker?.terminate();
+    this.known.clear();
+    this.unanswered.clear();
+    const waiting = [...this.open];
+    this.worker = this.started();
+    this.leads = true; // until it says otherwise
+    void this.ask({ putBack: kept }).then(({ kind }) => {
+      const cleared = { putBack: kind === "done" };
+      this.say({ cleared });
+      this.lost(cleared);
+    });
+    for (const [id, { question, heard }] of waiting) this.askAgain(id, question, heard);
+    this.say({ ready: true });
+  }
+
+  /** Has the worker answer; retries if it couldn't be started. */
   private deliver(asked: Asked): void {
     if (this.known.has(asked.id)) return;
     for (const oldest of this.known) if (this.known.size >= KNOWN) this.known.delete(oldest);
@@ -104,6 +234,7 @@ export class DeviceLink {
       this.say({ heard: said.asked.id });
     } else if ("heard" in said) this.heard(said.heard);
     else if ("ready" in said) this.again();
+    else if ("cleared" in said) this.lost(said.cleared);
     else if (!this.settle(said.answered) && hasErased(said.answered.answer)) this.erased();
   }
 
@@ -112,12 +243,17 @@ export class DeviceLink {
     if (waiting) waiting.heard = true;
   }
 
-  /** A worker has begun: what waits is asked of it. A deed that an earlier worker heard may be done already. */
+  /**
+   * A worker has started: sends it the waiting questions. An action that an earlier worker acknowledged may already be
+   * done.
+   */
   private again(): void {
-    for (const [id, { question, heard }] of [...this.open]) {
-      if (heard && "form" in question && question.form !== null) this.settle({ id, answer: STOPPED });
-      else this.send({ id, question });
-    }
+    for (const [id, { question, heard }] of [...this.open]) this.askAgain(id, question, heard);
+  }
+
+  private askAgain(id: string, question: Question, heard: boolean): void {
+    if (heard && "form" in question && question.form !== null) this.settle({ id, answer: STOPPED });
+    else this.send({ id, question });
   }
 
   private settle({ id, answer }: Answered): boolean {
@@ -128,5 +264,5 @@ export class DeviceLink {
   }
 }
 
-const STOPPED: Answer = { kind: "failed", words: "This tab's device was closed while it answered. Load the page again." };
-const NOT_STARTED: Answer = { kind: "failed", words: "Your device could not be started here. Load the page again." };
+const STOPPED: Answer = { kind: "failed", words: "Ownfeed was closed in this tab before it answered. Reload the page." };
+const NOT_STARTED: Answer = { kind: "failed", words: "Ownfeed could not start here. Reload the page." };

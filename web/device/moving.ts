@@ -1,23 +1,38 @@
-// Takes over what another device of the same reader has exported: what was read, said and saved, and what it cost. The
-// rules are those of device_app/moving.py.
+// Imports what another device of the same reader exported: reading, reactions, saved data and spent budget. The rules
+// are those of device_app/moving.py.
+import { fromUs } from "./store/database";
+import { TooManyRules } from "./store/mute_rules";
 import { ExportRefused } from "./errors";
-import { momentOf } from "./moments";
+import { momentOf, msOf } from "./protocol/moments";
 import { CHOSEN_SECTIONS } from "./feed/preference_reader";
 import { type DeviceStores, type Parts, TRAINING_PAUSED } from "./parts";
-import { type MovedCharge, chargesSince, keepCharge, paidSince, takeCharges } from "./privacy/moved_charges";
+import { type Ceilings, ceilingsOf } from "./privacy/accounting/limits";
+import { type MovedCharge, chargesSince, heldCharges, keepCharge, paidSince, takeCharges } from "./privacy/accounting/moved_charges";
 import { type PrivacySettings, privacySettings } from "./privacy/settings";
 import { type Exported, readExport, touchedBy } from "./store/exported";
-import { TAKEN_OVER } from "./store/preferences";
+import type { Remembered } from "./remembered";
+import { PRIVACY_CHANGES, TAKEN_OVER } from "./store/preferences";
 import { SAVED_LIMIT } from "./store/searches";
 import { vectors } from "./vectors";
 
 const OPPOSITE: Readonly<Record<string, string>> = { like: "less", less: "like" };
 
-/** used: the other device may have gone on since; settings: its switches and sections hold here from now on. */
+/**
+ * used: whether the other device may have been used since the export. settings: whether to adopt its switches and
+ * sections. own: the file is what this device remembered of its own cleared store.
+ */
 export interface Move {
   readonly used: boolean;
   readonly settings: boolean;
+  readonly own?: boolean;
 }
+
+/**
+ * If the old store was last seen intact longer ago than this, another store may have existed in between: a frozen tab
+ * can't tell. A new store charges nothing within this time: the reader has to answer first, and reports wait for a
+ * random time.
+ */
+const UNSEEN_MS = 30_000;
 
 export class Moving {
   /** choose: changes switches. */
@@ -27,27 +42,36 @@ export class Moving {
   ) {}
 
   /**
-   * Put what the other device knew beside what this one knows: all of it, or nothing. Of two words on one thing the later
-   * one stands. A device that is killed while its searches are written writes them when it opens again. Throws
+   * Merges the other device's data into this one's, completely or not at all. If both have a value for the same thing,
+   * the later one wins. If the device is killed while searches are written, it finishes on the next start. Throws
    * ExportRefused, naming the field and its limit.
    *
-   * No display or click until now enters a count any more, and no round that was opened before is joined. What was deleted
-   * here and not there comes back; nothing of the log of requests is taken.
+   * Earlier displays and clicks enter no further count, and no round opened earlier is joined. What was deleted here
+   * but not there comes back; the request log isn't imported.
+   *
+   * If the reader hasn't yet said what was here before, this settles it: the spending in the file counts, plus all that
+   * may have been spent since, whatever `used` says.
    */
-  takeOver(content: string, { used, settings }: Move): void {
+  takeOver(content: string, { used, settings, own = false }: Move): void {
     const { stores, ledger, names, serving } = this.parts;
     const now = ledger.now();
     const exported = readExport(content, now);
     const theirs = privacySettings.make(exported.choices.privacy);
-    stores.movedSearches.finish(); // of a move before, which couldn't
+    stores.movedSearches.finish(); // left over from an earlier import that couldn't
     stores.database.transaction(() => {
       if (settings) this.chooseAs(exported);
-      const since = used ? spentSince(exported, [theirs, ledger.settings], now, stores) : [];
+      const both = [ceilingsOf(theirs), ledger.ceilings];
+      const since = (used || stores.firstUse.isOpen) && !own ? spentSince(exported, both, now, stores) : [];
       takeCharges(stores.database, exported.tables.charge);
+      if (own && Math.abs(now - msOf(exported.exported_at)) > UNSEEN_MS)
+        since.push(...chargesSince(heldCharges(stores.database), both, exported.exported_at, now));
       for (const charge of since) keepCharge(stores.database, charge);
       keepSpent(exported, stores);
       stores.counted.passOver(now);
-      stores.preferences.set(TAKEN_OVER, momentOf(now));
+      if (!own) {
+        stores.preferences.set(TAKEN_OVER, momentOf(now));
+        stores.firstUse.settle();
+      }
       keepReading(exported, stores, now);
       putSearches(exported, stores);
       for (const { news, name, muted } of exported.choices.interests) {
@@ -55,12 +79,46 @@ export class Moving {
         if (muted) names.mute(news, true);
       }
     });
-    stores.database.forgetAll(); // what was kept in memory is of this device alone
+    stores.database.forgetAll(); // the cache holds only this device's data
     try {
       stores.movedSearches.finish();
     } finally {
       serving.changed();
     }
+  }
+
+  /**
+   * Restores what was remembered of the previous store. Its switches apply unless some were set here since. If it can't
+   * be restored, nothing is charged until the reader has said what was here before.
+   *
+   * Formal guarantees: afterwards the ledger has every charge that either store had. If the copy dates from a time
+   * after which another store may have charged something, the rest of each budget since then counts as spent.
+   */
+  putBack(kept: Remembered): void {
+    const { firstUse, preferences } = this.parts.stores;
+    const untouched = !Object.keys((preferences.get(PRIVACY_CHANGES) as object | null) ?? {}).length;
+    try {
+      this.takeOver(kept.export, { used: false, settings: untouched, own: true });
+    } catch (refused) {
+      firstUse.ask("lost");
+      throw refused;
+    }
+    if (kept.settled) firstUse.settle();
+  }
+
+  /**
+   * The reader was here before and has no file: today's budget counts as spent, and this device starts over afterwards.
+   */
+  beginAgain(): void {
+    const { stores, ledger } = this.parts;
+    const now = ledger.now();
+    stores.database.transaction(() => {
+      const at = momentOf(now);
+      for (const charge of chargesSince([], [ledger.ceilings], at, now)) keepCharge(stores.database, charge);
+      stores.counted.passOver(now);
+      stores.firstUse.settle();
+    });
+    this.parts.serving.changed();
   }
 
   private chooseAs({ choices }: Exported): void {
@@ -74,19 +132,19 @@ export class Moving {
 
 function spentSince(
   exported: Exported,
-  settings: readonly [PrivacySettings, PrivacySettings],
+  limits: readonly Ceilings[],
   now: number,
   { database }: DeviceStores,
 ): MovedCharge[] {
   const at = exported.exported_at;
   try {
-    return chargesSince(exported.tables.charge, settings, at, now, paidSince(database, at));
+    return chargesSince(exported.tables.charge, limits, at, now, paidSince(database, at));
   } catch (refused) {
     throw refused instanceof RangeError ? new ExportRefused(refused.message) : refused;
   }
 }
 
-/** What goes with the charges: reports drawn once, codebooks begun, uploads and gradients given. */
+/** Restores what belongs to the charges: memoised reports, codebooks in use, uploads and gradients sent. */
 function keepSpent({ tables }: Exported, { database }: DeviceStores): void {
   const put = (table: string, columns: string, values: (string | number)[]) =>
     database.run(`INSERT INTO ${table} (${columns}) VALUES (${values.map(() => "?").join(", ")}) ON CONFLICT DO NOTHING`, values);
@@ -116,6 +174,15 @@ function keepReading(exported: Exported, stores: DeviceStores, now: number): voi
        ON CONFLICT DO NOTHING`,
       [feed_id, news_id, position, at, popularity, viewed_at],
     );
+  stores.readMarks.takeOver(tables.read_story);
+  for (const { field, kind, pattern, at } of tables.mute_rule) {
+    try {
+      stores.muteRules.put(field, kind, pattern, fromUs(at));
+    } catch (refused) {
+      if (!(refused instanceof TooManyRules)) throw refused;
+      throw new ExportRefused(`tables.mute_rule: ${refused.message}`);
+    }
+  }
   for (const { news_id, kind, at } of [...tables.reaction].sort((one, other) => one.at - other.at)) {
     const opposite = OPPOSITE[kind] ?? null;
     const later = "SELECT count(*) FROM reaction WHERE news_id = ? AND kind = ? AND at > ?";
@@ -123,7 +190,7 @@ function keepReading(exported: Exported, stores: DeviceStores, now: number): voi
     database.run("DELETE FROM reaction WHERE news_id = ? AND kind = ?", [news_id, opposite]);
     database.run("INSERT INTO reaction (news_id, kind, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [news_id, kind, at]);
   }
-  // one by one: those of another width say nothing under the release in use, which the store knows
+  // one by one: vectors of another width mean nothing under the current release, which the store checks
   for (const { news_id, encoder, float32 } of tables.vector) {
     const row = new Float32Array(float32.buffer);
     if (touched.has(news_id)) news.putVectors([news_id], vectors(row, row.length), encoder, { ofClicked: true });

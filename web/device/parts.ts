@@ -1,68 +1,67 @@
-// Store, uplink, feed and sync of one device, put together; `device.ts` adds pages, rounds and what the browser gives.
+// Assembles one device's store, uplink, feed and sync; `device.ts` adds pages, rounds and the browser's services.
 import type { FeedSettings, PerformanceSettings } from "./feed_settings";
 import { Bodies } from "./feed/bodies";
 import { Broadcast } from "./feed/broadcast";
-import type { Chance } from "./feed/chance";
-import { DefaultList } from "./feed/default_list";
+import { type Chance, uniform } from "./feed/chance";
+import { DefaultList, Popular } from "./feed/lists";
 import { KeptFeeds } from "./feed/kept";
-import { Popular } from "./feed/popular";
 import { PreferenceReader } from "./feed/preference_reader";
-import { Recall } from "./feed/recall";
-import { ReportChoice } from "./feed/report_choice";
+import { RareFeeds } from "./feed/rare";
+import { Recall } from "./feed/candidate_search";
+import { RecallAnswers } from "./feed/recall_answers";
+import { RecallStep } from "./feed/recall_step";
 import { Serving } from "./feed/serving";
-import { InterestNames } from "./interests/names";
-import { SearchedInterests } from "./interests/searched";
-import type { Clock, Pause } from "./moments";
-import { Ledger } from "./privacy/ledger";
-import { MODES, choiceOf, inForce, keepsPool } from "./privacy/modes";
-import type { NoiseSource } from "./privacy/noise_sources";
+import { InterestNames } from "./reading/interest_profile";
+import { SearchedInterests } from "./reading/searched_interests";
+import type { Clock, Pause } from "./protocol/moments";
+import { Ledger } from "./privacy/accounting/ledger";
+import type { NoiseSource } from "./privacy/exact_samplers";
 import type { PrivacySettings } from "./privacy/settings";
 import type { Graphs } from "./ranking/session";
-import type { ListChoice } from "./recall_frontier";
+import { ReportChoice } from "./reports/choice";
+import { ReportPolicy } from "./reports/policy";
+import { Articles } from "./store/articles";
 import type { Blobs } from "./store/blobs";
-import { ByteLog } from "./store/byte_log";
+import { ByteLog, TimingStore } from "./store/byte_log";
 import { Clicks } from "./store/clicks";
 import { CountLog } from "./store/count_log";
-import type { Database } from "./store/database";
-import { DefaultListStore, PulledShards } from "./store/default_list";
-import { DrawnReports } from "./store/drawn_reports";
+import type { Database, LateDatabase } from "./store/database";
+import { DefaultListStore, PopularityStore, PulledShards } from "./store/default_list";
+import { DrawnReports, ReportMemo } from "./store/report_memo";
 import { FeedStore } from "./store/feeds";
+import { FirstUse } from "./store/first_use";
 import { ImpressionStore } from "./store/impressions";
 import { LedgerRepository } from "./store/ledger_entries";
-import { MovedSearches } from "./store/moved_searches";
+import { MovedSearches } from "./store/exported";
 import { NewsStore } from "./store/news";
 import { Feedback, Stances } from "./store/opinions";
-import { PrivateParameters } from "./store/parameters";
+import { Preferences, PrivateParameters } from "./store/preferences";
 import { Participations } from "./store/participations";
-import { PictureStore } from "./store/pictures";
-import { PoolStore } from "./store/pool_codes";
-import { PoolIndex } from "./store/pool_index";
-import { PopularityStore } from "./store/popularity";
-import { Preferences } from "./store/preferences";
-import type { LateDatabase } from "./store/late_database";
+import { PictureStore } from "./store/picture_store";
+import { PoolIndex, PoolStore } from "./store/pool_codes";
+import { MuteRules } from "./store/mute_rules";
+import { ReadMarks } from "./store/read_marks";
 import { InstalledReleases } from "./store/releases";
-import { ReportMemo } from "./store/report_memo";
 import { SearchIndex } from "./store/search_index";
 import { Searches } from "./store/searches";
-import { TimingStore } from "./store/timings";
 import { DefaultListSync, PopularitySync } from "./sync/lists";
-import { PictureSync } from "./sync/pictures";
+import { PictureSync } from "./sync/picture_sync";
 import { PoolSync } from "./sync/pool_codes";
 import { ReleaseSync } from "./sync/release_sync";
-import { EncoderTakeover, VectorSync } from "./sync/vectors";
+import { EncoderTakeover, VectorSync } from "./sync/encoder_takeover";
 import { rowsOf } from "./vectors";
 import { Syncing } from "./syncing";
 import { trainerOf } from "./training/composition";
 import { Uplink } from "./uplink/backend_client";
 import { HttpClient } from "./uplink/http";
 import type { Transport } from "./uplink/transport";
-import type { Primitives } from "./wire/primitives";
-import type { Bytes } from "./wire/values";
+import type { Primitives } from "./protocol/primitives";
+import type { Bytes } from "./protocol/forms";
 
-/** The preference that holds a reader's pause of training. */
+/** Preference key of the reader's training pause. */
 export const TRAINING_PAUSED = "training_paused";
 
-/** What the browser gives, or a test in its place. */
+/** The browser's services, or a test's replacements. */
 export interface Surroundings {
   readonly stores: DeviceStores;
   readonly transport: Transport;
@@ -71,15 +70,17 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly noise: NoiseSource;
   readonly chance: Chance;
-  /** The backend as the log names it. */
+  /** The backend, the origin of the app's page. */
   readonly backendUrl: string;
-  /** The backend's key, where the reader names it. */
+  /** The backend's key, if the reader has entered it. */
   readonly pinnedKey: Bytes | null;
-  /** What no page needs waits so long; not at all by default. */
+  /** How long to pause before work that no page needs; by default not at all. */
   readonly pause?: Pause;
+  /** Resolves when no page waits for an answer; a round's computation comes after. */
+  readonly pagesFirst?: () => Promise<void>;
 }
 
-/** The reader's own settings, asked anew each time. */
+/** The reader's settings, read each time. */
 export interface Settings {
   readonly privacy: () => PrivacySettings;
   readonly performance: PerformanceSettings;
@@ -87,14 +88,13 @@ export interface Settings {
 }
 
 /**
- * All that one device keeps, by the names of device_app/stores.py: the reading view's database, and beside it the store of
- * the other view, of what is saved, followed or blocked.
+ * A device's stores, named as in device_app/stores.py: the reading view's database, and beside it the other view's
+ * store of what is saved, followed or blocked.
  */
 export function storesOf(database: Database, searches: LateDatabase, blobs: Blobs) {
   const pool = new PoolStore(database);
   const preferences = new Preferences(database);
   const stances = new Stances(searches);
-  stances.takeOver(database);
   const movedSearches = new MovedSearches(database, searches);
   movedSearches.finish();
   return {
@@ -104,6 +104,9 @@ export function storesOf(database: Database, searches: LateDatabase, blobs: Blob
     clicks: new Clicks(database),
     impressions: new ImpressionStore(database),
     news: new NewsStore(database),
+    articles: new Articles(database),
+    readMarks: new ReadMarks(database),
+    muteRules: new MuteRules(database),
     feedback: new Feedback(database),
     stances,
     movedSearches,
@@ -121,6 +124,7 @@ export function storesOf(database: Database, searches: LateDatabase, blobs: Blob
     pulledShards: new PulledShards(database),
     feeds: new FeedStore(database),
     preferences,
+    firstUse: new FirstUse(preferences),
     pictures: new PictureStore(database, preferences),
     parameters: new PrivateParameters(database),
     counted: new CountLog(database),
@@ -129,43 +133,42 @@ export function storesOf(database: Database, searches: LateDatabase, blobs: Blob
 }
 export type DeviceStores = ReturnType<typeof storesOf>;
 
-/** A device's parts; nothing is asked of anybody until `syncing.step` or `serving.feed` is called. */
+/** A device's parts. Sends no request until a step of `syncing` or `recallStep` is called. */
 export function partsOf(around: Surroundings, settings: Settings) {
   const { stores, clock, graphs, noise, chance } = around;
   const { performance, feed: weights } = settings;
   const { database, clicks, news, releases, impressions, defaultList, pulledShards, pool } = stores;
-  const choice = (): ListChoice | null => {
-    const manifest = releases.current()?.manifest;
-    return manifest ? choiceOf(settings.privacy(), manifest.news, manifest.recall) : null;
-  };
-  const ledger = new Ledger(stores.ledgerEntries, () => inForce(settings.privacy(), choice()), clock);
+  const policy = new ReportPolicy(settings.privacy, () => releases.current()?.manifest ?? null);
+  const ledger = new Ledger(stores.ledgerEntries, () => policy.ceilings(), clock, () => stores.firstUse.isOpen);
   const client = new HttpClient(around.backendUrl, stores.byteLog, clock, around.transport, performance.request_timeout_sec);
   const uplink = new Uplink(client);
   const bodies = new Bodies(uplink, news, clock, around.pause);
   const names = new InterestNames(stores.preferences);
   const searched = new SearchedInterests(stores.searches, stores.stances, stores.searchIndex, news, clock);
   const reports = new ReportChoice(
-    { ledger, noise, memo: stores.reportMemo, drawn: stores.drawnReports },
+    policy,
+    { settings: () => policy.settings, ledger, noise, memo: stores.reportMemo, drawn: stores.drawnReports },
     {
       clicks,
       releases,
       clock,
       limit: performance.recall_limit,
-      choice,
       generation: (encoder) => pulledShards.generation(encoder),
       searched: (encoder) => searched.vector(encoder),
     },
   );
-  const userPreferences = new PreferenceReader(clicks, news, stores.feedback, stores.stances, names, stores.preferences);
+  const answers = new RecallAnswers(stores.preferences, news);
+  const userPreferences = new PreferenceReader(clicks, news, stores.feedback, stores.stances, names, stores.preferences, stores.readMarks, stores.muteRules);
   const serving = new Serving(
     {
       userPreferences,
       impressions,
       defaultList: new DefaultList(defaultList, news),
-      recall: new Recall(uplink, bodies, reports, new Broadcast(pool, news), performance, clock),
+      recall: new Recall(answers, reports, new Broadcast(pool, news)),
       own: stores.parameters,
       searched: (encoder) => rowsOf(searched.vector(encoder)),
       popular: new Popular(stores.popularity),
+      rare: new RareFeeds(stores.articles, pool, stores.preferences),
       kept: new KeptFeeds(stores, clock),
       performance,
       weights,
@@ -175,12 +178,6 @@ export function partsOf(around: Surroundings, settings: Settings) {
     releases,
     graphs,
   );
-  /** As its mode chooses where nothing else is looked for, else as the reader set it. */
-  const listLength = (): number => {
-    const chosen = choice();
-    const alone = chosen && MODES[chosen.mode as PrivacySettings["mode"]].finds === "nobody";
-    return alone ? chosen.places : performance.default_list_limit;
-  };
   const takeover = new EncoderTakeover(
     new ReleaseSync(client, releases, graphs, around.primitives, clock, around.pinnedKey),
     new VectorSync(client, news, pulledShards, releases, clock),
@@ -188,12 +185,13 @@ export function partsOf(around: Surroundings, settings: Settings) {
   );
   const pulls = {
     takeover,
-    defaultList: new DefaultListSync(client, defaultList, news, releases, clock, listLength),
-    pool: new PoolSync(client, pool, releases, clock, (count) => keepsPool(ledger.settings, performance.pool_limit, count)),
+    defaultList: new DefaultListSync(client, defaultList, news, releases, clock, () => policy.listLength(performance.default_list_limit)),
+    pool: new PoolSync(client, pool, releases, clock, (count) => policy.keepsPool(performance.pool_limit, count)),
     popularity: new PopularitySync(client, stores.popularity, releases, clock),
     pictures: new PictureSync(client, stores.pictures, clock),
   };
   const syncing = new Syncing(pulls, stores, bodies, serving, performance, clock, around.pause);
+  const recallStep = new RecallStep(serving, uplink, bodies, reports, answers, stores.timings, clock);
   const trainer = trainerOf({
     database,
     impressions,
@@ -201,16 +199,19 @@ export function partsOf(around: Surroundings, settings: Settings) {
     client,
     releases,
     ledger,
+    privacy: policy.own,
     graphs,
     primitives: around.primitives,
     noise,
     clock,
     halfLifeHours: weights.half_life_hours,
-    idleSec: performance.training_idle_sec,
+    sendSec: performance.training_send_sec,
+    chance: () => uniform(chance),
+    pagesFirst: around.pagesFirst,
     paused: () => Boolean(stores.preferences.get(TRAINING_PAUSED)),
     muted: () => names.muted(),
     trustedKey: () => releases.trustedKey(around.pinnedKey)?.publicKey ?? null,
   });
-  return { stores, ledger, client, uplink, bodies, names, searched, serving, syncing, trainer, choice };
+  return { backendUrl: around.backendUrl, stores, policy, ledger, client, uplink, bodies, names, searched, serving, syncing, recallStep, trainer };
 }
 export type Parts = ReturnType<typeof partsOf>;

@@ -1,10 +1,10 @@
-// Keeps the build that was installed, whole and checked by hash, and answers with nothing else until the reader takes
-// another one. Its script's name is the hash of its content, so a browser that looks for another version of it finds the
-// same bytes or none: only a page that registers another name changes the build, which it does when its reader says so
-// (pinned_build.ts). Offline it answers all the same. Requests of the device's own go past it untouched.
+// Keeps the installed build, complete and checked by hash, and serves nothing else until the reader installs another
+// one. The script is named by its content hash, so a browser that checks for an update finds the same bytes or nothing:
+// the build changes only when a page registers another name, which it does with the reader's consent (pinned_build.ts).
+// It also serves the build offline. The device's own requests pass through unchanged.
 export {};
 
-/** All of a build but this script: the page, the files by hash, and the headers that every answer has. */
+/** A build except this script: the page, the files by hash, and the headers of every response. */
 interface Installed {
   shell: string;
   headers: Record<string, string>;
@@ -46,11 +46,23 @@ async function sha256(bytes: ArrayBuffer): Promise<string> {
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/**
+ * The one other origin that the page may send requests to, if it differs from the reader page's origin (`register`).
+ */
+const api = new URL(scope.location.href).searchParams.get("api");
+const POLICY = "content-security-policy";
+const OWN_ORIGIN_ALONE = "connect-src 'self'";
+const isOrigin = api !== null && /^https?:\/\/[a-z0-9.:[\]-]+$/.test(api) && new URL(api).origin === api;
+const headers = isOrigin
+  ? { ...INSTALLED.headers, [POLICY]: (INSTALLED.headers[POLICY] ?? "").replace(OWN_ORIGIN_ALONE, `${OWN_ORIGIN_ALONE} ${api}`) }
+  : INSTALLED.headers;
+const shell = isOrigin ? INSTALLED.shell.replace("</head>", `<meta name="api" content="${api}"></head>`) : INSTALLED.shell;
+
 function answered(body: BodyInit, type: string): Response {
-  return new Response(body, { headers: { ...INSTALLED.headers, "content-type": type } });
+  return new Response(body, { headers: { ...headers, "content-type": type } });
 }
 
-/** A file of this build, from the server, if it is what its hash says. */
+/** Fetches a file of this build from the server and checks its hash. */
 async function fetched(name: string): Promise<Response> {
   const file = byName.get(name);
   if (file === undefined) throw new Error(`${name} is no file of this build`);
@@ -60,14 +72,14 @@ async function fetched(name: string): Promise<Response> {
   return answered(bytes, file.type);
 }
 
-/** Every file, from a build that was installed before where it is the same; all of them or none. */
+/** Installs every file, from an earlier build if unchanged; all or nothing. */
 async function install(): Promise<void> {
   const cache = await caches.open(ownCache);
   for (const { name } of INSTALLED.files) {
     const here = await caches.match(FILES + name);
     await cache.put(FILES + name, here ?? (await fetched(name)));
   }
-  await scope.skipWaiting(); // to register this script was the reader's consent
+  await scope.skipWaiting(); // registering this script was the reader's consent
 }
 
 async function activate(): Promise<void> {
@@ -75,7 +87,7 @@ async function activate(): Promise<void> {
   await scope.clients.claim();
 }
 
-/** A file of this build; if the browser has dropped it, again from the server. */
+/** A file of this build; fetched again if the browser has dropped it. */
 async function kept(name: string): Promise<Response> {
   const here = await caches.match(FILES + name);
   if (here !== undefined) return here;
@@ -84,7 +96,7 @@ async function kept(name: string): Promise<Response> {
   return again;
 }
 
-/** The hash of this build, which its reader compares with another's: that of this script. */
+/** This build's hash, which its reader compares with another's: that of this script. */
 async function ownBuild(): Promise<string> {
   const script = await fetch(scope.location.href, { credentials: "omit", cache: "force-cache" });
   const build = await sha256(await script.arrayBuffer());
@@ -111,14 +123,14 @@ scope.addEventListener("fetch", (event) => {
   if (byName.has(pathname.slice(FILES.length)) && pathname.startsWith(FILES)) {
     event.respondWith(kept(pathname.slice(FILES.length)));
   } else if (event.request.mode === "navigate" && pathname.startsWith(HOME)) {
-    event.respondWith(Promise.resolve(answered(INSTALLED.shell, "text/html; charset=utf-8")));
+    event.respondWith(Promise.resolve(answered(shell, "text/html; charset=utf-8")));
   }
 });
 scope.addEventListener("message", (event) => {
   const [port] = event.ports;
   event.waitUntil(
     answer(event.data).then(
-      (told) => port?.postMessage(told),
+      (answer) => port?.postMessage(answer),
       (failed: unknown) => port?.postMessage({ failed: String(failed) }),
     ),
   );

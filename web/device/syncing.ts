@@ -1,30 +1,35 @@
-// One background step of keeping up: release, default list, popularity, texts, pool; then what is old goes, and models of
-// rounds come.
+// One background sync step: release, default list, popularity, texts, pool; then pruning and the models of rounds.
 import { AnswerMalformed, BackendRefused, BackendUnreachable, DeviceError, ReleaseRefused } from "./errors";
 import type { Bodies } from "./feed/bodies";
 import type { Serving } from "./feed/serving";
 import type { PerformanceSettings } from "./feed_settings";
-import { type Clock, DAY_MS, HOUR_MS, type Pause } from "./moments";
+import { type Clock, DAY_MS, HOUR_MS, type Pause } from "./protocol/moments";
 import type { DefaultListStore } from "./store/default_list";
 import type { ImpressionStore } from "./store/impressions";
 import type { NewsStore } from "./store/news";
+import type { ReadMarks } from "./store/read_marks";
 import type { SearchIndex } from "./store/search_index";
 import type { DefaultListSync, PopularitySync } from "./sync/lists";
-import type { PictureSync } from "./sync/pictures";
+import type { PictureSync } from "./sync/picture_sync";
 import type { PoolSync } from "./sync/pool_codes";
-import type { EncoderTakeover } from "./sync/vectors";
-import { readVectors } from "./uplink/answers";
-import type { RecallAnswer } from "./wire/recall";
+import type { EncoderTakeover } from "./sync/encoder_takeover";
+import { readVectors } from "./uplink/backend_client";
+import type { RecallAnswer } from "./protocol/recall";
 
 const PRUNE_EVERY_MS = 6 * HOUR_MS;
 const IMPRESSIONS_KEPT_MS = 60 * DAY_MS;
+/** How long a story that left this device still counts as read, should it come back. */
+const READ_MARKS_KEPT_MS = 400 * DAY_MS;
 
-/** After a start the first page is drawn before texts are asked for, and so much later what no page needs. */
+/** After a start, texts are requested this long after the first page, and what no page needs this much later still. */
 const [TEXTS_AFTER_MS, REST_AFTER_MS] = [1_000, 2_000];
+
+/** How often, and for how long, a device without a list retries early. */
+const [SILENT_SEC, SILENT_FOR_MS] = [10, 300_000];
 
 const TROUBLE_OF_PICTURES = [AnswerMalformed, BackendRefused, BackendUnreachable] as const;
 
-/** What is asked for, in the order of a step; pictures after it. */
+/** What is pulled, in the order of a step; pictures come afterwards. */
 export interface Pulls {
   readonly takeover: EncoderTakeover;
   readonly defaultList: DefaultListSync;
@@ -33,26 +38,28 @@ export interface Pulls {
   readonly pictures: PictureSync;
 }
 
-/** What a step reads and tidies. */
+/** The stores that a step reads and prunes. */
 export interface SyncedStores {
   readonly news: NewsStore;
   readonly defaultList: DefaultListStore;
   readonly impressions: ImpressionStore;
+  readonly readMarks: ReadMarks;
   readonly searchIndex: SearchIndex;
 }
 
-/** forFeed: its first part. Both fail alike. */
+/** forFeed: its first part. Both fail with the same error. */
 interface Step {
   readonly whole: Promise<boolean>;
   readonly forFeed: Promise<void>;
 }
 
-/** Neither what it asks for nor in which order depends on what the reader does. */
+/** Neither what it requests nor the order depends on what the reader does. */
 export class Syncing {
   online: boolean | null = null;
   lastAt: number | null = null;
-  /** When the first of the steps failed that were not answered since. */
+  /** When the current run of unanswered steps began. */
   silentSince: number | null = null;
+  private failed: DeviceError | null = null;
   private underWay: Step | null = null;
   private picturing: Promise<void> | null = null;
   private prunedAt: number | null = null;
@@ -69,24 +76,52 @@ export class Syncing {
   ) {}
 
   /**
-   * One look at everything; true if another release is in use now. A step that is asked for while one is under way is that
-   * one. Throws BackendUnreachable, BackendRefused, AnswerMalformed, ReleaseRefused; what was there before stays.
+   * Polls everything once; true if another release is now current. If a step is under way, returns that one. Throws
+   * BackendUnreachable, BackendRefused, AnswerMalformed, ReleaseRefused; existing data then stays.
    */
   step(): Promise<boolean> {
     return this.begun().whole;
   }
 
-  /** As `step`, but only until all is here that a feed is made of. */
-  forFeed(): Promise<void> {
-    return this.begun().forFeed;
+  /**
+   * Runs the first step since the start, until everything a feed needs is here; does nothing if there was one. Throws
+   * like `step`. A failed step isn't retried here: the background does that at its own pace, so that a waiting reader
+   * causes no requests. After an erase there is no list, so a step runs.
+   */
+  async first(): Promise<void> {
+    if (this.underWay) return this.underWay.forFeed;
+    if (this.failed) throw this.failed;
+    if (this.lastAt === null || !this.hasList()) await this.begun().forFeed;
+  }
+
+  /** Like `first`, but until the whole step has ended. */
+  async firstWhole(): Promise<void> {
+    if (this.underWay) await this.underWay.whole;
+    else if (this.failed) throw this.failed;
+    else if (this.lastAt === null) await this.begun().whole;
+  }
+
+  /** Whether the default list is here. */
+  hasList(): boolean {
+    return this.serving.context.defaultList.known();
   }
 
   /**
-   * What the release in use has for rounds is here when this ends. A step under way ends first: when a round is looked for
-   * must not change the order of what it asks for. Throws as `step`.
+   * Mean seconds until the next step. Depends on the outcome of earlier steps, never on what the reader does. A device
+   * without a list can show nothing, and retries early for a while.
+   */
+  get pauseSec(): number {
+    const usual = this.settings.sync_poll_sec;
+    const isNew = this.lastAt === null && !this.hasList() && this.silentSince !== null;
+    return isNew && this.clock() - (this.silentSince ?? 0) < SILENT_FOR_MS ? Math.min(usual, SILENT_SEC) : usual;
+  }
+
+  /**
+   * Resolves when the current release's parts for rounds are here. Waits for a step under way, so that looking for a
+   * round doesn't change the order of its requests. Throws like `step`.
    */
   async forRounds(): Promise<void> {
-    await this.underWay?.whole.catch(() => undefined); // whoever waits for the step is told
+    await this.underWay?.whole.catch(() => undefined); // the step's own caller gets the error
     await this.pulls.takeover.rest();
   }
 
@@ -96,27 +131,28 @@ export class Syncing {
     const reached = new Promise<void>((resolve) => (enough = resolve));
     const whole = this.look(enough).finally(() => (this.underWay = null));
     const forFeed = Promise.race([reached, whole.then(() => undefined)]);
-    forFeed.catch(() => undefined); // who waits for the whole step is told
+    forFeed.catch(() => undefined); // the whole step's caller gets the error
     return (this.underWay = { whole, forFeed });
   }
 
   private async look(enough: () => void): Promise<boolean> {
     const swapped = await this.heard(() => this.forPages(enough));
+    this.failed = null;
     this.serving.reached();
     this.online = true;
     this.silentSince = null;
     this.lastAt = this.clock();
     this.prune(this.lastAt);
-    // the try to take part in a round tells it
+    // the next attempt to join a round reports it
     await this.heard(() => apart(this.pulls.takeover.rest(), BackendRefused, AnswerMalformed, ReleaseRefused));
     return swapped;
   }
 
   /**
-   * The publishers' pictures, after a step that went well.
+   * Pulls the publishers' pictures after a successful step.
    *
-   * Apart from it: whatever a server gives as pictures, or if it gives none, keeps nothing else back and is no trouble of
-   * the pages, which have drawn ones. It is logged; those of before stay, and the next look goes on.
+   * Runs separately: bad or missing pictures delay nothing else and cause no alert on the pages, which have drawn ones.
+   * Errors are logged; the old pictures stay, and the next poll continues.
    */
   takePictures(): Promise<void> {
     return (this.picturing ??= this.pictures().finally(() => (this.picturing = null)));
@@ -131,15 +167,16 @@ export class Syncing {
     }
   }
 
-  /** All but the models of rounds; true if another release is in use now. */
+  /** Everything except the models of rounds; true if another release is now current. */
   private async forPages(enough: () => void): Promise<boolean> {
     const swapped = await this.pulls.takeover.step();
     await this.takeDefaultList(await this.pulls.defaultList.refresh());
     await this.pulls.popularity.refresh();
     enough();
-    // pauses of a fixed length: when the rest is asked for must not tell what the reader does meanwhile
+    // pauses of fixed length: when the rest is requested must not reveal what the reader does meanwhile
     const starts = this.lastAt === null;
-    await apart(this.bodies.fetchAll(starts ? TEXTS_AFTER_MS : 0), DeviceError); // the look for texts after a step tells it
+    // the poll for texts after a step reports it
+    await apart(this.bodies.fetchAll(starts ? TEXTS_AFTER_MS : 0), DeviceError);
     if (starts) await this.pause(REST_AFTER_MS);
     await this.pulls.pool.refresh();
     return swapped;
@@ -149,15 +186,17 @@ export class Syncing {
     try {
       return await work();
     } catch (failed) {
+      if (failed instanceof DeviceError) this.failed = failed;
       if (failed instanceof BackendUnreachable) {
         this.online = false;
         this.silentSince ??= this.clock();
+        this.serving.unreachable(failed);
       }
       throw failed;
     }
   }
 
-  /** Queue the texts of the whole list when it is new, and once a start when some are missing. */
+  /** Queues the texts of the whole list when it is new, and once per start if some are missing. */
   private async takeDefaultList(answer: RecallAnswer | null): Promise<void> {
     const { manifest, release, encoder, dimensions } = await this.serving.models();
     if (answer) this.bodies.want(answer, readVectors(answer, manifest.dimensions), { common: true });
@@ -179,10 +218,11 @@ export class Syncing {
     this.stores.news.prune(now - this.settings.news_days * DAY_MS, [...listed, ...shown]);
     this.stores.searchIndex.tidy();
     this.stores.impressions.prune(now - IMPRESSIONS_KEPT_MS);
+    this.stores.readMarks.prune(now - READ_MARKS_KEPT_MS);
   }
 }
 
-/** A part that fails in one of these ways keeps the others from nothing. */
+/** Runs one part so that its failure in one of these ways doesn't stop the others. */
 async function apart(part: Promise<void>, ...ways: readonly (abstract new (...given: never) => DeviceError)[]): Promise<void> {
   try {
     await part;

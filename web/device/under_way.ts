@@ -1,19 +1,19 @@
-// What was pressed and is not done yet, as on a page that stands before its device has started: its controls say so, and no
-// deed is asked for a second time meanwhile.
-import type { Asking } from "./asking";
+// Actions that were pressed and aren't done yet, for example on a page shown before its device has started: their
+// controls show it, and no action is requested twice.
+import type { Asking } from "./link";
 
 type Form = NonNullable<Asking["form"]>;
 const BUSY = "aria-busy";
 
 export class UnderWay {
-  /** Deeds by their address and fields; each one's address. */
+  /** Addresses of pending actions, by address and fields. */
   private readonly deeds = new Map<string, string>();
   private link: string | null = null;
 
-  /** own: a page's own address, out of one in a link or a form. */
+  /** own: extracts a page's own address from one in a link or form. */
   constructor(private readonly own: (address: string) => string | null) {}
 
-  /** The page that was asked for last, by its own address; null once it has come. */
+  /** The own address of the last requested page; null once it has come. */
   get following(): string | null {
     return this.link;
   }
@@ -23,7 +23,7 @@ export class UnderWay {
     this.mark();
   }
 
-  /** Do what a form asks for; nothing where the same is under way. */
+  /** Performs a form's action; does nothing if the same one is pending. */
   async once(address: string, fields: Form, work: () => Promise<void>): Promise<void> {
     const deed = keyOf(address, fields);
     if (this.deeds.has(deed)) return;
@@ -37,7 +37,7 @@ export class UnderWay {
     }
   }
 
-  /** Have the controls of the document say what is under way: also needed where another page has taken its place. */
+  /** Marks the controls of pending actions; also needed after another page is shown. */
   mark(): void {
     const busy = new Set([...this.links(), ...this.buttons()]);
     for (const control of document.querySelectorAll(`:is(a, button, input)[${BUSY}]`))
@@ -45,7 +45,7 @@ export class UnderWay {
     for (const control of busy) if (control.getAttribute(BUSY) !== "true") control.setAttribute(BUSY, "true");
   }
 
-  /** Links to the page that was asked for, and what sends a search for it. */
+  /** Links to the requested page, and the form that sends a search for it. */
   private links(): Element[] {
     const wanted = this.link;
     if (wanted === null) return [];
@@ -57,7 +57,7 @@ export class UnderWay {
     return [...anchors, ...searches.flatMap((form) => [...form.querySelectorAll("button, input[type=search]")])];
   }
 
-  /** Buttons of the deeds. */
+  /** Buttons of pending actions. */
   private buttons(): Element[] {
     const addresses = new Set(this.deeds.values());
     if (!addresses.size) return [];
@@ -70,12 +70,12 @@ export class UnderWay {
   }
 }
 
-/** What a form sends; of a file its name. */
+/** The fields that a form sends; for a file, its name. */
 export function fieldsOf(form: HTMLFormElement, submitter: HTMLElement | null = null): Form {
   return [...new FormData(form, submitter)].map(([name, value]) => [name, typeof value === "string" ? value : value.name]);
 }
 
-/** Where a form leads that only looks for something. */
+/** The address that a search form leads to. */
 export function searchAddress(address: string, fields: Form): string {
   return `${address.split("?")[0]}?${new URLSearchParams(fields.map((field) => [...field]))}`;
 }

@@ -1,5 +1,5 @@
-// Rows of float32 numbers, in the place of numpy's two-dimensional arrays. Inner products are added up in doubles and
-// rounded once, where numpy adds up in float32: they differ in the last digits.
+// Rows of float32 numbers, in place of numpy's two-dimensional arrays. Inner products are summed in doubles and rounded
+// once, where numpy sums in float32, so the last digits differ.
 
 /** rows x width numbers, row after row. */
 export interface Vectors {
@@ -8,7 +8,7 @@ export interface Vectors {
   readonly width: number;
 }
 
-/** These numbers as rows of `width` each. Throws RangeError where they make no whole rows. */
+/** These numbers as rows of `width` each. Throws RangeError if the last row is incomplete. */
 export function vectors(data: Float32Array, width: number): Vectors {
   if (width < 0 || (width ? data.length % width : data.length)) throw new RangeError(`${data.length} numbers in rows of ${width}`);
   return { data, rows: width ? data.length / width : 0, width };
@@ -29,14 +29,14 @@ export function rowOf(all: Vectors, at: number): Float32Array {
   return all.data.subarray(at * all.width, (at + 1) * all.width);
 }
 
-/** These rows one under the other. */
+/** Stacks rows vertically. */
 export function stacked(rows: readonly Float32Array[], width: number): Vectors {
   const data = new Float32Array(rows.length * width);
   rows.forEach((row, at) => data.set(row, at * width));
   return { data, rows: rows.length, width };
 }
 
-/** These rows only, in this order. */
+/** Selects these rows, in this order. */
 export function taken(all: Vectors, rows: readonly number[]): Vectors {
   const data = new Float32Array(rows.length * all.width);
   rows.forEach((row, at) => data.set(rowOf(all, row), at * all.width));
@@ -53,7 +53,10 @@ export function concatenated(one: Vectors, other: Vectors): Vectors {
   return { data, rows: one.rows + other.rows, width: one.width };
 }
 
-/** The inner product of `width` numbers from two places on, in doubles; four sums at once keep the processor busy. */
+/**
+ * The inner product of `width` numbers starting at two positions, in doubles; four parallel sums keep the processor
+ * busy.
+ */
 function dot(one: Float32Array, from: number, other: Float32Array, at: number, width: number): number {
   let [a, b, c, d] = [0, 0, 0, 0];
   let axis = 0;
@@ -116,11 +119,12 @@ export function scaled(vector: Float64Array): Float32Array {
 
 /** Whether all numbers are finite. */
 export function finite(data: Float32Array | Float64Array): boolean {
-  for (let at = 0; at < data.length; at++) if (!Number.isFinite(data[at])) return false; // as an iterator it takes five times as long
+  // an iterator takes five times as long
+  for (let at = 0; at < data.length; at++) if (!Number.isFinite(data[at])) return false;
   return true;
 }
 
-/** Places of `values` by the greatest value first, equal ones in their order (numpy's stable argsort of -values). */
+/** Indices of `values` by descending value, ties in order (numpy's stable argsort of -values). */
 export function bestFirst(values: ArrayLike<number>, among?: readonly number[]): number[] {
   const places = among ? [...among] : Array.from({ length: values.length }, (_, at) => at);
   return places.sort((one, other) => {
@@ -129,14 +133,14 @@ export function bestFirst(values: ArrayLike<number>, among?: readonly number[]):
   });
 }
 
-/** The mean; 0 of nothing. */
+/** The mean; 0 for an empty array. */
 export function mean(values: ArrayLike<number>): number {
   let sum = 0;
   for (let at = 0; at < values.length; at++) sum += values[at] as number;
   return values.length ? sum / values.length : 0;
 }
 
-/** The standard deviation of all of them (not of a sample); 0 of nothing. */
+/** The population standard deviation; 0 for an empty array. */
 export function deviation(values: ArrayLike<number>): number {
   const middle = mean(values);
   let sum = 0;

@@ -1,4 +1,4 @@
-"""What a device that took part in every round would have spent, composed over the rounds."""
+"""The privacy cost of a device that took part in every round, composed over the rounds."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from dataclasses import dataclass, field
 from sqlalchemy import Engine, select
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import RoundRow
+from backend.db.tables import RoundRow
 from backend.federation.protections.registry import resolve
-from device_app.wire.concentrated import epsilon_of
-from device_app.wire.ids import RoundId
-from device_app.wire.rounds import RoundManifest
+from protocol.concentrated import epsilon_of
+from protocol.ids import RoundId
+from protocol.rounds import RoundManifest
 
 DELTA = 1e-6
-"""At which the composed figure is told."""
+"""The delta of the composed epsilon."""
 
 
 @dataclass(frozen=True)
 class SpentRound:
-    """One round and all before it: rho of its opened sum by the survivors' noise, and epsilon so far at DELTA."""
+    """One round and all rounds before it.
+
+    It holds the rho of the opened sum with the noise of its survivors, and epsilon so far at DELTA.
+    """
 
     round: RoundId
     system: str
@@ -32,15 +35,15 @@ class SpentRound:
 
 @dataclass(frozen=True)
 class Spending:
-    """The account of all applied rounds, for a device that was in each of them.
+    """The privacy cost of all applied rounds for a device that took part in each of them.
 
-    epsilon, at delta, is of the noisy sums together; local is the pure epsilon of updates under local noise, which adds
-    up and is told apart; exact counts sums without noise, which no epsilon bounds.
+    epsilon, at delta, covers all noisy sums together. local is the pure epsilon of updates under local noise; it adds
+    up and is reported separately. exact counts the sums without noise, which no epsilon bounds.
 
     Formal guarantees: an upper bound, for exchanging all of a device's data in all the noisy sums, chosen adaptively:
-    rho adds up (Bun and Steinke 2016) and is turned into epsilon once. It takes the noise of all survivors, and knows
-    nothing of colluding ones. A device charges itself by the fewest survivors a round allowed, so its own ledger says
-    no less.
+    rho adds up (Bun and Steinke 2016) and is converted to epsilon once. It assumes the noise of all survivors and no
+    collusion. A device charges itself for the smallest number of survivors that a round allowed, so its own ledger
+    shows no less.
     """
 
     delta: float = DELTA
@@ -53,7 +56,7 @@ class Spending:
 
 
 def spending(engine: Engine, delta: float = DELTA) -> Spending:
-    """Compose the applied rounds, oldest first."""
+    """Return the composed privacy cost of the applied rounds, oldest first."""
     with reading_session(engine) as session:
         found = session.execute(
             select(RoundRow.number, RoundRow.system, RoundRow.manifest, RoundRow.survivors)
@@ -78,16 +81,18 @@ def spending(engine: Engine, delta: float = DELTA) -> Spending:
 
 
 def coordinates_of(manifest: RoundManifest) -> int:
-    """How many numbers one update of the round has."""
+    """Return how many numbers one update of the round has."""
     return sum(math.prod(shape) for shape in manifest.shapes.values())
 
 
 def epsilon_spent(rho: float, delta: float) -> float:
-    """The epsilon at this delta of openings whose rho add up to so much, by dp-accounting's Renyi accountant.
+    """Return the epsilon at this delta of openings with this total rho.
 
-    Formal guarantees: any mechanism with that rho in zero-concentrated differential privacy has it.
+    It is computed by dp-accounting's Renyi accountant.
+
+    Formal guarantees: it holds for any mechanism with that rho in zero-concentrated differential privacy.
     """
-    # Its import takes long, and pages that tell no such figure need not wait for it.
+    # The import is slow, and pages without this figure need not wait for it.
     from dp_accounting import dp_event
     from dp_accounting.rdp import RdpAccountant
 

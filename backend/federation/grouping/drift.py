@@ -1,4 +1,4 @@
-"""Prototypes that move as far as a noisy sum of their readers' vectors allows."""
+"""Prototypes that follow a noisy sum of their readers' vectors, as far as the noise allows."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from backend.federation.grouping.reader_groups import unit
 Floats = NDArray[np.float64]
 
 FIRST_LENGTH = 0.7
-"""How long the mean of unit vectors of one group is taken to be before any was seen."""
+"""The assumed length of the mean of a group's unit vectors before any were seen."""
 FIRST_VARIANCE = 0.5
-"""Squared distance at which the true mean of a group may lie from its first prototype, a topic's centroid."""
+"""The assumed mean squared distance of a group's true mean from its first prototype, a topic's centroid."""
 SCATTER = 1 - FIRST_LENGTH**2
 """Mean squared distance of a group's readers from their mean."""
 DRIFT = 0.01
-"""Squared distance that a mean may move between two rounds, since news and readers change."""
+"""Squared distance that a mean may move between two rounds, since articles and readers change."""
 SHARE_MEMORY = 0.9
-"""Weight of earlier rounds' counts beside a new one's."""
+"""The weight of earlier rounds' counts relative to the new one's."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What is believed of K groups: means [K, D] that lie in `axes` directions, with variances [K] along each, and
-    members [K] of `readers`, with the variance of each, counted over rounds. noises [K] is the part that the
-    mechanism's noise has in the means, again a variance along each direction.
+    """The estimate of K groups by a Kalman filter.
 
-    A Kalman filter: each round's sum s of a group with m readers is m mu + noise, with variance m nu^2 of the readers
-    about mu and sigma^2 of the mechanism. m is noisy too: it's drawn to an even share of the cohort, and what stays
-    unknown of it counts as noise. Where the noise is large the belief hardly moves, so a cohort that is too small for
-    its budget costs budget and does little harm.
+    It holds the means [K, D] of the groups, which lie in a subspace of `axes` directions, with variances [K] along
+    each; and the members [K] of `readers`, with the variance of each, accumulated over rounds. noises [K] is the part
+    of the mechanism's noise in the means, also as a variance along each direction.
+
+    The sum s of a group with m readers is modelled as m mu + noise, where the noise has variance m nu^2 from the
+    readers about mu and sigma^2 from the mechanism. m is noisy, too: it is shrunk towards an even share of the cohort,
+    and its remaining uncertainty counts as noise. If the noise is large, the estimate hardly moves, so a cohort that is
+    too small for its budget spends budget and does little harm.
     """
 
     means: Floats
@@ -46,7 +48,10 @@ class Drift:
 
     @classmethod
     def begin(cls, prototypes: NDArray[np.float32], *, axes: int | None = None) -> Self:
-        """At prototypes [K, D] of length 1 that tell nothing of any reader. axes: D unless given."""
+        """Return the estimate at prototypes [K, D] of length 1, before any reader was seen.
+
+        axes: D unless given.
+        """
         K, D = prototypes.shape
         axes = D if axes is None else axes
         return cls(
@@ -61,22 +66,22 @@ class Drift:
 
     @property
     def prototypes(self) -> NDArray[np.float32]:
-        """[K, D], rows of length 1."""
+        """The prototypes [K, D], rows of length 1."""
         return unit(self.means)
 
     def apart(self, share: float) -> NDArray[np.float32]:
-        """[K, D], rows of length 1: the means less `share` of the mean of all readers, which all have in common.
+        """Return the means less `share` of the mean of all readers, [K, D], rows of length 1.
 
-        0 gives `prototypes`.
+        The mean of all readers is what they have in common. A share of 0 gives `prototypes`.
         """
         return unit(self.means - share * (self.shares() @ self.means))
 
     def noise_share(self) -> float:
-        """How much of what sets the groups apart is the mechanism's noise: of the squared lengths of the means less
-        their mean, 0 to 1, mean of all groups.
+        """Return how much of the distance between groups is the mechanism's noise, from 0 to 1.
 
-        The noise in the means is known exactly, as the filter is linear. The groups count alike here, so that noisy
-        shares don't pass for a distance between groups.
+        It is the noise's share of the squared length of each mean less the mean of means, averaged over the groups. The
+        noise in the means is known exactly, since the filter is linear. The groups have equal weight here, so that
+        noisy member counts don't look like a distance between groups.
         """
         lengths = np.square(self.means - self.means.mean(axis=0)).sum(axis=1)
         return float(np.minimum(self.axes * self.noises / np.maximum(lengths, 1e-12), 1.0).mean())
@@ -84,10 +89,11 @@ class Drift:
     def seen(
         self, sums: Floats, members: Floats, readers: int, *, sums_variance: float, members_variance: float
     ) -> Self:
-        """After a round of so many readers: sums [K, D] of the groups' unit vectors, as far as they lie in the `axes`,
-        and their counts [K], each with its noise's variance.
+        """Return the estimate after a round with so many readers.
 
-        Raises ValueError for other shapes or numbers that are not finite.
+        sums: [K, D] of the groups' unit vectors, projected onto the `axes`. members: counts [K]. sums_variance and
+        members_variance: variance of the noise on each number. Raises ValueError for other shapes or values that are
+        not finite.
         """
         K, D = self.means.shape
         if sums.shape != (K, D) or members.shape != (K,):
@@ -112,9 +118,10 @@ class Drift:
         )
 
     def shares(self) -> Floats:
-        """[K], adding up to 1: how many of the readers are near each prototype, drawn to even shares by the noise.
+        """Return the share of readers near each prototype, [K].
 
-        No share is below a tenth of an even one: Bayes' rule must not rule a prototype out by a noisy count.
+        Shares are shrunk towards even ones by the noise. The shares add up to 1. No share is below a tenth of an even
+        one, so that a noisy count can't make Bayes' rule exclude a prototype.
         """
         K = len(self.members)
         even = self.readers / K

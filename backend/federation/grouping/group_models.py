@@ -1,7 +1,7 @@
-"""Group models beside a global one: their steps and re-initialisation (FINDING, Algorithm 1 and eq. 8).
+"""Group models next to a global model: steps and re-initialisation.
 
-Weights and optimiser moments go the same ways with the same coefficients: moments that stayed behind would belong to
-other weights. The paper says nothing of them; its code does this.
+Source: FINDING, Algorithm 1 and eq. 8. Weights and optimizer moments are combined with the same coefficients, since
+moments that stayed behind would belong to other weights. The paper does not mention moments; its code does the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from backend.federation.optimizers import Gradient, Memory, MemoryOptimizer, Ste
 
 @dataclass(frozen=True)
 class Model:
-    """Weights, and what the optimiser remembers of them."""
+    """Weights, and the optimizer's state for them."""
 
     weights: Weights
     memory: Memory = field(default_factory=Memory)
@@ -26,24 +26,27 @@ class Model:
 
 @dataclass(frozen=True)
 class Models:
-    """The global model w_g and K group models w_k."""
+    """The global model w_g and the K group models w_k."""
 
     shared: Model
     groups: tuple[Model, ...]
 
     @classmethod
     def alike(cls, weights: Weights, groups: int) -> Models:
-        """The start: every group's model is the global one. Raises ValueError for no group."""
+        """Return the initial models: every group's model is the global one.
+
+        Raises ValueError for no group.
+        """
         if groups < 1:
             raise ValueError(f"groups: at least 1, got {groups}")
         shared = Model(weights)
         return cls(shared, (shared,) * groups)
 
     def stepped(self, optimizer: MemoryOptimizer, total: Gradient, by_group: Mapping[int, Gradient]) -> Models:
-        """The global model a step along `total`, the mean of everybody, and each group along its own mean.
+        """Return the models after a step: the global one along `total`, each group along its mean.
 
-        A group that is not in `by_group` had no client, and stays as it is. Groups should be interpolated before
-        (`interpolation.interpolated`). Raises ValueError for a group that does not exist.
+        total: the mean gradient of all clients. A group that is not in `by_group` had no client and stays unchanged.
+        Interpolate the groups first (`interpolation.interpolated`). Raises ValueError for a group that does not exist.
         """
         for group in by_group:
             if not 0 <= group < len(self.groups):
@@ -57,10 +60,12 @@ class Models:
         )
 
     def reinitialised(self, moves: NDArray[np.floating[Any] | np.integer[Any]]) -> Models:
-        """New groups from the old ones by how many readers moved: w_j = sum_i M_ij w_i / sum_i M_ij (formula 8).
+        """Return new groups as averages of the old ones, weighted by how many readers moved.
 
-        moves: M [old groups, new groups], not negative. A new group that nobody moved to gets the global model, where
-        the formula is 0/0 and the paper's code ends in NaN. Raises ValueError for another shape or a negative count.
+        w_j = sum_i M_ij w_i / sum_i M_ij (eq. 8).
+
+        moves: M [old groups, new groups], not negative. A new group that nobody moved to gets the global model; there
+        the formula is 0/0, and the paper's code gives NaN. Raises ValueError for another shape or a negative count.
         """
         counts = np.asarray(moves, dtype=np.float64)
         if counts.ndim != 2 or counts.shape[0] != len(self.groups) or not counts.shape[1] or (counts < 0).any():
@@ -83,7 +88,7 @@ def _step(model: Model, optimizer: MemoryOptimizer, gradient: Gradient) -> Model
 
 
 def _average(models: tuple[Model, ...], parts: NDArray[np.float64]) -> Model:
-    """parts: [models], adding up to 1."""
+    """Return the weighted average of the models; parts: [models], adding up to 1."""
     first = models[0]
     weights: SteppedWeights = {
         name: np.asarray(
@@ -106,6 +111,6 @@ def _average(models: tuple[Model, ...], parts: NDArray[np.float64]) -> Model:
 
 
 def moment(model: Model, name: str, like: Model) -> NDArray[np.float64]:
-    """A moment, zeros where the model has not stepped yet."""
+    """Return a moment, or zeros if the model has not stepped yet."""
     found = model.memory.tensors.get(name)
     return np.zeros_like(like.memory.tensors[name]) if found is None else found

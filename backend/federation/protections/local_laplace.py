@@ -1,4 +1,4 @@
-"""Updates that come one by one under Laplace noise of the device's own (Uni-FedRec, section 3.5, eq. 8)."""
+"""Single updates under Laplace noise of each device (Uni-FedRec, section 3.5, eq. 8)."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ from dataclasses import dataclass
 
 from backend.federation.bounded_mean import Shapes
 from backend.federation.protections.protection import LocalCost, UpdateCost, WriteNumber
-from backend.federation.protections.upload_rules import UploadRules
-from device_app.wire.ids import RoundId
-from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import LocalLaplace, Protection
-from device_app.wire.ring import RingVector
-from device_app.wire.secagg import SumTerms
+from backend.federation.protections.sum_bounds import UploadRules
+from protocol.ids import RoundId
+from protocol.protections import LocalLaplace, Protection
+from protocol.ring import RingVector, WeightedSum
+from protocol.secagg import SumTerms
 
 NOISE_REACH = 60.0
-"""Laplace noise passes 60 scales with probability e^-60, about 1e-26: no honest device ever sends such a value."""
+"""Laplace noise exceeds 60 scales with probability e^-60, about 1e-26: no honest device ever sends such a value."""
 
 
 @dataclass(frozen=True)
 class LocalLaplaceUpdates:
-    """The server's side of `LocalLaplace`: it sees every update, clipped and noisy."""
+    """The server's side of `LocalLaplace`: it reads every update, clipped and noisy."""
 
     protection: LocalLaplace
 
     @property
     def summed(self) -> bool:
-        """No: the server reads each upload, clipped and noisy."""
+        """False: the server reads each upload."""
         return False
 
     @property
     def radius(self) -> float | None:
-        """None: every coordinate is clipped by itself, and noise is on each upload."""
+        """None: each coordinate is clipped separately, and each upload carries noise."""
         return None
 
     @property
@@ -39,25 +38,25 @@ class LocalLaplaceUpdates:
         return None
 
     def terms(self, round_id: RoundId, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms | None:
-        """None: there is no secure sum."""
+        """Return None: there is no secure sum."""
         return None
 
     def upload_rules(self, shapes: Shapes) -> UploadRules:
-        """The round's tensors, with values that clipping and noise can give."""
+        """Return the round's tensors and the range of values that clipping and noise can give."""
         return UploadRules.of(shapes, self.protection.clip + NOISE_REACH * self.protection.scale)
 
     def decode(self, shapes: Shapes, terms: SumTerms, total: RingVector, survivors: int) -> WeightedSum:
-        """There is no opened sum: raises ValueError."""
+        """Raise ValueError: there is no opened sum."""
         raise self._no_sum()
 
     def check(self, sums: WeightedSum, survivors: int) -> None:
-        """There is no opened sum: raises ValueError."""
+        """Raise ValueError: there is no opened sum."""
         raise self._no_sum()
 
     def account(self, coordinates: int, survivors: int | None) -> UpdateCost:
-        """The pure epsilon of one upload.
+        """Return the pure epsilon of one upload.
 
-        Formal guarantees: 2 clip / scale a coordinate, times the coordinates, for any two readers.
+        Formal guarantees: 2 clip / scale for each coordinate, times the number of coordinates, for any two readers.
         """
         mine = self.protection
         return UpdateCost(
@@ -65,11 +64,11 @@ class LocalLaplaceUpdates:
         )
 
     def noise_variance(self, devices: int) -> float:
-        """Of a coordinate of the sum of so many updates: 2 scale^2 each."""
+        """Return the noise variance of one coordinate of the sum: 2 scale^2 for each update."""
         return devices * 2 * self.protection.scale**2
 
     def describe(self, number: WriteNumber) -> str:
-        """Clip and scale, and that the server sees each update."""
+        """Describe clip and scale, and say that the server reads each update."""
         return (
             f"Every number is cut to ±{number(self.protection.clip)} and covered with Laplace noise of scale "
             f"{number(self.protection.scale)} before it leaves; the server sees each update."
@@ -80,7 +79,7 @@ class LocalLaplaceUpdates:
 
 
 def local_laplace_of(protection: Protection) -> LocalLaplace:
-    """The protection itself, where what follows holds for noise on each upload only. Raises TypeError otherwise."""
+    """Return the protection if it is local Laplace noise; raises TypeError otherwise."""
     if not isinstance(protection, LocalLaplace):
         raise TypeError(f"protection: noise on each upload is needed (local_laplace), got {protection.kind}")
     return protection

@@ -1,4 +1,4 @@
-"""What the server does with updates that are protected in one way: the interface that every protection meets."""
+"""The interface of protections on the server: they check, decode and account for updates."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from backend.federation.bounded_mean import Shapes
-from backend.federation.protections.upload_rules import UploadRules
-from device_app.wire.ids import RoundId
-from device_app.wire.layout import WeightedSum
-from device_app.wire.ring import RingVector
-from device_app.wire.secagg import SumTerms
+from backend.federation.protections.sum_bounds import UploadRules
+from protocol.ids import RoundId
+from protocol.ring import RingVector, WeightedSum
+from protocol.secagg import SumTerms
 
 WriteNumber = Callable[[float], str]
-"""How a page writes a figure."""
+"""Formats a number for a page."""
 
 
 @dataclass(frozen=True)
 class LocalCost:
-    """Pure epsilon of one upload under local noise of that scale at that clip, and of one coordinate of it."""
+    """The pure epsilon of one upload, and of one coordinate of it, at this clip and noise scale."""
 
     clip: float
     scale: float
@@ -29,54 +28,81 @@ class LocalCost:
 
 @dataclass(frozen=True)
 class UpdateCost:
-    """What an update has cost its device: by local noise, or as rho of an opened sum; neither bounds an exact sum."""
+    """The privacy cost of an update: epsilon of local noise, or rho of an opened sum.
+
+    Both are None for an exact sum, which neither bounds.
+    """
 
     local: LocalCost | None = None
     rho: float | None = None
 
 
 class ServerProtection(Protocol):
-    """The server's side of a protection, made from its value on the wire (`registry.resolve`)."""
+    """The server's side of a protection, created from the protocol's value (`registry.resolve`)."""
 
     @property
     def summed(self) -> bool:
-        """Whether nothing but the secure sum of a cohort is ever read, rather than single uploads."""
+        """Whether the server reads only secure sums of cohorts and no single uploads."""
         ...
 
     @property
     def radius(self) -> float | None:
-        """Of the L2 ball that every honest device's part of a sum lies in; None where there is no such ball."""
+        """Radius of the L2 ball that contains every honest device's part of a sum.
+
+        None without such a ball.
+        """
         ...
 
     @property
     def delta(self) -> float | None:
-        """At which the server tells the epsilon of an opened sum; None for single uploads."""
+        """The delta at which the server reports the epsilon of an opened sum.
+
+        None for single uploads.
+        """
         ...
 
     def terms(self, round_id: RoundId, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms | None:
-        """Of a round's secure sum; None for single uploads. Raises RoundImpossible, naming field and limit."""
+        """Return the terms of a round's secure sum, or None for single uploads.
+
+        Raises RoundImpossible, naming field and limit.
+        """
         ...
 
     def upload_rules(self, shapes: Shapes) -> UploadRules:
-        """What a single upload must look like. Raises ValueError for a protection that has none."""
+        """Return what a single upload must look like.
+
+        Raises ValueError for a protection without single uploads.
+        """
         ...
 
     def decode(self, shapes: Shapes, terms: SumTerms, total: RingVector, survivors: int) -> WeightedSum:
-        """An opened sum as numbers. Raises UpdateRefused for no sum of updates, ValueError where there are no sums."""
+        """Return an opened sum as numbers.
+
+        Raises UpdateRefused if the vector is not a sum of updates, and ValueError for a protection without sums.
+        """
         ...
 
     def check(self, sums: WeightedSum, survivors: int) -> None:
-        """Raises UpdateRefused beyond what honest devices and their noise give, ValueError where there are no sums."""
+        """Raise UpdateRefused if the sum exceeds what honest devices and their noise can give.
+
+        Raises ValueError for a protection without sums.
+        """
         ...
 
     def account(self, coordinates: int, survivors: int | None) -> UpdateCost:
-        """What an update of so many numbers costs; survivors: of the opened sum, None if none was opened."""
+        """Return the cost of an update of so many numbers.
+
+        survivors: number of devices in the opened sum; None if none was opened.
+        """
         ...
 
     def noise_variance(self, devices: int) -> float:
-        """Of the noise on one number of so many devices' sum. Raises ValueError where numbers aren't added up."""
+        """Return the noise variance of one number of the sum over so many devices.
+
+        Raises ValueError if the updates are not numbers to be added up.
+        """
         ...
 
     def describe(self, number: WriteNumber) -> str:
-        """What a device does to what it sends, in a sentence or two for people."""
+        """Describe for people, in a sentence or two, what a device does before sending."""
         ...

@@ -1,7 +1,8 @@
-"""The protections whose updates this server can read, by kind. A new one is a file beside this, with its `PROTECTIONS`.
+"""The protections that this server supports, by kind.
 
-Beside them: the interface (`protection`), what updates under masks share (`masked_updates`), what a single upload must
-look like (`upload_rules`) and what honest devices' sums can hold (`sum_bounds`).
+To add one, add a module with `PROTECTIONS` to this folder. The other modules here hold the interface (`protection`),
+the base class of masked updates (`secure_sum`), and the rules for single uploads and the bounds of honest devices' sums
+(`sum_bounds`).
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from typing import Any
 
 from backend.federation import protections
 from backend.federation.protections.protection import ServerProtection
-from device_app.wire.protections import Protection, of_kind
+from protocol.protections import Protection, of_kind
 
 Made = Callable[[Any], ServerProtection]
-"""Of a protection's value on the wire."""
+"""Creates the server's side from the protocol's value of a protection."""
 
 
 def discovered() -> dict[str, Made]:
-    """Those of every module in this folder. Raises ValueError for a kind that two of them claim."""
+    """Return the protections of all modules in this folder.
+
+    Raises ValueError if two modules claim the same kind.
+    """
     found: dict[str, Made] = {}
     for module in pkgutil.iter_modules(protections.__path__, f"{protections.__name__}."):
         if module.name == __name__:
@@ -36,5 +40,8 @@ PROTECTIONS = discovered()
 
 
 def resolve(protection: Protection) -> ServerProtection:
-    """The server's side of a protection on the wire. Raises ValueError for a kind that isn't in `PROTECTIONS`."""
+    """Return the server's side of a protection.
+
+    Raises ValueError for a kind that isn't in `PROTECTIONS`.
+    """
     return of_kind(PROTECTIONS, protection)

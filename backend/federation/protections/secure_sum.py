@@ -1,25 +1,95 @@
-"""Vectors scaled into a ball and summed under masks (Efficient-FedRec, eq. 4 and section 3.4)."""
+"""Protections whose updates are masked, so that the server reads only the sum of a cohort.
+
+`MaskedUpdates` is their base class. `SecureSumUpdates` sums vectors that are scaled into a ball (Efficient-FedRec, eq.
+4 and section 3.4).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from backend.federation.bounded_mean import Shapes
-from backend.federation.errors import UpdateRefused
-from backend.federation.protections.masked_updates import MaskedUpdates
-from backend.federation.protections.protection import WriteNumber
-from backend.federation.protections.sum_bounds import check_sum
-from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import Protection, SecureSum
-from device_app.wire.ring import RingVector
-from device_app.wire.secagg import SumTerms
+from backend.federation.errors import RoundImpossible, UpdateRefused
+from backend.federation.protections.protection import UpdateCost, WriteNumber
+from backend.federation.protections.sum_bounds import UploadRules, check_sum
+from protocol.ids import RoundId
+from protocol.protections import Protection, SecureSum
+from protocol.ring import RingVector, WeightedSum
+from protocol.secagg import SumTerms
+from protocol.union import UnionMarks
+
+Masked = TypeVar("Masked", SecureSum, UnionMarks)
+
+COHORT_LEAST = 2
+"""The smallest cohort: a sum of fewer hides nobody."""
+
+
+@dataclass(frozen=True)
+class MaskedUpdates(Generic[Masked]):
+    """Base class for updates that the server can't read one by one."""
+
+    protection: Masked
+
+    @property
+    def summed(self) -> bool:
+        """True: only the sum of the cohort is ever opened."""
+        return True
+
+    @property
+    def delta(self) -> float | None:
+        """The delta of the protection, which the server chose."""
+        return self.protection.delta
+
+    def terms(self, round_id: RoundId, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms | None:
+        """Return the terms of the round's sum.
+
+        Raises RoundImpossible if the cohort is outside the protection's limits.
+        """
+        limit = self.protection.cohort_limit
+        if cohort > limit:
+            raise RoundImpossible(f"cohort is out of range: {cohort}.", field="cohort", limit=f"at most {limit}")
+        if cohort_minimum < COHORT_LEAST:
+            raise RoundImpossible(
+                f"cohort_minimum is out of range: {cohort_minimum}.",
+                field="cohort_minimum",
+                limit=f"at least {COHORT_LEAST}, for a sum that hides anybody",
+            )
+        return self.protection.terms(round_id, cohort=cohort, cohort_minimum=cohort_minimum, coordinates=coordinates)
+
+    def upload_rules(self, shapes: Shapes) -> UploadRules:
+        """Raise ValueError: there is no unmasked single upload."""
+        raise ValueError(f"protection: {self.protection.kind} takes masked vectors, and no single upload")
+
+    def account(self, coordinates: int, survivors: int | None) -> UpdateCost:
+        """Return rho of the opened sum with the noise of so many survivors.
+
+        The cost is empty for an exact sum, or if no sum was opened.
+
+        Formal guarantees: zero-concentrated differential privacy for exchanging all of a device's data, if no survivor
+        reveals its share of the noise (`protocol.concentrated.rho_of_sum`).
+        """
+        if not self.protection.sigma or survivors is None:
+            return UpdateCost()
+        return UpdateCost(rho=self.protection.rho(survivors, coordinates))
+
+    def noise_words(self) -> str:
+        """Return a sentence that says whether there is noise in the sum."""
+        return (
+            "Each device adds its share of noise before masking."
+            if self.protection.sigma
+            else "There is no noise in the sum: what it tells of one reader is hidden by the others alone."
+        )
 
 
 @dataclass(frozen=True)
 class SecureSumUpdates(MaskedUpdates[SecureSum]):
-    """The server's side of `SecureSum`: it opens the weighted sum of clipped vectors, perhaps with noise inside."""
+    """The server's side of `SecureSum`: it opens weighted sums of clipped vectors.
+
+    The sums may contain noise.
+    """
 
     @property
     def radius(self) -> float | None:
@@ -27,22 +97,25 @@ class SecureSumUpdates(MaskedUpdates[SecureSum]):
         return self.protection.clip
 
     def decode(self, shapes: Shapes, terms: SumTerms, total: RingVector, survivors: int) -> WeightedSum:
-        """The sums by tensor, and N, all weights together. Raises UpdateRefused for a vector that is none."""
+        """Return the sums by tensor, and N, the total weight.
+
+        Raises UpdateRefused if the vector is not a sum of updates.
+        """
         try:
             return self.protection.layout(shapes, terms).sums(total)
         except ValueError as broken:
-            raise UpdateRefused(f"The opened sum is no sum of updates: {broken}.", field="body") from broken
+            raise UpdateRefused(f"The opened sum is not a sum of updates: {broken}.", field="body") from broken
 
     def check(self, sums: WeightedSum, survivors: int) -> None:
-        """Raises UpdateRefused for a sum beyond the bounds of `sum_bounds`."""
+        """Raise UpdateRefused for a sum beyond the bounds of `sum_bounds`."""
         check_sum(self.protection, sums, survivors)
 
     def noise_variance(self, devices: int) -> float:
-        """(sigma 2^-fraction_bits)^2 a device."""
+        """Return (sigma 2^-fraction_bits)^2 for each device."""
         return float(devices * np.square(self.protection.sigma * 2.0**-self.protection.fraction_bits))
 
     def describe(self, number: WriteNumber) -> str:
-        """Clip, masks, and whether there is noise."""
+        """Describe clip and masks, and say whether there is noise."""
         return (
             f"Scaled to a length of at most {number(self.protection.clip)} and sent under masks; the server can open "
             f"only the sum of all. {self.noise_words()}"
@@ -50,7 +123,7 @@ class SecureSumUpdates(MaskedUpdates[SecureSum]):
 
 
 def secure_sum_of(protection: Protection) -> SecureSum:
-    """The protection itself, where what follows holds for sums of clipped vectors only. Raises TypeError otherwise."""
+    """Return the protection if it is a sum of clipped vectors; raises TypeError otherwise."""
     if not isinstance(protection, SecureSum):
         raise TypeError(f"protection: a sum of clipped vectors is needed (secure_sum), got {protection.kind}")
     return protection

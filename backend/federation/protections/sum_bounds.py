@@ -1,72 +1,129 @@
-"""What n honest devices and their noise can give: bounds of an opened sum, and the projection of its mean.
+"""Validate single updates, and bound the opened sum of n honest devices with their noise.
 
-Nobody sees one device's vector in a secure sum, so nobody can check it. What can be checked is the sum: n vectors
-within the clip add up to one within n times the clip, and the noise's length is known but for a small probability.
+Nobody can check one device's vector in a secure sum, since nobody sees it. But the sum can be checked: n vectors within
+the clip add up to at most n times the clip, and the length of the noise is known except for a small probability.
 
     |sum|   <= N C + s sqrt(d + 2 sqrt(d t) + 2 t)        t = ln(2 / TAIL)
     |sum_j| <= N C + s sqrt(2 ln(4 d / TAIL))             s = sigma sqrt(n), one coordinate's standard deviation
 
-Shares of discrete Gaussian noise are sub-Gaussian with the parameter sigma (Canonne, Kamath and Steinke 2020, corollary
-17), so their sum is with s, and the tail of its length is that of Hsu, Kakade and Zhang 2012, theorem 2.1: at most
-s (sqrt(d) + sqrt(2 t)). A liar may still add what stays within the bounds: noise longer than the clip hides lies longer
-than the clip. So the mean is also brought back (`Aggregate.within_reach`): of one sum, where a liar decides the
-direction, into the ball that holds every mean of clipped vectors; of sums joined by a centre to the length that their
-noise gives it, so that honest steps under noise keep theirs. No step is longer than its rate times that.
+Shares of discrete Gaussian noise are sub-Gaussian with parameter sigma (Canonne, Kamath and Steinke 2020, corollary
+17), so their sum is sub-Gaussian with parameter s. The tail of its length is that of Hsu, Kakade and Zhang 2012,
+theorem 2.1: at most s (sqrt(d) + sqrt(2 t)).
+
+A malicious client can still add anything that stays within these bounds: if the noise is longer than the clip, it hides
+vectors longer than the clip. Therefore the mean is also scaled down (`Aggregate.within_reach`). The mean of one sum,
+whose direction a malicious client can determine, is scaled into the ball that contains every mean of clipped vectors.
+The mean of several sums joined by a robust centre is scaled to the length that its noise gives it, so that honest steps
+under noise keep their length. No step is longer than its rate times that.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from backend.federation.bounded_mean import length
+from backend.federation.bounded_mean import Shapes, length
 from backend.federation.errors import UpdateRefused
-from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import SecureSum
+from protocol.protections import SecureSum
+from protocol.ring import WeightedSum
+from protocol.tensors import TensorError, TensorSpec, unpack
+
+FLOAT32_BYTES = 4
+HEADER_BYTES = 4_096
+HEADER_BYTES_PER_TENSOR = 512
+
+
+@dataclass(frozen=True)
+class UploadRules:
+    """The tensors of a round's updates, the largest body, and the largest absolute value."""
+
+    shapes: Shapes
+    limit_bytes: int
+    value_limit: float
+
+    @classmethod
+    def of(cls, shapes: Shapes, value_limit: float) -> UploadRules:
+        """Return the rules for updates of these tensors with values of at most this size."""
+        content = sum(FLOAT32_BYTES * math.prod(shape) for shape in shapes.values())
+        return cls(
+            shapes=shapes,
+            limit_bytes=content + HEADER_BYTES + HEADER_BYTES_PER_TENSOR * len(shapes),
+            value_limit=value_limit,
+        )
+
+    def read(self, content: bytes) -> dict[str, NDArray[np.float32]]:
+        """Return the update's tensors. Raises UpdateRefused, naming the tensor and the limit."""
+        try:
+            specs = {name: TensorSpec("float32", shape) for name, shape in self.shapes.items()}
+            update = unpack(content, specs, limit_bytes=self.limit_bytes)
+        except TensorError as broken:
+            raise UpdateRefused(f"{broken}.", field="body") from broken
+        for name, array in update.items():
+            if np.abs(array).max(initial=0.0) > self.value_limit:
+                raise UpdateRefused(
+                    f"Tensor {name} has values that clipping and noise can't give.",
+                    field=name,
+                    limit=f"{self.value_limit:g}",
+                )
+        return update
+
 
 TAIL: Final = 1e-9
-"""The probability at most that an honest sum is refused for its noise."""
+"""The largest probability that an honest sum is refused because of its noise."""
 ROUNDING: Final = 1e-6
-"""By what share float32 may put a clipped vector outside of its ball."""
+"""The relative amount by which float32 rounding may put a clipped vector outside its ball."""
 ALIKE_TAIL: Final = 0.05
-"""The probability at most that honest groups of a round are left out for being alike, which costs their own work. Their
-means are far shorter than the clip, so it happens far more seldom."""
+"""The largest probability that honest groups of a round are left out as too similar, which loses their updates. In
+practice it is far smaller, since the means of groups are far shorter than the clip.
+"""
 
 
 def noise_length(deviation: float, coordinates: int, tail: float = TAIL) -> float:
-    """What the L2 norm of `coordinates` independent sub-Gaussian numbers exceeds with a probability of at most `tail`.
+    """Return the L2 norm that the noise exceeds with probability at most `tail`.
 
-    deviation: the sub-Gaussian parameter of each, for a sum of n shares sigma sqrt(n); 0 without noise.
+    deviation: the sub-Gaussian parameter of each coordinate, for a sum of n shares sigma sqrt(n); 0 without noise. The
+    coordinates are independent.
     """
     t = math.log(1 / tail)
     return deviation * math.sqrt(coordinates + 2 * math.sqrt(coordinates * t) + 2 * t)
 
 
 def noise_reach(deviation: float, coordinates: int, tail: float = TAIL) -> float:
-    """What the largest of them in absolute value exceeds with a probability of at most `tail`."""
+    """Return the absolute value that any coordinate exceeds with probability at most `tail`."""
     return deviation * math.sqrt(2 * math.log(2 * coordinates / tail))
 
 
 def noise_deviation(protection: SecureSum, survivors: int) -> float:
-    """Standard deviation of the noise on one number of the opened sum, in the numbers' unit."""
+    """Return the noise's standard deviation on one number of the opened sum, in its unit."""
     return float(protection.sigma * 2.0**-protection.fraction_bits * math.sqrt(survivors))
 
 
 def check_sum(protection: SecureSum, sums: WeightedSum, survivors: int) -> None:
-    """Raises UpdateRefused, naming the limit, for a sum that so many honest devices give at most once in 1 / TAIL.
+    """Raise UpdateRefused, naming the limit, for a sum that is implausible for honest devices.
 
-    Formal guarantees: what passes lies within the bounds above; each is met by an honest sum with a probability of at
-    least 1 - TAIL / 2. Nothing is said of any one device: up to the bounds a liar adds what it likes.
+    Honest devices give such a sum with a probability of at most TAIL.
+
+    Formal guarantees: a sum that passes lies within the bounds above; an honest sum meets each of them with a
+    probability of at least 1 - TAIL / 2. This bounds no single device: a malicious client may add anything up to the
+    bounds.
     """
+    least = survivors if protection.weight_limit == 1 else 0
     most = survivors * protection.weight_limit
-    if not survivors <= sums.samples <= most:
+    if not least <= sums.samples <= most:
         raise UpdateRefused(
-            f"The opened sum counts {sums.samples} samples of {survivors} devices: some device has broken the terms.",
+            f"The opened sum counts {sums.samples} samples of {survivors} devices: some device violated the round's "
+            "limits.",
             field="samples",
-            limit=f"{survivors} to {most}",
+            limit=f"{least} to {most}",
+        )
+    if not sums.samples:
+        raise UpdateRefused(
+            "No device in the opened sum had anything to train on.", field="samples", limit="at least 1"
         )
     coordinates = sum(each.size for each in sums.tensors.values())
     deviation, step = noise_deviation(protection, survivors), 2.0**-protection.fraction_bits
@@ -82,24 +139,29 @@ def check_sum(protection: SecureSum, sums: WeightedSum, survivors: int) -> None:
 
 
 def alike_deviations(groups: int) -> float:
-    """z of `too_alike` for so many groups, two at least."""
+    """Return z of `too_alike` for this number of groups, at least two."""
     return math.sqrt(2 * math.log(2 * math.comb(groups, 2) / ALIKE_TAIL))
 
 
 def too_alike(sums: Sequence[WeightedSum], clip: float, deviation: float) -> frozenset[int]:
-    """Which sums of a round's groups go further into one direction than those of honest groups can: both of each pair
-    whose inner product is above this, also with i and j exchanged:
+    """Return the groups whose sums agree more than honest groups' sums can.
+
+    Both groups of a pair are returned if the inner product of their sums exceeds the following, also with i and j
+    exchanged:
 
         g_i g_j + z (g_j s_i + |S_i| s_j)        g = n C        s = deviation sqrt(n)        z = `alike_deviations`
 
-    The clipped vectors of two groups have at most g_i g_j together, and the noise of each is independent of all that is
-    in the other: no more than z s_j of it lies along S_i, nor z s_i along what the other's devices have clipped. A lie
-    as long as a group's own bound hides in that group's noise; the same one in a second group is not hidden by it.
+    The clipped vectors of two groups have an inner product of at most g_i g_j. The noise of each group is independent
+    of everything in the other: at most z s_j of it lies along S_i, and at most z s_i along the clipped vectors of the
+    other's devices. A malicious vector as long as its group's bound is hidden by that group's noise, but the same
+    vector in a second group is not hidden by it.
 
-    deviation: of a device's share of noise. Without noise nothing is left to see: S_i . S_j is within g_i g_j already.
+    deviation: standard deviation of a device's share of noise. Without noise nothing can be detected: S_i . S_j is
+    within g_i g_j already.
 
-    Formal guarantees: of honest groups any are named with a probability of at most ALIKE_TAIL, in all. An honest group
-    is named beside one of liars only if their lie z is as much along it: |z| |m| of its clipped mean m, and noise.
+    Formal guarantees: the probability that any honest groups are returned together is at most ALIKE_TAIL. An honest
+    group is returned together with a malicious one only if the malicious vector v has an inner product that large with
+    the honest sum, to which, apart from noise, the mean m of the honest group's clipped vectors gives at most |v| |m|.
     """
     if not deviation or len(sums) < 2:
         return frozenset()
@@ -117,8 +179,8 @@ def too_alike(sums: Sequence[WeightedSum], clip: float, deviation: float) -> fro
 def _check(what: str, value: float, limit: float) -> None:
     if not value <= limit:
         raise UpdateRefused(
-            f"The opened sum's {what} is {value:.6g}, which honest updates can't give: some device has broken the "
-            "terms.",
+            f"The opened sum's {what} is {value:.6g}, which honest updates can't give: some device "
+            "violated the round's limits.",
             field="body",
             limit=f"{limit:.6g}",
         )

@@ -1,4 +1,4 @@
-"""What the updates of a round come to: files summed one by one, or a secure sum opened."""
+"""Aggregate the updates of a round: add up single updates, or open its secure sum."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import ParticipationRow, RoundRow
+from backend.db.tables import ParticipationRow, RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundClosed, UpdateRefused
 from backend.federation.protections.protection import ServerProtection
 from backend.federation.protections.registry import resolve
-from backend.federation.protections.upload_rules import UploadRules
+from backend.federation.protections.sum_bounds import UploadRules
 from backend.federation.rounds.update_store import UpdateDamaged, UpdateStore
 from backend.federation.secagg.errors import SumFailed
 from backend.federation.secagg.secure_sum import OpenedSum
-from backend.federation.secagg.store import SecureSumStore
+from backend.federation.secagg.sum_store import SecureSumStore
 from backend.federation.strategies.joined_sums import JoinOfSums
 from backend.federation.strategies.robust_mean import Centre, Stacked
-from device_app.wire.layout import WeightedSum
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.secagg import SumTerms
+from protocol.ring import WeightedSum
+from protocol.rounds import RoundManifest
+from protocol.secagg import SumTerms
 
 
 @dataclass(frozen=True)
 class AggregatedUpdates:
-    """A round's updates together.
+    """The aggregated updates of a round.
 
-    words: what they are, for the release's note. finish: further changes of the round's row and its sum, within the
-    transaction that concludes the round. left_out: what of them is in no sum, in a sentence for those who sent it.
+    words: a description of the updates for the note of the release. facts: figures for the round's row. finish: writes
+    further changes of the round's row and its sum in the transaction that ends the round. left_out: a sentence for the
+    devices whose updates were left out of the result, or None.
     """
 
     total: Aggregate
@@ -46,9 +47,9 @@ class AggregatedUpdates:
 def aggregate_updates(
     engine: Engine, inbox: UpdateStore, rules: UploadRules, row: RoundRow, centre: Centre | None = None
 ) -> AggregatedUpdates:
-    """Sum a round's updates file by file, or hold them all for a robust mean; damaged ones are left out.
+    """Add up a round's updates one by one, or collect them all for a robust mean (`centre`).
 
-    Raises RoundClosed if too few are left whole on disk.
+    Damaged updates are left out. Raises RoundClosed if fewer than `cohort_minimum` undamaged updates remain.
     """
     total = Aggregate(rules.shapes) if centre is None else Stacked(rules.shapes, centre)
     accepted = _accepted(engine, row)
@@ -68,16 +69,19 @@ def aggregate_updates(
 
 
 def aggregate_sum(store: SecureSumStore, manifest: RoundManifest, join: JoinOfSums | None = None) -> AggregatedUpdates:
-    """Open a round's secure sum, or those of its groups; a server killed before the round is concluded opens the same.
+    """Open the secure sum of a round, or the sums of its groups, and return the aggregate.
 
-    Raises ValueError for a round without a secure sum, SumFailed if the sum can't be opened, and UpdateRefused if it's
-    more than honest devices and their noise can give (`ServerProtection.check`). A group of which either of the last
-    two is true is left out instead, as are those that the join leaves out, and UpdateRefused says that too few remain.
+    If the server is killed before the round is concluded, opening again gives the same result.
 
-    Formal guarantees: nothing is read but the opened sum of all survivors, at least `cohort_minimum` of them, of the
-    cohort or of each group of it; no device is in two groups. epsilon, with the noise shares that survived and nobody
-    colluding, is `spending.epsilon_spent` at the rho of the one opening that a device is in, by the fewest survivors of
-    any that was opened.
+    Raises ValueError for a round without a secure sum, SumFailed if the sum can't be opened, and UpdateRefused if the
+    sum exceeds what honest devices and their noise can give (`ServerProtection.check`). In a round with groups, a group
+    whose sum fails in one of the last two ways is left out instead, and so are groups that the join leaves out;
+    UpdateRefused is raised if too few groups remain.
+
+    Formal guarantees: the server reads only the opened sum of all survivors, at least `cohort_minimum` of them, of the
+    cohort or of each of its groups; no device is in two groups. If nobody colludes, and with the noise shares of the
+    survivors, epsilon is `spending.epsilon_spent` at the rho of the one opening that contains the device, computed with
+    the smallest number of survivors of any opened sum.
     """
     protection, terms = resolve(manifest.protection), manifest.terms
     if terms is None:
@@ -124,10 +128,10 @@ def _aggregate_parts(
     aggregated = _aggregated(store, manifest, protection, total, words, min(sizes), facts)
     if not left_out:
         return aggregated
-    # Their members have sent all there is to send, and ask for nothing any more but what everybody may see.
+    # The members of these groups send nothing further; they can only learn this from a notice that everyone may read.
     told = (
         f"Of {len(parts)} groups {left_out} could not be used once their devices had sent everything: nothing "
-        "that those devices sent is in the result. Which groups they were is not told."
+        "that those devices sent is in the result. The groups are not named."
     )
     return replace(aggregated, left_out=told)
 
@@ -141,7 +145,7 @@ def _aggregated(
     survivors: int,
     facts: Mapping[str, Any],
 ) -> AggregatedUpdates:
-    """survivors: of the smallest sum that was opened."""
+    """Build the result; `survivors` is the number of devices in the smallest opened sum."""
     epsilon = _epsilon(protection, survivors, sum(math.prod(shape) for shape in manifest.shapes.values()))
     delta = None if epsilon is None else protection.delta
 
@@ -155,7 +159,10 @@ def _aggregated(
 def _passed(
     protection: ServerProtection, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms, opened: OpenedSum
 ) -> WeightedSum:
-    """The sum as numbers; the ring's vector is not kept. Raises UpdateRefused beyond the bounds."""
+    """Decode and check an opened sum; the ring vector is not kept.
+
+    Raises UpdateRefused beyond the bounds.
+    """
     survivors = len(opened.survivors)
     sums = protection.decode(shapes, terms, opened.vector, survivors)
     protection.check(sums, survivors)
@@ -166,7 +173,7 @@ def _epsilon(protection: ServerProtection, survivors: int, coordinates: int) -> 
     rho = protection.account(coordinates, survivors).rho
     if rho is None or protection.delta is None:
         return None
-    # dp-accounting takes seconds to load, and only a noisy sum needs it.
+    # Importing dp-accounting takes seconds, and only a noisy sum needs it.
     from backend.federation.accounting.spending import epsilon_spent
 
     return epsilon_spent(rho, protection.delta)

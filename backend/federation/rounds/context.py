@@ -1,4 +1,4 @@
-"""Puts together what a strategy may read for one round."""
+"""Collect everything that a strategy may read for one round."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from sqlalchemy import Engine, select
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import FollowUpRow, RoundRow
+from backend.db.tables import FollowUpRow, RoundRow
 from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.federation.optimizers import Memory
 from backend.federation.strategies.strategy import PreviousRound, RoundContext, RoundRequest
 from backend.popularity.store import HALF_LIFE_HOURS
 from backend.releases.store import ReleaseStore
-from device_app.wire.releases import ReleaseManifest
-from device_app.wire.rounds import RoundManifest
+from protocol.releases import ReleaseManifest
+from protocol.rounds import RoundManifest
 
 
 class RoundContextLoader:
-    """Reads rows and releases; changes nothing."""
+    """Builds round contexts from rows and releases; it changes nothing."""
 
     def __init__(
         self,
@@ -32,14 +32,20 @@ class RoundContextLoader:
         counts_half_life_hours: float = HALF_LIFE_HOURS,
         executor: ExecutorSettings = HERE,
     ) -> None:
-        """held_out: the share of samples that devices leave to the release gate; 0: there is no gate."""
+        """Take the sources of the context.
+
+        held_out: share of its samples that a device reserves for the release gate; 0 disables the gate.
+        """
         self.counts_half_life_hours = counts_half_life_hours
         self.engine, self.releases, self.clock, self.held_out = engine, releases, clock, held_out
         self._data_dir, self._executor = data_dir, executor
 
     def context(self, release: ReleaseManifest, request: RoundRequest, follows: int | None) -> RoundContext:
-        """For a round on this release that follows that one."""
-        self.releases.encoders.take_for(release.release)  # another machine may have made what it is about
+        """Return the context of a round on this release.
+
+        follows: the number of the round that it follows, if any.
+        """
+        self.releases.encoders.take_for(release.release)  # another machine may have made this encoder
         return RoundContext(
             release=release,
             request=request,
@@ -55,11 +61,14 @@ class RoundContextLoader:
         )
 
     def context_of(self, row: RoundRow) -> RoundContext:
-        """For a round under way."""
+        """Return the context of a round that is under way."""
         return self.context(self.releases.manifest(f"r{row.release}"), request_of(row), row.follows)
 
     def _past(self, number: int) -> PreviousRound | None:
-        """The round of this number; if it failed and is opened again, the one that it followed, if it followed any."""
+        """Return the round of this number as the previous round.
+
+        If it failed and is being retried, the previous round is the one that it followed, if any.
+        """
         with reading_session(self.engine) as session:
             row = session.get_one(RoundRow, number)
             follow_up = session.get(FollowUpRow, number)
@@ -85,6 +94,6 @@ class RoundContextLoader:
 
 
 def request_of(row: RoundRow) -> RoundRequest:
-    """What the round was opened by."""
+    """Return the request that opened the round."""
     seconds = (row.closes_at - row.opened_at).total_seconds()
     return RoundRequest(row.system, row.cohort, row.cohort_minimum, seconds, row.admission)

@@ -1,8 +1,9 @@
-"""Runs training rounds: opens them, offers places, and ends them; `plain` and `secure` take what comes.
+"""Run training rounds: open them, give devices places, and end them.
 
-Everything a round is stands in the database and on disk, so a coordinator that is killed at any point goes on after a
-restart. Several processes may serve devices over one database and one folder; one of them at a time ends rounds.
-Rounds that change the same follow one another (`queue`); others are under way side by side.
+`plain` and `secure` receive the updates. The complete state of a round is in the database and on disk, so a coordinator
+that is killed at any point continues after a restart. Several processes may serve devices over one database and one
+folder; only one of them at a time ends rounds. Rounds that change the same state run one after another (`queue`); all
+others run side by side.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from sqlalchemy.orm import Session
 
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import reading, reading_session, writing_session
-from backend.db.tables_federation import ParticipationRow, RoundRow
+from backend.db.tables import ParticipationRow, RoundRow
 from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.errors import OwnfeedError, may_pass
 from backend.federation.accounting.spending import Spending, spending
 from backend.federation.deadlines import is_over
 from backend.federation.errors import CheckInsTooOften, IllegalTransition, UnknownSystem
-from backend.federation.gate_scores import Score, scores
-from backend.federation.rounds.client_addresses import ClientAddresses
 from backend.federation.rounds.context import RoundContextLoader
-from backend.federation.rounds.finalising import end_unfinished
+from backend.federation.rounds.finalize import end_unfinished
 from backend.federation.rounds.opening import RoundOpener
 from backend.federation.rounds.plain import PlainRounds
 from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.queue import CANCELLED, RoundQueue
 from backend.federation.rounds.records import (
     LOOKED,
+    UNDER_WAY,
     CheckIns,
     TurnedAway,
+    advance,
     any_under_way,
     check_ins,
     count_joined,
@@ -52,45 +53,44 @@ from backend.federation.rounds.records import (
 from backend.federation.rounds.retries import failure_of, forget_refused, is_refused
 from backend.federation.rounds.scheduling import RoundScheduler
 from backend.federation.rounds.secure import SecureRounds
-from backend.federation.rounds.selection import admitted, draw_pseudonym, places
-from backend.federation.rounds.states import UNDER_WAY, advance
-from backend.federation.secagg.store import SecureSumStore
+from backend.federation.rounds.selection import ClientAddresses, admitted, draw_pseudonym, places
+from backend.federation.secagg.sum_store import SecureSumStore
 from backend.federation.strategies.clustering import Clustering, GroupMoves, last_moves
+from backend.federation.strategies.release_gate import Score, scores
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems.system import SystemSpec
 from backend.popularity.store import HALF_LIFE_HOURS
 from backend.releases.store import ReleaseStore
-from backend.storage.local_folder import LocalFolder
-from backend.storage.object_store import ObjectStore
-from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number, short_release
-from device_app.wire.rounds import CheckIn, QueuedRound, RoundManifest, RoundOffer, RoundState, RoundStatus
+from backend.storage.object_store import LocalFolder, ObjectStore
+from protocol.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number, short_release
+from protocol.rounds import CheckIn, QueuedRound, RoundManifest, RoundOffer, RoundState, RoundStatus
 
 _log = logging.getLogger(__name__)
 
 ENDING = "rounds"
-"""The turn of the process that closes stages and ends rounds."""
+"""Name of the lock of the process that closes stages and ends rounds."""
 
 
 def utc_now() -> datetime:
-    """The clock of a real coordinator."""
+    """Return the current time in UTC; the default clock."""
     return datetime.now(UTC)
 
 
 class Coordinator:
-    """The server half of all systems.
+    """Runs the rounds of all systems on the server.
 
     Args:
         engine: a migrated database.
-        releases: where weights come from and go to.
-        systems: what can be run, by name.
-        data_dir: of this machine, for what a round is made with.
-        storage: for updates and running sums, shared by all machines; data_dir where it is None.
-        clock: the time, in UTC; tests bring their own.
-        held_out: share of their samples that devices leave to the release gate; 0 while there is none.
-        addresses: bounds what one network address may take of a round; None bounds nothing.
-        retries: how often a round that its members made fail is opened again (`retries`); 0: never.
-        waits_for_devices: whether a round that is asked for waits until as many devices as it needs seem to wait.
-        counts_half_life_hours: of private counts, where a round's popularity reads them.
+        releases: where rounds read weights and publish new ones.
+        systems: the systems that can be run, by name.
+        data_dir: folder of this machine for files that rounds need.
+        storage: holds updates and running sums, shared by all machines; None: data_dir.
+        clock: returns the time in UTC; tests pass their own.
+        held_out: share of its samples that a device reserves for the release gate; 0 disables the gate.
+        addresses: limits for one network address; None: no limits.
+        retries: how often a round that failed because of its members is opened again (`retries`); 0: never.
+        waits_for_devices: whether a requested round waits until enough devices seem to be waiting for it.
+        counts_half_life_hours: half-life of the private counts, for rounds that read popularity.
     """
 
     def __init__(
@@ -130,30 +130,32 @@ class Coordinator:
     ) -> RoundStatus:
         """Open a round of `system` on the current release.
 
-        It is applied when `cohort` updates have come, or after `seconds` with at least `cohort_minimum`. `admission` is
-        the chance of each check-in to get a place. Raises UnknownSystem, RoundImpossible, RoundUnderWay, RoundsPaused
-        or NothingPublished.
+        The round is applied once `cohort` updates have arrived, or after `seconds` if there are at least
+        `cohort_minimum`. `admission` is the probability that a check-in gets a place. Raises UnknownSystem,
+        RoundImpossible, RoundUnderWay, RoundsPaused or NothingPublished.
         """
         return self._opener.open(RoundRequest(system, cohort, cohort_minimum, seconds, admission))
 
     def open_or_queue(self, request: RoundRequest) -> RoundStatus | QueuedRound:
-        """As `open_round`, but a round waits its turn where another one that changes the same is under way, and for its
-        devices where this server's rounds do.
+        """Open a round, or queue it while a round that changes the same state is under way.
 
-        Raises RoundQueueFull, and what `open_round` does except RoundUnderWay.
+        If this server waits for devices, the round also waits until there are enough. Raises RoundQueueFull, and
+        everything that `open_round` raises except RoundUnderWay.
         """
         return self._opener.open_or_queue(request)
 
     @property
     def queue(self) -> RoundQueue:
-        """The rounds that wait their turn."""
+        """The queue of waiting rounds."""
         return self._opener.queue
 
     def check_in(self, message: CheckIn, source: str | None = None) -> RoundOffer | None:
-        """A place in the round that the message names, or None: it is over, paused, full, for another release or task,
-        by bad luck, or as many places as its source (`ClientAddresses.source`) may have.
+        """Give a device a place in the round that its message names; returns None if it gets none.
 
-        A message of an earlier version names none, and means the oldest round under way. Raises CheckInsTooOften.
+        A device gets no place if the round is over, paused or full, uses another release or task, if the device was not
+        drawn, or if its source (`ClientAddresses.source`) already has as many places as it may.
+
+        A message that names no round means the oldest round that gives a place. Raises CheckInsTooOften.
         """
         if self.addresses is not None and (wait_sec := self.addresses.seconds_to_wait(source)):
             raise CheckInsTooOften(self.addresses.rules.check_ins_per_minute, wait_sec)
@@ -164,7 +166,7 @@ class Coordinator:
         with writing_session(self._engine) as session:
             for row in [] if is_paused(session) else _meant(message, under_way(session, to_change=True)):
                 if row.system not in self._systems:
-                    continue  # a server of another version gives its places
+                    continue  # the next step fails the round
                 manifest = RoundManifest.model_validate_json(row.manifest)
                 if (why := self._why_turned_away(session, row, manifest, message, now)) is not None:
                     turn_away(row, why)
@@ -182,9 +184,8 @@ class Coordinator:
     ) -> TurnedAway | None:
         if message.protocol != PROTOCOL_VERSION or manifest.task not in message.tasks:
             return "task"
-        # Rounds of counts read no release, as devices know that name the round.
-        reads_release = message.round is None or self.queue.changes(row.system) == "release"
-        if reads_release and message.release not in (manifest.release, short_release(manifest.release)):
+        reads_release = self.queue.changes(row.system) == "release"  # rounds of counts read none
+        if reads_release and message.release != short_release(manifest.release):
             return "release"
         over = is_over(now, row.closes_at, row.closes_at - row.opened_at)
         if over or not (manifest.terms is None or self.sums.takes_devices(session, manifest.terms)):
@@ -194,56 +195,62 @@ class Coordinator:
         return None if admitted(row.admission) else "chance"
 
     def _has_places_for(self, session: Session, row: RoundRow, source: str | None) -> bool:
-        """Whether the source has fewer places in this round than it may have."""
+        """Return whether the source may take another place in this round."""
         if is_refused(session, row, source):
             return False
         limit = 0 if self.addresses is None else self.addresses.rules.places
         return source is None or not limit or count_joined(session, row, source) < limit
 
     def check_release(self, system: str) -> None:
-        """Raises UnknownSystem, NothingPublished or RoundImpossible where the current release can't run a system."""
+        """Raise if the current release can't run this system.
+
+        The error is UnknownSystem, NothingPublished or RoundImpossible.
+        """
         self._opener.check_release(system)
 
     def check_ins(self, round_id: RoundId) -> CheckIns:
-        """What became of check-ins that got no place. Raises UnknownRound."""
+        """Return how many check-ins got no place, by reason. Raises UnknownRound."""
         with reading_session(self._engine) as session:
             return check_ins(find_round(session, round_id))
 
     def status(self, round_id: RoundId) -> RoundStatus:
-        """Progress anyone may see. Raises UnknownRound."""
+        """Return the public progress of a round. Raises UnknownRound."""
         with reading_session(self._engine) as session:
             return round_status(session, find_round(session, round_id))
 
     def current(self) -> RoundStatus | None:
-        """The oldest round under way, if any."""
+        """Return the oldest round under way, if any."""
         return next(iter(self.open_rounds()), None)
 
     def open_rounds(self) -> list[RoundStatus]:
-        """The rounds under way, oldest first."""
+        """Return the rounds under way, oldest first."""
         with reading_session(self._engine) as session:
             return [round_status(session, row) for row in under_way(session)]
 
     def history(self, limit: int = 100) -> list[RoundStatus]:
-        """Rounds, newest first."""
+        """Return past and present rounds, newest first."""
         with reading_session(self._engine) as session:
             rows = session.scalars(select(RoundRow).order_by(RoundRow.number.desc()).limit(limit)).all()
             return [round_status(session, row) for row in rows]
 
     def spending(self) -> Spending:
-        """What a device in all rounds would have spent."""
+        """Return the privacy cost of a device that took part in every round."""
         return spending(self._engine)
 
     def scores(self) -> list[Score]:
-        """What the release gate has found, oldest first."""
+        """Return the scores of the release gate, oldest first."""
         return scores(self._engine, {spec.gate.system for spec in self._systems.values() if spec.gate is not None})
 
     def group_moves(self, limit: int) -> list[GroupMoves]:
-        """Between which groups of readers devices went, by the last clusterings, oldest first."""
+        """Return the devices' moves between groups in the last `limit` clusterings, oldest first."""
         found = {name for name, spec in self._systems.items() if isinstance(spec.strategy, Clustering)}
         return last_moves(self._engine, found, limit)
 
     def cancel(self, round_id: RoundId, reason: str = CANCELLED) -> RoundStatus:
-        """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""
+        """End a round and delete its updates.
+
+        Raises UnknownRound, or IllegalTransition if it has ended.
+        """
         status = self._fail(round_id, reason)
         try:
             self._forget(round_id, reason)
@@ -254,15 +261,16 @@ class Coordinator:
         return status
 
     async def tick(self) -> None:
-        """`step` in a thread, so that the event loop goes on serving."""
+        """Run `step` in a thread so that the event loop keeps serving requests."""
         await asyncio.to_thread(self.step)
 
     def step(self) -> RoundStatus | None:
-        """End each round under way whose time has come: complete, or past its deadline. Returns the first that ended.
+        """End each round under way that is complete or past its deadline.
 
-        What ends order is opened at once, and so is what waits for them; what a server was killed before opening first
-        of all, and what is scheduled at a tick of its own. A round whose updates can't be applied becomes failed, with
-        the reason; anything unforeseen is raised besides.
+        Returns the first that ended. Rounds ordered by the end of another round are opened at once, and so are rounds
+        that were waiting for it. If the server was killed before it opened an ordered round, that one is opened first.
+        Scheduled rounds are opened in a tick of their own. A round whose updates can't be applied fails, and its row
+        states the reason; unforeseen errors are also raised.
         """
         self.polls.tell()
         if self._interrupted or self.plain.interrupted or self.sums.is_unsettled:
@@ -280,7 +288,10 @@ class Coordinator:
             return ended
 
     def _settle(self) -> None:
-        """Do for rounds that have ended what the start does: whoever ended them may have been interrupted before."""
+        """Clean up after rounds that have ended, as at the start.
+
+        The process that ended them may have been interrupted.
+        """
         try:
             self.plain.sweep()
             self.sums.settle()
@@ -294,14 +305,17 @@ class Coordinator:
             rows = under_way(session)
         numbers = frozenset(row.number for row in rows)
         if self._seen_under_way - numbers:
-            self._interrupted = True  # who has ended one may have been killed before what it left was removed
+            self._interrupted = True  # the process that ended a round may have been killed before its cleanup
         self._seen_under_way = numbers
         ended = [self._end_if_due(row) for row in rows]
         return next((each for each in ended if each is not None), None)
 
     def _end_if_due(self, row: RoundRow) -> RoundStatus | None:
-        """The round, if it has ended. While storage or database don't answer, or the disk is full, it waits, and the
-        others are looked at."""
+        """Return the round if it has ended, else None.
+
+        If the storage or the database does not answer or the disk is full, the round waits and the others are
+        processed.
+        """
         try:
             return self._ended_if_due(row)
         except (OwnfeedError, OSError) as passing:
@@ -309,15 +323,13 @@ class Coordinator:
                 raise
             _log.warning("round-%d waits: %s", row.number, passing)
             self._interrupted = True
-            return None  # its time has come at the next step as well
+            return None  # the next step tries again
 
     def _ended_if_due(self, row: RoundRow) -> RoundStatus | None:
         round_id = f"round-{row.number}"
-        if self.queue.is_anothers(row.system, row.closes_at):
-            return None
         try:
             if row.system not in self._systems:
-                raise UnknownSystem(f"This version runs no system {row.system!r}.", field="system")
+                raise UnknownSystem(f"This version has no system {row.system!r}.", field="system")
             reason = (self.sums if is_sum(row) else self.plain).step(row)
         except (OwnfeedError, OSError) as refused:
             if may_pass(refused):
@@ -337,7 +349,7 @@ class Coordinator:
         return self.status(round_id)
 
     def _forget_sources(self) -> None:
-        """Of rounds that have ended."""
+        """Erase the address hashes of rounds that have ended."""
         with writing_session(self._engine) as session:
             ended = select(RoundRow.number).where(RoundRow.state.not_in(UNDER_WAY))
             session.execute(
@@ -348,13 +360,16 @@ class Coordinator:
             forget_refused(session)
 
     def _give_up(self, round_id: RoundId, reason: str) -> None:
-        """Fail a round unless it has ended meanwhile, by the operator's hand: that reason stays then."""
+        """Fail a round, unless the operator has ended it meanwhile.
+
+        Then the operator's reason stays.
+        """
         with suppress(IllegalTransition):
             self._fail(round_id, reason, self._retries)
         self._forget(round_id, reason)
 
     def _forget(self, round_id: RoundId, reason: str) -> None:
-        """What a round that failed has left."""
+        """Delete what a failed round has left."""
         with reading_session(self._engine) as session:
             summed = is_sum(find_round(session, round_id))
         if summed:
@@ -363,10 +378,10 @@ class Coordinator:
             self.plain.forget(round_id)
 
     def _fail(self, round_id: RoundId, reason: str, retries: int = 0) -> RoundStatus:
-        """retries: how often it may be opened again, if its members have made it fail."""
+        """Fail a round; `retries`: how often it may be opened again if its members made it fail."""
         with reading_session(self._engine) as session:
             row = find_round(session, round_id)
-            # A sum that has failed stays as it is, so what is read here holds in the transaction below.
+            # A failed sum never changes again, so what is read here still holds in the transaction below.
             failure = failure_of(session, row, retries)
         looked = self.polls.waiting()
 
@@ -382,7 +397,7 @@ class Coordinator:
                     session.add(failure.retry.row(mine.number))
 
         if failure is not None and failure.retry is not None:
-            # What a failure does to the release waits for the last of the retries.
+            # A failure affects the release only after the last retry.
             with writing_session(self._engine) as session:
                 mark(session, None)
             return self.status(round_id)
@@ -392,7 +407,7 @@ class Coordinator:
 
 
 def _meant(message: CheckIn, rows: Sequence[RoundRow]) -> Sequence[RoundRow]:
-    """The round that a check-in is for, of those under way; the oldest where it names none."""
+    """Return the rounds under way that a check-in may mean: the one it names, or the oldest."""
     if message.round is None:
         return rows[:1]
     return [row for row in rows if f"round-{row.number}" == message.round]

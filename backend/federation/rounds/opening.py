@@ -1,13 +1,13 @@
-"""Opening rounds: those asked for now, those that another round's end has ordered, and those that waited their turn."""
+"""Open rounds: requested, ordered by the end of another round, or from the queue."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from sqlalchemy import func, select
@@ -15,12 +15,12 @@ from sqlalchemy.orm import Session
 
 from backend.db.advisory_lock import wait_for_lock
 from backend.db.engine import reading_session, writing_session
-from backend.db.tables_federation import FollowUpRow, QueuedRoundRow, RoundRow
+from backend.db.tables import FollowUpRow, QueuedRoundRow, RoundRow
 from backend.errors import OwnfeedError, may_pass
 from backend.federation.errors import NoLongerWaiting, RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem
 from backend.federation.protections.registry import resolve
 from backend.federation.rounds.context import RoundContextLoader
-from backend.federation.rounds.finalising import end_unfinished
+from backend.federation.rounds.finalize import end_unfinished
 from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.queue import RoundQueue, follow_ups, waiting
 from backend.federation.rounds.records import is_paused, round_status
@@ -28,26 +28,31 @@ from backend.federation.rounds.secure import SecureRounds
 from backend.federation.strategies.robust_mean import STACK_LIMIT_BYTES
 from backend.federation.strategies.strategy import ChecksCohort, ChecksReliability, Plan, RoundRequest
 from backend.federation.systems.system import SystemSpec
-from device_app.wire.ids import ReleaseId, release_number
-from device_app.wire.releases import ReleaseManifest
-from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, QueuedRound, RoundManifest, RoundStatus
+from protocol.ids import ReleaseId, release_number
+from protocol.releases import ReleaseManifest
+from protocol.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, QueuedRound, RoundManifest, RoundStatus
 
 _log = logging.getLogger(__name__)
 
 COHORT_LIMIT = 100_000
 COHORT_DEFAULT = 60
 MINIMUM_DEFAULT = 10
-"""Updates without which a round fails, where nobody says another number. It's what a group of a cohort needs as well
-(`joined_sums.JoinOfSums`): half of a cohort instead would make every round one sum, whoever opens it."""
+"""The default cohort minimum: with fewer updates a round fails.
+
+A group of a cohort needs as many (`joined_sums.JoinOfSums`). If the default were half of the cohort, every round would
+be a single sum.
+"""
 SECONDS_LIMIT = 7 * 24 * 3_600.0
 OPENING = "open a round"
 
 
 class RoundOpener:
-    """Makes rounds of requests; of those that change the same, at most one is under way at a time.
+    """Opens requested rounds.
 
-    devices: how many seem to wait for a round, where those that are asked for wait for as many as they need; None: a
-    round opens however few there are. polls: the questions of those that wait, of which a round may take a share.
+    Of the rounds that change the same state, at most one is under way at a time.
+
+    devices: returns how many devices seem to be waiting, if requested rounds wait for enough of them; None: a round
+    opens however few there are. polls: counts the polls of waiting devices, so that a round can take a share of them.
     """
 
     def __init__(
@@ -62,16 +67,18 @@ class RoundOpener:
         self.queue = RoundQueue(loader.engine, systems, loader.clock, devices)
 
     def open(self, request: RoundRequest) -> RoundStatus:
-        """Open a round on the current release, or the one that a system begins with.
+        """Open a round on the current release, or the round that a system begins with.
 
-        Raises UnknownSystem, RoundImpossible, NothingPublished, RoundsPaused, or RoundUnderWay, also while a follow-up
-        or a round of the queue that changes the same waits.
+        Raises UnknownSystem, RoundImpossible, NothingPublished, RoundsPaused, or RoundUnderWay. The last is also raised
+        while a follow-up or a queued round that changes the same state is waiting.
         """
         return self._open(self._beginning(request), None)
 
     def open_or_queue(self, request: RoundRequest) -> RoundStatus | QueuedRound:
-        """Open a round, or let it wait for those that change the same, or for devices. Raises as `open`, or
-        RoundQueueFull."""
+        """Open a round, or queue it until no round changes the same state and enough devices wait.
+
+        Raises RoundQueueFull, and whatever `open` raises except RoundUnderWay.
+        """
         if self.queue.too_few(request) is None:
             with suppress(RoundUnderWay):
                 return self.open(request)
@@ -85,20 +92,22 @@ class RoundOpener:
         return self.queue.get(number)
 
     def check(self, request: RoundRequest) -> None:
-        """Raises what `open` would for this request, whatever is under way."""
+        """Raise what `open` would raise for this request, apart from rounds under way."""
         _check_request(request)
         self.check_release(request.system)
         if request.participation is None:
             _check_cohort(self._spec(self._beginning(request).system), request.cohort)
 
     def check_release(self, system: str) -> None:
-        """Raises UnknownSystem, NothingPublished or RoundImpossible where the current release lacks its model."""
+        """Raise UnknownSystem, NothingPublished or RoundImpossible if the release lacks the model."""
         spec = self._spec(system)
         self._check_possible(self._loader.releases.require_current(), spec)
 
     def _sized(self, request: RoundRequest) -> RoundRequest:
-        """With the cohort that its participation comes to now, one device at least: a share of the devices, each of
-        which is drawn at each of its questions."""
+        """Return the request with the cohort that its participation gives now, at least one device.
+
+        The rate is a share of the waiting devices, and a device may be drawn at each of its polls.
+        """
         if request.participation is None:
             return request
         devices = self._polls.devices() if self._polls else 0
@@ -112,24 +121,25 @@ class RoundOpener:
         )
 
     def why_not(self, request: RoundRequest, devices: int) -> str | None:
-        """Why a round that so many devices wait for would tell nothing, or None. Raises UnknownSystem."""
+        """Return why a round with so many waiting devices would give no result, or None.
+
+        Raises UnknownSystem.
+        """
         spec = self._spec(request.system)
         judge = spec.strategy
         return judge.why_not(spec, self._loader.engine, devices) if isinstance(judge, ChecksReliability) else None
 
     def open_waiting(self) -> RoundStatus | None:
-        """Open what ends have ordered, then what waits in the queue, where nothing under way changes the same: each
-        once, however often the server is killed. Returns the first that was opened.
+        """Open the rounds that ended rounds have ordered, then those in the queue.
 
-        It is judged anew, on the release that is current now. What can't be opened is given up, with the reason in its
-        row; anything unforeseen is raised besides. While storage or database don't answer, or the disk is full, it goes
-        on waiting.
+        Returns the first round that it opened. A round opens only if no round under way changes the same state, and
+        each opens once, however often the server is killed. Its request is checked again on the release that is current
+        now. A round that can't be opened is given up, and its row states the reason; unforeseen errors are also raised.
+        While the storage or the database does not answer or the disk is full, the round keeps waiting.
         """
         with reading_session(self._loader.engine) as session:
-            ends = [(each, session.get_one(RoundRow, each.after).finished_at) for each in follow_ups(session)]
-            ordered = [(each.after, request) for each, ended in ends if (request := self._own(each.request, ended))]
-            asked = waiting(session)
-            queued = [(each.number, request) for each in asked if (request := self._own(each.request, each.queued_at))]
+            ordered = [(each.after, RoundRequest.from_json(each.request)) for each in follow_ups(session)]
+            queued = [(each.number, RoundRequest.from_json(each.request)) for each in waiting(session)]
         opened = [
             self._open_turn(request, partial(self._give_up, after, request), follows=after)
             for after, request in ordered
@@ -139,12 +149,6 @@ class RoundOpener:
         ]
         return next((each for each in opened if each is not None), None)
 
-    def _own(self, text: str, since: datetime | None) -> RoundRequest | None:
-        """A request of a row; None while it is left to servers of another version."""
-        request = RoundRequest.from_json(text)
-        left = since is not None and self.queue.is_anothers(request.system, since)
-        return None if left else request
-
     def _open_turn(
         self,
         request: RoundRequest,
@@ -153,7 +157,10 @@ class RoundOpener:
         follows: int | None = None,
         queued: int | None = None,
     ) -> RoundStatus | None:
-        """Open one whose turn it may be; give_up: is told why it can't be opened at all."""
+        """Open a waiting round if nothing holds it back.
+
+        `give_up` receives the reason if it can't be opened.
+        """
         try:
             return self._opened_in_turn(request, give_up, follows, queued)
         except (OwnfeedError, OSError) as passing:
@@ -161,13 +168,14 @@ class RoundOpener:
                 raise
             what = f"number {queued} of the queue" if follows is None else f"the round after round-{follows}"
             _log.warning("%s waits: %s", what, passing)
-            return None  # the others are looked at; its turn comes at the next step as well
+            return None  # the others are processed; the next step tries again
 
     def _opened_in_turn(
         self, request: RoundRequest, give_up: Callable[[str], object], follows: int | None, queued: int | None
     ) -> RoundStatus | None:
         with reading_session(self._loader.engine) as session:
-            # Asked again in the transaction that opens it; planning takes a while, and most ticks it isn't its turn.
+            # The opening transaction checks this again: planning takes a while, and in most ticks the round still has
+            # to wait.
             held = is_paused(session) or self.queue.held_by(
                 session, self.queue.changes(request.system), follows=follows, queued=queued
             )
@@ -186,12 +194,12 @@ class RoundOpener:
                 raise
             give_up(f"unforeseen: {type(unforeseen).__name__}")
             raise
-        with suppress(NoLongerWaiting):  # taken out of the queue meanwhile
+        with suppress(NoLongerWaiting):  # it was taken out of the queue meanwhile
             give_up(reason)
         return None
 
     def _beginning(self, request: RoundRequest) -> RoundRequest:
-        """The request for the round that a system begins with. Raises as `check_release`."""
+        """Return the request for the round that a system begins with. Raises what `check_release` raises."""
         wanted = self._systems.get(request.system)
         if wanted is None or wanted.begins_with is None:
             return request
@@ -214,6 +222,7 @@ class RoundOpener:
                 field="cohort",
                 limit=f"{STACK_LIMIT_BYTES // (4 * _coordinates(plan))} devices",
             )
+        split = None if spec.join is None else spec.join.split_of(request.cohort)
         now = self._loader.clock()
         with writing_session(self._loader.engine) as session:
             wait_for_lock(session, OPENING)
@@ -239,7 +248,7 @@ class RoundOpener:
                 closes_at=now + timedelta(seconds=request.seconds),
                 terms=resolve(spec.protection).terms(
                     f"round-{number}",
-                    cohort=request.cohort,
+                    cohort=split.largest(request.cohort, request.cohort_minimum) if split else request.cohort,
                     cohort_minimum=request.cohort_minimum,
                     coordinates=_coordinates(plan),
                 ),
@@ -260,7 +269,7 @@ class RoundOpener:
             session.add(row)
             session.flush()
             if manifest.terms is not None:
-                self._sums.begin(session, manifest.terms, request.seconds, spec.join)
+                self._sums.begin(session, manifest.terms, request.seconds, split)
             if follows is not None:
                 session.get_one(FollowUpRow, follows).opened = number
             if queued is not None:
@@ -271,7 +280,7 @@ class RoundOpener:
     def _spec(self, system: str) -> SystemSpec:
         spec = self._systems.get(system)
         if spec is None:
-            raise UnknownSystem("This server runs other systems.", field="system", limit=", ".join(self._systems))
+            raise UnknownSystem("This server runs other systems.", field="system", limit=_known(self._systems))
         return spec
 
     def _give_up(self, after: int, request: RoundRequest, reason: str) -> None:
@@ -288,14 +297,14 @@ class RoundOpener:
                 f"Release {release.release} has no trainable model {spec.model!r} of architecture "
                 f"{spec.architecture!r}.",
                 field="system",
-                limit=", ".join(
+                limit=_known(
                     name for name, each in self._systems.items() if each.model is not None and _has_model(release, each)
                 ),
             )
 
 
 def minimum_of(cohort: int, wanted: int | None) -> int:
-    """The cohort minimum that counts: the one wanted, else the default, or all of a cohort that is smaller."""
+    """Return the cohort minimum: the requested one, else the default, at most the whole cohort."""
     return min(MINIMUM_DEFAULT, cohort) if wanted is None else wanted
 
 
@@ -309,8 +318,11 @@ def round_request(
     admission: float = 1.0,
     participation: float | None = None,
 ) -> RoundRequest:
-    """The request for a round of which the operator says this much: how many devices is left to `participation`, else
-    to `cohort`, else to the system's own rate, else it is the usual number."""
+    """Return the request for a round from the operator's settings.
+
+    The number of devices follows from `participation` if given, else it is `cohort`, else it follows from the system's
+    own rate, else it is the default number.
+    """
     if cohort is None and participation is None and system in systems:
         participation = systems[system].participation
     wanted = COHORT_DEFAULT if cohort is None else cohort
@@ -318,13 +330,18 @@ def round_request(
     return RoundRequest(system, wanted, minimum, seconds, admission, participation)
 
 
+def _known(names: Iterable[str]) -> str:
+    """Return the names of the systems of these full names, without their axes, each once."""
+    return ", ".join(dict.fromkeys(each.partition("/")[0] for each in names))
+
+
 def _check_request(request: RoundRequest) -> None:
-    _check("cohort", 1 <= request.cohort <= COHORT_LIMIT, f"1 to {COHORT_LIMIT}")
-    _check("cohort_minimum", 1 <= request.cohort_minimum <= request.cohort, "1 to the cohort")
-    _check("seconds", 0 < request.seconds <= SECONDS_LIMIT, f"above 0, at most {SECONDS_LIMIT:g}")
-    _check("admission", 0 < request.admission <= 1, "above 0, at most 1")
+    _check("cohort", request.cohort, 1 <= request.cohort <= COHORT_LIMIT, f"1 to {COHORT_LIMIT}")
+    _check("cohort_minimum", request.cohort_minimum, 1 <= request.cohort_minimum <= request.cohort, "1 to the cohort")
+    _check("seconds", request.seconds, 0 < request.seconds <= SECONDS_LIMIT, f"above 0, at most {SECONDS_LIMIT:g}")
+    _check("admission", request.admission, 0 < request.admission <= 1, "above 0, at most 1")
     share = request.participation
-    _check("participation", share is None or 0 < share <= 1, "above 0, at most 1")
+    _check("participation", share, share is None or 0 < share <= 1, "above 0, at most 1")
 
 
 def _check_cohort(spec: SystemSpec, cohort: int) -> None:
@@ -334,22 +351,27 @@ def _check_cohort(spec: SystemSpec, cohort: int) -> None:
 
 def _check_plan(plan: Plan) -> None:
     coordinates = _coordinates(plan)
-    _check("system", 1 <= coordinates <= UPLOAD_LIMIT_BYTES // 4, f"1 to {UPLOAD_LIMIT_BYTES // 4} numbers an update")
+    numbers = UPLOAD_LIMIT_BYTES // 4
+    _check("system", f"{coordinates} numbers", 1 <= coordinates <= numbers, f"1 to {numbers} numbers an update")
     size_bytes = sum(ref.size_bytes for ref in plan.materials.values())
-    _check("system", size_bytes <= MATERIALS_LIMIT_BYTES, f"at most {MATERIALS_LIMIT_BYTES} bytes of materials")
+    limit = MATERIALS_LIMIT_BYTES
+    _check("system", f"{size_bytes} bytes", size_bytes <= limit, f"at most {limit} bytes of materials")
 
 
 def _coordinates(plan: Plan) -> int:
     return sum(math.prod(shape) for shape in plan.shapes.values())
 
 
-def _check(field: str, fits: bool, limit: str) -> None:
+def _check(field: str, found: float | str | None, fits: bool, limit: str) -> None:
     if not fits:
-        raise RoundImpossible(f"{field} is out of its limits.", field=field, limit=limit)
+        raise RoundImpossible(f"{field} is out of range: {found}.", field=field, limit=limit)
 
 
 def _has_model(release: ReleaseManifest, spec: SystemSpec) -> bool:
-    """Whether the release has the system's model with the graph the task needs; true of a system without a model."""
+    """Return whether the release has the system's model with the graph that the task needs.
+
+    Systems without a model always pass.
+    """
     if spec.model is None:
         return True
     entry = release.models.get(spec.model)

@@ -1,4 +1,4 @@
-"""Rounds whose updates come one by one, under local noise: what is accepted, and their end."""
+"""Rounds with single updates under local noise: accept the updates and apply the round."""
 
 from __future__ import annotations
 
@@ -7,33 +7,36 @@ from collections.abc import Mapping
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session, writing_session
-from backend.db.tables_federation import ParticipationRow, RoundRow
+from backend.db.tables import ParticipationRow, RoundRow
 from backend.errors import Unavailable
 from backend.federation.deadlines import is_over
 from backend.federation.errors import RoundClosed, UpdateConflict
 from backend.federation.protections.registry import resolve
-from backend.federation.protections.upload_rules import UploadRules
+from backend.federation.protections.sum_bounds import UploadRules
 from backend.federation.rounds.aggregation import aggregate_updates
 from backend.federation.rounds.context import RoundContextLoader
-from backend.federation.rounds.finalising import finalize
-from backend.federation.rounds.records import count_uploaded, find_round, is_sum, place, under_way
-from backend.federation.rounds.states import UNDER_WAY, advance
+from backend.federation.rounds.finalize import finalize
+from backend.federation.rounds.records import UNDER_WAY, advance, count_uploaded, find_round, is_sum, place, under_way
 from backend.federation.rounds.update_store import UpdateStore
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
 from backend.storage.object_store import ObjectStore
-from device_app.wire.ids import Pseudonym, RoundId
-from device_app.wire.rounds import RoundManifest, UploadReceipt
+from protocol.ids import Pseudonym, RoundId
+from protocol.rounds import RoundManifest, UploadReceipt
+from protocol.server_timing import Stopwatch
 
 
 class PlainRounds:
-    """What the coordinator leaves to others where a round is no secure sum.
+    """The coordinator's part for rounds without a secure sum.
 
-    interrupted: whether the database went away while an update was noted, which may be left behind until `sweep`.
+    interrupted: whether the database failed while an update was recorded; its file may then remain until `sweep`.
     """
 
     def __init__(self, systems: Mapping[str, SystemSpec], updates: ObjectStore, loader: RoundContextLoader) -> None:
-        """updates: where they wait; those of ended rounds, left behind by a kill, are swept."""
+        """Take the object store that holds the updates until their round ends.
+
+        Updates of ended rounds that remain after a kill are removed here.
+        """
         self._systems, self._inbox, self._loader = systems, UpdateStore(updates), loader
         self._engine, self._clock = loader.engine, loader.clock
         self._rules: dict[RoundId, UploadRules] = {}
@@ -41,8 +44,8 @@ class PlainRounds:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove the updates of rounds that have ended, which a kill or an interruption has left behind."""
-        self.interrupted = False  # first: whoever is interrupted meanwhile may have come after the listing
+        """Remove the updates of ended rounds that remain after a kill or an interruption."""
+        self.interrupted = False  # before the sweep: an upload that is interrupted meanwhile may not be in the listing
         try:
             self._inbox.sweep(self._under_way)
         except BaseException:
@@ -50,9 +53,10 @@ class PlainRounds:
             raise
 
     def limit_bytes(self, round_id: RoundId, pseudonym: Pseudonym, declared: int | None = None) -> int:
-        """The largest body this place may send, asked before the body is read; declared is how long it says it is.
+        """Return the largest body that this pseudonym may send, before the body is read.
 
-        Raises UnknownRound, UnknownPseudonym, RoundClosed, or UpdateConflict after an update of another length.
+        declared: the length that the request announces. Raises UnknownRound, UnknownPseudonym, RoundClosed, or
+        UpdateConflict if an update of another length was accepted before.
         """
         with reading_session(self._engine) as session:
             row = find_round(session, round_id)
@@ -65,10 +69,10 @@ class PlainRounds:
             return self._rules_of(row).limit_bytes
 
     def accept(self, round_id: RoundId, pseudonym: Pseudonym, content: bytes) -> UploadReceipt:
-        """Take one update. The same bytes again get the same receipt, whatever has become of the round.
+        """Accept one update; repeated bytes get the same receipt, even after the round has ended.
 
-        Raises UnknownRound, UnknownPseudonym, UpdateConflict (other bytes before), RoundClosed (late, or the cohort is
-        complete) or UpdateRefused (wrong tensors). The round goes on after any of them.
+        Raises UnknownRound, UnknownPseudonym, UpdateConflict (a different update was accepted before), RoundClosed (too
+        late, or the cohort is complete) or UpdateRefused (wrong tensors). None of these ends the round.
         """
         sha256 = digest(content)
         with reading_session(self._engine) as session:
@@ -83,14 +87,14 @@ class PlainRounds:
         try:
             return self._noted(round_id, pseudonym, sha256, len(content))
         except (RoundClosed, UpdateConflict):
-            self._inbox.remove(round_id, pseudonym, sha256)  # the end of the round may have looked for it before
+            self._inbox.remove(round_id, pseudonym, sha256)  # the end of the round may have missed it
             raise
         except Unavailable:
-            self.interrupted = True  # it may count or not, and its round may have ended
+            self.interrupted = True  # unknown whether the row was written; the round may have ended
             raise
 
     def _noted(self, round_id: RoundId, pseudonym: Pseudonym, sha256: str, size_bytes: int) -> UploadReceipt:
-        """The row of an update that is kept."""
+        """Write the row of a stored update and return its receipt."""
         with writing_session(self._engine) as session:
             row = find_round(session, round_id, to_change=True)
             mine = place(session, row.number, pseudonym)
@@ -103,9 +107,10 @@ class PlainRounds:
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=False)
 
     def step(self, row: RoundRow) -> str | None:
-        """Apply the round if its time has come: complete, or past its deadline with enough.
+        """Apply the round if it is complete, or past its deadline with enough updates.
 
-        Returns why the round has failed, else None. Raises as `finalize`, which the coordinator makes a failure of.
+        Returns the reason if the round has failed, else None. Raises what `aggregate_updates` and `finalize` raise; the
+        coordinator then fails the round.
         """
         with reading_session(self._engine) as session:
             uploaded = count_uploaded(session, row)
@@ -113,12 +118,14 @@ class PlainRounds:
             return None
         if uploaded < row.cohort_minimum:
             return f"{uploaded} updates came until the deadline; the minimum is {row.cohort_minimum}"
-        spec, rules = self._systems[row.system], self._rules_of(row)
-        finalize(lambda: aggregate_updates(self._engine, self._inbox, rules, row, spec.centre), spec, self._loader, row)
+        spec, watch = self._systems[row.system], Stopwatch()
+        with watch.stage("sum"):
+            aggregated = aggregate_updates(self._engine, self._inbox, self._rules_of(row), row, spec.centre)
+        finalize(aggregated, spec, self._loader, row, watch)
         return None
 
     def forget(self, round_id: RoundId) -> None:
-        """Throw away the updates of a round that has ended."""
+        """Delete the updates of a round that has ended."""
         self._rules.pop(round_id, None)
         self._inbox.discard(round_id)
 
@@ -155,4 +162,4 @@ def _earlier_receipt(round_id: RoundId, mine: ParticipationRow, sha256: str) -> 
 
 def _check_takes_updates(row: RoundRow) -> None:
     if is_sum(row):
-        raise RoundClosed("The round takes masked vectors, and never a single update.", field="round")
+        raise RoundClosed("The round takes masked vectors, not single updates.", field="round")

@@ -1,4 +1,4 @@
-"""How many devices seem to be waiting for a round, as far as a server can tell that knows none of them."""
+"""Estimate how many devices wait for a round, although the server can't identify them."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine, delete, func, or_, select
 
 from backend.db.engine import reading_session, writing_session
-from backend.db.tables_federation import PollCountRow
+from backend.db.tables import PollCountRow
 
 WINDOW_SEC = 30.0
-"""Twice what devices wait between two polls at their usual settings, so that hardly any is missed."""
+"""The time over which polls are counted: twice the usual interval between a device's polls, so few are missed."""
 POLLS_KEPT = 100_000
 TELL_SEC = 2.0
-"""How often a process writes down what it has counted."""
+"""The interval at which a process writes its count to the database."""
 SWEEP_AGE_SEC = 3_600.0
 
 
 class PollCounter:
-    """Counts questions for the round under way over the last half minute.
+    """Counts the polls for a round over the last half minute.
 
-    A device makes several, about two at its usual settings, so where devices are meant their number is an estimate
-    (`devices`); one that polls oftener, or a reader's page that asks too, make it larger. It opens rounds and sets a
-    chance; nothing secret hangs on it, but who could forge many would leave honest devices no chance. So of one network
-    address no more polls are counted than it may have places. Processes that serve devices together, of one machine or
-    several, tell each other their counts by a row each of their database, two seconds old at most.
+    A device polls several times within the window, about twice at its usual settings, so the number of devices is an
+    estimate (`devices`); devices that poll more often, or a reader's page that polls too, make it too large. The
+    estimate opens rounds and sets the chance of a place. Nothing secret depends on it, but a client that forges many
+    polls would leave honest devices no chance. Polls of one network address are therefore counted only up to the number
+    of places it may have. Processes that serve devices together, on one machine or several, share their counts through
+    a row each in the database; these are at most two seconds old.
 
     Args:
-        clock: the time, in UTC; it may be set forward and back.
-        engine: of the database that all processes of this server share; None where there is one process.
-        window_sec: over which is counted.
-        places: that one source may have in a round; 0: any number.
-        per_device: how many a waiting device makes within the window.
+        clock: returns the time in UTC; it may be set forward or back.
+        engine: the database that all processes of this server share; None: there is one process.
+        window_sec: the time over which polls are counted.
+        places: how many places one source may have in a round; 0: any number.
+        per_device: how often a waiting device polls within the window.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class PollCounter:
     def note(self, source: str | None = None) -> None:
         """Count one poll of a device that waits for a round.
 
-        source: where from (`ClientAddresses.source`), None for an address without bounds.
+        source: `ClientAddresses.source` of the device; None for an address without limits.
         """
         with self._lock:
             self._forget_old()
@@ -71,7 +72,7 @@ class PollCounter:
             self._polls.append((self._clock(), source))
 
     def tell(self) -> None:
-        """Let the other processes know; to be called often."""
+        """Write this process's count for the others, at most every TELL_SEC; call it often."""
         now = self._clock()
         since = None if self._told is None else now - self._told
         if self._engine is None or (since is not None and timedelta(0) <= since < timedelta(seconds=TELL_SEC)):
@@ -91,17 +92,18 @@ class PollCounter:
             )
 
     def waiting(self) -> int:
-        """Questions within the window, to this process and to the others."""
+        """Return the number of polls within the window, over all processes."""
         return self._own() + self._others()
 
     def devices(self) -> int:
-        """About how many devices these come from, rounded up."""
+        """Return the estimated number of waiting devices, rounded up."""
         return math.ceil(self.waiting() / self.per_device)
 
     def fair_chance(self, places: int) -> float:
-        """The chance for each check-in with which about `places` of the waiting devices get one: a draw without a list.
+        """Return the admission probability that gives about `places` waiting devices a place.
 
-        Whoever polls first has no advantage within a window; who wasn't taken meets a new coin at its next poll.
+        This approximates a draw from a list of devices. Within a window the first to poll has no advantage, because a
+        device that was not drawn is drawn independently at its next poll.
         """
         return min(1.0, places / max(1, self.waiting()))
 
@@ -111,7 +113,10 @@ class PollCounter:
             return len(self._polls)
 
     def _forget_old(self) -> None:
-        """Also those that a clock which was set back has left in the future."""
+        """Drop polls outside the window.
+
+        This includes polls that lie in the future since the clock was set back.
+        """
         now = self._clock()
         while self._polls and not now - self._window < self._polls[0][0] <= now:
             source = self._polls.popleft()[1]
@@ -121,7 +126,10 @@ class PollCounter:
                     del self._of_source[source]
 
     def _others(self) -> int:
-        """What the others told within the window; a machine's clock may be ahead by as much."""
+        """Return the counts of other processes within the window.
+
+        A machine's clock may be ahead by as much.
+        """
         if self._engine is None:
             return 0
         now = self._clock()

@@ -1,41 +1,42 @@
-"""Rounds that wait their turn: those that change the same run one after another, in the order they were asked for; and,
-where the server is told to, for their devices.
+"""The queue of waiting rounds.
 
-Rounds that change nothing in common (`SystemSpec.changes`) run side by side. What another round's end has ordered goes
-before what waits here, since it is the rest of a round that has begun.
+Rounds that change the same state run one after another, in the order in which they were requested. If the server is set
+up to do so, a round also waits for enough devices. Rounds that change different state (`SystemSpec.changes`) run side
+by side. A round that was ordered by the end of another one goes before the queue, since it continues a round that has
+begun.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import Engine, delete, select
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session, writing_session
-from backend.db.tables_federation import FollowUpRow, QueuedRoundRow
+from backend.db.tables import FollowUpRow, QueuedRoundRow
 from backend.federation.errors import NoLongerWaiting, RoundQueueFull, UnknownQueuedRound
 from backend.federation.rounds.records import under_way
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems.system import ChangedState, SystemSpec
-from device_app.wire.rounds import QueuedRound
+from protocol.rounds import QueuedRound
 
 QUEUE_LIMIT = 16
-"""Rounds that may wait at a time."""
+"""The largest number of rounds that may wait at a time."""
 KEPT = 100
-"""Rounds that wait no longer of which it is still told what became of them."""
+"""How many entries are kept of rounds that no longer wait, so that their outcome can be shown."""
 NUMBER_LIMIT = 10**9
 CANCELLED = "cancelled by the operator"
-LEFT_TO_OTHERS = timedelta(hours=1)
-"""In a rolling upgrade servers of a newer version may run systems that this one does not know. What is of such a system
-is theirs for so long; then it is taken for one that no version runs any more."""
 UNKNOWN_CHANGES: ChangedState = "release"
-"""Of a system that this version doesn't run any more: as if it changed what most do."""
+"""The state that a system no longer known to this version is assumed to change: what most systems change."""
 
 
 class RoundQueue:
-    """The queue of one server. All of it is rows, so a restart changes nothing. devices: as of `RoundOpener`."""
+    """The queue of one server, stored in rows so that a restart changes nothing.
+
+    devices: as in `RoundOpener`.
+    """
 
     def __init__(
         self,
@@ -47,21 +48,20 @@ class RoundQueue:
         self._engine, self._systems, self._clock, self._devices = engine, systems, clock, devices
 
     def changes(self, system: str) -> ChangedState:
-        """What rounds of a system change."""
+        """Return which state the rounds of a system change."""
         spec = self._systems.get(system)
         return UNKNOWN_CHANGES if spec is None else spec.changes
 
-    def is_anothers(self, system: str, since: datetime) -> bool:
-        """Whether a round of this system, due since then, is left to servers of another version."""
-        return system not in self._systems and self._clock() - since < LEFT_TO_OTHERS
-
     def too_few(self, request: RoundRequest) -> int | None:
-        """How many devices seem to wait, where these are fewer than a round needs and it is to wait for them."""
+        """Return how many devices seem to wait if the round must wait for more of them, else None."""
         devices = request.cohort_minimum if self._devices is None else self._devices()
         return devices if devices < request.cohort_minimum else None
 
     def add(self, session: Session, request: RoundRequest) -> int:
-        """Let a round wait; returns its number here. Raises RoundQueueFull. Oldest entries that ended are forgotten."""
+        """Add a round and return its queue number; the oldest finished entries are removed.
+
+        Raises RoundQueueFull.
+        """
         if len(waiting(session)) >= QUEUE_LIMIT:
             raise RoundQueueFull(QUEUE_LIMIT)
         row = QueuedRoundRow(request=request.to_json(), queued_at=self._clock())
@@ -78,11 +78,12 @@ class RoundQueue:
     def held_by(
         self, session: Session, changes: ChangedState, *, follows: int | None, queued: int | None
     ) -> str | None:
-        """What a round with these changes would have to wait for; None where it may open now.
+        """Return what a round with these changes has to wait for, or None if it may open now.
 
-        To be asked in the transaction that opens it: another process may have opened or ordered a round meanwhile.
+        Call it in the transaction that opens the round: another process may have opened or ordered a round meanwhile.
 
-        follows: the round whose end has ordered it; queued: its number here. Neither: it was asked for just now.
+        follows: the round whose end ordered this one. queued: its queue number. If both are None, it was requested just
+        now.
         """
         for row in under_way(session):
             if self.changes(row.system) == changes:
@@ -100,12 +101,12 @@ class RoundQueue:
         return None if before[:1] == [queued] else f"number {before[0] if before else queued} of the queue"
 
     def waiting(self) -> list[QueuedRound]:
-        """Those that wait, oldest first."""
+        """Return the waiting rounds, oldest first."""
         with reading_session(self._engine) as session:
             return [self._told(session, row) for row in waiting(session)]
 
     def never_opened(self, limit: int = 5) -> list[QueuedRound]:
-        """Those that waited and never opened, newest first."""
+        """Return rounds that waited and never opened, newest first."""
         with reading_session(self._engine) as session:
             rows = session.scalars(
                 select(QueuedRoundRow)
@@ -116,12 +117,12 @@ class RoundQueue:
             return [self._told(session, row) for row in rows]
 
     def get(self, number: int) -> QueuedRound:
-        """One that waits, or what became of it. Raises UnknownQueuedRound."""
+        """Return the queued round of this number, or its outcome. Raises UnknownQueuedRound."""
         with reading_session(self._engine) as session:
             return self._told(session, _find(session, number))
 
     def give_up(self, number: int, reason: str) -> QueuedRound:
-        """Take one out of the queue. Raises UnknownQueuedRound, or NoLongerWaiting."""
+        """Take a round out of the queue. Raises UnknownQueuedRound or NoLongerWaiting."""
         with writing_session(self._engine) as session:
             row = _find(session, number, to_change=True)
             if row.opened is not None:
@@ -161,7 +162,7 @@ class RoundQueue:
 
 
 def waiting(session: Session) -> Sequence[QueuedRoundRow]:
-    """Rows of those that wait, oldest first."""
+    """Return the rows of the waiting rounds, oldest first."""
     return session.scalars(
         select(QueuedRoundRow)
         .where(QueuedRoundRow.opened.is_(None), QueuedRoundRow.reason.is_(None))
@@ -170,7 +171,7 @@ def waiting(session: Session) -> Sequence[QueuedRoundRow]:
 
 
 def follow_ups(session: Session) -> Sequence[FollowUpRow]:
-    """Rounds that others' ends have ordered and that are still to be opened, in the order of those."""
+    """Return the unopened rounds that ended rounds have ordered, in the order of those."""
     return session.scalars(
         select(FollowUpRow)
         .where(FollowUpRow.opened.is_(None), FollowUpRow.reason.is_(None))

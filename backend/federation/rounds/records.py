@@ -1,16 +1,29 @@
-"""What the coordinator reads from the tables of rounds."""
+"""The state machine of a round, and what the coordinator reads from the rows of rounds.
+
+Final states never change.
+
+open     devices get places; no update has arrived
+keys, shares, masked, (agree), unmask
+         the stages of a secure sum, from the first place on; they replace `updates`, and the sum stores them itself
+updates  at least one update has arrived; devices still get places while places and time are left
+applied  the updates were aggregated and the round concluded; its release, if any, was published in that transaction
+What the coordinator reads from the tables of rounds.
+failed   with a reason, for example too few updates at the deadline, or cancelled by the operator
+
+What the coordinator reads from the tables of rounds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from sqlalchemy import Connection, bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
-from backend.db.prepared import Prepared
-from backend.db.tables_federation import (
+from backend.db.statements import Prepared
+from backend.db.tables import (
     FollowUpRow,
     ParticipationRow,
     RoundRow,
@@ -18,16 +31,37 @@ from backend.db.tables_federation import (
     SecureSumRow,
     cut,
 )
-from backend.federation.errors import UnknownPseudonym, UnknownRound
-from backend.federation.rounds.states import UNDER_WAY
+from backend.federation.errors import IllegalTransition, UnknownPseudonym, UnknownRound
 from backend.federation.secagg.record import SumRecord
 from backend.federation.strategies.strategy import RoundRequest
-from device_app.wire.ids import Pseudonym, RoundId, round_number
-from device_app.wire.rounds import RoundManifest, RoundState, RoundStatus
+from protocol.ids import Pseudonym, RoundId, round_number
+from protocol.rounds import RoundManifest, RoundState, RoundStatus
+
+TRANSITIONS: Final[dict[RoundState, frozenset[RoundState]]] = {
+    "open": frozenset({"updates", "keys", "failed"}),
+    "keys": frozenset({"shares", "failed"}),
+    "shares": frozenset({"masked", "failed"}),
+    "masked": frozenset({"agree", "unmask", "failed"}),
+    "agree": frozenset({"unmask", "failed"}),
+    "unmask": frozenset({"applied", "failed"}),
+    "updates": frozenset({"applied", "failed"}),
+    "applied": frozenset(),
+    "failed": frozenset(),
+}
+UNDER_WAY: Final[tuple[RoundState, ...]] = ("open", "updates", "keys", "shares", "masked", "agree", "unmask")
+
+
+def advance(state: RoundState, to: RoundState) -> RoundState:
+    """Return `to` if a round may go there from `state`; raise IllegalTransition otherwise."""
+    if to not in TRANSITIONS[state]:
+        raise IllegalTransition(f"A round that is {state} can't become {to}.", field="state")
+    return to
+
 
 TurnedAway = Literal["release", "task", "full", "late", "chance"]
-"""Why a check-in got no place: another release, a task or version the device doesn't know, no place left, too late for
-its stage or deadline, or not drawn."""
+"""Why a check-in got no place: the device has another release or doesn't know the task or version, no place was left,
+the check-in came too late for its stage or deadline, or the device was not drawn.
+"""
 LOOKED = "looked"
 _UNDER_WAY = Prepared(select(RoundRow.number).where(or_(*(RoundRow.state == each for each in UNDER_WAY))).limit(1))
 _PLACES = select(func.count()).where(ParticipationRow.round == bindparam("of"))
@@ -36,10 +70,10 @@ _JOINED, _JOINED_FROM = Prepared(_PLACES), Prepared(_PLACES.where(ParticipationR
 
 @dataclass(frozen=True)
 class CheckIns:
-    """What a server can know of the devices that a round didn't get: check-ins, of which one device may make many.
+    """Check-ins that got no place in a round; one device may be counted many times.
 
-    turned_away: by reason. address: refused since their address had its share of places. looked: how many
-    looks for rounds there were in the half minute before this one failed; None for any other.
+    turned_away: number of check-ins by reason. address: refused because their address already had its share of places.
+    looked: number of polls in the half minute before the round failed; None if it did not fail.
     """
 
     turned_away: dict[TurnedAway, int]
@@ -48,19 +82,19 @@ class CheckIns:
 
 
 def check_ins(row: RoundRow) -> CheckIns:
-    """Of a round."""
+    """Return the check-ins of a round that got no place."""
     counts = dict(row.check_ins or {})
     looked = counts.pop(LOOKED, None)
     return CheckIns(cast("dict[TurnedAway, int]", counts), row.places_refused, looked)
 
 
 def turn_away(row: RoundRow, why: TurnedAway) -> None:
-    """Count one."""
+    """Count one check-in that got no place."""
     row.check_ins = {**(row.check_ins or {}), why: (row.check_ins or {}).get(why, 0) + 1}
 
 
 def find_round(session: Session, round_id: RoundId, *, to_change: bool = False) -> RoundRow:
-    """The row. Raises UnknownRound."""
+    """Return the row of a round. Raises UnknownRound."""
     row = session.get(RoundRow, round_number(round_id), with_for_update=to_change)
     if row is None:
         raise UnknownRound
@@ -68,24 +102,27 @@ def find_round(session: Session, round_id: RoundId, *, to_change: bool = False) 
 
 
 def is_sum(row: RoundRow) -> bool:
-    """Whether the round is a secure sum, and takes no single updates."""
+    """Return whether the round is a secure sum and takes no single updates."""
     return RoundManifest.model_validate_json(row.manifest).terms is not None
 
 
 def under_way(session: Session, *, to_change: bool = False) -> Sequence[RoundRow]:
-    """Rounds that have not ended, oldest first. To change them, they are held until the session ends."""
+    """Return the rounds that have not ended, oldest first.
+
+    With `to_change` their rows stay locked until the session ends.
+    """
     found = select(RoundRow).where(RoundRow.state.in_(UNDER_WAY)).order_by(RoundRow.number)
     return session.scalars(found.with_for_update() if to_change else found).all()
 
 
 def any_under_way(connection: Connection) -> bool:
-    """Whether any round has not ended."""
+    """Return whether any round has not ended."""
     return _UNDER_WAY.run(connection).first() is not None
 
 
 def count_joined(session: Session, row: RoundRow, source: str | None = None) -> int:
-    """Places given, to everybody or to one source."""
-    session.flush()  # places given in this transaction count
+    """Return the number of places given, in total or to one source."""
+    session.flush()  # so that places given in this transaction count
     if source is None:
         joined: int = _JOINED.run(session.connection(), of=row.number).scalar()
     else:
@@ -94,7 +131,7 @@ def count_joined(session: Session, row: RoundRow, source: str | None = None) -> 
 
 
 def count_uploaded(session: Session, row: RoundRow) -> int:
-    """How many updates of the round were accepted."""
+    """Return how many updates of the round were accepted."""
     return (
         session.scalar(
             select(func.count()).where(ParticipationRow.round == row.number, ParticipationRow.sha256.is_not(None))
@@ -104,7 +141,7 @@ def count_uploaded(session: Session, row: RoundRow) -> int:
 
 
 def place(session: Session, number: int, pseudonym: Pseudonym) -> ParticipationRow:
-    """The place of this pseudonym in the round of this number. Raises UnknownPseudonym."""
+    """Return the place of this pseudonym in a round. Raises UnknownPseudonym."""
     found = session.scalars(
         select(ParticipationRow).where(ParticipationRow.round == number, ParticipationRow.pseudonym == pseudonym)
     ).first()
@@ -114,12 +151,15 @@ def place(session: Session, number: int, pseudonym: Pseudonym) -> ParticipationR
 
 
 def state_of(session: Session, row: RoundRow) -> RoundState:
-    """The row's state, or the stage of its secure sum while that is under way."""
+    """Return the state of the round, or the stage of its secure sum while that is under way."""
     return standing_of(session, row)[0]
 
 
 def standing_of(session: Session, row: RoundRow) -> tuple[RoundState, str | None]:
-    """`state_of`, with the reason of a failure: a sum fails, and says why, in a transaction before its round's."""
+    """Return `state_of` and the reason of a failure.
+
+    A sum fails, with its reason, one transaction before its round does.
+    """
     state = cast(RoundState, row.state)
     if state not in UNDER_WAY:
         return state, row.reason
@@ -134,18 +174,18 @@ def standing_of(session: Session, row: RoundRow) -> tuple[RoundState, str | None
 
 
 def has_ended(session: Session, number: int) -> bool:
-    """Whether the round of this number has."""
+    """Return whether the round of this number has ended."""
     return session.scalar(select(RoundRow.state).where(RoundRow.number == number)) not in UNDER_WAY
 
 
 def is_paused(session: Session) -> bool:
-    """Whether the operator has paused rounds."""
+    """Return whether the operator has paused rounds."""
     row = session.get(ScheduleRow, 1)
     return row is not None and row.paused
 
 
 def round_status(session: Session, row: RoundRow) -> RoundStatus:
-    """The row as anyone may see it."""
+    """Return the public status of a round."""
     follow_up = session.get(FollowUpRow, row.number)
     next_one = None
     if follow_up is not None and follow_up.reason is None:

@@ -1,5 +1,7 @@
-"""Rounds opened again after members made them fail: without those who are known to have lied, as far as they have an
-address."""
+"""Open rounds again that members made fail, without the known malicious members.
+
+Malicious members can be refused only if they have a network address.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +10,24 @@ from dataclasses import dataclass
 from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
-from backend.db.tables_federation import FollowUpRow, ParticipationRow, RoundRow, SecureSumRow
+from backend.db.tables import FollowUpRow, ParticipationRow, RoundRow, SecureSumRow
 from backend.federation.rounds.context import request_of
-from backend.federation.rounds.states import UNDER_WAY
+from backend.federation.rounds.records import UNDER_WAY
 from backend.federation.secagg.record import SumRecord
 from backend.federation.strategies.strategy import RoundRequest
 
 REFUSED_SHARE = 1 / 3
-"""Of a cohort's places, so many sources are refused at most: if more than that lie, no sum can be opened at all, and
-every further one may be an honest reader's that liars have had named."""
+"""At most this share of a cohort's places is refused, counted in sources. If more members than that are malicious, no
+sum can be opened anyway, and every further source may be an honest reader's that malicious members have framed.
+"""
 
 
 @dataclass(frozen=True)
 class Retry:
-    """The same round again.
+    """A retry of a failed round.
 
     Args:
-        request: as the round that failed was opened.
+        request: the request of the failed round.
         number: 1 for the first retry of a round.
         refused: sources (`ClientAddresses.source`) that get no place in it, those named last first.
     """
@@ -34,7 +37,7 @@ class Retry:
     refused: tuple[str, ...]
 
     def row(self, after: int) -> FollowUpRow:
-        """The request, to be written in the transaction that ends the failed round."""
+        """Return the request's row for the transaction that ends the failed round."""
         return FollowUpRow(
             after=after, request=self.request.to_json(), retries=self.number, refused_sources=list(self.refused)
         )
@@ -42,19 +45,20 @@ class Retry:
 
 @dataclass(frozen=True)
 class Failure:
-    """What follows from a failure of members: a retry or none, and that in a sentence for people."""
+    """What follows from a failure caused by members: a sentence for people, and any retry."""
 
     summary: str
     retry: Retry | None = None
 
 
 def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
-    """What is to be done about a round whose sum has failed; None if its members aren't the reason, or limit is 0.
+    """Decide what to do about a round whose sum has failed.
 
-    A round is opened again at most `limit` times. Where nobody can be named who lied, or none of them has an address
-    that bounds hold for, the same members would meet again: such a failure is retried once, and only as the first.
-    Sources are refused in the retries of the round that named them, those named last first, and no more of them than
-    REFUSED_SHARE of its cohort; what names them is `secagg.unmask` and `secagg.complaints`.
+    Returns None if its members did not cause the failure, or if `limit` is 0. A round is opened again at most `limit`
+    times. If no malicious member could be named, or none of them has a limited address, the same members would meet
+    again, so such a failure is retried only once and only as the first retry. Sources stay refused in all retries of
+    the round that named them, those named last first, and at most REFUSED_SHARE of the cohort is refused.
+    `secagg.unmask` and `secagg.complaints` name malicious members.
     """
     found = session.scalar(
         select(SecureSumRow.record).where(SecureSumRow.name == f"round-{row.number}", SecureSumRow.stage == "failed")
@@ -83,18 +87,21 @@ def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
 
 
 def follow_up_of(session: Session, row: RoundRow) -> FollowUpRow | None:
-    """The follow-up that the round was opened by; None for one that the operator or the schedule has opened."""
+    """Return the follow-up that opened the round.
+
+    Returns None if the operator or the schedule opened it.
+    """
     return session.scalars(select(FollowUpRow).where(FollowUpRow.opened == row.number)).first()
 
 
 def is_refused(session: Session, row: RoundRow, source: str | None) -> bool:
-    """Whether the source gets no place, since a member from there lied in the round that this one repeats."""
+    """Return whether the source is refused for a malicious member in the failed round."""
     follow_up = None if source is None else follow_up_of(session, row)
     return follow_up is not None and source in (follow_up.refused_sources or ())
 
 
 def forget_refused(session: Session) -> None:
-    """Erase the sources of retries that have ended, or were given up."""
+    """Erase the sources of retries that have ended or were given up."""
     ended = select(RoundRow.number).where(RoundRow.state.not_in(UNDER_WAY))
     session.execute(
         update(FollowUpRow)

@@ -1,11 +1,14 @@
-"""When rounds open by themselves, and whether any may open at all. It's one row, so a restart changes nothing."""
+"""The operator's schedule and pause switch for rounds.
+
+They are kept in one row, so a restart changes nothing.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Self
 
@@ -13,7 +16,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session, writing_session
-from backend.db.tables_federation import ScheduleRow
+from backend.db.tables import ScheduleRow
 from backend.errors import OwnfeedError, may_pass
 from backend.federation.errors import RoundImpossible, RoundUnderWay
 from backend.federation.rounds.opening import RoundOpener
@@ -27,10 +30,10 @@ EVERY_MINUTES_LIMIT = 7 * 24 * 60.0
 
 @dataclass(frozen=True)
 class Schedule:
-    """A round opens every so many minutes, or when so many devices wait, or, with both, when both are true.
+    """Opens a round at a fixed interval, when enough devices wait, or when both hold.
 
-    order: the round that is opened, by the name that rows and the API have for it. Its admission is set at the
-    opening, from the devices that wait (`PollCounter.fair_chance`).
+    If both are set, both must hold. order: the round to open; rows and the API use that name. Its admission is set when
+    it opens, from the number of waiting devices (`PollCounter.fair_chance`).
     """
 
     order: RoundRequest
@@ -42,15 +45,19 @@ class Schedule:
             raise RoundImpossible("A schedule needs a time or a number of devices.", field="every_minutes")
         if self.every_minutes is not None and not 0 < self.every_minutes <= EVERY_MINUTES_LIMIT:
             raise RoundImpossible(
-                "every_minutes is out of its limits.",
+                f"every_minutes is out of range: {self.every_minutes:g}.",
                 field="every_minutes",
                 limit=f"above 0, at most {EVERY_MINUTES_LIMIT:g}",
             )
         if self.waiting is not None and self.waiting < 1:
-            raise RoundImpossible("waiting is out of its limits.", field="waiting", limit="at least 1")
+            raise RoundImpossible(f"waiting is out of range: {self.waiting}.", field="waiting", limit="at least 1")
 
     def is_due(self, now: datetime, last: datetime | None, waiting: int) -> bool:
-        """last: when it last opened a round, or tried to. One in the future is of a clock that was wrong."""
+        """Return whether a round is due.
+
+        `last` is when the schedule last opened a round or tried to. A `last` in the future comes from a clock that was
+        wrong.
+        """
         if self.waiting is not None and waiting < self.waiting:
             return False
         if self.every_minutes is None or last is None:
@@ -58,20 +65,19 @@ class Schedule:
         return not timedelta(0) <= now - last < timedelta(minutes=self.every_minutes)
 
     def to_json(self) -> str:
-        """The schedule as the row keeps it; what is as usual is left out, as in a `RoundRequest`."""
-        when = {name: value for name in ("every_minutes", "waiting") if (value := getattr(self, name)) is not None}
-        return json.dumps({"order": json.loads(self.order.to_json())} | when)
+        """Return the schedule as stored in its row."""
+        return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The schedule of a row that `to_json` wrote."""
+        """Return the schedule that `to_json` wrote."""
         read = json.loads(text)
         return cls(RoundRequest(**read.pop("order")), **read)
 
 
 @dataclass(frozen=True)
 class ScheduleStatus:
-    """What the row says now. trouble: why the last scheduled round was not opened."""
+    """The present content of the row. trouble: why the last scheduled round was not opened."""
 
     paused: bool
     schedule: Schedule | None
@@ -80,17 +86,17 @@ class ScheduleStatus:
 
 
 class RoundScheduler:
-    """The operator's say over when rounds open.
+    """Lets the operator pause, resume and schedule rounds.
 
-    While paused no round opens, whoever asks for it, and no device gets a place; what a conclusion has ordered waits.
-    Devices that have their places go on, since stopping them half-way would cost them for nothing.
+    While rounds are paused none opens, whoever requests it, no device gets a place, and ordered rounds wait. Devices
+    that already have a place continue, since stopping them would waste their privacy cost.
     """
 
     def __init__(self, engine: Engine, opener: RoundOpener, polls: PollCounter, clock: Callable[[], datetime]) -> None:
         self._engine, self._opener, self._polls, self._clock = engine, opener, polls, clock
 
     def status(self) -> ScheduleStatus:
-        """Whether rounds are paused, by which schedule they open, and how the last opening went."""
+        """Return whether rounds are paused, the schedule, and the last opening's outcome."""
         with reading_session(self._engine) as session:
             row = session.get(ScheduleRow, 1)
             if row is None:
@@ -99,15 +105,18 @@ class RoundScheduler:
             return ScheduleStatus(row.paused, schedule, row.last, row.trouble)
 
     def pause(self) -> ScheduleStatus:
-        """Open nothing more until `resume`."""
+        """Open no rounds until `resume`."""
         return self._write(lambda row: setattr(row, "paused", True))
 
     def resume(self) -> ScheduleStatus:
-        """Go on; what waited opens at the next tick."""
+        """Open rounds again; waiting ones open at the next tick."""
         return self._write(lambda row: setattr(row, "paused", False))
 
     def set(self, schedule: Schedule | None) -> ScheduleStatus:
-        """Replace the schedule, or take it away. Raises what opening such a round would, but for one under way."""
+        """Replace or remove the schedule.
+
+        Raises what opening such a round would raise, except for rounds under way.
+        """
         if schedule is not None:
             self._opener.check(schedule.order)
 
@@ -118,9 +127,9 @@ class RoundScheduler:
         return self._write(change)
 
     def begin(self, schedule: Schedule) -> bool:
-        """Set a schedule where nobody has set or removed one; its first round is a whole interval away.
+        """Set a schedule if none was ever set or removed; its first round opens after one interval.
 
-        False, and nothing changes, once the operator has said anything: also that there shall be none.
+        Returns False and changes nothing once the operator has set or removed a schedule.
         """
         with writing_session(self._engine) as session:
             if session.get(ScheduleRow, 1) is not None:
@@ -130,19 +139,19 @@ class RoundScheduler:
         return True
 
     def open_due(self) -> None:
-        """Open the scheduled round if its time has come and it would tell something; why it isn't opened is kept, and
-        it's tried again later: at the next tick already where storage or database don't answer."""
+        """Open the scheduled round if it is due and would give a result.
+
+        If it can't be opened, the reason is kept and the opening is tried again later, or at the next tick if only the
+        storage or the database did not answer.
+        """
         status = self.status()
         schedule, now = status.schedule, self._clock()
-        # Whether enough devices wait is asked only once the time has come: it's asked of the database.
+        # Counting the waiting devices takes a database query, so it is done only when the time has come.
         if status.paused or schedule is None or not schedule.is_due(now, status.last, schedule.waiting or 0):
             return
         if not schedule.is_due(now, status.last, self._polls.devices()):
             return
         queue = self._opener.queue
-        due_since = status.last and status.last + timedelta(minutes=schedule.every_minutes or 0)
-        if due_since is not None and queue.is_anothers(schedule.order.system, due_since):
-            return
         with reading_session(self._engine) as session:
             if queue.held_by(session, queue.changes(schedule.order.system), follows=None, queued=None):
                 return

@@ -1,38 +1,35 @@
-"""Rounds that are a secure sum: their messages, their stages, and their end."""
+"""Rounds with a secure sum: receive and answer messages, close stages, apply the round."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.orm import Session
 
-from backend.allocator import give_free_pages_back
 from backend.db.engine import reading, reading_session
-from backend.db.prepared import Prepared
-from backend.db.tables_federation import ParticipationRow, RoundRow, SecureSumRow
+from backend.db.statements import Prepared
+from backend.db.tables import ParticipationRow, RoundRow, SecureSumRow
 from backend.errors import may_pass
 from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseudonym, UnknownRound, UpdateRefused
-from backend.federation.rounds.aggregation import AggregatedUpdates, aggregate_sum
+from backend.federation.rounds.aggregation import aggregate_sum
 from backend.federation.rounds.context import RoundContextLoader
-from backend.federation.rounds.finalising import finalize
-from backend.federation.rounds.states import UNDER_WAY
+from backend.federation.rounds.finalize import finalize
+from backend.federation.rounds.records import UNDER_WAY
 from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, UnknownSum
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED
-from backend.federation.secagg.stages import stage_is_over, times_beside_keys
-from backend.federation.secagg.store import SecureSumStore
 from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
-from backend.federation.strategies.joined_sums import JoinOfSums
+from backend.federation.secagg.sum_store import SecureSumStore, stage_is_over, times_beside_keys
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
-from device_app.wire.ids import Message, Pseudonym, RoundId, round_number
-from device_app.wire.rounds import GROUP, UPLOAD_LIMIT_BYTES, RoundManifest, SumStage, UploadReceipt
-from device_app.wire.secagg import (
+from protocol.ids import Message, Pseudonym, RoundId, round_number
+from protocol.rounds import GROUP, UPLOAD_LIMIT_BYTES, RoundManifest, SumStage, UploadReceipt
+from protocol.secagg import (
     BOX_BYTES,
     AdvertisedKeys,
     Agreement,
@@ -41,12 +38,13 @@ from device_app.wire.secagg import (
     SharedKeys,
     SumTerms,
 )
+from protocol.server_timing import Stopwatch
 
 SWEEP_EVERY = timedelta(seconds=SWEEP_AGE_SEC)
-"""How often what uploads that broke off have left is looked for, besides each start."""
+"""How often leftovers of broken uploads are removed, in addition to each start."""
 SMALL_BYTES = 4_096
 NUMBER_BYTES = 8
-"""Of a member's number in JSON, with what stands between two."""
+"""The bytes of a member's number in JSON, including its separator."""
 MESSAGES: Mapping[SumStage, type[Message]] = {
     "keys": AdvertisedKeys,
     "shares": SharedKeys,
@@ -54,7 +52,7 @@ MESSAGES: Mapping[SumStage, type[Message]] = {
     "agree": Agreement,
     "unmask": RevealedShares,
 }
-"""Of the stages whose messages are JSON; stage masked carries ring elements."""
+"""Message types of the stages that use JSON; the `masked` stage carries ring elements."""
 
 
 _NOTED = (
@@ -62,8 +60,9 @@ _NOTED = (
     .where(ParticipationRow.round == bindparam("of"), ParticipationRow.pseudonym == bindparam("by"))
     .values(size_bytes=func.coalesce(ParticipationRow.size_bytes, 0) + bindparam("more"))
 )
-"""Bytes for the status, in the message's own transaction; the sum itself is the store's. Who has no place in the round
-changes no row, and the message isn't taken."""
+"""Adds a message's bytes to the status, in the transaction of the message; the store keeps the sum itself. Without a
+place in the round no row changes, and the message is refused.
+"""
 _NOTE = Prepared(_NOTED)
 _STATE = Prepared(select(RoundRow.state, RoundRow.reason).where(RoundRow.number == bindparam("of")))
 _PLACE = Prepared(
@@ -74,9 +73,9 @@ _PLACE = Prepared(
 
 
 class SecureRounds:
-    """What the coordinator leaves to others where a round is a secure sum.
+    """The coordinator's part for rounds with a secure sum.
 
-    interrupted: whether a masked vector was given up for want of storage or database, until `settle`.
+    interrupted: whether a masked vector was dropped because the storage or database failed; True until `settle`.
     """
 
     def __init__(
@@ -88,32 +87,34 @@ class SecureRounds:
         self._systems, self._store, self._loader = systems, store, loader
         self._engine, self._clock = loader.engine, loader.clock
         self.interrupted, self._swept_at = False, self._clock()
-        self._has_received = False
         self._end_left_over()
 
-    def begin(self, session: Session, terms: SumTerms, seconds: float, join: JoinOfSums | None = None) -> None:
-        """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have.
+    def begin(self, session: Session, terms: SumTerms, seconds: float, split: CohortSplit | None = None) -> None:
+        """Create the sum of a round in the transaction that opens it.
 
-        Devices have half of the round's time to turn up and advertise keys; the other stages divide the rest, stage
-        masked with twice the share of any other.
+        Devices have half of the round's time to get a place and advertise keys. The other stages divide the rest; the
+        `masked` stage gets twice the share of any other. Raises RoundImpossible if the vector is larger than an upload
+        may be.
         """
         if terms.vector_bytes > UPLOAD_LIMIT_BYTES:
             raise RoundImpossible("The model is too large.", field="system", limit=f"{UPLOAD_LIMIT_BYTES} bytes")
         keys_sec = seconds / 2
         stage_sec = keys_sec / times_beside_keys(terms)
-        split = None if join is None else CohortSplit(members=join.members, parts=join.groups, left=join.left)
         self._store.begin_within(session, terms, stage_sec=stage_sec, keys_sec=keys_sec, split=split)
 
     def takes_devices(self, session: Session, terms: SumTerms) -> bool:
-        """Whether places may still be given: only who advertises keys in time is a member."""
+        """Return whether places may still be given.
+
+        Only devices that advertise keys in time become members.
+        """
         row = session.get(SecureSumRow, terms.round)
         return row is not None and row.stage == "keys" and not stage_is_over(row, terms, self._clock())
 
     def limit_bytes(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> int:
-        """The largest body this place may send at this stage, asked before the body is read.
+        """Return the largest body that this pseudonym may send at this stage.
 
-        Raises UnknownRound, UnknownPseudonym, UnknownSum or RoundClosed; and as the message itself would, had it come,
-        where its stage isn't open or this member has nothing to send.
+        It is called before the body is read. Raises UnknownRound, UnknownPseudonym, UnknownSum or RoundClosed; if the
+        stage isn't open or this member has nothing to send, raises what the message itself would raise.
         """
         terms = self._terms(round_id, pseudonym)
         with self._told_of_the_round(round_id, pseudonym):
@@ -129,9 +130,10 @@ class SecureRounds:
     def receive(
         self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym, message: Message, body: bytes
     ) -> UploadReceipt:
-        """Take a message of any stage but masked; the same again gets the same receipt and changes nothing.
+        """Accept a message of any stage except masked; a repeated message gets the same receipt.
 
-        Raises what `limit_bytes` does, SumStageClosed, SumMessageRefused or SumMessageConflict. The round goes on.
+        Raises what `limit_bytes` raises, SumStageClosed, SumMessageRefused or SumMessageConflict. None of them ends the
+        round.
         """
 
         def note(connection: Connection) -> None:
@@ -154,14 +156,13 @@ class SecureRounds:
                     again = self._store.exchange.reveal(round_id, pseudonym, message, note)
                 case _:
                     raise TypeError(f"message: {type(message).__name__} is of no stage")
-        self._has_received = True
         return UploadReceipt(round=round_id, sha256=digest(body), duplicate=again)
 
     def receive_masked(self, round_id: RoundId, pseudonym: Pseudonym, coming: Path, sha256: str) -> UploadReceipt:
-        """Take a masked vector from the file it came into; raises as `receive`.
+        """Accept a masked vector from the file that it was received into; raises as `receive`.
 
-        Formal guarantees: those of `SecureSumStore` and `SecureSum`: it's added to the running sum and kept nowhere
-        else.
+        Formal guarantees: those of `SecureSumStore` and `SecureSumServer`: the vector is added to the running sum and
+        kept nowhere else.
         """
 
         def note(connection: Connection, sha256: str) -> None:
@@ -174,16 +175,14 @@ class SecureRounds:
             with self._told_of_the_round(round_id, pseudonym):
                 again = self._store.exchange.add_received(round_id, pseudonym, coming, sha256, note)
         except Exception as failed:
-            self.interrupted = self.interrupted or may_pass(failed)  # the running sum may lie there, and no row name it
+            self.interrupted = self.interrupted or may_pass(failed)  # no row may name the stored sum
             raise
-        finally:
-            self._has_received = True  # at its end, when what it took is free
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
 
     def answer(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> Message | None:
-        """What the stage came to, for this member; None while it isn't closed.
+        """Return the result of the stage for this member, or None while the stage is open.
 
-        Raises as `limit_bytes` does, and RoundClosed, with the reason, once the round has ended.
+        Raises what `limit_bytes` raises, and RoundClosed with the reason once the round has ended.
         """
         ask: dict[SumStage, Callable[[RoundId, Pseudonym], Message]] = {
             "keys": self._store.exchange.roster,
@@ -199,14 +198,12 @@ class SecureRounds:
             return None
 
     def step(self, row: RoundRow) -> str | None:
-        """Close the stage if it is complete or its time is over; apply the round once its sum can be opened.
+        """Close the stage if it is complete or its time is over.
 
-        Returns why the round has failed, else None. Raises as `finalize`, which the coordinator makes a failure of.
+        Applies the round once its sum can be opened. Returns the reason if the round has failed, else None. Raises as
+        `aggregate_sum` and `finalize`; the coordinator then fails the round.
         """
         name = f"round-{row.number}"
-        if self._has_received:
-            self._has_received = False
-            give_free_pages_back()  # what messages since the last look have taken
         seen = self._store.stages.poll(name)
         if seen.is_due and seen.stage != "unmask":
             self._store.stages.step(name)
@@ -215,37 +212,36 @@ class SecureRounds:
             return seen.reason
         if seen.is_due and seen.stage == "unmask":
             manifest = RoundManifest.model_validate_json(row.manifest)
-            spec = self._systems[row.system]
-            with suppress(SharesAwaited):
-                finalize(lambda: self._gather(manifest, spec.join), spec, self._loader, row)
-                self._store.clear()
+            spec, watch = self._systems[row.system], Stopwatch()
+            try:
+                with watch.stage("sum"):
+                    aggregated = aggregate_sum(self._store, manifest, spec.join)
+            except SharesAwaited:
+                return None
+            except UpdateRefused as refused:  # no honest members' sum: record that members made it fail
+                self._store.stages.fail(name, str(refused), by_members=True)
+                raise
+            finalize(aggregated, spec, self._loader, row, watch)
+            self._store.clear()
         return None
 
-    def _gather(self, manifest: RoundManifest, join: JoinOfSums | None) -> AggregatedUpdates:
-        """`aggregate_sum`; a sum that honest members can't give has failed by their doing, and its record says so."""
-        try:
-            return aggregate_sum(self._store, manifest, join)
-        except UpdateRefused as refused:
-            self._store.stages.fail(manifest.round, str(refused), by_members=True)
-            raise
-
     def fail(self, round_id: RoundId, reason: str) -> None:
-        """End the sum of a round that ends without it; nothing is opened any more."""
+        """End the sum of a round that has failed, so that it is never opened."""
         self._store.stages.fail(round_id, reason)
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether something may be left behind: an upload broke off, or it hasn't been looked for in a while."""
+        """Whether there may be leftovers: an upload was interrupted, or the last sweep was long ago."""
         return self.interrupted or not timedelta(0) <= self._clock() - self._swept_at < SWEEP_EVERY
 
     def settle(self) -> None:
-        """End what rounds that have ended have left, and remove what uploads that broke off have, as the start does."""
+        """End the sums of ended rounds and remove leftovers of broken uploads, as at the start."""
         self.interrupted, self._swept_at = False, self._clock()
         self._end_left_over()
         self._store.sweep()
 
     def _end_left_over(self) -> None:
-        """End the sums whose round a server ended just before it was killed."""
+        """End the sums of rounds that a server ended just before it was killed."""
         for name in self._store.under_way():
             of_round = re.match(r"round-(\d+)", name)
             if of_round is None:
@@ -258,9 +254,9 @@ class SecureRounds:
 
     @contextmanager
     def _told_of_the_round(self, round_id: RoundId, pseudonym: Pseudonym) -> Iterator[None]:
-        """What a sum refuses is asked of the round, whose answer says more: that it has ended, and why.
+        """Replace an error of the sum with the round's own, which says why the round has ended.
 
-        It's asked afterwards, so that what is accepted costs one look.
+        The round is queried only after an error, so an accepted message costs a single query.
         """
         try:
             yield
@@ -278,7 +274,10 @@ class SecureRounds:
             ) from None
 
     def _check_place(self, round_id: RoundId, pseudonym: Pseudonym) -> None:
-        """Raises UnknownPseudonym: only who has a place may wait for the turn of those who write, and make others."""
+        """Raise UnknownPseudonym unless the device has a place in the round.
+
+        Without a place a client must not wait for the write lock and delay others.
+        """
         with reading(self._engine) as connection:
             if _PLACE.run(connection, of=round_number(round_id), by=pseudonym).first() is None:
                 raise UnknownPseudonym

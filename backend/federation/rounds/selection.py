@@ -1,28 +1,180 @@
-"""Who gets a place in a round.
+"""Select devices for a round, and limit what one network address may take.
 
-Devices have no identity, so the server can't draw from a list of them: it throws a coin for each check-in. A device
-that was not taken looks again later and meets a new coin, so every waiting device has the same chance at every look.
+Devices have no identity, so the server can't draw from a list of them: it draws independently at each check-in. A
+device that was not drawn checks in again later and is drawn again, so all waiting devices have the same chance at every
+check-in.
+
+A network address may have a limited number of places in a round and of check-ins per minute. Addresses are personal
+data, so only a keyed hash is kept with a place, and only while its round is under way; the address itself is never
+stored.
 """
 
 from __future__ import annotations
 
+import hmac
 import math
+import re
 import secrets
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
+
+from backend.errors import BackendSettingsRefused
+from backend.server.admission import TokenBuckets
+from backend.storage.durable_files import load_or_create_secret
 
 _SOURCE = secrets.SystemRandom()
 
 
 def places(cohort: int, over_selection: float) -> int:
-    """How many offers go out for `cohort` wanted updates; more than 1 makes up for devices that vanish."""
+    """Return how many places to give for a cohort.
+
+    An over_selection above 1 compensates for devices that drop out.
+    """
     return math.ceil(cohort * over_selection)
 
 
 def admitted(rate: float, uniform: Callable[[], float] = _SOURCE.random) -> bool:
-    """A coin that shows heads with probability `rate`; 1 takes everybody as they come."""
+    """Return True with probability `rate`; a rate of 1 admits every device."""
     return rate >= 1.0 or uniform() < rate
 
 
 def draw_pseudonym() -> str:
-    """A name for one device in one round: 192 random bits, linked to nothing."""
+    """Return a random name of 192 bits for one device in one round.
+
+    It is linked to nothing else.
+    """
     return secrets.token_urlsafe(24)
+
+
+IPV6_PREFIX = 64
+"""The bits of an IPv6 address that identify a subscriber, who has all 2^64 addresses with that prefix."""
+SOURCE_CHARS = 32
+KEY_BYTES = 32
+UNKNOWN = "unknown"
+"""The source of connections without an address, such as those of a Unix socket."""
+
+Address = IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True)
+class AddressRules:
+    """Limits for one client address: a whole IPv4 address, or an IPv6 network of 64 bits.
+
+    Args:
+        places: number in one round; 0: any number.
+        check_ins_per_minute: this is also the largest burst; 0: any number.
+        proxies: networks, as 'address/bits', whose X-Forwarded-For header is trusted.
+        unbounded: networks without any of these limits.
+    """
+
+    places: int
+    check_ins_per_minute: int = 0
+    proxies: tuple[str, ...] = ()
+    unbounded: tuple[str, ...] = ()
+
+
+@dataclass
+class ClientAddresses:
+    """Identifies the source of a request by a keyed hash, and limits its check-ins.
+
+    Args:
+        rules: the limits.
+        key: the secret key of the hash, the same in all processes of a server.
+        clock: monotonic seconds.
+    """
+
+    rules: AddressRules
+    key: bytes
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._check_ins = TokenBuckets(self.rules.check_ins_per_minute, self.clock)
+        self._proxies = networks("trusted_proxies", self.rules.proxies)
+        self._unbounded = networks("unbounded_addresses", self.rules.unbounded)
+
+    def source(self, peer: str | None, forwarded_for: Sequence[str] = ()) -> str | None:
+        """Return a keyed hash of a request's origin, or None for an address without limits.
+
+        peer is the other end of the connection. If it is a trusted proxy, the values of X-Forwarded-For are read from
+        the right: trusted proxies are skipped, and the first other address is the client's. If a proxy forwards an
+        address that can't be parsed, the proxy's own address is used, and it is limited even if it is in `unbounded`.
+        """
+        address, is_read = _parsed(peer), True
+        hops = [hop for value in forwarded_for for hop in value.split(",")]
+        while is_read and address is not None and _within(address, self._proxies) and hops:
+            before = _parsed(_without_port(hops.pop()))
+            is_read, address = before is not None, before or address
+        if is_read and address is not None and _within(address, self._unbounded):
+            return None
+        return hmac.new(self.key, _bounded_part(address).encode("ascii"), sha256).hexdigest()[:SOURCE_CHARS]
+
+    def seconds_to_wait(self, source: str | None) -> float:
+        """Return 0 and count the check-in if it is within the limit, else how long to wait.
+
+        The limit is a token bucket: a minute's check-ins may come in one burst, and tokens return at a steady rate.
+        """
+        return self._check_ins.seconds_to_wait(source)
+
+
+def networks(name: str, written: Sequence[str]) -> tuple[str, ...]:
+    """Return the networks after validating them.
+
+    Raises BackendSettingsRefused naming the setting.
+    """
+    for one in written:
+        try:
+            ip_network(one)
+        except ValueError as broken:
+            raise BackendSettingsRefused(
+                f"{name}: {one!r} is no network ({broken}).", field=name, limit="such as 10.0.0.0/8 or fd00::/8"
+            ) from broken
+    return tuple(written)
+
+
+def load_or_create_address_key(path: Path) -> bytes:
+    """Return the 32 random bytes of the key.
+
+    They are created at the first start, readable by their owner only. Raises BackendSettingsRefused for a file of
+    another length: its hashes would differ from earlier ones and from those on other machines.
+    """
+    key = load_or_create_secret(path, lambda: secrets.token_bytes(KEY_BYTES))
+    if len(key) != KEY_BYTES:
+        raise BackendSettingsRefused(
+            f"The key of the address hashes in {path} is damaged: {len(key)} bytes instead of {KEY_BYTES}. Put it back "
+            "from another machine of this backend or from a backup; without any, remove the file, and the next start "
+            "makes another one.",
+            field=path.name,
+            limit=f"{KEY_BYTES} bytes",
+        )
+    return key
+
+
+def _without_port(hop: str) -> str:
+    """Return the address of a hop without its port, which some proxies add.
+
+    Examples: 192.0.2.1:80, [2001:db8::1]:80.
+    """
+    found = re.fullmatch(r"\s*(?:([0-9.]+):[0-9]{1,5}|\[([0-9a-fA-F:.%]+)\](?::[0-9]{1,5})?)\s*", hop)
+    return hop if found is None else found[1] or found[2]
+
+
+def _parsed(written: str | None) -> Address | None:
+    try:
+        address = ip_address((written or "").strip().partition("%")[0])
+    except ValueError:
+        return None
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+def _within(address: Address, those: Sequence[str]) -> bool:
+    return any(address in ip_network(one) for one in those)
+
+
+def _bounded_part(address: Address | None) -> str:
+    if isinstance(address, IPv6Address):
+        return str(IPv6Network((address, IPV6_PREFIX), strict=False))
+    return UNKNOWN if address is None else str(address)

@@ -1,4 +1,4 @@
-"""Accepted updates, an object each, until their round ends; then they are gone."""
+"""Store each accepted update as an object, and delete it when its round ends."""
 
 from __future__ import annotations
 
@@ -12,23 +12,29 @@ _log = logging.getLogger(__name__)
 
 
 class UpdateDamaged(ValueError):
-    """An object is missing, or its bytes no longer fit the hash that was accepted."""
+    """An object is missing, or its bytes no longer match the accepted hash."""
 
 
 class UpdateStore:
-    """Keyed by round, pseudonym and hash, so two racing uploads never share one. No machine keeps a copy."""
+    """Stores updates by round, pseudonym and hash, so racing uploads never share an object.
+
+    No machine keeps a local copy.
+    """
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
 
     def keep(self, round_id: str, pseudonym: str, content: bytes) -> str:
-        """Write an update durably; returns its SHA-256. Without a row in the database it counts for nothing."""
+        """Store an update durably and return its SHA-256.
+
+        It only counts once its row is in the database.
+        """
         sha256 = digest(content)
         self._objects.put(_key(round_id, pseudonym, sha256), content)
         return sha256
 
     def read(self, round_id: str, pseudonym: str, sha256: str) -> bytes:
-        """The accepted bytes. Raises UpdateDamaged."""
+        """Return the accepted bytes. Raises UpdateDamaged."""
         try:
             content = self._objects.read(_key(round_id, pseudonym, sha256))
         except FileNotFoundError as missing:
@@ -38,20 +44,21 @@ class UpdateStore:
         return content
 
     def remove(self, round_id: str, pseudonym: str, sha256: str) -> None:
-        """Remove an update that came too late; what can't be removed is an error in the log."""
+        """Delete an update that came too late; logs an error if that fails."""
         self._delete([_key(round_id, pseudonym, sha256)])
 
     def discard(self, round_id: str) -> None:
-        """Remove a round's updates: the server keeps no single update longer than it needs.
+        """Delete a round's updates: the server keeps no single update longer than it needs.
 
-        What can't be removed is an error in the log; the next start tries again.
+        A failed deletion is logged as an error, and the next start tries again.
         """
         self._delete(self._listed(round_id))
 
     def sweep(self, under_way: Callable[[], Collection[str]]) -> None:
-        """Remove the updates of rounds that have ended, after a crash between the end and the removal.
+        """Delete the updates of ended rounds that remain after a crash.
 
-        under_way: ids of the others, asked after the listing, so that a round which opens meanwhile keeps its updates.
+        under_way: returns the ids of the rounds under way. It is called after the listing, so that a round that opens
+        meanwhile keeps its updates.
         """
         listed = self._listed()
         keep = under_way()
@@ -71,7 +78,7 @@ class UpdateStore:
             except (OSError, StorageUnavailable) as why:
                 _log.error("Updates of single users could not be removed: %s/%s (%s)", self._objects, key, why)
                 if isinstance(why, StorageUnavailable):
-                    return  # each of the others would take as long to fail
+                    return  # the others would fail as slowly
 
 
 def _round_of(key: str) -> str:
@@ -79,5 +86,5 @@ def _round_of(key: str) -> str:
 
 
 def _key(round_id: str, pseudonym: str, sha256: str) -> str:
-    # The wire's alphabets of both names hold no separators.
+    # The protocol allows no separators in round ids and pseudonyms.
     return f"{round_id}/{pseudonym}.{sha256}.safetensors"

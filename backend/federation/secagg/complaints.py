@@ -1,8 +1,8 @@
-"""Who is left out of a secure sum when members complain that they can't open one another's boxes.
+"""Decide which members to leave out when members report boxes that they can't open.
 
-A complaint proves nothing: either the one sent a bad box, or the other says so of a good one. Nobody shows a key to
-settle it. But two honest members are never at odds, so of any two who are, at least one lies. Members from one network
-address have one voice, since one machine may hold all of their places.
+A complaint proves nothing: either the accused member sent a bad box, or the complaining member claims this of a good
+one. Nobody reveals a key to settle it. But two honest members never conflict, so in every conflict at least one of the
+two is malicious. Complaints are counted by network address, since one machine may hold all places of an address.
 """
 
 from __future__ import annotations
@@ -11,37 +11,42 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from backend.federation.secagg.sources import EACH_ITS_OWN, Sources
+from backend.federation.secagg.graph import EACH_ITS_OWN, Sources
 
 
 @dataclass(frozen=True)
 class ComplaintVerdict:
-    """Of complaints. left_out: the sum goes on without these; liars: who of them is known to have lied."""
+    """The result of judging complaints.
+
+    left_out: the sum continues without these members. liars: the members that are known to be malicious.
+    """
 
     left_out: frozenset[int] = frozenset()
     liars: frozenset[int] = frozenset()
 
 
 def judge(complaints: Mapping[int, Collection[int]], limit: int, sources: Sources = EACH_ITS_OWN) -> ComplaintVerdict:
-    """Leave out a set after which no two members are at odds.
+    """Return members to leave out, such that no two of the remaining members conflict.
 
-    A source whose members are at odds with those of more than `limit` other sources, by complaining of them or by being
-    complained of, is named: whoever of it is at odds with anybody is left out alone and has lied. The source that is so
-    with the most comes first, and counts no longer against the others. Of the pairs that remain both are left out,
-    since neither can be believed; a pair of which one is out already costs nobody more.
+    Two members conflict if one of them complains about the other. A source whose members conflict with members of more
+    than `limit` other sources is named malicious: each of its members with a conflict is left out, and the other side
+    stays. The source with the most conflicting sources is named first, and its conflicts then no longer count against
+    the others. In each remaining conflict both members are left out, since neither can be believed, unless one of them
+    is out already.
 
-    Formal guarantees: if the liars come from at most `limit` sources, however they work together, then no source
-    without a liar is named, since only liars are at odds with its members; and c liars have at most c honest members of
-    other sources left out, since every pair that is left out holds a liar of its own. If more than `limit` sources are
-    named, liars are of more than that; then anybody may be left out and nobody is named. Who shares a liar's source may
-    be taken for it.
+    Formal guarantees: if the malicious members come from at most `limit` sources, however they collude, then no source
+    without a malicious member is named, since only malicious members conflict with its members; and c malicious members
+    cause at most c honest members of other sources to be left out, since each pair that is left out contains a
+    malicious member of its own. If more than `limit` sources are named, then malicious members come from more than
+    `limit` sources; in that case any member may be left out and nobody is named. An honest member that shares a source
+    with a malicious one may be named with it.
 
     Args:
-        complaints: by member, those whose boxes it couldn't open; members who said nothing at all are no key of it, and
-            are out of the sum anyway.
-        limit: k, at least 1. With k = floor((r - t) / 2) of r members and a threshold of t, c <= k liars can't bring
-            the sum below t.
-        sources: whose places one machine may hold.
+        complaints: for each member, the members whose boxes it couldn't open. Members that sent no message are not
+            a key here and are out of the sum anyway.
+        limit: k, at least 1. With k = floor((r - t) / 2) for r members and a threshold of t, c <= k malicious
+            members can't bring the number of members below t.
+        sources: the network address of each member.
     """
     if limit < 1:
         raise ValueError(f"limit: at least 1, got {limit}")
@@ -61,7 +66,7 @@ def judge(complaints: Mapping[int, Collection[int]], limit: int, sources: Source
     liars = {member for crowd in named for member in crowds[crowd]}
     gone = set(liars)
     for one, other in pairs:
-        # Who didn't answer is out, so a complaint of it needs no second.
+        # A member that sent no message is out already, so a complaint about it needs nobody else to be left out.
         if not gone & {one, other} and one in complaints and other in complaints:
             gone |= {one, other}
     return ComplaintVerdict(frozenset(gone), frozenset(liars) if len(named) <= limit else frozenset())

@@ -1,35 +1,40 @@
-"""Shamir shares of which some are false: Reed-Solomon decoding by Gao's algorithm (2003, "A new algorithm for decoding
-Reed-Solomon codes"). Polynomials are lists of coefficients, the lowest first, without zeros at the end."""
+"""Reconstruct a Shamir secret from partly false shares, by Reed-Solomon decoding.
+
+Source: Gao 2003, "A new algorithm for decoding Reed-Solomon codes". A polynomial is the list of its coefficients,
+lowest first, without trailing zeros.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from device_app.wire.shamir import PRIME
+from protocol.shamir import PRIME
 
 Coefficients = list[int]
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """The secret of the polynomial that most shares lie on, and the holders whose shares do."""
+    """The secret of the polynomial that most shares lie on, and the holders of those shares."""
 
     secret: int
     agreeing: frozenset[int]
 
 
 def tolerated(shares: int, threshold: int) -> int:
-    """How many of so many shares may be false while the true polynomial is still the only one that can be meant."""
+    """Return how many of so many shares may be false while the true polynomial is still unique."""
     return max(0, (shares - threshold) // 2)
 
 
 def decode(shares: Mapping[int, int], threshold: int, prime: int = PRIME) -> Decoded | None:
-    """The polynomial of degree below `threshold` that all but at most `tolerated` shares lie on; None if there is none.
+    """Return the polynomial on which all but `tolerated` shares lie, or None.
 
-    shares: values by holder, holders distinct and in 1 .. prime - 1. Time grows with their number squared.
+    Its degree is below `threshold`.
 
-    At most one polynomial is so: two would agree on len(shares) - 2 tolerated >= threshold points.
+    shares: values by holder; holders are distinct and in 1 .. prime - 1. The time is quadratic in their number.
+
+    There is at most one such polynomial: two would agree on len(shares) - 2 tolerated >= threshold points.
     """
     points = list(shares)
     above, below = _vanishing(points, prime), _interpolated(shares, prime)
@@ -56,7 +61,7 @@ def _vanishing(points: list[int], prime: int) -> Coefficients:
 
 
 def _interpolated(shares: Mapping[int, int], prime: int) -> Coefficients:
-    """Newton's form, multiplied out."""
+    """Return the interpolating polynomial, computed in Newton's form and expanded."""
     total: Coefficients = []
     basis: Coefficients = [1]
     for point, value in shares.items():
@@ -90,7 +95,7 @@ def _minus(one: Coefficients, other: Coefficients, prime: int) -> Coefficients:
 
 
 def _divided(one: Coefficients, by: Coefficients, prime: int) -> tuple[Coefficients, Coefficients]:
-    """Quotient and rest; `by` is not zero."""
+    """Return quotient and remainder; `by` is not zero."""
     rest, quotient = list(one), [0] * max(0, len(one) - len(by) + 1)
     lead = pow(by[-1], -1, prime)
     for place in reversed(range(len(quotient))):

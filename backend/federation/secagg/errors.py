@@ -1,12 +1,12 @@
-"""What a secure sum refuses and why.
+"""Errors of secure sums.
 
 OwnfeedError
 ├── UnknownSum            404  no secure sum of that name
-├── SumMessageRefused     422  the message is not what its stage takes
-├── SumMessageConflict    409  another message of this stage came before from the same place
-├── SumStageClosed        409  early or late: the sum is at another stage
+├── SumMessageRefused     422  the message is not valid for its stage
+├── SumMessageConflict    409  a different message of this stage was already received from this member
+├── SumStageClosed        409  the message is early or late: the sum is at another stage
 ├── SumFailed             409  too few members, or their shares are false; nothing was opened
-└── SharesAwaited         409  some shares are false; the sum waits for those of other members
+└── SharesAwaited         409  some shares are false; the sum waits for the shares of other members
 """
 
 from __future__ import annotations
@@ -17,31 +17,33 @@ from backend.errors import OwnfeedError
 
 
 class UnknownSum(OwnfeedError):
-    """No secure sum of that name."""
+    """No secure sum has this name."""
 
     code, status, title = "unknown-sum", 404, "No such secure sum"
 
     def __init__(self) -> None:
-        super().__init__("There is no secure sum of that name.", field="round")
+        super().__init__("There is no secure sum with that name.", field="round")
 
 
 class SumMessageRefused(OwnfeedError):
-    """The message is not what its stage takes."""
+    """The message is not valid for its stage."""
 
     code, status, title = "sum-message-refused", 422, "The message does not fit the secure sum"
 
 
 class SumMessageConflict(OwnfeedError):
-    """Another message of this stage came before from the same place."""
+    """A different message of this stage was already received from the same member."""
 
-    code, status, title = "sum-message-conflict", 409, "Another message came before in its place"
+    code, status, title = "sum-message-conflict", 409, "A different message was already received"
 
     def __init__(self, stage: str) -> None:
-        super().__init__(f"Another message of stage {stage} came before from this pseudonym.", field="body")
+        super().__init__(
+            f"A different message of stage {stage} was already received from this pseudonym.", field="body"
+        )
 
 
 class SumStageClosed(OwnfeedError):
-    """Early or late: the sum is at another stage."""
+    """The message is early or late: the sum is at another stage."""
 
     code, status, title = "sum-stage-closed", 409, "The secure sum is at another stage"
 
@@ -51,12 +53,13 @@ class SumStageClosed(OwnfeedError):
 
 
 class SumFailed(OwnfeedError):
-    """Too few members, or their shares are false; nothing was opened.
+    """There are too few members, or their shares are false; nothing was opened.
 
     Args:
         detail: what is wrong.
-        by_members: too few of them, or something false from one, and no fault of the server's disk.
-        liars: members who are known to have shared a false secret.
+        by_members: whether members caused the failure (too few remained, or one sent something false) and not, for
+            example, the server's disk.
+        liars: members that are known to have shared a false secret.
     """
 
     code, status, title = "sum-failed", 409, "The secure sum can't be opened"
@@ -67,9 +70,9 @@ class SumFailed(OwnfeedError):
 
 
 class SharesAwaited(OwnfeedError):
-    """Some shares are false, and the members who haven't sent theirs have time left to."""
+    """Some shares are false, and members that haven't sent theirs still have time to."""
 
     code, status, title = "shares-awaited", 409, "The secure sum waits for more shares"
 
     def __init__(self) -> None:
-        super().__init__("Some shares are false; the sum waits for those of the other members.")
+        super().__init__("Some shares are wrong; the sum is waiting for those of the other members.")

@@ -1,4 +1,4 @@
-"""What the members of secure sums send, and what they are answered: each message one transaction."""
+"""Receive the messages of members of secure sums and answer them, each in one transaction."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from backend.federation.secagg.messages import MessageStage
 from backend.federation.secagg.record import ServerStage
 from backend.federation.secagg.secure_sum import SecureSumServer
 from backend.federation.secagg.sum_files import StoredSums
-from device_app.wire.ring import RingVector, ring_dtype
-from device_app.wire.secagg import (
+from protocol.ring import RingVector, ring_dtype
+from protocol.secagg import (
     AdvertisedKeys,
     Agreement,
     Agreements,
@@ -37,56 +37,58 @@ from device_app.wire.secagg import (
 )
 
 BLOCK_BYTES = 64 * 1024
-"""Of a vector that is added to the sum: beside as much of the sum it stays in the processor's second-level cache."""
+"""The bytes of a vector added to the sum at once: with as much of the sum they fit into the second-level cache."""
 T = TypeVar("T")
 Note = Callable[[Connection], None]
 
 
 def nothing(connection: Connection) -> None:
-    """The note of a message of which nothing else is to be known."""
+    """A note for messages that need no further row."""
 
 
 class MemberExchange:
-    """Takes members' messages and answers them, by the name of the sum (the `round` of its terms).
+    """Receives and answers members' messages, by the name of the sum (its terms' `round`).
 
-    A message reads and writes its own row and the sum's: what it costs doesn't grow with the cohort. Who sends and asks
-    by the name of a sum that is split is led to the part it's a member of.
+    A message reads and writes only its own row and the sum's row, so its cost doesn't grow with the cohort. If a sum is
+    split into parts, its name leads each member to the member's part.
 
-    Formal guarantees: a message has its row and, if it's a masked vector, is in the running sum, or neither is so,
-    whenever the server is killed; none is counted twice.
+    Formal guarantees: whenever the server is killed, a message either has its row and, if it is a masked vector, is
+    part of the running sum, or neither holds; no message is counted twice.
 
     Args:
-        terms: what a sum was begun with. Raises UnknownSum.
+        terms: returns the terms that a sum was begun with. Raises UnknownSum.
     """
 
     def __init__(self, engine: Engine, stored: StoredSums, terms: Callable[[str], SumTerms]) -> None:
         self._engine, self._stored, self._terms = engine, stored, terms
 
     def advertise(self, name: str, pseudonym: str, keys: AdvertisedKeys, note: Note = nothing) -> bool:
-        """Stage keys. This and the next: as `SecureSumServer` does, and UnknownSum.
+        """Receive a message of the `keys` stage; returns whether it had been received before.
 
-        `note` writes what else is to be known of a message that had not come before, in its transaction.
+        This and the next methods raise as `SecureSumServer` does, and UnknownSum. `note` writes further rows for a new
+        message, in the transaction of the message.
         """
         try:
             return self._take(name, pseudonym, lambda one: one.advertise(pseudonym, keys), note)
         except UnknownPseudonym:
-            # Only a sum that is split knows its members before it reads the message.
+            # Only a split sum knows its members before it reads the message.
             raise SumStageClosed("keys", self._stage(name)) from None
 
     def share(self, name: str, pseudonym: str, shared: SharedKeys, note: Note = nothing) -> bool:
-        """Stage shares."""
+        """Receive a message of the `shares` stage."""
         return self._take(name, pseudonym, lambda one: one.share(pseudonym, shared), note)
 
     def complain(self, name: str, pseudonym: str, complaints: Complaints, note: Note = nothing) -> bool:
-        """Stage complaints."""
+        """Receive a member's message of the `complaints` stage."""
         return self._take(name, pseudonym, lambda one: one.complain(pseudonym, complaints), note)
 
     def add_masked(
         self, name: str, pseudonym: str, chunks: Iterable[bytes], note: Callable[[Connection, str], None] | None = None
     ) -> tuple[str, bool]:
-        """Stage masked: the SHA-256 of what came, and whether it had come before. `note` is told it too.
+        """Receive a masked vector; returns its SHA-256 and whether it had been received before.
 
-        The body goes to a file first, so that a slow device holds no lock.
+        `note` is called with the SHA-256, too. The body is first written to a file, so that a slow device holds no
+        lock.
         """
         limit = self._terms(name).vector_bytes
         hashed = sha256()
@@ -108,7 +110,12 @@ class MemberExchange:
         received: str,
         note: Callable[[Connection, str], None] | None = None,
     ) -> bool:
-        """Stage masked, of a body that lies whole in a file and has this SHA-256: whether it had come before."""
+        """Add a masked vector that is complete in a file.
+
+        Returns whether it had been received before.
+
+        received: the SHA-256 of the file.
+        """
         with coming.open("rb", buffering=0) as file, self._stored.turn(name, pseudonym, adds=True) as (connection, one):
             again = one.add_received(pseudonym, _blocks(file, one.record.terms), received)
             if note is not None and not again:
@@ -116,15 +123,15 @@ class MemberExchange:
         return again
 
     def agree(self, name: str, pseudonym: str, agreement: Agreement, note: Note = nothing) -> bool:
-        """Stage agree."""
+        """Receive a message of the `agree` stage."""
         return self._take(name, pseudonym, lambda one: one.agree(pseudonym, agreement), note)
 
     def reveal(self, name: str, pseudonym: str, revealed: RevealedShares, note: Note = nothing) -> bool:
-        """Stage unmask."""
+        """Receive a message of the `unmask` stage."""
         return self._take(name, pseudonym, lambda one: one.reveal(pseudonym, revealed), note)
 
     def check_due(self, name: str, stage: MessageStage, pseudonym: str) -> None:
-        """Whether a message may come now, before it is read: raises as the message would."""
+        """Check, before a message is read, that it may be sent now; raises as the message would."""
         with reading(self._engine) as connection:
             try:
                 one = self._stored.member_sum(connection, name, pseudonym)
@@ -135,23 +142,23 @@ class MemberExchange:
             one.check_due(stage, pseudonym)
 
     def roster(self, name: str, pseudonym: str) -> Roster:
-        """Answer of stage keys."""
+        """Return the answer in the `keys` stage."""
         return self._tell(name, pseudonym, lambda members: members.roster(pseudonym))
 
     def shares(self, name: str, pseudonym: str) -> Shares:
-        """Answer of stage shares."""
+        """Return the answer in the `shares` stage."""
         return self._tell(name, pseudonym, lambda members: members.shares(pseudonym))
 
     def sharers(self, name: str, pseudonym: str) -> Sharers:
-        """Answer of stage complaints."""
+        """Return the answer in the `complaints` stage."""
         return self._tell(name, pseudonym, lambda members: members.sharers_answer(pseudonym))
 
     def survivors(self, name: str, pseudonym: str) -> Survivors:
-        """Answer of stage masked."""
+        """Return the answer in the `masked` stage."""
         return self._tell(name, pseudonym, lambda members: members.survivors(pseudonym))
 
     def agreements(self, name: str, pseudonym: str) -> Agreements:
-        """Answer of stage agree."""
+        """Return the answer in the `agree` stage."""
         return self._tell(name, pseudonym, lambda members: members.agreements(pseudonym))
 
     def _stage(self, name: str) -> ServerStage:
@@ -170,8 +177,11 @@ class MemberExchange:
 
 
 def _blocks(file: FileIO, terms: SumTerms) -> Iterator[RingVector]:
-    """The elements in a file, each stretch in the place of the one before. Raises SumMessageRefused, before anything is
-    read, for a file that hasn't the vector's size."""
+    """Yield the elements in a file block by block.
+
+    Each block overwrites the buffer of the one before. Raises SumMessageRefused, before anything is read, if the file
+    does not have the size of the vector.
+    """
     limit = terms.vector_bytes
     size = os.fstat(file.fileno()).st_size
     if size != limit:

@@ -1,24 +1,81 @@
-"""Who masks with whom: everybody with everybody, or the sparse graph of Bell et al. 2020.
+"""The mask graph of a secure sum, and the network addresses of its members.
 
-The sparse graph is a Harary graph (a circle on which each member is joined to the k/2 next on either side) over a
-random permutation; k and its threshold follow from the number of members (`device_app.wire.neighbourhood`).
+Either every pair of members shares a mask, or the pairs form the sparse graph of Bell et al. 2020: a Harary graph (a
+circle on which each member is joined to the next k/2 on either side) over a random permutation of the members. Its
+degree k and its threshold follow from the number of members (`protocol.secagg`).
+
+All members of one network address may be one machine. A round gives an address several places (`places_per_address`),
+so trust is counted in addresses and not in members: otherwise one machine with three places would outvote the honest
+members of a small sum.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
+
+from backend.federation.secagg.decoding import tolerated
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The network address (source) of each member.
+
+    A member without an entry is a source of its own.
+    """
+
+    known: Mapping[int, Hashable] = field(default_factory=dict)
+
+    def of(self, members: Collection[int]) -> frozenset[Hashable]:
+        """Return the distinct sources of these members."""
+        return frozenset(self.known.get(member, member) for member in members)
+
+    def crowds(self, members: Collection[int]) -> list[frozenset[int]]:
+        """Return these members grouped by source, the largest group first, then by lowest member."""
+        found: defaultdict[Hashable, set[int]] = defaultdict(set)
+        for member in members:
+            found[self.known.get(member, member)].add(member)
+        return sorted(map(frozenset, found.values()), key=lambda crowd: (-len(crowd), min(crowd)))
+
+    def within(self, members: Collection[int], limit: int) -> int:
+        """Return the largest k such that any k sources have at most `limit` of these members."""
+        held = accumulate(len(crowd) for crowd in self.crowds(members))
+        return sum(many <= limit for many in held)
+
+    def lying_at_most(self, holders: Collection[int], threshold: int) -> int:
+        """Return how many sources may send false shares while the secret is still found.
+
+        All holders of these sources may be malicious. Any sources that together hold no more shares than decoding
+        corrects may be. One source of any size may be, too, if `threshold` shares remain without it, since the secret
+        is also tried without each source in turn. The holders are those of `secagg.unmask`, where at least one false
+        share is corrected.
+
+        Formal guarantees: while no more sources than this are malicious, a secret that isn't found was shared falsely
+        by its owner.
+        """
+        corrected = self.within(holders, tolerated(len(holders), threshold))
+        left = len(holders) - max(map(len, self.crowds(holders)), default=0)
+        return max(corrected, int(left >= threshold))
+
+
+EACH_ITS_OWN = Sources()
+
 
 _NUMBER = np.dtype("<u2")
 
 
 def random_circle(members: int, draw: Callable[[int], int] = secrets.randbelow) -> tuple[int, ...]:
-    """The members 1 to n in random order (Fisher and Yates), from the system's cryptographic generator."""
+    """Return the members 1 to n in random order (Fisher-Yates).
+
+    The random numbers are the system's cryptographic ones.
+    """
     order = list(range(1, members + 1))
     for last in range(members - 1, 0, -1):
         other = draw(last + 1)
@@ -28,12 +85,13 @@ def random_circle(members: int, draw: Callable[[int], int] = secrets.randbelow) 
 
 @dataclass(frozen=True)
 class MaskGraph:
-    """Who masks with whom.
+    """The graph whose edges are the pairs of members that share a mask.
 
     Args:
         members: n; they are numbered from 1.
-        degree: k; n - 1 and more is the complete graph.
-        circle: the members in their order on it, two bytes each, little-endian; not read for the complete graph.
+        degree: k; a value of n - 1 or more means the complete graph.
+        circle: the members in their order on the circle, two bytes each, little-endian; ignored for the complete
+            graph.
     """
 
     members: int
@@ -42,18 +100,29 @@ class MaskGraph:
 
     @classmethod
     def sparse(cls, circle: Sequence[int], degree: int) -> MaskGraph:
-        """The Harary graph on a circle."""
+        """Return the Harary graph on a circle."""
         return cls(len(circle), degree, np.array(circle, dtype=_NUMBER).tobytes())
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every pair of members shares a mask."""
+        return self.degree >= self.members - 1
+
     def closed(self, member: int) -> tuple[int, ...]:
-        """A member and its neighbours, ascending. The work is that of k numbers."""
-        if self.degree >= self.members - 1:
+        """Return a member and its neighbours, ascending, in time proportional to k."""
+        if self.is_complete:
             return tuple(range(1, self.members + 1))
         return tuple(_closed(self.circle, self.degree)[member - 1].tolist())
 
+    def place_among(self, member: int, other: int) -> int:
+        """Return how many of a member's neighbours, without the member itself, come before `other`."""
+        if self.is_complete:
+            return other - 1 - (other > member)
+        return int(_closed(self.circle, self.degree)[member - 1].searchsorted(other)) - (other > member)
+
     def fewest(self, chosen: Collection[int]) -> int:
-        """The smallest number of chosen ones that any closed neighbourhood holds."""
-        if self.degree >= self.members - 1:
+        """Return the smallest number of chosen members in any closed neighbourhood."""
+        if self.is_complete:
             return len(chosen)
         circle = np.frombuffer(self.circle, dtype=_NUMBER)
         hits = np.isin(circle, np.fromiter(chosen, dtype=_NUMBER))
@@ -64,8 +133,10 @@ class MaskGraph:
 
 @lru_cache(maxsize=8)
 def _closed(circle: bytes, degree: int) -> NDArray[np.uint16]:
-    """[n, k + 1] of every member with its neighbours, ascending, of the circles asked for last: whoever opens its boxes
-    asks for those of all its neighbours."""
+    """Return [n, k + 1], every member with its neighbours, ascending.
+
+    The last circles used are cached. A member that opens its boxes needs this for all of its neighbours.
+    """
     around = np.frombuffer(circle, dtype=_NUMBER)
     reach = np.arange(-(degree // 2), degree // 2 + 1)
     near = around.take(np.arange(around.size)[:, None] + reach, mode="wrap")

@@ -1,13 +1,15 @@
-"""A secure sum as one of its members sees it: its number, its neighbours, and the answers it's given."""
+"""A secure sum from a member's view: its number, its neighbours, and its answers."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from backend.federation.errors import UnknownPseudonym
 from backend.federation.secagg.errors import SumMessageRefused, SumStageClosed
 from backend.federation.secagg.messages import Messages, MessageStage
-from backend.federation.secagg.packing import box_for
-from backend.federation.secagg.record import ENDED, STAGES, SumRecord
-from device_app.wire.secagg import (
+from backend.federation.secagg.record import ENDED, STAGES, SumRecord, box_for
+from protocol.secagg import (
+    SIGNATURE_BYTES,
     AdvertisedKeys,
     Agreements,
     Box,
@@ -19,15 +21,29 @@ from device_app.wire.secagg import (
     Survivors,
 )
 
+KEYS_READ = 1_024
+"""How many members' parsed keys are cached: each member is on the rosters of all its neighbours."""
+
+
+@lru_cache(maxsize=KEYS_READ)
+def _advertised(body: bytes) -> AdvertisedKeys:
+    return AdvertisedKeys.model_validate_json(body)
+
 
 class Members:
-    """What a record and its messages tell a member. Every answer raises SumStageClosed until its stage is closed."""
+    """Answers members from a record and its messages.
+
+    Every answer raises SumStageClosed until its stage has closed.
+    """
 
     def __init__(self, record: SumRecord, messages: Messages) -> None:
         self.record, self.messages = record, messages
 
     def number(self, pseudonym: str) -> int:
-        """Raises UnknownPseudonym; SumStageClosed for a sum that has ended, where everybody is forgotten."""
+        """Return a member's number.
+
+        Raises UnknownPseudonym, or SumStageClosed for a sum that has ended, since it has forgotten its members.
+        """
         if self.record.stage in ENDED:
             raise SumStageClosed("one under way", self.record.stage)
         found = self.messages.number(pseudonym)
@@ -36,36 +52,38 @@ class Members:
         return found
 
     def neighbours(self, member: int) -> tuple[int, ...]:
-        """The member itself and whom it works with, ascending."""
+        """Return the member itself and its neighbours, ascending."""
         return self.record.graph.closed(member)
 
     def sharers(self, member: int) -> tuple[int, ...]:
-        """U2 among its neighbours: who shared its keys in time, but for those out of the sum since the complaints."""
+        """Return U2 among the member's neighbours: those that shared their keys in time.
+
+        Members that are out of the sum since the `complaints` stage are excluded.
+        """
         come = self.messages.members("shares", self.neighbours(member))
         dropped = set(self.record.dropped)
         return tuple(one for one in come if one not in dropped)
 
     def alive(self, member: int) -> tuple[int, ...]:
-        """U3 among its neighbours: whose masked vectors are in the sum."""
+        """Return U3 among the member's neighbours: those whose masked vectors are in the sum."""
         return self.messages.members("masked", self.neighbours(member))
 
     def at(self, stage: MessageStage) -> None:
-        """Raises SumStageClosed unless the sum is at this stage."""
+        """Raise SumStageClosed unless the sum is at this stage."""
         if self.record.stage != stage:
             raise SumStageClosed(stage, self.record.stage)
 
     def check_survivor(self, member: int) -> None:
-        """Raises SumMessageRefused for a member whose vector isn't in the sum."""
+        """Raise SumMessageRefused if the member's vector isn't in the sum."""
         if self.messages.sha256("masked", member) is None:
             raise SumMessageRefused("This member's vector is not in the sum.", field="pseudonym")
 
     def keys_of(self, members: tuple[int, ...]) -> dict[int, AdvertisedKeys]:
-        """What these members advertised."""
-        bodies = self.messages.bodies("keys", members)
-        return {member: AdvertisedKeys.model_validate_json(body) for member, body in bodies}
+        """Return the keys that these members advertised."""
+        return {member: _advertised(body) for member, body in self.messages.bodies("keys", members)}
 
     def roster(self, pseudonym: str) -> Roster:
-        """Answer of stage keys."""
+        """Return the answer in the `keys` stage."""
         member = self.number(pseudonym)
         self._past("keys")
         return Roster(
@@ -79,45 +97,44 @@ class Members:
         )
 
     def shares(self, pseudonym: str) -> Shares:
-        """Answer of stage shares: the boxes for this member, from those whose shares all came in time."""
+        """Return the answer in the `shares` stage: the boxes for this member.
+
+        They come from members that shared in time.
+        """
         member = self.number(pseudonym)
         self._past("shares")
+        graph = self.record.graph
         return Shares(
             boxes=tuple(
-                Box(member=sender, box=box_for(body, member, self._place_among(sender, member)))
+                Box(member=sender, box=box_for(body, member, graph.place_among(sender, member)))
                 for sender, body in self.messages.bodies("shares", self.neighbours(member))
                 if sender != member
             )
         )
 
     def sharers_answer(self, pseudonym: str) -> Sharers:
-        """Answer of stage complaints; who is not in it is out of the sum."""
+        """Return the answer in the `complaints` stage; members that are not in it are out of the sum."""
         member = self.number(pseudonym)
         self._past("complaints")
         return Sharers(members=self.sharers(member))
 
     def survivors(self, pseudonym: str) -> Survivors:
-        """Answer of stage masked."""
+        """Return the answer in the `masked` stage."""
         member = self.number(pseudonym)
         self._past("masked")
         return Survivors(members=self.alive(member))
 
     def agreements(self, pseudonym: str) -> Agreements:
-        """Answer of stage agree."""
-        self.number(pseudonym)
+        """Return the answer in the `agree` stage: all signatures, or the neighbours' if sparse."""
+        member = self.number(pseudonym)
         self._past("agree")
+        near = None if self.record.graph.is_complete else self.neighbours(member)
         return Agreements(
             signatures=tuple(
-                MemberSignature(member=one, signature=signature) for one, signature in self.messages.bodies("agree")
+                MemberSignature(member=one, signature=body[:SIGNATURE_BYTES], alive=body[SIGNATURE_BYTES:] or None)
+                for one, body in self.messages.bodies("agree", near)
             )
         )
-
-    def _place_among(self, sender: int, receiver: int) -> int:
-        """Where a receiver stands among those to whom a sender sent boxes."""
-        if self.record.degree >= self.record.members - 1:
-            return receiver - 1 - (receiver > sender)
-        near = self.neighbours(sender)
-        return near.index(receiver) - (receiver > sender)
 
     def _past(self, stage: MessageStage) -> None:
         if STAGES.index(self.record.stage) <= STAGES.index(stage):

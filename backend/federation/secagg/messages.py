@@ -1,12 +1,153 @@
-"""What devices have sent to a secure sum: one entry a device and stage, in memory here and as rows in `rows`."""
+"""The messages of a secure sum, one entry for each device and stage, in memory or as rows.
+
+Adding a message as a row changes no other row.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from backend.federation.secagg.sources import Sources
+from sqlalchemy import Connection, Dialect, Select, bindparam, delete, func, insert, select
+
+from backend.db.statements import Prepared, as_list, listed
+from backend.db.tables import ParticipationRow, SumKeyRow, SumMessageRow
+from backend.federation.secagg.graph import Sources
+
+AT_ONCE = 16
+"""How many bodies are read at once: in the complete graph with 500 members each has 47 KB."""
+
+_OF_SUM = SumMessageRow.sum == bindparam("name")
+_OF_STAGE = (_OF_SUM, SumMessageRow.stage == bindparam("at"))
+_AMONG = listed("members", SumMessageRow.__table__.c.member)
+_BODIES = (
+    select(SumMessageRow.member, SumMessageRow.body)
+    .where(*_OF_STAGE, SumMessageRow.member > bindparam("after"))
+    .order_by(SumMessageRow.member)
+    .limit(AT_ONCE)
+)
+_MEMBERS = select(SumMessageRow.member).where(*_OF_STAGE).order_by(SumMessageRow.member)
+_PSEUDONYMS = select(SumMessageRow.pseudonym).where(*_OF_STAGE).order_by(SumMessageRow.member)
+
+
+def _among(found: Select[*tuple[Any, ...]]) -> Prepared:
+    def statement(dialect: Dialect) -> Select[*tuple[Any, ...]]:
+        return found.where(_AMONG(dialect))
+
+    return Prepared(statement)
+
+
+NUMBER = Prepared(select(SumMessageRow.member).where(*_OF_STAGE, SumMessageRow.pseudonym == bindparam("pseudonym")))
+LAST_NUMBER = Prepared(select(func.max(SumMessageRow.member)).where(*_OF_STAGE))
+SHA256 = Prepared(select(SumMessageRow.sha256).where(*_OF_STAGE, SumMessageRow.member == bindparam("member")))
+ADD = Prepared(insert(SumMessageRow).inline())
+CLAIMED = Prepared(select(SumKeyRow.key).where(SumKeyRow.sum == bindparam("name"), SumKeyRow.key == bindparam("one")))
+CLAIM = Prepared(insert(SumKeyRow).inline())
+COUNT = Prepared(select(func.count()).where(*_OF_STAGE))
+MEMBERS, MEMBERS_AMONG = Prepared(_MEMBERS), _among(_MEMBERS)
+BODIES, BODIES_AMONG = Prepared(_BODIES), _among(_BODIES)
+PSEUDONYMS_AMONG = _among(_PSEUDONYMS)
+FORGET = (
+    Prepared(delete(SumMessageRow).where(_OF_SUM)),
+    Prepared(delete(SumKeyRow).where(SumKeyRow.sum == bindparam("name"))),
+)
+
+
+class SumRows:
+    """The `Messages` of one sum in the database, within a transaction.
+
+    A writer must hold the lock of the sum's row.
+    """
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self._connection, self._name = connection, name
+
+    def number(self, pseudonym: str) -> int | None:
+        """See `Messages`."""
+        found: int | None = self._ask(NUMBER, "keys", pseudonym=pseudonym)
+        return found
+
+    def last_number(self) -> int:
+        """See `Messages`."""
+        found: int | None = self._ask(LAST_NUMBER, "keys")
+        return found or 0
+
+    def sha256(self, stage: MessageStage, member: int) -> str | None:
+        """See `Messages`."""
+        found: str | None = self._ask(SHA256, stage, member=member)
+        return found
+
+    def add(self, entry: Entry) -> None:
+        """See `Messages`."""
+        ADD.run(
+            self._connection,
+            sum=self._name,
+            stage=entry.stage,
+            member=entry.member,
+            pseudonym=entry.pseudonym,
+            sha256=entry.sha256,
+            body=entry.body,
+        )
+
+    def claim(self, keys: Sequence[bytes]) -> bool:
+        """See `Messages`."""
+        if any(CLAIMED.run(self._connection, name=self._name, one=key).first() for key in keys):
+            return False
+        for key in keys:
+            CLAIM.run(self._connection, sum=self._name, key=key)
+        return True
+
+    def count(self, stage: MessageStage) -> int:
+        """See `Messages`."""
+        found: int = self._ask(COUNT, stage)
+        return found
+
+    def members(self, stage: MessageStage, among: Collection[int] | None = None) -> tuple[int, ...]:
+        """See `Messages`."""
+        asked, these = (MEMBERS, {}) if among is None else (MEMBERS_AMONG, self._these(among))
+        return tuple(asked.run(self._connection, name=self._name, at=stage, **these).scalars())
+
+    def bodies(self, stage: MessageStage, among: Collection[int] | None = None) -> Iterator[tuple[int, bytes]]:
+        """See `Messages`."""
+        asked, these = (BODIES, {}) if among is None else (BODIES_AMONG, self._these(among))
+        last = 0
+        while page := asked.run(self._connection, name=self._name, at=stage, after=last, **these).rows:
+            yield from ((member, body) for member, body in page)
+            last = page[-1][0]
+            if len(page) < AT_ONCE:
+                return
+
+    def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
+        """See `Messages`."""
+        found = PSEUDONYMS_AMONG.run(self._connection, name=self._name, at="keys", **self._these(members))
+        return tuple(found.scalars())
+
+    def sources(self) -> Sources:
+        """See `Messages`; a sum that belongs to no round has no known sources."""
+        number = re.match(r"round-(\d+)", self._name)
+        if number is None:
+            return Sources()
+        found = (
+            select(SumMessageRow.member, ParticipationRow.source)
+            .join(ParticipationRow, ParticipationRow.pseudonym == SumMessageRow.pseudonym)
+            .where(SumMessageRow.sum == self._name, SumMessageRow.stage == "keys")
+            .where(ParticipationRow.round == int(number[1]), ParticipationRow.source.is_not(None))
+        )
+        return Sources({member: str(source) for member, source in self._connection.execute(found)})
+
+    def forget(self) -> None:
+        """See `Messages`."""
+        for each in FORGET:
+            each.run(self._connection, name=self._name)
+
+    def _ask(self, asked: Prepared, stage: MessageStage, **values: Any) -> Any:
+        return asked.run(self._connection, name=self._name, at=stage, **values).scalar()
+
+    def _these(self, members: Collection[int]) -> dict[str, Any]:
+        return {"members": as_list(self._connection, members)}
+
 
 MessageStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 
@@ -16,11 +157,11 @@ class Entry:
     """One message.
 
     Args:
-        stage: of the message.
-        member: its sender's number, 1 to n in the order of stage keys.
-        pseudonym: its sender's place in the round.
-        sha256: of what was sent: the same again is known by it.
-        body: as `packing` writes it; empty for a masked vector, which is in the running sum and nowhere else.
+        stage: the stage of the message.
+        member: the sender's number, 1 to n in the order of the `keys` stage.
+        pseudonym: the sender's pseudonym in the round.
+        sha256: hash of the bytes sent, by which a repeated message is recognised.
+        body: the bytes as `record` packs them; empty for a masked vector, which is kept only in the running sum.
     """
 
     stage: MessageStage
@@ -31,45 +172,51 @@ class Entry:
 
 
 class Messages(Protocol):
-    """The messages of one sum. What is done for one message takes no more time or memory for a larger cohort."""
+    """The messages of one sum. The time and memory for one message don't grow with the cohort."""
 
     def number(self, pseudonym: str) -> int | None:
-        """The member's number; None for who is no member."""
+        """Return the member's number, or None if the pseudonym is not a member."""
 
     def last_number(self) -> int:
-        """The highest number given; 0 before the first."""
+        """Return the highest number given, 0 before the first."""
 
     def sha256(self, stage: MessageStage, member: int) -> str | None:
-        """Of the message that came; None if none has."""
+        """Return the hash of the member's message, or None if none was received."""
 
     def add(self, entry: Entry) -> None:
-        """Keep a message that has not come before."""
+        """Store a message that was not received before."""
 
     def claim(self, keys: Sequence[bytes]) -> bool:
-        """Reserve public keys for one member; False, and nothing is reserved, if another has one of them."""
+        """Reserve public keys for one member.
+
+        Returns False and reserves nothing if another member has one of them.
+        """
 
     def count(self, stage: MessageStage) -> int:
-        """How many messages of this stage have come."""
+        """Return the number of messages received for this stage."""
 
     def members(self, stage: MessageStage, among: Collection[int] | None = None) -> tuple[int, ...]:
-        """Whose messages have come, ascending; of these members only, or of all."""
+        """Return the members whose messages were received, ascending.
+
+        All of them, or only those in `among`.
+        """
 
     def bodies(self, stage: MessageStage, among: Collection[int] | None = None) -> Iterable[tuple[int, bytes]]:
-        """Member and body of each message, ascending, one after the other."""
+        """Yield member and body of each message, by ascending member."""
 
     def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
-        """The pseudonyms of these members, by ascending number."""
+        """Return the pseudonyms of these members, by ascending number."""
 
     def sources(self) -> Sources:
-        """Where the members' places were given to, as far as bounds hold for it."""
+        """Return the network addresses of the members, except of addresses without limits."""
 
     def forget(self) -> None:
-        """Erase all messages of the sum."""
+        """Delete all messages of the sum."""
 
 
 @dataclass
 class HeldMessages:
-    """The messages of one sum, in memory."""
+    """The messages of one sum in memory."""
 
     entries: dict[MessageStage, dict[int, Entry]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
@@ -78,53 +225,53 @@ class HeldMessages:
     """Sources by pseudonym."""
 
     def number(self, pseudonym: str) -> int | None:
-        """As `Messages`."""
+        """See `Messages`."""
         return self.numbers.get(pseudonym)
 
     def last_number(self) -> int:
-        """As `Messages`."""
+        """See `Messages`."""
         return len(self.numbers)
 
     def sha256(self, stage: MessageStage, member: int) -> str | None:
-        """As `Messages`."""
+        """See `Messages`."""
         found = self.entries.get(stage, {}).get(member)
         return None if found is None else found.sha256
 
     def add(self, entry: Entry) -> None:
-        """As `Messages`."""
+        """See `Messages`."""
         self.entries.setdefault(entry.stage, {})[entry.member] = entry
         if entry.stage == "keys":
             self.numbers[entry.pseudonym] = entry.member
 
     def claim(self, keys: Sequence[bytes]) -> bool:
-        """As `Messages`."""
+        """See `Messages`."""
         if self.claimed & set(keys):
             return False
         self.claimed |= set(keys)
         return True
 
     def count(self, stage: MessageStage) -> int:
-        """As `Messages`."""
+        """See `Messages`."""
         return len(self.entries.get(stage, {}))
 
     def members(self, stage: MessageStage, among: Collection[int] | None = None) -> tuple[int, ...]:
-        """As `Messages`."""
+        """See `Messages`."""
         come = self.entries.get(stage, {})
         return tuple(sorted(come if among is None else come.keys() & set(among)))
 
     def bodies(self, stage: MessageStage, among: Collection[int] | None = None) -> Iterator[tuple[int, bytes]]:
-        """As `Messages`."""
+        """See `Messages`."""
         come = self.entries.get(stage, {})
         return ((member, come[member].body) for member in self.members(stage, among))
 
     def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
-        """As `Messages`."""
+        """See `Messages`."""
         return tuple(name for name, member in self.numbers.items() if member in members)
 
     def sources(self) -> Sources:
-        """As `Messages`."""
+        """See `Messages`."""
         return Sources({member: self.places[name] for name, member in self.numbers.items() if name in self.places})
 
     def forget(self) -> None:
-        """As `Messages`."""
+        """See `Messages`."""
         self.entries, self.numbers, self.claimed = {}, {}, set()

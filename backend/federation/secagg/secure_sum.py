@@ -1,8 +1,8 @@
-"""The server half of a secure sum: a state machine over a record, its messages and one running sum.
+"""The server's side of a secure sum: a state machine over record, messages and running sum.
 
-Bonawitz et al. 2017, figure 4. Whoever drives it (a coordinator, a test, a bench) hands in the devices' messages, calls
-`close` when a stage's deadline has come or it is `complete`, hands out the answers (`members`), and stores all three
-together.
+It follows Bonawitz et al. 2017, figure 4. The caller (a coordinator, a test, a benchmark) passes in the devices'
+messages, calls `close` when a stage's deadline has passed or the stage is `complete`, returns the answers (`members`)
+to the devices, and stores record, messages and running sum together.
 """
 
 from __future__ import annotations
@@ -18,19 +18,16 @@ import numpy as np
 from backend.federation.secagg.complaints import judge
 from backend.federation.secagg.decoding import tolerated
 from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
-from backend.federation.secagg.graph import MaskGraph, random_circle
+from backend.federation.secagg.graph import EACH_ITS_OWN, MaskGraph, random_circle
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.messages import Entry, HeldMessages, Messages, MessageStage
-from backend.federation.secagg.packing import pack_revealed, pack_shared
-from backend.federation.secagg.record import ServerStage, SumRecord
-from backend.federation.secagg.sources import EACH_ITS_OWN
+from backend.federation.secagg.record import ServerStage, SumRecord, pack_revealed, pack_shared
 from backend.federation.secagg.unmask import LeftoverMasks, leftover_masks
-from device_app.wire.ids import Message
-from device_app.wire.masks import apply_masks
-from device_app.wire.neighbourhood import choose_neighbourhood
-from device_app.wire.pairing import check_agreement, check_keys, check_order
-from device_app.wire.ring import RingVector, ring_dtype
-from device_app.wire.secagg import (
+from protocol.ids import Message
+from protocol.masks import apply_masks
+from protocol.pairing import check_agreement, check_alive, check_keys, check_order
+from protocol.ring import RingVector, ring_dtype
+from protocol.secagg import (
     AdvertisedKeys,
     Agreement,
     Complaints,
@@ -38,13 +35,15 @@ from device_app.wire.secagg import (
     SecaggError,
     SharedKeys,
     SumTerms,
+    alive_bits,
+    choose_neighbourhood,
     required_threshold,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class OpenedSum:
-    """The sum of the survivors' vectors in the ring, and who they were."""
+    """The sum of the survivors' vectors in the ring, and the survivors."""
 
     vector: RingVector
     survivors: tuple[int, ...]
@@ -53,9 +52,9 @@ class OpenedSum:
 class SecureSumServer:
     """One secure sum on the server.
 
-    Formal guarantees: of the vectors only the running sum of masked ones is kept; a masked vector lives from its
-    arrival until it is added. Masks are taken off the sum of all survivors at once, at least max(t, cohort_minimum) of
-    them, and off nothing else; shares of both secrets of one member are never asked for and never accepted.
+    Formal guarantees: of the vectors only the running sum of masked ones is kept; a masked vector exists from its
+    arrival until it is added. Masks are removed from the sum of all survivors at once, at least max(t, cohort_minimum)
+    of them, and from nothing else; shares of both secrets of one member are never requested and never accepted.
     """
 
     def __init__(
@@ -64,7 +63,10 @@ class SecureSumServer:
         messages: Messages,
         total: RingVector | None = None,
     ) -> None:
-        """A sum that goes on from what was stored; no total is a running sum of nothing. `begin` is for a new one."""
+        """Continue a sum from its stored state; use `begin` for a new one.
+
+        total: the running sum; None: nothing was added yet.
+        """
         self.record, self.messages, self.members = record, messages, Members(record, messages)
         self._total = total
         self.added = False
@@ -78,13 +80,16 @@ class SecureSumServer:
         *,
         threshold: int | None = None,
     ) -> SecureSumServer:
-        """A new sum. threshold: t, where it isn't to be the least that devices accept (or the sparse graph's own)."""
+        """Start a new sum.
+
+        threshold: t, if it is not to be the smallest that devices accept (or the sparse graph's own).
+        """
         record = SumRecord(terms=terms, wanted_threshold=threshold)
         return cls(record, HeldMessages() if messages is None else messages)
 
     @property
     def total(self) -> RingVector:
-        """The running sum, made when it's first asked for: most messages don't touch it."""
+        """The running sum; it is allocated at the first access, since most messages don't need it."""
         if self._total is None:
             terms = self.record.terms
             self._total = zero_vector(terms.length, ring_dtype(terms.bits))
@@ -92,33 +97,34 @@ class SecureSumServer:
 
     @property
     def stage(self) -> ServerStage:
-        """Which messages are taken now."""
+        """The stage whose messages are accepted now."""
         return self.record.stage
 
     def advertise(self, pseudonym: str, keys: AdvertisedKeys) -> bool:
-        """Stage keys. Every message method returns True if the same message came before, and changes nothing then.
+        """Receive a message of the `keys` stage.
 
-        All raise SumStageClosed, UnknownPseudonym but for this one, SumMessageRefused, or SumMessageConflict if another
-        message came before in its place.
+        Every message method returns True if the same message was received before, and then changes nothing. All of them
+        raise SumStageClosed, UnknownPseudonym (except this one), SumMessageRefused, or SumMessageConflict if a
+        different message was received before from the same member.
         """
         number, received = self.messages.number(pseudonym), _digest(keys)
         if number is not None and self._again("keys", number, received):
             return True
         self.members.at("keys")
         number = self.messages.last_number() + 1
-        if number > self.record.terms.cohort:
-            raise SumMessageRefused("The cohort is complete.", field="cohort", limit=str(self.record.terms.cohort))
+        if number > self.record.places:
+            raise SumMessageRefused("The cohort is complete.", field="cohort", limit=str(self.record.places))
         _believe(lambda: check_keys(self._context, keys))
-        # Every honest member would leave a sum with such a key in it: its sender is refused, and nobody else notices.
+        # Every honest member would leave a sum that contains such a key, so only its sender is refused.
         _believe(lambda: check_order(keys), field="keys")
         offered = (keys.encryption_key, keys.mask_key, keys.verify_key)
         if len(set(offered)) < len(offered) or not self.messages.claim(offered):
-            raise SumMessageRefused("A key is another member's, or stands there twice.", field="keys")
+            raise SumMessageRefused("A key is another member's, or appears twice.", field="keys")
         self.messages.add(Entry("keys", number, pseudonym, received, keys.model_dump_json().encode()))
         return False
 
     def share(self, pseudonym: str, shared: SharedKeys) -> bool:
-        """Stage shares: a box for everyone on the sender's roster."""
+        """Receive a message of the `shares` stage: a box for every member on the sender's roster."""
         member, received = self.members.number(pseudonym), _digest(shared)
         if self._again("shares", member, received):
             return True
@@ -130,7 +136,10 @@ class SecureSumServer:
         return False
 
     def complain(self, pseudonym: str, complaints: Complaints) -> bool:
-        """Stage complaints: whose boxes the sender could not open; empty from nearly everybody."""
+        """Receive a message of the `complaints` stage: the boxes that the sender could not open.
+
+        Usually there are none.
+        """
         member, received = self.members.number(pseudonym), _digest(complaints)
         if self._again("complaints", member, received):
             return True
@@ -138,13 +147,16 @@ class SecureSumServer:
         accused = set(complaints.members)
         outside = accused - set(self.members.neighbours(member)) | accused & {member}
         if accused and (outside or len(self.messages.members("shares", accused)) < len(accused)):
-            raise SumMessageRefused("Only members who sent boxes can be complained of.", field="members")
+            raise SumMessageRefused("Complaints can only name members who sent boxes.", field="members")
         self.messages.add(Entry("complaints", member, pseudonym, received, complaints.model_dump_json().encode()))
         return False
 
     def check_due(self, stage: MessageStage, pseudonym: str) -> None:
-        """Whether a message of this stage may come from this member, before it is read: a first one while the stage is
-        open and the member has come so far, or the same again at any time. Raises as the message would."""
+        """Check, before a message of this stage is read, that this member may send it.
+
+        It may be a first message while the stage is open and the member took part in the earlier stages, or a repeated
+        message at any time. Raises as the message would.
+        """
         if stage == "keys":
             if self.messages.number(pseudonym) is None:
                 self.members.at("keys")
@@ -156,23 +168,26 @@ class SecureSumServer:
     def _check_first(self, stage: MessageStage, member: int) -> None:
         self.members.at(stage)
         if stage in ("complaints", "masked") and self.messages.sha256("shares", member) is None:
-            raise SumMessageRefused("This member has shared no keys.", field="pseudonym")
+            raise SumMessageRefused("This member has not shared keys.", field="pseudonym")
         if stage == "masked" and member in self.record.dropped:
-            raise SumMessageRefused("This member is out of the sum since stage complaints.", field="pseudonym")
+            raise SumMessageRefused("This member was left out of the sum in the complaints stage.", field="pseudonym")
         if stage in ("agree", "unmask"):
             self.members.check_survivor(member)
 
     def add_masked(self, pseudonym: str, chunks: Iterable[bytes]) -> bool:
-        """Stage masked: one vector, streamed; added when whole, then forgotten. Half a vector changes nothing."""
+        """Receive a masked vector as a stream; it is added when complete and then forgotten.
+
+        An incomplete vector changes nothing.
+        """
         self.check_due("masked", pseudonym)
         vector, received = self._read(chunks)
         return self.add_received(pseudonym, (vector,), received)
 
     def add_received(self, pseudonym: str, blocks: Iterable[RingVector], received: str) -> bool:
-        """The same of a vector that has come whole, with its SHA-256 as it was found on the way.
+        """Add a masked vector that is completely received and has this SHA-256.
 
-        blocks: its elements, one stretch after the other; none is read of a message that isn't taken. What they raise
-        leaves `total` half added to: whoever holds it has to throw it away.
+        blocks: its elements, block by block; none is read if the message is refused. If iterating over them raises,
+        `total` is left with part of the vector added, and the caller must discard it.
         """
         member = self.members.number(pseudonym)
         if self._again("masked", member, received):
@@ -190,27 +205,36 @@ class SecureSumServer:
         return False
 
     def agree(self, pseudonym: str, agreement: Agreement) -> bool:
-        """Stage agree: a signature on (round, roster, U3)."""
+        """Receive a message of the `agree` stage: a signature.
+
+        It signs (round, roster, U3), or (round, number, U3) in the sparse graph.
+        """
         member, received = self.members.number(pseudonym), _digest(agreement)
         if self._again("agree", member, received):
             return True
         self.members.at("agree")
         self.members.check_survivor(member)
-        roster = self.members.roster(pseudonym)
-        key = next(entry.keys.verify_key for entry in roster.members if entry.member == member)
-        alive = self.members.alive(member)
+        key = self.members.keys_of((member,))[member].verify_key
+        alive, signature, bits = self.members.alive(member), agreement.signature, b""
         try:
-            check_agreement(self._context, roster.digest(), alive, key, agreement.signature)
+            if self.record.graph.is_complete:
+                check_agreement(self._context, self.members.roster(pseudonym).digest(), alive, key, signature)
+            else:
+                bits = alive_bits(alive, self.record.members)
+                check_alive(self._context, member, bits, key, signature)
         except SecaggError as broken:
-            # Passed on it would make every other survivor leave: its sender is refused, and nobody else notices.
+            # Every other survivor would leave if it received this signature, so only its sender is refused.
             raise SumMessageRefused(
                 "The signature is not this member's on the round, its roster and its survivors.", field="signature"
             ) from broken
-        self.messages.add(Entry("agree", member, pseudonym, received, agreement.signature))
+        self.messages.add(Entry("agree", member, pseudonym, received, signature + bits))
         return False
 
     def reveal(self, pseudonym: str, revealed: RevealedShares) -> bool:
-        """Stage unmask: exactly the seeds of the survivors and the keys of the dropped, as far as the sender knows."""
+        """Receive a message of the `unmask` stage: shares of seeds of survivors and keys of the dropped.
+
+        It must hold exactly the shares of those members that the sender works with.
+        """
         member, received = self.members.number(pseudonym), _digest(revealed)
         if self._again("unmask", member, received):
             return True
@@ -220,16 +244,16 @@ class SecureSumServer:
         gone = tuple(one for one in self.members.sharers(member) if one not in set(alive))
         seeds, keys = tuple(one.member for one in revealed.seeds), tuple(one.member for one in revealed.keys)
         if seeds != alive or keys != gone:
-            raise SumMessageRefused("The shares are not of the members that are due.", field="seeds")
+            raise SumMessageRefused("The shares are not those of the expected members.", field="seeds")
         self.messages.add(Entry("unmask", member, pseudonym, received, pack_revealed(revealed)))
         return False
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more is to be waited for at this stage; unmasking needs only the threshold."""
+        """Whether this stage has nothing more to wait for; the `unmask` stage needs only the threshold."""
         stage, messages = self.record.stage, self.messages
         if stage == "keys":
-            return messages.count("keys") >= self.record.terms.cohort
+            return messages.count("keys") >= self.record.places
         if stage == "shares":
             return messages.count("shares") >= self.record.members
         if stage == "complaints":
@@ -245,7 +269,10 @@ class SecureSumServer:
         return False
 
     def close(self) -> ServerStage:
-        """End the stage with those who came. Raises SumFailed, after which the sum is `failed`, if they are too few."""
+        """End the stage with the members that sent their message.
+
+        Raises SumFailed if they are too few; the sum is then `failed`.
+        """
         record = self.record
         try:
             if record.stage == "keys":
@@ -266,13 +293,16 @@ class SecureSumServer:
             else:
                 raise SumStageClosed("one that ends without opening", record.stage)
         except SumFailed as failed:
-            # That nobody turned up is no failure of members: there are none yet.
+            # If no device came, members did not cause the failure: there are none yet.
             self.fail(failed.detail, by_members=record.stage != "keys")
             raise
         return record.stage
 
     def open(self, *, threads: int = 1) -> OpenedSum:
-        """Take the masks off the sum, and end it. Raises SumFailed if a secret can't be joined: nothing is opened."""
+        """Remove the masks from the sum and end it.
+
+        Raises SumFailed if a secret can't be reconstructed; nothing is opened then.
+        """
         try:
             left = self.leftover()
         except SumFailed as failed:
@@ -282,23 +312,35 @@ class SecureSumServer:
         return self.unmask(left, threads=threads)
 
     def leftover(self) -> LeftoverMasks:
-        """The masks that are still on the sum. Raises SumFailed if a secret can't be joined; nothing is changed."""
+        """Return the masks that are still on the sum.
+
+        Raises SumFailed if a secret can't be reconstructed; nothing is changed.
+        """
         self.members.at("unmask")
         return leftover_masks(self.members)
 
     def unmask(self, left: LeftoverMasks, *, threads: int = 1) -> OpenedSum:
-        """Take them off `total`, which is the opened sum from then on. Nothing that is stored changes."""
+        """Remove these masks from `total`, which is the opened sum afterwards.
+
+        Stored state does not change.
+        """
         apply_masks(self.total, left.plus, left.minus, threads=threads)
         return OpenedSum(self.total, left.survivors)
 
     def finish(self) -> None:
-        """Mark the sum as opened, and forget what only opening needed. Raises SumStageClosed before stage unmask."""
+        """Mark the sum as opened and delete what only opening needed.
+
+        Raises SumStageClosed before the `unmask` stage.
+        """
         self.members.at("unmask")
         self.messages.forget()
         self.record.stage = "opened"
 
     def fail(self, reason: str, *, by_members: bool = False, liars: Sequence[int] = ()) -> None:
-        """End the sum; what it holds is forgotten, but for who has lied. The arguments: as of `SumFailed`."""
+        """End the sum and delete its content, except for the malicious members.
+
+        Arguments as in `SumFailed`.
+        """
         self.record.stage, self.record.reason, self.record.by_members = "failed", reason, by_members
         if liars:
             named = self.messages.pseudonyms(liars)
@@ -309,7 +351,7 @@ class SecureSumServer:
 
     @property
     def least(self) -> int:
-        """The fewest survivors whose sum may be opened."""
+        """The smallest number of survivors whose sum may be opened."""
         return max(self.record.threshold, self.record.terms.cohort_minimum)
 
     def _draw_graph(self) -> None:
@@ -325,12 +367,15 @@ class SecureSumServer:
         self._enough("advertised keys", graph.degree + 1, record.threshold)
 
     def _hear_complaints(self) -> None:
-        """Leave out who is at odds with another, before anybody pays; the rest must be enough to be opened."""
+        """Leave out members that conflict, before any device sends its vector.
+
+        Raises SumFailed if the remaining members are too few to open the sum.
+        """
         record, messages = self.record, self.messages
         sharers = messages.members("shares")
         heard = {member: Complaints.model_validate_json(body).members for member, body in messages.bodies("complaints")}
-        # Of the shares of one secret so many may be false; in the sparse form, of those in the smallest neighbourhood.
-        # Complaints are counted in sources: one machine's three places are one voice against an honest member.
+        # So many shares of one secret may be false; in the sparse graph the smallest neighbourhood counts. Complaints
+        # are counted by source: three places of one machine count as one against an honest member.
         limit = max(1, tolerated(record.graph.fewest(sharers), record.threshold))
         verdict = judge(heard, limit, messages.sources() if any(heard.values()) else EACH_ITS_OWN)
         record.dropped = tuple(one for one in sharers if one not in heard or one in verdict.left_out)
@@ -374,10 +419,10 @@ def _believe(check: Callable[[], None], field: str = "signature") -> None:
 
 
 def zero_vector(length: int, dtype: np.dtype[Any]) -> RingVector:
-    """A vector of zeros in pages that go back to the system with it.
+    """Return a vector of zeros in memory pages that are returned to the system with it.
 
-    From the heap each of a server's threads would keep room for the largest vector it ever held.
+    On the heap each thread of the server would keep memory for the largest vector that it ever held.
     """
-    # Private: shared ones, the default, take twice as long to be touched for the first time.
+    # Private: the first access to shared pages, the default, takes twice as long.
     pages = mmap.mmap(-1, max(1, length * dtype.itemsize), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return np.frombuffer(pages, dtype=dtype, count=length)

@@ -1,4 +1,4 @@
-"""Opening a sum: secrets joined from shares, checked, and turned into the masks that are left on it."""
+"""Open a sum: reconstruct and check secrets, and derive the masks that remain on it."""
 
 from __future__ import annotations
 
@@ -12,27 +12,31 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from backend.federation.secagg.decoding import decode, tolerated
 from backend.federation.secagg.errors import SumFailed
+from backend.federation.secagg.graph import Sources
 from backend.federation.secagg.members import Members
-from backend.federation.secagg.packing import commitment_of, revealed_rows
-from backend.federation.secagg.sources import Sources
-from device_app.wire.pairing import pair_seed, seed_commitment
-from device_app.wire.shamir import SECRET_BYTES, SHARE_BYTES, LagrangeBasis, SharingError, join_bytes
+from backend.federation.secagg.record import commitment_of, revealed_rows
+from protocol.pairing import pair_seed, seed_commitment
+from protocol.shamir import SECRET_BYTES, SHARE_BYTES, LagrangeBasis, SharingError, join_bytes
 
 TRIES = 64
-"""Sets of holders tried for one secret, where some of them send false shares."""
+"""How many sets of holders are tried for one secret if some of them send false shares."""
 DECODED = 16
-"""Secrets of one sum that are decoded, and shares of each: that takes a time that grows with these squared."""
+"""How many secrets of one sum are decoded; DECODED_SHARES limits the shares of each, since the time is quadratic in
+them.
+"""
 DECODED_SHARES = 256
 BASES_KEPT = 64
-"""Of a sparse graph nearly every secret has holders of its own, and a basis of each would fill memory for nothing."""
+"""How many Lagrange bases are cached. In a sparse graph nearly every secret has its own set of holders, so a basis for
+each would only fill the memory.
+"""
 _NUMBER_BYTES = 4
 
 
 class FalseSecret(Exception):
-    """Shares that don't give the secret; `leftover_masks` makes a SumFailed of it.
+    """Shares that don't reconstruct the secret; `leftover_masks` turns this into SumFailed.
 
-    suspects: of how many sources holders may have lied while it's all the same the fault of whoever shared it; 0:
-    nothing is known.
+    suspects: holders from so many sources may have sent false shares, and the owner of the secret is still to blame; 0:
+    it is unknown who is to blame.
     """
 
     def __init__(self, detail: str, suspects: int) -> None:
@@ -42,7 +46,7 @@ class FalseSecret(Exception):
 
 @dataclass(frozen=True)
 class LeftoverMasks:
-    """Seeds of the masks still on the sum of the survivors: to be added to it, and to be taken off."""
+    """Seeds of the masks still on the sum of the survivors, to be added or subtracted."""
 
     plus: list[bytes]
     minus: list[bytes]
@@ -50,21 +54,22 @@ class LeftoverMasks:
 
 
 class Joiner:
-    """Joins the secrets of one sum. Bases are kept by their holders: in a complete graph one serves all secrets.
+    """Reconstructs the secrets of one sum.
 
-    sources: asked for where false shares came, and not before.
+    Lagrange bases are cached by their holders: in a complete graph one basis serves all secrets. sources: called only
+    once false shares have arrived.
     """
 
     def __init__(self, threshold: int, sources: Callable[[], Sources] = Sources) -> None:
         self._threshold, self._sources = threshold, sources
         self._bases: dict[tuple[int, ...], LagrangeBasis] = {}
-        # Which holders are tried is no secret and costs no privacy: a repeatable choice is good enough.
+        # The choice of holders is not secret and costs no privacy, so a repeatable one suffices.
         self._order = random.Random(0)
         self._trusted: list[int] = []
         self._left = DECODED
 
     def join(self, name: str, shares: Mapping[int, bytes], fits: Callable[[bytes], bool]) -> bytes:
-        """The secret that `fits`, from the first set of holders that gives it.
+        """Return the secret that `fits`, from the first set of holders that gives it.
 
         Raises SumFailed, with the secret's name, if there are fewer shares than the threshold, and FalseSecret if no
         set that was tried gives a fitting secret.
@@ -103,8 +108,11 @@ class Joiner:
     def _without_a_crowd(
         self, holders: Sequence[int], shares: Mapping[int, bytes], fits: Callable[[bytes], bool]
     ) -> bytes | None:
-        """The secret by all but one source, each in turn that has several holders: more of its shares may be false than
-        decoding corrects. That a secret fits is proof enough, whoever is left out."""
+        """Return the secret without one source's shares, trying each source with several holders.
+
+        A source may hold more false shares than decoding corrects. A secret that fits is proof enough, whoever is left
+        out.
+        """
         for crowd in self._sources().crowds(shares.keys()):
             others = [one for one in holders if one not in crowd]
             if len(crowd) > 1 and len(others) >= self._threshold:
@@ -117,7 +125,7 @@ class Joiner:
         return bool(self._left and len(shares) <= DECODED_SHARES and tolerated(len(shares), self._threshold))
 
     def _decoded(self, shares: Mapping[int, bytes], fits: Callable[[bytes], bool]) -> bytes | None:
-        """The fitting secret, if all but `tolerated` shares lie on its polynomial."""
+        """Return the fitting secret if all but `tolerated` shares lie on its polynomial."""
         self._left -= 1
         found = decode({holder: int.from_bytes(share, "big") for holder, share in shares.items()}, self._threshold)
         if found is None or found.secret >> (8 * SECRET_BYTES):
@@ -137,14 +145,16 @@ class Joiner:
 
 
 def leftover_masks(members: Members) -> LeftoverMasks:
-    """What is still on the sum of U3: every survivor's self mask, and the pair masks between U3 and U2 without U3.
+    """Return the masks that remain on the sum of U3.
 
-    Raises SumFailed where a secret can't be joined. It names who shared a false one, a seed or a key that is not the
-    one it committed to: nobody else, as long as the liars among the r members that hold shares of it and answered come
-    from at most K sources. K: any K sources have at most k = floor((r - t) / 2) of these members, so many false shares
-    being corrected; and at least 1 where t members are left without the largest source, whose shares are left out for
-    a try. Where secrets of more than K sources are false, members of more than K have lied, in sharing or in answering;
-    which of the two nobody can tell, and nobody is named. With K = 0 nobody ever is.
+    These are the survivors' self masks, and the pair masks of U3 with U2 without U3. Raises SumFailed if a secret can't
+    be reconstructed. It names the members that shared a false secret: a seed or key other than the one they committed
+    to. It names nobody else, as long as the malicious members among the r members that hold shares of the secret and
+    answered come from at most K sources. K is the largest number for which any K sources have at most k = floor((r - t)
+    / 2) of these members, since so many false shares are corrected; and it is at least 1 if t members remain without
+    the largest source, since the secret is also tried without that source's shares. If secrets of members from more
+    than K sources are false, then members from more than K sources were malicious, in sharing or in answering; nobody
+    can tell which, so nobody is named. With K = 0 nobody is ever named.
     """
     messages, record = members.messages, members.record
     context = record.terms.digest()
@@ -186,7 +196,7 @@ def leftover_masks(members: Members) -> LeftoverMasks:
         secret = X25519PrivateKey.from_private_bytes(joined)
         for one in left:
             seed = pair_seed(context, secret, keys[one].mask_key, (one, member))
-            # The lower member added this mask, the higher took it off.
+            # The member with the lower number added this mask, the other subtracted it.
             (minus if one < member else plus).append(seed)
     false.check()
     return LeftoverMasks(plus, minus, survivors)
@@ -194,8 +204,10 @@ def leftover_masks(members: Members) -> LeftoverMasks:
 
 @dataclass
 class _FalseSecrets:
-    """Members whose secrets could not be joined. fewest: of the lying sources that each can bear among those who
-    answered."""
+    """Members whose secrets could not be reconstructed.
+
+    fewest: the smallest `suspects` of these secrets.
+    """
 
     sources: Callable[[], Sources]
     members: list[int] = field(default_factory=list)
@@ -204,7 +216,10 @@ class _FalseSecrets:
 
     @contextmanager
     def of(self, member: int) -> Iterator[None]:
-        """Joins a secret of this member. Once too many are false to name anybody, there is no use in going on."""
+        """Record whether the secret of this member fails in the block.
+
+        Raises SumFailed once so many are false that nobody can be named.
+        """
         try:
             yield
         except FalseSecret as false:
@@ -215,7 +230,7 @@ class _FalseSecrets:
                 raise self._failed() from false
 
     def check(self) -> None:
-        """Raises SumFailed if there is any."""
+        """Raise SumFailed if any secret was false."""
         if self.first is not None:
             raise self._failed() from self.first
 
@@ -229,7 +244,7 @@ class _FalseSecrets:
 
 
 def _aggregated(members: Members) -> tuple[dict[int, bytearray], dict[int, bytearray]]:
-    """All shares of seeds and of keys by their owner, each as (holder, share) one after the other."""
+    """Return all shares of seeds and of keys by owner, concatenated as (holder, share)."""
     seeds: dict[int, bytearray] = {}
     keys: dict[int, bytearray] = {}
     for holder, body in members.messages.bodies("unmask"):
@@ -242,7 +257,7 @@ def _aggregated(members: Members) -> tuple[dict[int, bytearray], dict[int, bytea
 
 
 def _shares(aggregated: Mapping[int, bytearray], owner: int) -> dict[int, bytes]:
-    """One owner's shares by holder."""
+    """Return one owner's shares by holder."""
     rows, size = bytes(aggregated.get(owner, b"")), _NUMBER_BYTES + SHARE_BYTES
     return {
         int.from_bytes(rows[start : start + _NUMBER_BYTES], "big"): rows[start + _NUMBER_BYTES : start + size]

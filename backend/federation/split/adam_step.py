@@ -1,12 +1,14 @@
-"""The server's half of an Efficient-FedRec step: `python -m backend.federation.split.adam_step DIR`.
+"""Make the server's training step of Efficient-FedRec.
 
-Gradient of the news encoder by vector-Jacobian product, or as the round has opened it, one step of Adam, the whole
-pool under the new encoder (Efficient-FedRec, eqs. 6 and 7). A process, because it brings torch, which the server does
-without, and because it can be nicer to the feed than any thread: it runs at the lowest priority on as many cores as it
-is told.
+Usage: `python -m backend.federation.split.adam_step DIR`
 
-DIR holds a job (`SplitStepJob` as order.json), the titles (titles.json), the gradient and the optimizer's memory. What
-comes back lies there too: vectors of the new encoder, memory, and done.json, which is written last.
+It takes the gradient of the news encoder, computed by a vector-Jacobian product or opened by the round, makes one step
+of Adam, and embeds the whole pool with the new encoder (Efficient-FedRec, eqs. 6 and 7). It is a separate process since
+it needs torch, which the server does without, and since a process can be slowed down in favour of the feed better than
+a thread: it runs at a low priority (`niceness`) on a given number of cores.
+
+DIR holds the job (`SplitStepJob` as order.json), the titles (titles.json), the gradient and the optimizer's state. The
+results are written there, too: vectors of the new encoder, the optimizer's new state, and last done.json.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ BERT_BATCH = 64
 
 
 def run(folder: Path) -> Done:
-    """Do the job that lies in `folder`."""
+    """Run the job in `folder`."""
     job = SplitStepJob.model_validate_json((folder / JOB).read_text(encoding="utf-8"))
     torch.set_num_threads(job.threads)
     titles: list[str] = json.loads((folder / TITLES).read_text(encoding="utf-8"))
@@ -106,7 +108,7 @@ def run(folder: Path) -> Done:
 
 
 def carried_on(memory: Memory, joined: int) -> Memory:
-    """The moments of layers by the names that these have after so many others joined them from below."""
+    """Return the optimizer's state with layers renamed, as `joined` were added below them."""
 
     def renamed(name: str) -> str:
         kind, parameter = name.split(".", 1)
@@ -118,11 +120,11 @@ def carried_on(memory: Memory, joined: int) -> Memory:
 def make_states(
     store: StateStore, titles: Sequence[str], weights: BertWeights, frozen: FrozenStates, executor: BatchExecutor
 ) -> int:
-    """Run BERT's frozen part over titles whose states aren't kept; returns how many."""
+    """Run the frozen part of BERT over the titles whose states aren't stored; returns how many."""
     missing = store.missing(titles)
     if not missing:
         return 0
-    from backend.embedding.initial_encoder import load_tokenizer  # transformers takes seconds, and a head needs none
+    from backend.embedding.initial_encoder import load_tokenizer  # slow import, not needed for a head
 
     batches = list(length_buckets(load_tokenizer(weights), missing, BERT_BATCH))
     found: dict[int, NDArray[np.float16]] = {}
@@ -133,7 +135,7 @@ def make_states(
 
 
 def state_batches(store: StateStore, titles: Sequence[str]) -> Iterator[Batch]:
-    """Every title once, as an encoder's inputs."""
+    """Yield every title once, in batches of encoder inputs."""
     for batch in store.batches(titles, BATCH):
         yield batch.rows, (batch.states, batch.mask)
 
@@ -141,7 +143,7 @@ def state_batches(store: StateStore, titles: Sequence[str]) -> Iterator[Batch]:
 def encode(
     upper: UpperEncoder, store: StateStore, titles: Sequence[str], executor: BatchExecutor
 ) -> NDArray[np.float32]:
-    """Vectors [n, D] of all titles."""
+    """Return the vectors [n, D] of all titles."""
     places: list[NDArray[np.int64]] = []
 
     def inputs() -> Iterator[ModuleInputs]:

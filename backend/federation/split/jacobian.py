@@ -1,4 +1,4 @@
-"""The gradient of a news encoder from the gradients of its vectors (Efficient-FedRec, eq. 6)."""
+"""Compute a news encoder's gradient from those of its vectors (Efficient-FedRec, eq. 6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backend.embedding.batch_executor import BatchExecutor, LocalExecutor
 from backend.federation.split.torch_tasks import ModuleGradients, ModuleInputs, SlopedBatch
 
 Batch = tuple[NDArray[np.int64], ModuleInputs]
-"""Rows [b] and the encoder's inputs for them."""
+"""Row indices [b] and the encoder's inputs for these rows."""
 
 
 def vector_jacobian(
@@ -23,19 +23,19 @@ def vector_jacobian(
     vector_gradients: NDArray[np.floating[Any]],
     executor: BatchExecutor | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """g = sum_i (d e_i / d w)^T G_i for every parameter w that trains, by torch name.
+    """Return g = sum_i (d e_i / d w)^T G_i for every trained parameter w, by torch name.
 
-    The encoder is run on a batch of news at a time and called backward with their rows of G as the incoming gradient.
-    The sum does not depend on how the rows are split into batches, provided that the encoder treats rows one by one.
+    The encoder runs on one batch of articles at a time, and their rows of G are the incoming gradient of the backward
+    pass. The result does not depend on how rows are split into batches if the encoder processes rows independently.
 
     Args:
-        encoder: the batch's inputs -> vectors [b, D].
-        batches: that together name each row of `vector_gradients` once.
+        encoder: maps a batch's inputs to vectors [b, D].
+        batches: batches that together contain each row of `vector_gradients` once.
         vector_gradients: G [n, D], the gradient of the loss for each vector.
-        executor: who computes batches, whose gradients are summed in float64 and in their order; None for this process
-            with torch's threads.
+        executor: computes the batches; their gradients are summed in float64 and in order. None: this process
+            computes them with torch's threads.
 
-    Raises ValueError unless every row is named once; ClusterUnavailable.
+    Raises ValueError unless every row occurs once, and ClusterUnavailable.
     """
     named: list[NDArray[np.int64]] = []
     totals = {name: np.zeros(each.shape) for name, each in encoder.named_parameters() if each.requires_grad}

@@ -1,4 +1,7 @@
-"""A news encoder's trainable part off the disk and back onto it (Efficient-FedRec, section 3.2). Brings torch."""
+"""Load and store the trained part of a news encoder (Efficient-FedRec, section 3.2).
+
+Imports torch.
+"""
 
 from __future__ import annotations
 
@@ -26,35 +29,38 @@ from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, hashes_of,
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import BertWeights
 from backend.storage.durable_files import put_folder
-from device_app.wire.tensors import pack
 from exporters.news_encoder import export_news_encoder
 from models.news.plm import PlmNewsEncoder
 from models.news.upper import UpperEncoder, stack
+from protocol.tensors import pack
 
 LAYERS_FILE = "layers.safetensors"
 LAYERS_PREFIX = "layers."
 
 
 class LayersRefused(ValueError):
-    """Fewer layers were asked for than this encoder has trained: the states below them aren't BERT's any more."""
+    """Fewer layers were requested than this encoder has trained.
+
+    The states below them would not be BERT's.
+    """
 
 
 @dataclass(frozen=True)
 class StoredEncoder:
-    """What is known of an encoder without loading it: its folder, and how many top layers rounds have trained."""
+    """An encoder that is not loaded: its folder, and how many top layers rounds have trained."""
 
     folder: Path
     layers: int
 
     @classmethod
     def find(cls, encoder_dir: Path, digest: str) -> StoredEncoder:
-        """The encoder of that digest. Raises FileNotFoundError."""
+        """Return the encoder of that digest. Raises FileNotFoundError."""
         folder = encoder_folder(encoder_dir, digest)
         about = read_description(folder)
         return cls(folder, about.get("layers", 0))
 
     def load(self, bert: BertWeights, layers: int) -> UpperEncoder:
-        """Head and the top `layers` layers, in float32. Raises LayersRefused."""
+        """Load the head and the top `layers` layers in float32. Raises LayersRefused."""
         if layers < self.layers:
             raise LayersRefused(f"layers: at least {self.layers}, which this encoder has trained, got {layers}")
         head = load_file(self.folder / HEAD_FILE)
@@ -63,7 +69,7 @@ class StoredEncoder:
         upper = UpperEncoder.headed(top, width, out_dim)
         if self.layers:
             trained = load_file(self.folder / LAYERS_FILE)
-            shift = layers - self.layers  # layers that join now stand below those trained before
+            shift = layers - self.layers  # newly added layers are below the layers trained before
             head |= {shifted(name, shift): value for name, value in trained.items()}
         missing, unexpected = upper.load_state_dict({n: torch.from_numpy(v) for n, v in head.items()}, strict=False)
         left = [name for name in missing if not name.startswith(LAYERS_PREFIX)]
@@ -73,21 +79,22 @@ class StoredEncoder:
 
 
 def shifted(name: str, by: int) -> str:
-    """The name that a layer's parameter has when `by` layers have joined below it."""
+    """Return the name of a layer's parameter after `by` layers were added below it."""
     _, number, rest = name.split(".", 2)
     return f"{LAYERS_PREFIX}{int(number) + by}.{rest}"
 
 
 def named_weights(upper: UpperEncoder) -> dict[str, NDArray[np.float32]]:
-    """All that trains, by torch name."""
+    """Return all trained parameters by torch name."""
     return {name: each.detach().numpy().copy() for name, each in upper.named_parameters()}
 
 
 def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[np.float32]], bert: BertWeights) -> str:
-    """Write the encoder with these weights beside the first one; returns its digest. The folder appears whole.
+    """Store the encoder with these weights beside the first one; returns its digest.
 
-    A head alone shares graph and tokenizer with the first encoder. Trained layers need a graph of their own, which
-    holds the whole BERT and takes some ten seconds to export. Raises EncoderDamaged where what is shared is damaged.
+    The folder appears at once. If only a head was trained, it shares graph and tokenizer with the first encoder.
+    Trained layers need a graph of their own, which contains all of BERT and takes about ten seconds to export. Raises
+    EncoderDamaged if the shared files are damaged.
     """
     head = {name: value for name, value in weights.items() if not name.startswith(LAYERS_PREFIX)}
     layers = {name: value for name, value in weights.items() if name.startswith(LAYERS_PREFIX)}
@@ -122,7 +129,7 @@ def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[n
 
 
 def _loaded(bert: BertWeights) -> torch.nn.Module:
-    from backend.embedding.initial_encoder import load_bert  # transformers takes seconds, and a head needs none
+    from backend.embedding.initial_encoder import load_bert  # slow import, not needed for a head
 
     return load_bert(bert)
 

@@ -1,4 +1,4 @@
-"""Starts `split.adam_step` as a process and brings home what it made."""
+"""Run `split.adam_step` as a process and read its results."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ VECTORS, NEW_MEMORY, DONE = "vectors.npy", "new_memory.safetensors", "done.json"
 
 
 class SplitStepJob(BaseModel):
-    """What to do.
+    """The job of the process.
 
-    encoder_dir and encoder: where encoders lie, and the digest of the one to step. bert: as in the settings. rows:
-    which of the titles the rows of G belong to; None where the gradient itself is given. niceness: how far other
-    processes go first. executor: who computes its batches.
+    encoder_dir and encoder: the folder of encoders, and the digest of the one to train. bert: as in the settings. rows:
+    for each row of G the index of its title; None if the gradient of the encoder itself is given. niceness: of the
+    process, so that other processes go first. executor: computes its batches.
     """
 
     encoder_dir: Path
@@ -47,7 +47,10 @@ class SplitStepJob(BaseModel):
 
 
 class Done(BaseModel):
-    """What came of it: the new encoder's digest, lengths of gradient and step, and seconds by stage."""
+    """The result of the job.
+
+    It holds the new encoder's digest, the lengths of gradient and step, and seconds by stage.
+    """
 
     encoder: str
     gradient_l2: float
@@ -58,52 +61,60 @@ class Done(BaseModel):
 
 STEP_LIMIT_SEC = 1_800.0
 CLUSTER_AWAY = 75
-"""The code with which the process ends where the cluster doesn't answer: sysexits.h's for what may work later."""
+"""The exit code of the process if the cluster doesn't answer: that of sysexits.h for failures that may pass."""
 
 
 class NewsModelFailed(OwnfeedError):
-    """The process that steps the news model ended without a result."""
+    """The process that trains the news model ended without a result."""
 
     code, status, title = "news-model-failed", 500, "The news model could not be trained"
 
 
 class StepDelayed(Unavailable):
-    """The process that steps the news model found no cluster; the round waits, and the same step is made later."""
+    """The process that trains the news model found no cluster.
+
+    The round waits, and the step is repeated later.
+    """
 
     code, status, title = "news-model-waits", 503, "The news model waits for its cluster"
 
 
 @dataclass(frozen=True)
 class VectorGradients:
-    """The gradient G [m, D] of news vectors: the encoder's own is made of it by a vector-Jacobian product.
+    """The gradient G [m, D] of news vectors.
 
-    rows: which of the titles the rows of `gradients` belong to.
+    A vector-Jacobian product gives the encoder's gradient from it.
+
+    rows: for each row of `gradients` the index of its title.
     """
 
     rows: Sequence[int]
     gradients: NDArray[np.floating[Any]]
 
     def lay_down(self, folder: Path) -> tuple[int, ...] | None:
-        """Into the step's folder; returns what the job says of rows."""
+        """Write the gradient to the step's folder; returns `SplitStepJob.rows`."""
         np.save(folder / VECTOR_GRADIENTS, self.gradients)
         return tuple(self.rows)
 
 
 @dataclass(frozen=True)
 class OwnGradient:
-    """The gradient of some of the encoder's parameters itself, by torch name; the others stay as they are."""
+    """The gradient of some of the encoder's parameters, by torch name.
+
+    The other parameters stay unchanged.
+    """
 
     tensors: Mapping[str, NDArray[np.float64]]
 
     def lay_down(self, folder: Path) -> tuple[int, ...] | None:
-        """Into the step's folder; returns what the job says of rows."""
+        """Write the gradient to the step's folder; returns `SplitStepJob.rows`."""
         save_file({name: np.ascontiguousarray(each) for name, each in self.tensors.items()}, folder / GRADIENT)
         return None
 
 
 @dataclass(frozen=True)
 class Stepped:
-    """What came of a step: its report, the optimizer's memory, and vectors [n, D] of all titles."""
+    """The result of a step: its report, the optimizer's state, and vectors [n, D] of all titles."""
 
     done: Done
     memory: Memory
@@ -124,17 +135,19 @@ def step_aside(
     niceness: int = 10,
     executor: ExecutorSettings = HERE,
 ) -> Stepped:
-    """One step of the news model, while this process goes on serving; blocks the calling thread until it is made.
+    """Make one step of the news model in another process.
+
+    Blocks the calling thread until it is done.
 
     Args:
-        folder: empty, for this step alone.
-        encoder_dir, encoder: where encoders lie, and the digest of the one to step.
-        titles: of the whole pool.
-        gradient: that the encoder steps against, in the form in which the round has it.
-        niceness: how far requests and everything else go first.
-        executor: who computes its batches.
+        folder: an empty folder for this step.
+        encoder_dir, encoder: the folder of encoders, and the digest of the one to train.
+        titles: the titles of the whole pool.
+        gradient: the gradient in the form that the round gives.
+        niceness: that of the process, so that requests and everything else go first.
+        executor: computes its batches.
 
-    Raises NewsModelFailed with the last line that the process said; StepDelayed where the cluster doesn't answer.
+    Raises NewsModelFailed with the last line of the process's output, and StepDelayed if the cluster doesn't answer.
     """
     about = read_description(encoder_dir)
     job = SplitStepJob(
@@ -152,7 +165,7 @@ def step_aside(
     (folder / JOB).write_text(job.model_dump_json(), encoding="utf-8")
     (folder / TITLES).write_text(json.dumps(list(titles)), encoding="utf-8")
     (folder / MEMORY).write_bytes(memory.to_bytes())
-    # BLAS and OpenMP read these when they are loaded, so they are the process's environment.
+    # BLAS and OpenMP read these when they are loaded, so they must be in the environment of the process.
     environment = os.environ | {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
     command = [sys.executable, "-m", "backend.federation.split.adam_step", str(folder)]
     try:

@@ -1,7 +1,7 @@
-"""What a step of the news encoder computes batch by batch, as tasks. Brings torch.
+"""The batch computations of a training step of the news encoder, as executor tasks.
 
-Each opens with a number of threads and treats a batch's rows one by one, so that a batch gives the same wherever it is
-computed.
+Imports torch. Each task opens with a number of threads and processes the rows of a batch independently, so that a batch
+gives the same result on every machine.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from backend.embedding.embedder import TitleBatch
 from backend.embedding.weights import find_weights
 
 ModuleInputs = tuple[NDArray[np.float32] | Tensor, ...]
-"""Of a news encoder's upper part: states [b, L, S] and their mask [b, L]."""
+"""Inputs of the upper part of a news encoder: states [b, L, S] and their mask [b, L]."""
 SlopedBatch = tuple[ModuleInputs, NDArray[np.floating[Any]]]
 """Inputs, and G [b, D], the gradient of the loss for each vector."""
 
 
 @dataclass(frozen=True)
 class FrozenStates:
-    """BERT below its top `layers` layers.
+    """The part of BERT below its top `layers` layers.
 
     Args:
-        bert, bert_sha256: as in the settings; a node has the model where the backend's machine has it.
-        width: S; None where it isn't known.
+        bert, bert_sha256: as in the settings; every node has the model at the same path as the backend's machine.
+        width: S; None if it isn't known.
     """
 
     bert: str
@@ -42,16 +42,19 @@ class FrozenStates:
 
     @property
     def key(self) -> str:
-        """By content."""
+        """Return a key that identifies the task by its content."""
         return f"states {self.bert} {self.bert_sha256} below {self.layers}"
 
     def portable(self) -> FrozenStates:
-        """Itself: weights are found, and checked, where they are opened."""
+        """Return self: the weights are located and checked where the task is opened."""
         return self
 
     def open(self, threads: int) -> Callable[[TitleBatch], list[NDArray[np.float16]]]:
-        """Token states [L_i, S] of each title. Raises WeightsRefused."""
-        from backend.embedding.initial_encoder import load_bert  # transformers takes seconds, and a head needs none
+        """Return a function that gives the token states [L_i, S] of each title.
+
+        Raises WeightsRefused.
+        """
+        from backend.embedding.initial_encoder import load_bert  # slow import, not needed for a head
 
         torch.set_num_threads(threads)
         bert = load_bert(find_weights(self.bert, self.bert_sha256))
@@ -66,19 +69,19 @@ class FrozenStates:
         return run
 
     def check(self, batch: TitleBatch, result: object) -> None:
-        """Raises ResultRefused."""
+        """Raise ResultRefused for a result of the wrong form."""
         check_states(result, (batch.mask > 0).sum(axis=1).tolist(), self.width)
 
 
 @dataclass(frozen=True, eq=False)
 class ModuleTask:
-    """A module with its weights, such as the part of a news encoder that trains."""
+    """A module with its weights, such as the trained part of a news encoder."""
 
     module: nn.Module
 
     @property
     def key(self) -> str:
-        """By content."""
+        """Return a key that identifies the task by its content."""
         digest = hashlib.sha256(f"{type(self).__name__} {self.module!r}".encode())
         for name, each in self.module.named_parameters():
             digest.update(f"{name} {each.dtype} {each.requires_grad}".encode())
@@ -86,18 +89,18 @@ class ModuleTask:
         return digest.hexdigest()
 
     def portable(self) -> Self:
-        """Itself."""
+        """Return self."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class ModuleVectors(ModuleTask):
-    """Vectors [b, D] of batches of the module's inputs. dimensions: D."""
+    """Computes vectors [b, D] from batches of the module's inputs. dimensions: D."""
 
     dimensions: int
 
     def open(self, threads: int) -> Callable[[ModuleInputs], NDArray[np.float32]]:
-        """Its forward pass."""
+        """Return the module's forward pass."""
         torch.set_num_threads(threads)
 
         def run(inputs: ModuleInputs) -> NDArray[np.float32]:
@@ -108,15 +111,15 @@ class ModuleVectors(ModuleTask):
         return run
 
     def check(self, batch: ModuleInputs, result: object) -> None:
-        """Raises ResultRefused."""
+        """Raise ResultRefused for a result of the wrong form."""
         check_array("vectors", result, np.float32, (len(batch[0]), self.dimensions))
 
 
 class ModuleGradients(ModuleTask):
-    """Gradients of the parameters that train, from those of a batch's vectors (Efficient-FedRec, eq. 6)."""
+    """Computes gradients of trained parameters from those of vectors (Efficient-FedRec, eq. 6)."""
 
     def open(self, threads: int) -> Callable[[SlopedBatch], dict[str, NDArray[np.floating[Any]]]]:
-        """(d e / d w)^T G of a batch for every parameter w that trains, by torch name."""
+        """Return a function that gives (d e / d w)^T G of a batch for every trained parameter w."""
         torch.set_num_threads(threads)
         parameters = {name: each for name, each in self.module.named_parameters() if each.requires_grad}
 
@@ -130,7 +133,7 @@ class ModuleGradients(ModuleTask):
         return run
 
     def check(self, batch: SlopedBatch, result: object) -> None:
-        """Raises ResultRefused."""
+        """Raise ResultRefused for a result of the wrong form."""
         parameters = {name: each for name, each in self.module.named_parameters() if each.requires_grad}
         if not isinstance(result, dict) or result.keys() != parameters.keys():
             raise ResultRefused("gradients: those of the parameters that train were expected")
@@ -139,5 +142,5 @@ class ModuleGradients(ModuleTask):
 
 
 def _tensor(values: NDArray[Any] | Tensor) -> Tensor:
-    """A copy, since what a cluster brings can't be written."""
+    """Return a copy as a tensor, since arrays from a cluster are read-only."""
     return values if isinstance(values, Tensor) else torch.from_numpy(np.array(values))

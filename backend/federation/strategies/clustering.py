@@ -1,7 +1,8 @@
-"""Finding readers' groups anew from sums alone: a vote on drafted centroids, and a Lloyd step (FINDING, section 4.2).
+"""Find readers' groups from sums alone (FINDING, section 4.2).
 
-FINDING as printed uploads every reader's vector. Here a device finds its own group, and writes its vector into that
-group's row: inside a secure sum the server learns the groups' sums and how many went from which group to which.
+A round votes on drafted centroids and makes a Lloyd step. In FINDING as published every reader's vector is uploaded.
+Here a device determines its own group and writes its vector into that group's row. From a secure sum the server learns
+the groups' sums, and how many devices moved from which group to which.
 """
 
 from __future__ import annotations
@@ -14,41 +15,46 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine, select
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import RoundRow
+from backend.db.tables import RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible, UpdateRefused
 from backend.federation.grouping.group_models import Model, Models
 from backend.federation.grouping.reader_groups import lloyd_step
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
-from backend.releases.draft import ReleaseDraft
-from backend.releases.groups import put_centroids, put_weights, read_centroids
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import Groups
-from device_app.wire.rounds import RoundManifest
+from backend.releases.blobs import ReleaseDraft
+from backend.releases.codebooks import put_centroids, put_weights, read_centroids
+from protocol.protections import SecureSum
+from protocol.releases import Groups
+from protocol.rounds import RoundManifest
 
 VECTORS, MOVES = "vectors", "moves"
 SHARE = 0.5
-"""A device's unit vector, and its one move, in parts of the clip: together within it."""
+"""The length of a device's unit vector, and of its one move, as a share of the clip, so that together they stay within
+it.
+"""
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """The drafted centroids come into force, with group models by formula 8; their Lloyd step is the next draft.
+    """Publishes the drafted centroids with group models by eq. 8.
 
-    So the moves that formula 8 goes by are those to the very centroids that devices choose by from then on. A group
-    that nobody chose gets the global model and keeps its centroid.
+    Their Lloyd step is the next draft. So the moves in eq. 8 lead to exactly those centroids that devices use from then
+    on. A group that no device chose gets the global model and keeps its centroid.
     """
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Each group's sum of vectors [K, D], and the moves [K, K]. Raises RoundImpossible without groups."""
+        """Ask for each group's sum of vectors [K, D], and the moves [K, K].
+
+        Raises RoundImpossible without groups.
+        """
         size = groups_of(system, context).size
         return Plan({VECTORS: (size, context.release.dimensions), MOVES: (size, size)})
 
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """New groups in the release; the global weights stay."""
+        """Return a release with new groups; the global weights stay."""
         protection, model, store = secure_sum_of(manifest.protection), str(system.model), context.releases
         groups = groups_of(system, context)
         entry = context.release.models[model]
@@ -86,13 +92,13 @@ class Clustering:
 
 
 def moved(total: Aggregate, protection: SecureSum) -> NDArray[np.float64]:
-    """M [K, K] of formula 8: how many devices went from which group to which, none negative."""
+    """Return M [K, K] of eq. 8: how many devices moved from which group to which, none negative."""
     counts: NDArray[np.float64] = np.maximum(np.rint(total.sums()[MOVES] / (SHARE * protection.clip)), 0.0)
     return counts
 
 
 def moves_since(context: RoundContext, system: str, clustering: str) -> list[NDArray[np.float64]]:
-    """The moves of every clustering that ended after the last round of `system` that left a memory, in order."""
+    """Return the moves of all clusterings since the last round of `system` with a memory."""
     with reading_session(context.engine) as session:
         last = session.scalar(
             select(RoundRow.number)
@@ -110,7 +116,7 @@ def moves_since(context: RoundContext, system: str, clustering: str) -> list[NDA
 
 @dataclass(frozen=True)
 class GroupMoves:
-    """What a clustering found: moves[i][j] devices went from group i to group j, each counted from 0."""
+    """The result of a clustering: moves[i][j] devices moved from group i to group j, from 0."""
 
     round: str
     system: str
@@ -119,7 +125,7 @@ class GroupMoves:
 
 
 def last_moves(engine: Engine, clusterings: Collection[str], limit: int) -> list[GroupMoves]:
-    """Of the last applied rounds of these systems, oldest first."""
+    """Return the moves of the last applied rounds of these systems, oldest first."""
     with reading_session(engine) as session:
         rows = session.scalars(
             select(RoundRow)
@@ -139,7 +145,7 @@ def last_moves(engine: Engine, clusterings: Collection[str], limit: int) -> list
 
 
 def groups_of(system: FederatedSystem, context: RoundContext) -> Groups:
-    """The groups of the system's model. Raises RoundImpossible if it has none."""
+    """Return the groups of the system's model. Raises RoundImpossible if it has none."""
     groups = context.release.models[str(system.model)].groups
     if groups is None:
         raise RoundImpossible(f"Model {system.model!r} has no groups.", field="system")

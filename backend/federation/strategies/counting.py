@@ -1,4 +1,4 @@
-"""Counting what is displayed and clicked: a round that publishes nothing and writes rows."""
+"""Count displays and clicks: a round that publishes no release and writes rows."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from backend.federation.errors import RoundImpossible
 from backend.federation.protections.registry import resolve
 from backend.federation.strategies.joined_sums import NOISE_KEPT
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
-from backend.popularity.reliability import RELIABILITY_WANTED, devices_needed, known_usage, reliability
+from backend.popularity.estimate import RELIABILITY_WANTED, devices_needed, known_usage, reliability
 from backend.popularity.store import OpenedCount, write_count
-from device_app.wire.ids import round_number
-from device_app.wire.popularity import CLICKED, COUNTED_NEWS_LIMIT, DISPLAYED, MATERIAL, CountList
-from device_app.wire.protections import Protection
-from device_app.wire.rounds import RoundManifest
+from protocol.ids import round_number
+from protocol.popularity import CLICKED, COUNTED_NEWS_LIMIT, DISPLAYED, MATERIAL, CountList
+from protocol.protections import Protection
+from protocol.rounds import RoundManifest
 
 KEPT = timedelta(days=14)
-"""Rows of counts older than this go."""
+"""Rows of counts older than this are deleted."""
 
 
 @dataclass(frozen=True)
 class Counting:
-    """How often each of the newest news was displayed and clicked since devices were asked last.
+    """Counts displays and clicks of each of the newest articles since the last count.
 
     Args:
         displayed_limit: D, displays of one device in one count.
         clicked_limit: B, clicks of one device in one count.
-        displayed_unit: w, what a display weighs in a device's vector, a click being 1; a multiple of the sum's step.
-        window_hours: nothing older is counted.
-        news_limit: N, how many news are asked about.
+        displayed_unit: w, the weight of a display in a device's vector, a click being 1; a multiple of the sum's
+            step.
+        window_hours: older displays and clicks are not counted.
+        news_limit: N, the number of articles to count.
     """
 
     displayed_limit: int = 32
@@ -48,7 +49,7 @@ class Counting:
     news_limit: int = COUNTED_NEWS_LIMIT
 
     def listed(self, news: tuple[str, ...]) -> CountList:
-        """The list that devices count on, with the limits of what each may contribute."""
+        """Return the list of articles to count, with the limits of each device's contribution."""
         return CountList(
             news=news,
             displayed_limit=self.displayed_limit,
@@ -58,7 +59,7 @@ class Counting:
         )
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Two numbers a piece of news. Raises RoundImpossible for an empty pool."""
+        """Ask for two numbers for each article. Raises RoundImpossible for an empty pool."""
         news = newest_news(context.engine, self.news_limit)
         if not news:
             raise RoundImpossible("The pool has no news to count.", field="system")
@@ -67,14 +68,14 @@ class Counting:
         return Plan(shapes, {MATERIAL: context.releases.add_blob(content)})
 
     def why_not(self, system: FederatedSystem, engine: Engine, devices: int) -> str | None:
-        """Why a count by so many devices would tell nothing, in a sentence, or None.
+        """Return why a count by so many devices would give no result, or None.
 
-        What is opened through a day adds up, and a device's budget pays for about one count a day, so a count is judged
-        by all devices that wait for it, not by its own cohort.
+        The counts of a day add up, and a device's budget pays for about one count a day, so a count is judged by all
+        waiting devices and not by its own cohort.
         """
         news = len(newest_news(engine, self.news_limit))
         if not news:
-            return None  # `plan` says so
+            return None  # `plan` raises
         usage, noise = known_usage(engine, news), resolve(system.protection).noise_variance(1)
         expected = reliability(devices, usage, noise)
         if expected >= RELIABILITY_WANTED:
@@ -88,7 +89,7 @@ class Counting:
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """Rows of what was opened, negative numbers too, with the variance of the noise in them."""
+        """Write rows of the opened counts, including negative ones, with their noise variance."""
         listed = CountList.model_validate_json(context.releases.read_blob(manifest.materials[MATERIAL].sha256))
         opened = opened_count(
             listed, total, manifest.protection, round_number=round_number(manifest.round), counted_at=context.clock()
@@ -110,8 +111,10 @@ class Counting:
 def opened_count(
     listed: CountList, total: Aggregate, protection: Protection, *, round_number: int, counted_at: datetime
 ) -> OpenedCount:
-    """Displays and clicks of an opened sum, as far as so many devices can give them, and the variance of the noise on
-    each number."""
+    """Return displays and clicks of an opened sum, and the variance of the noise on each number.
+
+    Counts are limited to what so many devices can contribute.
+    """
     sums = total.sums()
     noise = resolve(protection).noise_variance(total.count) * total.noise_growth
     deviation, unit = noise**0.5, listed.displayed_unit
@@ -131,11 +134,13 @@ def opened_count(
 def possible_counts(
     counts: NDArray[np.float64], devices: int, each_gives: int, deviation: float
 ) -> NDArray[np.float64]:
-    """Counts [n] brought back to what so many devices can contribute: 1 a piece of news each, `each_gives` in all.
+    """Return counts [n] limited to what so many devices can contribute.
 
-    Numbers below zero and above are noise up to NOISE_KEPT standard deviations of it, and stay: cutting all of it off
-    on one side would lift what nobody clicked. So an honest count changes with a probability of .3 % and is right on
-    average to .0004 deviations, where a forged one adds at most `devices` (or that much noise) to a piece of news.
+    A device can contribute 1 to each article and `each_gives` in total. With noise = NOISE_KEPT standard deviations,
+    each number is limited to the range from -noise to the larger of `devices` and noise, and the total likewise. Noise
+    on both sides of zero is kept, since cutting it off on one side would raise the counts of articles that nobody
+    clicked. An honest count changes with a probability of .3 %, and its mean is right to .0004 deviations; a forged one
+    adds at most `devices` (or that much noise) to an article.
     """
     noise = NOISE_KEPT * deviation
     within = np.clip(counts, -noise, max(float(devices), noise))
@@ -146,7 +151,7 @@ def possible_counts(
 
 
 def newest_news(engine: Engine, limit: int) -> tuple[str, ...]:
-    """Ids of the pool's newest news, newest first."""
+    """Return the ids of the pool's newest articles, newest first."""
     with reading_session(engine) as session:
         found = session.scalars(
             select(NewsRow.id)

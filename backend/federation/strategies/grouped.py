@@ -1,7 +1,7 @@
-"""FINDING's round: gradients at the models of groups, summed group by group (CIKM 2023, Algorithm 1).
+"""FINDING's round: gradients at the models of groups, summed by group (Algorithm 1).
 
-A device fills the block of its own group and leaves zeros in the others, so inside a secure sum the server learns
-what each group's devices sum up to and how many they are, and no device's group.
+A device fills the block of its own group and leaves zeros in the others. From a secure sum the server learns the sum
+and the size of each group, but no device's group.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from numpy.typing import NDArray
 
 from backend.federation.bounded_mean import PREFIX, Aggregate
 from backend.federation.grouping.group_models import Model, Models
-from backend.federation.grouping.interpolation import Personalisation, interpolated
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Layers, Personalisation, interpolated
 from backend.federation.optimizers import Memory, MemoryOptimizer
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.clustering import groups_of, moves_since
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
-from backend.releases.draft import ReleaseDraft
-from backend.releases.groups import put_weights
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import Groups
-from device_app.wire.rounds import RoundManifest
+from backend.releases.blobs import ReleaseDraft
+from backend.releases.codebooks import put_weights
+from protocol.protections import SecureSum
+from protocol.releases import Groups
+from protocol.rounds import RoundManifest
 
 MEMBERS = "members"
 MEMBER_SHARE = 0.5
-"""What a device writes for its group, in parts of the clip: it and a gradient within sqrt(3)/2 of the clip have
-together no more than the clip, so the protection's own scaling never touches the count."""
+"""The number that a device writes for its group, as a share of the clip: together with a gradient within sqrt(3)/2 of
+the clip it stays within the clip, so the protection's own scaling never changes the count.
+"""
 GROUP_MEMORY = "group"
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """A step of the global model and of every group's, interpolated for the round that comes.
+    """Makes a step of the global and all group models, and interpolates for the next round.
 
-    Under noise a count of members is uncertain by much: a group's sum is then divided by at least half its fair share
-    of the cohort, so that a count near zero can't make a step of noise long. In exact sums counts are exact, and a
-    group without a device stays as it is.
+    Under noise the number of members is very uncertain: a group's sum is then divided by at least half of its even
+    share of the cohort, so that a count near zero can't turn noise into a long step. In exact sums the counts are
+    exact, and a group without a device stays unchanged.
 
     Args:
-        layers: of the ranker, bottom first.
+        layers: the ranker's layers, bottom first.
         personalisation: lambda by round and layer; rounds are those of this system, from 1.
-        recluster_every: T: after so many of its rounds one of `clustering` follows.
+        recluster_every: T: after so many rounds of this system a round of `clustering` follows.
         clustering: name of that system.
     """
 
@@ -54,7 +54,10 @@ class Grouped:
     clustering: str
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """A block a group for every parameter, and a count a group. Raises RoundImpossible without groups."""
+        """Ask for a block for each group and parameter, and a count for each group.
+
+        Raises RoundImpossible without groups.
+        """
         groups = groups_of(system, context)
         weights = context.releases.weights(context.release, str(system.model))
         shapes: dict[str, tuple[int, ...]] = {
@@ -65,7 +68,7 @@ class Grouped:
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """The global model a step on, and the groups' models of the next round in the release."""
+        """Return a release with the global model after its step and the next groups' models."""
         protection, optimizer, model = secure_sum_of(manifest.protection), system.optimizer, str(system.model)
         assert optimizer is not None
         models = self._models(system, context, groups_of(system, context))
@@ -99,7 +102,11 @@ class Grouped:
     def advance(
         self, models: Models, total: Aggregate, protection: SecureSum, optimizer: MemoryOptimizer
     ) -> tuple[Models, NDArray[np.float64]]:
-        """The models that devices rank with next, and how many devices each group had, [K]."""
+        """Return the next models of devices, and the weight of each group in the sum, [K].
+
+        The weight is the group's number of devices if these have equal weights, and of samples if the sum weights them
+        by n_u. Under noise it is an estimate.
+        """
         sums = total.sums()
         members = np.clip(sums.pop(MEMBERS) / (MEMBER_SHARE * protection.clip), 0.0, total.count)
         gradients = {name.removeprefix(PREFIX): each for name, each in sums.items()}
@@ -117,7 +124,10 @@ class Grouped:
         return interpolated(stepped, self.layers, coefficients), members
 
     def _models(self, system: FederatedSystem, context: RoundContext, groups: Groups) -> Models:
-        """Weights of the release with the memory of the last round, which went where its readers went since."""
+        """Return the release's weights with the optimizer's state of the last round.
+
+        If readers were regrouped since then, the state is combined by their moves.
+        """
         shared = context.releases.weights(context.release, str(system.model))
         blocks = context.releases.read_weights(groups.weights)
         kept = divided(context.memory, groups.size)
@@ -133,7 +143,7 @@ class Grouped:
 
 
 def joined(models: Models) -> Memory:
-    """The memories of all models as one: the global one's names, and `group<k>/<name>`."""
+    """Return all models' optimizer states as one; groups have names `group<k>/<name>`."""
     tensors: dict[str, NDArray[Any]] = dict(models.shared.memory.tensors)
     for group, model in enumerate(models.groups):
         prefix = f"{GROUP_MEMORY}{group}/"
@@ -143,7 +153,10 @@ def joined(models: Models) -> Memory:
 
 
 def divided(memory: Memory, groups: int) -> Models:
-    """What `joined` wrote, with no weights; fresh memories before the first round."""
+    """Return the states that `joined` combined, without weights.
+
+    They are empty before the first round.
+    """
     shared = {name: each for name, each in memory.tensors.items() if "/" not in name}
     found = []
     for group in range(groups):
@@ -155,7 +168,7 @@ def divided(memory: Memory, groups: int) -> Models:
 
 
 def _divisors(members: NDArray[np.float64], count: int, *, noisy: bool) -> NDArray[np.float64]:
-    """By group what its sum is divided by; 0: nobody of it was there."""
+    """Return what each group's sum is divided by; 0: no device of the group took part."""
     if noisy:
         return np.maximum(members, count / (2 * len(members)))
     counted = np.rint(members)

@@ -1,8 +1,8 @@
-"""The codebook of reports, learned from secure sums: each round is one step of Lloyd's algorithm over its cohort.
+"""Learn the codebook of reports from secure sums: each round is a step of Lloyd's algorithm.
 
-Prototypes that follow readers beat topic centroids (docs/decisions/009). The draft moves with every round; the
-codebook of the release is replaced by it only every `adopt_every` rounds, since a reader whose codebook changes has to
-pay for one fresh report under the new one.
+Prototypes that follow readers may give better lists than topic centroids (docs/decisions/011). The draft changes with
+every round, but replaces the release's codebook only every `adopt_every` rounds, since a reader whose codebook changes
+has to pay for one new report with it.
 """
 
 from __future__ import annotations
@@ -23,43 +23,47 @@ from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import noise_deviation, noise_length
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.alignment import ProcrustesAlignment
-from backend.releases.draft import ReleaseDraft
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import Codebook, ReleaseManifest
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.sum_vectors import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
-from device_app.wire.tensors import TensorSpec, pack, unpack
+from backend.releases.blobs import ReleaseDraft
+from protocol.protections import SecureSum
+from protocol.releases import Codebook, ReleaseManifest
+from protocol.ring import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
+from protocol.rounds import RoundManifest
+from protocol.tensors import TensorSpec, pack, unpack
 
 NOISE_KEPT = 3.0
-"""Standard deviations of noise that a count of members may lie beyond what devices can give."""
+"""By how many standard deviations of noise a count of members may exceed what devices can contribute."""
 HARDLY_MOVED = 0.995
-"""Cosine above which no prototype is worth every reader's fresh report."""
+"""If each prototype's cosine to its predecessor is above this, the draft is not worth a new report by every reader."""
 IN_THE_SPACE = ("means", "drafted", "begun")
-"""What memories of codebooks hold in rows [K, D] of the news' space."""
+"""The tensors of a codebook's memory that hold rows [K, D] in the space of news vectors."""
 NOISE_MOST = 0.3
-"""Share of what sets a draft's groups apart that may be noise. On MIND drafts without noise find what topics find or
-more; from a half on they lose up to two points of R@100 (`ownfeed evaluate codebook`)."""
+"""The largest share of noise in the distance between a draft's groups. On MIND drafts without noise find as much as
+topics or more; with one half or more of noise they lose up to two points of R@100 (`ownfeed evaluate codebook`).
+"""
 
 APART = 0.0257
-"""Squared length of what sets a draft's groups apart without the noise: on MIND .37 of a draft of 2,800 readers a round
-was noise (`ownfeed evaluate codebook`). Smaller cohorts had somewhat more, since their drafts are still near the topics
-that they begin at."""
+"""Squared length of the distance between a draft's groups without noise: on MIND .37 of a draft of 2,800 readers a
+round was noise (`ownfeed evaluate codebook`). Smaller cohorts had somewhat more, since their drafts are still near the
+topics at which they start.
+"""
 STEADY_AFTER = 30
-"""Rounds after which the noise in a draft neither grows nor falls: of 1,000 devices and more it doesn't after 20."""
+"""Rounds after which the noise in a draft is stationary; with 1,000 or more devices it is so after 20."""
 
 
 @dataclass(frozen=True)
 class LearnedCodebook:
-    """Learns the codebook of `size` prototypes; a draft is adopted after every `adopt_every` rounds.
+    """Learns the codebook of `size` prototypes.
+
+    A draft is adopted after every `adopt_every` rounds. A draft that is mostly noise is never adopted, however many
+    rounds there were (`Drift.noise_share`).
 
     Args:
-        apart: share of the mean of all readers that is taken out of the adopted prototypes. A reader's vector is a mean
-            of several interests, and mostly what all readers have in common: lists by such prototypes are nearly the
-            same for everybody. With 1 they follow what sets a group's readers apart.
-        axes: directions in which prototypes may move, the principal ones of the release's finest codebook; all without.
-            Noise is as long as the square root of their number, and what sets readers of news apart lies in few.
-
-    A draft that is mostly noise is never adopted, however many rounds there were: `Drift.noise_share`.
+        apart: share of the mean of all readers that is subtracted from the adopted prototypes. A reader's vector is
+            a mean of several interests, most of which all readers have in common, so lists by such prototypes are
+            nearly the same for everyone. With 1 they follow only what distinguishes a group's readers.
+        axes: directions in which prototypes may move, the principal ones of the release's finest codebook; None:
+            all. The length of the noise grows with the square root of their number, and readers differ in few
+            directions.
     """
 
     size: int = 16
@@ -68,9 +72,10 @@ class LearnedCodebook:
     axes: int | None = None
 
     def check_cohort(self, system: FederatedSystem, cohort: int) -> None:
-        """Raises RoundImpossible where noise would be so much of the drafts of such cohorts that none is ever
-        published, and each device has paid for nothing. Where prototypes may move in all directions nothing is known
-        beforehand."""
+        """Raise RoundImpossible if drafts of such cohorts would be too noisy ever to be published.
+
+        Then each device would pay for nothing. If prototypes may move in all directions, nothing is known in advance.
+        """
         noise = secure_sum_of(system.protection)
         if not noise.sigma or self.axes is None:
             return
@@ -86,7 +91,10 @@ class LearnedCodebook:
             )
 
     def expected_noise_share(self, noise: SecureSum, devices: int) -> float:
-        """`Drift.noise_share` of a draft after many rounds of so many devices, if they are spread evenly."""
+        """Return `Drift.noise_share` of a draft after many rounds of so many devices.
+
+        The devices are spread evenly over the groups.
+        """
         axes = self.axes or 1
         draft, even = self.begin(np.eye(self.size, axes, dtype=np.float32)), np.full(self.size, devices / self.size)
         deviation = noise_deviation(noise, devices)
@@ -102,7 +110,10 @@ class LearnedCodebook:
         return length / (length + APART)
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Asks every device which of the draft's prototypes it is nearest to, under masks. Raises RoundImpossible."""
+        """Ask every device, under masks, which of the draft's prototypes is nearest to it.
+
+        Raises RoundImpossible.
+        """
         draft = self._draft(context)
         blob = context.releases.add_blob(pack({PROTOTYPES: draft.prototypes}))
         return Plan({SUMS: draft.means.shape, MEMBERS: (self.size,)}, {PROTOTYPES: blob})
@@ -110,7 +121,7 @@ class LearnedCodebook:
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """The draft after this cohort, and every so often the release's codebook."""
+        """Return the draft after this cohort and, if it is adopted, the release's new codebook."""
         protection = secure_sum_of(system.protection)
         opened, before = total.sums(), self._draft(context)
         vector, member = VECTOR_SHARE * protection.clip, member_share() * protection.clip
@@ -147,7 +158,7 @@ class LearnedCodebook:
         return RoundResult(draft=lambda draft: with_codebook(draft, book), facts=facts, memory=memory, note=note)
 
     def _draft(self, context: RoundContext) -> Drift:
-        """What earlier rounds came to, or the release's own codebook: also where another was published meanwhile."""
+        """Return the draft of earlier rounds, or the release's codebook if there is none for it."""
         if remembers(context, self.size):
             kept = context.memory.tensors
             return Drift(
@@ -162,19 +173,19 @@ class LearnedCodebook:
         return self.begin(prototypes_of(context, codebook_of(context, self.size)))
 
     def begin(self, prototypes: np.ndarray) -> Drift:
-        """A draft at prototypes [K, D] that tell nothing of any reader."""
+        """Return a draft at prototypes [K, D] that reveal nothing about readers."""
         return Drift.begin(prototypes, axes=None if self.axes is None else min(self.axes, prototypes.shape[1]))
 
     def moved(self, draft: Drift, prototypes: np.ndarray) -> float:
-        """The least cosine of a drafted prototype and the one that it would replace, [K, D]."""
+        """Return the smallest cosine between a drafted prototype and its predecessor, [K, D]."""
         return float((prototypes * draft.apart(self.apart)).sum(axis=1).min())
 
     def worth(self, draft: Drift, prototypes: np.ndarray) -> bool:
-        """Whether readers should pay for reports by the draft instead of by these prototypes [K, D]."""
+        """Return whether the draft is worth new reports, compared with these prototypes [K, D]."""
         return self.moved(draft, prototypes) < HARDLY_MOVED and draft.noise_share() <= NOISE_MOST
 
     def within(self, sums: np.ndarray, finest: np.ndarray) -> np.ndarray:
-        """The part of sums [K, D] that lies in the principal directions of the finest codebook [L, D]."""
+        """Return sums [K, D] projected onto the principal directions of the finest codebook [L, D]."""
         if self.axes is None:
             return sums
         _, _, directions = np.linalg.svd(finest.astype(np.float64), full_matrices=False)
@@ -198,8 +209,12 @@ class LearnedCodebook:
 
 
 def cohort_needed(share: Callable[[int], float]) -> int:
-    """The devices a round with which no more than NOISE_MOST is noise, rounded up to two digits since it is an
-    estimate. share: of so many devices, falling with their number to below NOISE_MOST."""
+    """Return the devices a round for which at most NOISE_MOST is noise, to two digits.
+
+    It is an estimate and rounded up.
+
+    share: the expected share of noise for a number of devices; it falls to below NOISE_MOST as their number grows.
+    """
     most = 1
     while share(most) > NOISE_MOST:
         most *= 2
@@ -212,7 +227,7 @@ def cohort_needed(share: Callable[[int], float]) -> int:
 
 
 def codebook_of(context: RoundContext, size: int) -> Codebook:
-    """The release's codebook of K = `size`. Raises RoundImpossible."""
+    """Return the release's codebook of K = `size`. Raises RoundImpossible."""
     found = context.release.recall.codebook(size)
     if found is None:
         raise RoundImpossible(
@@ -224,37 +239,37 @@ def codebook_of(context: RoundContext, size: int) -> Codebook:
 
 
 def remembers(context: RoundContext, size: int) -> bool:
-    """Whether the memory is of a draft of the release's codebook of that size."""
+    """Return whether the memory is of a draft of the release's codebook of that size."""
     kept = context.memory.tensors.get("of")
     return kept is not None and np.array_equal(kept, codebook_mark(context.release.encoder, codebook_of(context, size)))
 
 
 def prototypes_of(context: RoundContext, book: Codebook) -> np.ndarray:
-    """float32 [K, D], rows of length 1."""
+    """Return the prototypes, float32 [K, D], rows of length 1."""
     content = context.releases.read_blob(book.prototypes.sha256)
     spec = TensorSpec("float32", (book.size, context.release.dimensions))
     return unpack(content, {PROTOTYPES: spec}, limit_bytes=len(content))[PROTOTYPES]
 
 
 def finest_of(context: RoundContext) -> np.ndarray:
-    """The prototypes [L, D] of the largest codebook."""
+    """Return the prototypes [L, D] of the largest codebook."""
     return prototypes_of(context, max(context.release.recall.codebooks, key=lambda each: each.size))
 
 
 def with_codebook(draft: ReleaseDraft, book: Codebook) -> ReleaseDraft:
-    """A release with this codebook in the place of the one of its size."""
+    """Return the release draft with its codebook of the same size replaced by this one."""
     others = [each for each in draft.recall.codebooks if each.size != book.size]
     books = tuple(sorted([*others, book], key=lambda each: each.size))
     return replace(draft, recall=draft.recall.model_copy(update={"codebooks": books}))
 
 
 def _possible(devices: int, deviation: float) -> tuple[float, float]:
-    """The least and the most that so many devices make of a count of members, with NOISE_KEPT deviations of noise."""
+    """Return the range of a member count that so many devices and NOISE_KEPT of noise allow."""
     return -NOISE_KEPT * deviation, devices + NOISE_KEPT * deviation
 
 
 def _reachable(sums: np.ndarray, devices: int, variance: float) -> np.ndarray:
-    """Rows [K, D] no longer than so many unit vectors and the noise, of this variance a number, can make them."""
+    """Limit rows [K, D] to the length that so many unit vectors and the noise can have."""
     longest = devices + noise_length(float(np.sqrt(variance)), sums.shape[1])
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     return np.asarray(sums * np.minimum(1.0, longest / np.maximum(lengths, longest)))
@@ -263,7 +278,10 @@ def _reachable(sums: np.ndarray, devices: int, variance: float) -> np.ndarray:
 def turned_memory(
     memory: Memory, alignment: ProcrustesAlignment, before: ReleaseManifest, encoder: str
 ) -> Memory | None:
-    """A draft of a codebook of `before` in the space of the encoder that comes next; None for any other memory."""
+    """Return the memory of a codebook draft of `before`, rotated to the next encoder's space.
+
+    None for any other memory.
+    """
     kept = memory.tensors.get("of")
     for book in before.recall.codebooks if kept is not None else ():
         if np.array_equal(np.asarray(kept), codebook_mark(before.encoder, book)):
@@ -273,6 +291,6 @@ def turned_memory(
 
 
 def codebook_mark(encoder: str, book: Codebook) -> np.ndarray:
-    """[32] names the codebook that a draft is of and the space it lies in."""
+    """Return [32], which identifies a draft's codebook and the space of its vectors."""
     content = f"{encoder}/{book.origin}/{book.size}".encode()
     return np.frombuffer(sha256(content).digest(), dtype=np.uint8).astype(np.float64)

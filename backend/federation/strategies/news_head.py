@@ -1,8 +1,9 @@
-"""Efficient-FedRec for a head: devices make the news model's gradient themselves (EMNLP 2021, section 3.3, eq. 6).
+"""Efficient-FedRec for a head: devices compute the news model's gradient.
 
-Where BERT and its pooling stand still, the news model's gradient is a sum over news of public pooled states times
-gradients of vectors. A device multiplies its own, and the secure sum opens the product: as many numbers as the head
-has, whatever was read, in one round, with no union of news before it (docs/decisions/050).
+Source: EMNLP 2021, section 3.3, eq. 6. If BERT and its pooling are frozen, the news model's gradient is a sum over
+articles of public pooled states times gradients of vectors. A device multiplies its own, and the secure sum opens the
+product: as many numbers as the head has, whatever was read, in one round, without a union of articles before it
+(docs/decisions/013).
 """
 
 from __future__ import annotations
@@ -30,34 +31,35 @@ from backend.federation.strategies.news_model_release import (
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
 from backend.news.pool_reading import PoolRow
-from device_app.wire.pooled_states import GRAPH, HEAD, SHARDS, pack_head, pack_states
-from device_app.wire.rounds import RoundManifest
+from protocol.pooled_states import GRAPH, HEAD, SHARDS, pack_head, pack_states
+from protocol.rounds import RoundManifest
 
 SHARD_ROWS = 4_096
 
 
 @dataclass(frozen=True)
 class NewsHead:
-    """One step of both models, the news model's in its head alone.
+    """Makes one step of both models, where only the head of the news model is trained.
 
-    It equals the step of `NewsSplit` with every row opened, where that trains the head, at the vectors that the head
-    makes of the pooled states in float16. Pooling, which `NewsSplit` trains too, stands still.
+    The step equals that of `NewsSplit` with every row opened, as far as that trains the head, at the vectors that the
+    head computes from the pooled states in float16. The pooling, which `NewsSplit` trains too, is frozen.
 
     Args:
-        learning_rate: of Adam on the head; the paper's is 5e-5.
-        threads: of the step's process.
+        learning_rate: Adam's rate on the head; the paper's is 5e-5.
+        threads: number in the training process.
     """
 
     learning_rate: float = 5e-5
     threads: int = 1
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Gradients of the user model's parameters and of the head's; materials are the head, the graph of its gradient
-        and the pooled states of the whole pool, a shard a publishing day.
+        """Ask for gradients of the user model's parameters and of the head's.
 
-        Raises RoundImpossible where `bert_encoder` isn't here, or has trained layers of BERT below its head.
+        Materials are the head, the graph of its gradient, and the pooled states of the whole pool in shards by
+        publishing day. Raises RoundImpossible if `bert_encoder` isn't on this server or has trained layers of BERT
+        below its head.
         """
-        from backend.embedding.pooled_states import LayersTrained, PooledStates  # ONNX Runtime: only when it trains
+        from backend.embedding.pooled_states import LayersTrained, PooledStates  # imports ONNX Runtime
 
         assert system.model is not None
         try:
@@ -66,7 +68,7 @@ class NewsHead:
             )
         except LayersTrained as trained:
             raise RoundImpossible(
-                f"Only the rows form goes on with such a news model: {trained}.", field="system"
+                f"Only news_rows can train such a news model: {trained}.", field="system"
             ) from trained
         except FileNotFoundError as missing:
             raise RoundImpossible(
@@ -85,9 +87,9 @@ class NewsHead:
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """New weights of the user model, a news encoder with a new head, and the pool's vectors by it.
+        """Return new user model weights, an encoder with a new head, and the pool's new vectors.
 
-        Raises NewsModelFailed if the process did not do its work.
+        Raises NewsModelFailed if the training process failed.
         """
         of_user, of_head = by_model(total.mean())
         stepped, user, news = user_model_step(system, context, of_user)
@@ -117,15 +119,18 @@ class NewsHead:
 
 
 def numbers(tensors: Mapping[str, NDArray[np.float64]]) -> int:
-    """In all of them."""
+    """Return how many numbers all tensors have together."""
     return sum(each.size for each in tensors.values())
 
 
 def shards(
     rows: list[PoolRow], read: NDArray[Any], pack: Callable[[Sequence[str], NDArray[Any]], bytes]
 ) -> Iterator[tuple[str, bytes]]:
-    """What a news model reads of the pool, [n, ...] in the order of `rows`, by publishing day (UTC), or a part of it;
-    those of a day in the order of arrival, so that news which arrive later change its end only."""
+    """Yield what a news model reads of the pool, [n, ...] by publishing day (UTC).
+
+    A large day has several shards. Within a day articles are in the order of arrival, so that later arrivals only
+    change its end.
+    """
     days: dict[str, list[int]] = {}
     for row, each in enumerate(rows):
         days.setdefault(each.published_at.astimezone(UTC).date().isoformat(), []).append(row)

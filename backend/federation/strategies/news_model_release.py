@@ -1,4 +1,4 @@
-"""What a step of the news encoder leads to, whatever its gradient was made of: vectors, a release, memories."""
+"""Turn a step of the news encoder into a release with vectors and optimizer states."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from backend.db.tables import VectorRow
-from backend.db.tables_federation import RoundRow
+from backend.db.tables import RoundRow, VectorRow
 from backend.federation.bounded_mean import PREFIX
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
@@ -27,29 +26,29 @@ from backend.federation.strategies.strategy import FederatedSystem, RoundContext
 from backend.news.pool import NewsPool
 from backend.news.vectors import write_vectors
 from backend.releases.alignment import ProcrustesAlignment, aligned
-from backend.releases.draft import ReleaseDraft
-from device_app.wire.kinship import kinship_floor
-from device_app.wire.releases import ReleaseManifest
+from backend.releases.blobs import ReleaseDraft
+from protocol.releases import ReleaseManifest
+from protocol.similarity import kinship_floor
 
 NEWS_GRADIENT = PREFIX + "news."
-"""Before the names of the news model's parameters in an update."""
+"""Prefix of the news model's parameters in an update."""
 
 NEWS_MEMORY = "news:"
-"""Before the names of the news model's moments in the optimizer's memory."""
+"""Prefix of the news model's moments in the optimizer's state."""
 
 
 @dataclass(frozen=True)
 class NewsModelStep:
-    """How the server steps the news encoder, in a process of its own (`split.adam_step`).
+    """Trains the news encoder in a process of its own (`split.adam_step`).
 
-    New vectors of the whole pool are stored before the release is published, so that the feed goes over to them at
-    once. The release's codebooks, projection, basic interests and groups are turned with the news space, and so is the
-    draft of a codebook that is being learned.
+    New vectors of the whole pool are stored before the release is published, so that the feed switches to them at once.
+    The release's codebooks, basic interests and groups are rotated with the space of news vectors, and so is the draft
+    of a codebook that is being learned.
 
     Args:
-        learning_rate: of Adam on the news model.
-        layers: how many top layers of BERT train.
-        threads: of that process.
+        learning_rate: Adam's rate on the news model.
+        layers: how many top layers of BERT are trained.
+        threads: number in that process.
     """
 
     learning_rate: float
@@ -59,7 +58,10 @@ class NewsModelStep:
     def make(
         self, context: RoundContext, titles: Mapping[str, str], gradient: VectorGradients | OwnGradient, memory: Memory
     ) -> Stepped:
-        """The step of `bert_encoder`, and vectors of `titles`, by news id, in their order. Raises NewsModelFailed."""
+        """Train `bert_encoder` by one step and return it with vectors of `titles`, in their order.
+
+        titles: title by article id. Raises NewsModelFailed.
+        """
         scratch = Path(tempfile.mkdtemp(prefix="news-step-", dir=context.data_dir))
         try:
             return step_aside(
@@ -79,16 +81,19 @@ class NewsModelStep:
 
 
 def bert_encoder(context: RoundContext) -> str:
-    """The digest of the encoder on BERT to go on with: the release's, or, where rounds of FedNewsRec have put one over
-    words into its place, the newest that a release kept here had, or the first."""
-    from backend.embedding.embedder import first_encoder, reads_words  # tokenizers: only when it trains
+    """Return the digest of the encoder on BERT to train next.
+
+    It is the release's encoder. If rounds of FedNewsRec have replaced that by one over words, it is the newest encoder
+    on BERT of a release kept here, or the first one.
+    """
+    from backend.embedding.embedder import first_encoder, reads_words  # imports tokenizers
 
     folder = context.data_dir / "encoder"
     try:
         if not reads_words(folder, context.release.encoder):
             return context.release.encoder
     except FileNotFoundError:
-        return context.release.encoder  # that it is missing is told by who needs it
+        return context.release.encoder  # the code that needs it reports that it is missing
     for manifest in context.releases.kept():
         with suppress(FileNotFoundError):
             if not reads_words(folder, manifest.encoder):
@@ -97,11 +102,14 @@ def bert_encoder(context: RoundContext) -> str:
 
 
 def require_bert(context: RoundContext) -> None:
-    """Raise RoundImpossible where the release's encoder reads words: rows are of the vectors that are served."""
+    """Raise RoundImpossible if the release's encoder reads words.
+
+    Rows are gradients of the served vectors.
+    """
     if bert_encoder(context) != context.release.encoder:
         raise RoundImpossible(
             "The release's news encoder reads words, as FedNewsRec's rounds trained it: there is no BERT below it. "
-            "A round of efficient_fedrec puts one back, or going back to a release before.",
+            "A round of news_head restores BERT, and so does a rollback to an earlier release.",
             field="system",
         )
 
@@ -109,8 +117,10 @@ def require_bert(context: RoundContext) -> None:
 def by_model(
     mean: Mapping[str, NDArray[np.float64]],
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
-    """A gradient of both models by the names of an update: that of the user model by the same names, and that of the
-    news model by its parameters'."""
+    """Split the gradient of an update into the user model's and the news model's.
+
+    The first keeps the names of the update, the second has the news model's parameter names.
+    """
     user = {name: each for name, each in mean.items() if not name.startswith(NEWS_GRADIENT)}
     return user, {name.removeprefix(NEWS_GRADIENT): mean[name] for name in sorted(mean.keys() - user.keys())}
 
@@ -118,9 +128,10 @@ def by_model(
 def user_model_step(
     system: FederatedSystem, context: RoundContext, mean: Mapping[str, NDArray[np.float64]]
 ) -> tuple[dict[str, NDArray[np.float32]], Memory, Memory]:
-    """The user model's weights after its optimizer's step against `mean`, a gradient by the names of an update.
+    """Return the user model's weights after its optimizer's step against `mean`.
 
-    Also what the optimizers remember: the user model's after the step, the news model's before its own.
+    The gradient has the names of an update. Also returns the optimizers' states: the user model's after the step, the
+    news model's before its step.
     """
     assert system.model is not None
     assert system.optimizer is not None
@@ -141,7 +152,10 @@ def news_model_result(
     summary: str,
     facts: Mapping[str, Any],
 ) -> RoundResult:
-    """A release with the new encoder and the user model's new `weights`; `memory` is that of the user model."""
+    """Return a release with the new encoder and the user model's new `weights`.
+
+    memory: the state of the user model's optimizer.
+    """
     assert system.model is not None
     done, alignment = made.done, _turn(context, tuple(titles), made)
 
@@ -152,7 +166,7 @@ def news_model_result(
     def rows(session: Session) -> None:
         write_vectors(session.connection(), done.encoder, tuple(titles), made.vectors, tuple(titles.values()))
         align_memories(session, system.name, alignment, context.release, done.encoder)
-        # A release that is taken back finds the last encoder's vectors still here.
+        # The last encoder's vectors are kept here for a rollback of the release.
         session.execute(delete(VectorRow).where(VectorRow.encoder.not_in((context.release.encoder, done.encoder))))
 
     return RoundResult(
@@ -175,12 +189,12 @@ def news_model_result(
 
 
 def live_titles(context: RoundContext) -> dict[str, str]:
-    """Of the pool as it is now, by news id."""
+    """Return the titles of the pool as it is now, by article id."""
     return {row.id: row.title for row in NewsPool(context.engine).live(context.clock())}
 
 
 def _turn(context: RoundContext, ids: tuple[str, ...], made: Stepped) -> ProcrustesAlignment:
-    """Of the space, by the news that have vectors by both encoders."""
+    """Return the rotation of the space, from articles that have vectors by both encoders."""
     old = dict(zip(*NewsPool(context.engine).vectors(context.release.encoder), strict=True))
     new = dict(zip(ids, made.vectors, strict=True))
     both = [news_id for news_id in new if news_id in old]
@@ -190,7 +204,7 @@ def _turn(context: RoundContext, ids: tuple[str, ...], made: Stepped) -> Procrus
 def align_memories(
     session: Session, system: str, alignment: ProcrustesAlignment, before: ReleaseManifest, encoder: str
 ) -> None:
-    """Turn what other systems remember of directions in the space: drafts of codebooks."""
+    """Rotate what other systems' memories hold in the space: drafts of codebooks."""
     remembers = RoundRow.system != system, RoundRow.state == "applied", RoundRow.memory.is_not(None)
     for row in session.scalars(select(RoundRow).where(*remembers)):
         assert row.memory is not None
@@ -200,7 +214,7 @@ def align_memories(
 
 
 def divided(memory: Memory) -> tuple[Memory, Memory]:
-    """What an optimizer remembers of the user model, and of the news model."""
+    """Split an optimizer's state into that of the user model and that of the news model."""
     user: dict[str, Any] = {}
     news: dict[str, Any] = {}
     for name, tensor in memory.tensors.items():
@@ -213,7 +227,7 @@ def divided(memory: Memory) -> tuple[Memory, Memory]:
 
 
 def joined(user: Memory, news: Memory) -> Memory:
-    """What `divided` takes apart. Both have made the same number of steps."""
+    """Join the states that `divided` splits. Both have made the same number of steps."""
     tensors = dict(user.tensors)
     for name, tensor in news.tensors.items():
         kind, _, parameter = name.partition(".")

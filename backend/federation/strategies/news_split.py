@@ -1,8 +1,8 @@
-"""Efficient-FedRec in rows: devices train the user model, the server the news model (EMNLP 2021, section 3.3).
+"""Efficient-FedRec by rows: devices train the user model, the server the news model.
 
-Devices send gradients of the user model and of news vectors, not of the news model: that is the server's, which turns
-the vectors' gradients into its own by a vector-Jacobian product. The sum is the one that end-to-end training on all
-samples in one place would give (docs/decisions/011).
+Source: EMNLP 2021, section 3.3. Devices send gradients of the user model and of news vectors, not of the news model.
+The server has that model, and turns the vectors' gradients into the model's by a vector-Jacobian product. The sum
+equals that of end-to-end training on all samples in one place (docs/decisions/013).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from backend.federation.strategies.news_model_release import (
 from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.tensors import pack
+from protocol.rounds import RoundManifest
+from protocol.tensors import pack
 
 VECTORS = "vectors"
-"""The material with the opened news' vectors: safetensors, float32 [n, D], in the order of the list."""
+"""The material with the opened articles' vectors: safetensors, float32 [n, D], in the order of the list."""
 NEWS_GRADIENT = PREFIX + "news"
 
 
 @dataclass(frozen=True)
 class SplitCost:
-    """Efficient-FedRec: vectors of the union and the user model down, their gradients up.
+    """Efficient-FedRec's communication: vectors and user model down, their gradients up.
 
-    news: of the union; dimensions: of a news vector; user_model: its parameters.
-    The papers count neither the union itself nor keys, shares and the ring's width; bytes are in the round's status.
+    news: number of articles in the union; dimensions: length of a news vector; user_model: number of its parameters.
+    The papers count neither the union itself nor keys, shares and the ring's width; the round's status has bytes.
     """
 
     news: int
@@ -46,28 +46,28 @@ class SplitCost:
 
     @property
     def one_way(self) -> int:
-        """Numbers of one direction."""
+        """Numbers sent in one direction."""
         return self.dimensions * self.news + self.user_model
 
     @property
     def total(self) -> int:
-        """Both directions."""
+        """Numbers sent in both directions."""
         return 2 * self.one_way
 
 
 @dataclass(frozen=True)
 class NewsSplit:
-    """One step of both models, the news model's from gradients of the opened news' vectors: the paper's form, which
-    trains any part of it.
+    """Makes one step of both models; the news model's gradient comes from news vectors.
 
-    The news model's trainable part starts as it serves: uniform pooling and the head that was fitted to the pool
-    (`backend.embedding.initial_encoder`), so before the first step every vector is the one that is served, and the
-    start is the cosine's. One step of Adam moves no weight by more than about `learning_rate`.
+    This is the paper's form, which can train any part of the news model. Its trainable part starts as it serves:
+    uniform pooling and the head that was fitted to the pool (`backend.embedding.initial_encoder`), so before the first
+    step every vector is the served one, and ranking starts at the cosine. One step of Adam moves no weight by more than
+    about `learning_rate`.
 
     Args:
-        learning_rate: of Adam on the news model; the paper's is 5e-5.
-        layers: how many top layers of BERT train besides pooling and head.
-        threads: of that process.
+        learning_rate: Adam's rate on the news model; the paper's is 5e-5.
+        layers: how many top layers of BERT are trained besides pooling and head.
+        threads: number in that process.
     """
 
     learning_rate: float = 5e-5
@@ -75,10 +75,10 @@ class NewsSplit:
     threads: int = 1
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Gradients of the user model's parameters and of the opened news' vectors, which are materials.
+        """Ask for gradients of the user model's parameters and of the opened articles' vectors.
 
-        Raises RoundImpossible if the round follows no union, nothing of it is in the pool any more, or the encoder has
-        trained more layers than are to train.
+        These vectors are materials. Raises RoundImpossible if the round follows no union, none of its articles is in
+        the pool any more, or the encoder has trained more layers than are to be trained.
         """
         trained = trained_layers(context)
         if self.layers < trained:
@@ -93,7 +93,7 @@ class NewsSplit:
         vectors = dict(zip(*NewsPool(context.engine).vectors(context.release.encoder), strict=True))
         ids = [news_id for news_id in opened_ids(context) if news_id in vectors]
         if not ids:
-            raise RoundImpossible("None of the opened news is in the pool any more.", field="system")
+            raise RoundImpossible("None of the opened articles is in the pool any more.", field="system")
         table = np.stack([vectors[news_id] for news_id in ids])
         gradients = gradient_shapes(context.releases.weights(context.release, system.model))
         return Plan(
@@ -107,16 +107,16 @@ class NewsSplit:
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """New weights of the user model, a new news encoder, and the pool's vectors by it.
+        """Return new weights of the user model, a new news encoder, and the pool's vectors by it.
 
-        Raises NewsModelFailed if the process did not do its work.
+        Raises NewsModelFailed if the training process failed.
         """
         mean = total.mean()
         vector_gradients = mean.pop(NEWS_GRADIENT)
         stepped, user, news = user_model_step(system, context, mean)
         ids = read_ids(context.releases.read_blob(manifest.materials[LISTED].sha256))
         titles = live_titles(context)
-        # News that have left the pool meanwhile can't be read any more: their rows of the gradient are lost.
+        # Articles that have left the pool meanwhile can't be encoded any more: their rows of the gradient are lost.
         here = [row for row, news_id in enumerate(ids) if news_id in titles]
         row_of = {news_id: row for row, news_id in enumerate(titles)}
         rows = VectorGradients([row_of[ids[row]] for row in here], vector_gradients[here])
@@ -144,8 +144,11 @@ class NewsSplit:
 
 
 def trained_layers(context: RoundContext) -> int:
-    """How many top layers of BERT the release's encoder has of its own; 0 where it isn't kept here."""
-    from backend.embedding.embedder import encoder_folder  # tokenizers: only when it trains
+    """Return how many top layers of BERT the release's encoder has trained.
+
+    0 if it isn't on this server.
+    """
+    from backend.embedding.embedder import encoder_folder  # imports tokenizers
     from backend.embedding.encoder_files import read_description
 
     try:

@@ -1,8 +1,8 @@
-"""FedNewsRec, NAML and LSTUR whole: devices make the gradients of user and news model themselves (section 3.2).
+"""FedNewsRec, NAML and LSTUR in full: devices train user and news model (section 3.2).
 
-The news model reads words, whose vectors stand still, so all that it reads is public: devices take the pool's titles as
-rows of a table, and the table, both whole, and abstracts and ids of categories likewise where it reads them. A round
-applies the paper's step to both models, and the pool is embedded anew (docs/decisions/057).
+The news model reads words, whose vectors are frozen, so everything that it reads is public. Devices fetch the pool's
+titles as rows of a table of word vectors, and the whole table; if the model reads abstracts and category ids, these
+likewise. A round makes the paper's step on both models, and the pool is embedded again (docs/decisions/014).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from backend.federation.strategies.news_model_release import (
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
 from backend.news.pool_reading import PoolRow
-from device_app.wire.releases import BLOB_LIMIT_BYTES
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.tensors import TensorSpec, pack, unpack
-from device_app.wire.words_of_titles import (
+from protocol.releases import BLOB_LIMIT_BYTES
+from protocol.rounds import RoundManifest
+from protocol.tensors import TensorSpec, pack, unpack
+from protocol.words_of_titles import (
     ABSTRACTS,
     CATEGORIES,
     GRAPH,
@@ -45,20 +45,20 @@ from device_app.wire.words_of_titles import (
 )
 
 FITTED_NEWS = 10_000
-"""So many of the newest news say where a first news model begins."""
+"""How many of the newest articles the first news model is fitted to."""
 
 
 @dataclass(frozen=True)
 class NewsWords:
-    """One step of both models by the system's optimizer.
+    """Makes one step of both models by the system's optimizer.
 
-    The first round of a release with another encoder begins where the words give its vectors best
-    (`WordModel.start`); each later one where the release's encoder stands.
+    The first round of a release with another encoder starts where the words reproduce its vectors best
+    (`WordModel.start`); later ones start at the release's encoder.
 
     Args:
-        architecture: of the news model.
-        prepared_with: the ranker, as an operator chooses it, with which that is prepared.
-        threads: for the pool's vectors.
+        architecture: name of the news model's.
+        prepared_with: the ranker that an operator chooses to have the news model prepared.
+        threads: number for the pool's vectors.
     """
 
     architecture: str = "fednewsrec_words"
@@ -66,12 +66,12 @@ class NewsWords:
     threads: int = 1
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Gradients of both models' parameters; materials are the news model, the graph of its gradient, what it reads
-        of the whole pool, a shard a publishing day, and the words' vectors.
+        """Ask for gradients of both models' parameters.
 
-        Raises RoundImpossible where the word model isn't prepared.
+        Materials are the news model, the graph of its gradient, the words' vectors, and what the news model reads of
+        the whole pool, in shards by publishing day. Raises RoundImpossible if the word model isn't prepared.
         """
-        from backend.embedding.word_model import WordModel, WordModelMissing  # tokenizers: only when it trains
+        from backend.embedding.word_model import WordModel, WordModelMissing  # imports tokenizers
 
         assert system.model is not None
         try:
@@ -89,7 +89,7 @@ class NewsWords:
             served = dict(zip(*pool.vectors(context.release.encoder), strict=True))
             known = [place for place, row in enumerate(rows) if row.id in served][-FITTED_NEWS:]
             if not known:
-                raise RoundImpossible("No news of the pool has a vector yet.", field="system")
+                raise RoundImpossible("No article of the pool has a vector yet.", field="system")
             parameters = model.start(
                 words[known],
                 np.stack([served[rows[place].id] for place in known]),
@@ -107,7 +107,7 @@ class NewsWords:
         return Plan(shapes, {**materials, **{name: add(blob) for name, blob in packed_table(model.table)}})
 
     def numbers_besides(self, data_dir: Path) -> int | None:
-        """Of the news model, once it is prepared."""
+        """Return the number of the news model's parameters once it is prepared."""
         from backend.embedding.word_model import word_model_shapes
 
         shapes = word_model_shapes(data_dir / "encoder", self.architecture)
@@ -116,7 +116,7 @@ class NewsWords:
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """New weights of the user model, a news encoder over words, and the pool's vectors by it."""
+        """Return new user model weights, a news encoder over words, and the pool's new vectors."""
         of_user, of_news = by_model(total.mean())
         stepped, user, news = user_model_step(system, context, of_user)
         specs = {name: TensorSpec("float32", each.shape) for name, each in of_news.items()}
@@ -155,7 +155,7 @@ class NewsWords:
         gradient: Mapping[str, NDArray[np.float64]],
         memory: Memory,
     ) -> Stepped:
-        """The optimizer's step of the news model, and the pool's vectors by it."""
+        """Make the optimizer's step of the news model and return the pool's vectors by it."""
         from backend.embedding.embedder import OnnxEmbedder
         from backend.embedding.word_model import WordModel
 

@@ -1,72 +1,135 @@
-"""The release gate: devices score a release and its predecessor on clicks they held out; a clear fall is undone.
+"""The release gate: devices score a release on held-out clicks; a clear fall is undone.
 
-The rule. Each device's gain (new AUC less old) is cut at +-0.03, so no device weighs more and the sum has a bounded
-sensitivity. Of n devices the sum gives the mean gain m, the spread s between devices, and the noise's own deviation,
-which is known; the error of m is e = sqrt(s^2 / n + noise^2). The release is rolled back if
+The rule. Each device's gain (new AUC less old) is clipped to +-0.03, so that no device weighs more and the sum has a
+bounded sensitivity. The sum over n devices gives the mean gain m and the spread s between devices; the standard
+deviation of the noise is known. The error of m is e = sqrt(s^2 / n + noise^2). The release is rolled back if
 
     m < -tolerance   and   m < -z e,    z the normal quantile of `confidence`, one-sided
 
 so a release that is no worse is rolled back with a probability of at most 1 - confidence, whatever the noise, and one
-that fell by less than the tolerance stays. What it can't do with few devices it says: a fall is found with 80 % only
-from (z + .84) e on, which is told with every verdict. With 60 devices and the noise of `release_gate` the noise alone
-makes e .0036, so falls below about .009 are seldom found. Small falls of many releases in a
-row can each stay below the rule: the gate is a fuse, and no proof of progress. Errors of both sorts are the operator's
-to weigh (`gate_tolerance`, `gate_confidence`); a wrong rollback costs the work of one round.
+that fell by less than the tolerance stays. Each verdict states what can't be detected with few devices: a fall is found
+with 80 % probability only from (z + .84) e on. With 60 devices and the noise of `release_gate` the noise alone makes e
+.0036, so falls below about .009 are seldom found. Small falls of many consecutive releases can each stay below the
+rule: the gate is a fuse and does not prove progress. The operator weighs errors of both kinds (`gate_tolerance`,
+`gate_confidence`); a wrong rollback costs the work of one round.
 
-Where groups of the cohort are summed apart (`joined_sums.JoinedSums`), one vote takes nothing back. If more than half
-of its groups have fallen by more than the tolerance, a cohort drawn anew votes a second time, and the rule is asked of
-the groups of both votes: m, s and the level are medians of the groups', e is sqrt(pi / 2) times as large, and four
-groups of five must each have fallen by more than a third of the tolerance. So one liar decides nothing, and three who
-are in three of five groups in both votes need the noise of two of the four honest groups on their side. A vote in one
-sum is decided by a single liar however often it is held, and is held once.
+If groups of the cohort are summed separately (`joined_sums.JoinedSums`), one vote can't undo a release. If more than
+half of its groups have fallen by more than the tolerance, a newly drawn cohort votes a second time, and the rule is
+applied to the groups of both votes: m, s and the level are medians over the groups, e is sqrt(pi / 2) times as large,
+and four of five groups must each have fallen by more than a third of the tolerance. So one malicious client decides
+nothing, and three that are in three of five groups in both votes succeed only if the noise of two of the four honest
+groups helps them. A vote in one sum is decided by a single malicious client however often it is repeated, so it is held
+once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import update
+from sqlalchemy import Engine, select, update
 from sqlalchemy.orm import Session
 
-from backend.db.tables_federation import RoundRow
+from backend.db.engine import reading_session
+from backend.db.tables import RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
-from backend.federation.gate_scores import scores
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import noise_deviation
 from backend.federation.strategies.joined_sums import JoinedSums, MedianOfSums
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
-from backend.releases.draft import ReleaseDraft
-from device_app.wire.ids import release_number
-from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import ReleaseManifest
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.sum_vectors import DETAIL_WEIGHT, GAIN, GAIN_LIMIT, LEVEL, SHAPES, SQUARE
+from backend.releases.blobs import ReleaseDraft
+from protocol.ids import release_number
+from protocol.protections import SecureSum
+from protocol.releases import ReleaseManifest
+from protocol.ring import DETAIL_WEIGHT, GAIN, GAIN_LIMIT, LEVEL, SHAPES, SQUARE, WeightedSum
+from protocol.rounds import RoundManifest
+
+KEPT = 60
+
+
+@dataclass(frozen=True)
+class Score:
+    """A verdict on a release: its gain in AUC over `before`, with standard error and outcome."""
+
+    round: str
+    release: str
+    before: str
+    model: str
+    auc: float
+    gain: float
+    error: float
+    devices: int
+    taken_back: bool
+
+    @property
+    def auc_error(self) -> float:
+        """An upper bound on the standard error of `auc` from the noise in its sum.
+
+        It assumes that all of the gain's error is noise.
+        """
+        return self.error / (2 * GAIN_LIMIT * DETAIL_WEIGHT)
+
+
+def scores(engine: Engine, gates: Collection[str], limit: int = KEPT) -> list[Score]:
+    """Return the last verdicts of the gate systems, oldest first.
+
+    A vote followed by a second one is left out.
+    """
+    with reading_session(engine) as session:
+        rows = session.execute(
+            select(RoundRow.number, RoundRow.facts)
+            .where(RoundRow.state == "applied", RoundRow.facts.is_not(None), RoundRow.system.in_(gates))
+            .order_by(RoundRow.number.desc())
+            .limit(limit)
+        ).all()
+    found = []
+    for number, facts in reversed(rows):
+        told = (facts or {}).get("gate")
+        if told is not None and not told.get("doubted"):
+            found.append(
+                Score(
+                    f"round-{number}",
+                    told["release"],
+                    told["before"],
+                    told["model"],
+                    told["auc"],
+                    told["gain"],
+                    told["error"],
+                    told["devices"],
+                    told["falls"],
+                )
+            )
+    return found
+
 
 POWER = 0.8
 VOTES, DEVICES = "votes", "devices"
-"""In the facts of a vote that has doubted a release: its groups' sums, which the second vote is joined with."""
+"""Keys in the facts of a vote that doubts a release: its groups' sums, which the second vote is joined with, and their
+devices.
+"""
 WIDENED = math.sqrt(math.pi / 2)
-"""A median's standard deviation over a mean's, for many groups with normal noise; for few it is less."""
+"""The standard deviation of a median relative to a mean's, for many groups with normal noise; for few it is less."""
 FALLING_SHARE = 0.8
-"""Of the groups of both votes, rounded down but at least two, that must each show a fall."""
+"""The share of the groups of both votes, rounded down but at least two, that must each show a fall."""
 FALL_OF_A_GROUP = 1 / 3
-"""Of the tolerance, beyond which one of them shows it. With all of the tolerance one liar who votes a bad release up
-passes more often than in one vote; with none of it three who vote a good one down pass nearly as often."""
+"""The share of the tolerance by which a group must have fallen. With all of the tolerance, one malicious client that
+votes for a bad release succeeds more often than in one vote; with none of it, three that vote against a good one
+succeed nearly as often.
+"""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a cohort's held-out clicks say of a release.
+    """The result of a cohort's scores of a release on held-out clicks.
 
-    gain: mean AUC less its predecessor's. error: its standard error, noise included. auc: under the new weights, for
-    orientation. found_from: a fall of this size would have been found with 80 %. doubted: a second vote decides.
+    gain: mean AUC less its predecessor's. error: its standard error, including noise. auc: with the new weights, for
+    information. found_from: a fall of this size would be found with a probability of 80 %. doubted: a second vote
+    decides.
     """
 
     gain: float
@@ -88,10 +151,11 @@ def judge(
     widened: float = 1.0,
     gains: NDArray[np.float64] | None = None,
 ) -> Verdict:
-    """Apply the rule. noise: standard deviation of the noise in each opened sum, 0 for none. widened: how much larger
-    the error is than a sum's own, and gains: the mean of GAIN in each group, where sums of groups are joined.
+    """Apply the rule to the sums of a vote.
 
-    Numbers beyond what votes can come to are brought back to it.
+    noise: standard deviation of the noise in each opened sum, 0 for none. If sums of groups are joined, widened is how
+    much larger the error is than that of one sum, and gains is the mean of GAIN in each group. Numbers beyond what
+    votes can give are limited to it.
     """
     gain = _within(float(sums[GAIN][0]) / devices, 1.0)
     square = _within(float(sums[SQUARE][0]) / devices / DETAIL_WEIGHT, 1.0)
@@ -116,9 +180,9 @@ def judge_sums(
     confidence: float,
     first: Sequence[WeightedSum] = (),
 ) -> Verdict:
-    """The rule for votes in one sum, or in the joined sums of groups.
+    """Apply the rule to votes in one sum, or in the joined sums of groups.
 
-    first: the sums of the groups of the vote that has doubted the release; without, joined votes can only doubt it.
+    first: the groups' sums of the vote that doubted the release; without them joined votes can only doubt it.
     """
     parts = (*first, *(total.parts if isinstance(total, JoinedSums) else _as_group(total, first)))
     if not parts:
@@ -141,7 +205,7 @@ def judge_sums(
 
 
 def _as_group(total: Aggregate, first: Sequence[WeightedSum]) -> Sequence[WeightedSum]:
-    """A second vote of too few devices for groups counts as one more."""
+    """Return a second vote of too few devices for groups as one more group."""
     return (WeightedSum(total.sums(), total.count),) if first else ()
 
 
@@ -160,15 +224,16 @@ class ReleaseGate:
     """Keeps a release, or publishes its predecessor's content again.
 
     Args:
-        tolerance: a fall of AUC up to this much is let pass.
-        confidence: one-sided; 1 - confidence is how often a release that's no worse is rolled back, at most.
+        tolerance: a fall in AUC up to this size is accepted.
+        confidence: one-sided; a release that is no worse is rolled back with a probability of at most 1 -
+            confidence.
     """
 
     tolerance: float = 0.003
     confidence: float = 0.95
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Both weights of the ranker that the newest release has changed."""
+        """Ask devices to score both weights of the ranker that the newest release has changed."""
         if not context.held_out:
             raise RoundImpossible(
                 "The gate is off, so devices hold no clicks out.", field="system", limit="the setting gate"
@@ -182,8 +247,10 @@ class ReleaseGate:
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """The verdict, and the second vote or the rollback if it's due; the undone round's optimizer memory is
-        forgotten with it."""
+        """Return the verdict and, if due, the second vote or the rollback.
+
+        A rollback also drops the optimizer's state of the undone round.
+        """
         protection, before, release = secure_sum_of(manifest.protection), _predecessor(context), manifest.release
         first = _doubting_vote(context, manifest)
         verdict = judge_sums(total, protection, tolerance=self.tolerance, confidence=self.confidence, first=first)
@@ -207,9 +274,9 @@ class ReleaseGate:
 
 
 def take_back_unscored(context: RoundContext, reason: str) -> RoundResult | None:
-    """The predecessor's content again, since nobody can say whether the release is worse.
+    """Return the predecessor's content, since nobody can say whether the release is worse.
 
-    None while there is no gate, if the release was scored before or another was published meanwhile, or if there is no
+    Returns None if the gate is off, the release was scored before, another was published meanwhile, or there is no
     predecessor.
     """
     release = context.release
@@ -230,7 +297,7 @@ def take_back_unscored(context: RoundContext, reason: str) -> RoundResult | None
 
 
 def _back_to(before: ReleaseManifest, undone: str) -> RoundResult:
-    """Without what the optimizer learnt in the undone round."""
+    """Return the predecessor's content, without the optimizer's state of the undone round."""
 
     def forget_memory(session: Session) -> None:
         session.execute(update(RoundRow).where(RoundRow.published == release_number(undone)).values(memory=None))
@@ -239,7 +306,7 @@ def _back_to(before: ReleaseManifest, undone: str) -> RoundResult:
 
 
 def _doubting_vote(context: RoundContext, manifest: RoundManifest) -> list[WeightedSum]:
-    """The groups' sums of the vote on the same release that has ordered this one; none for a first vote."""
+    """Return the groups' sums of the earlier vote that ordered this one; none for a first vote."""
     past = context.past
     if past is None or (past.manifest.system, past.manifest.release) != (manifest.system, manifest.release):
         return []
@@ -264,7 +331,10 @@ def _predecessor(context: RoundContext) -> ReleaseManifest:
 
 
 def _changed_ranker(before: ReleaseManifest, after: ReleaseManifest) -> str:
-    """The default ranker if it has changed, else the first that has. Raises RoundImpossible."""
+    """Return the default ranker if it has changed, else the first that has.
+
+    Raises RoundImpossible.
+    """
     changed = [
         name
         for name, entry in after.models.items()

@@ -1,15 +1,15 @@
-"""Uni-FedRec as it is served: rounds train the basis that the default reports name, and a vote publishes it.
+"""Uni-FedRec as served: rounds train the basis of the default reports.
 
-The codebook of K prototypes is the recall model's basis: a reader's report is the nearest of its basic interests by
-randomised response, and lists are the posterior mixture over them. Its loss is the expected likelihood of clicks in
-these lists, over the K reports that may come (`models.recall.reported_basis`). Devices give its gradient to a secure
-sum; the server steps a draft, which no reader pays for. Every so many rounds devices vote on the draft with clicks that
-they hold out, by the release gate's numbers and sum, and only one that finds more is published: readers whose codebook
-changes pay for one fresh report.
+A vote decides whether to publish it. The codebook of K prototypes is the recall model's basis. A reader's report is the
+nearest basic interest, under randomised response, and lists are the posterior mixture over the basis. The loss is the
+expected likelihood of clicks in these lists, over the K possible reports (`models.recall.reported_basis`). Devices send
+its gradient to a secure sum, and the server makes a step of a draft, which costs readers no new report. Every few
+rounds devices vote on the draft with held-out clicks, using the release gate's numbers and sum, and only a draft that
+finds more clicks is published, because readers whose codebook changes pay for one new report.
 
-Of the paper's chain the device's part is one decomposition: with channels that are means of their clicks, the
-quota-weighted scores on the basis, sum_c q_c <r_c, v_k>, are those of the mean of all clicks, and the nearest basic
-interest is the greatest of them.
+Of the paper's chain the device needs only one decomposition: if channels are means of their clicks, the quota-weighted
+scores on the basis, sum_c q_c <r_c, v_k>, equal those of the mean of all clicks, and the nearest basic interest is the
+largest of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.child_processes import end_with_parent
 from backend.federation.bounded_mean import PREFIX, Aggregate, length
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
@@ -44,39 +43,43 @@ from backend.federation.strategies.learned_codebook import (
 from backend.federation.strategies.release_gate import Verdict, judge_sums
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
-from backend.popularity.estimate import lifts
-from backend.popularity.prior import SHARPNESS, log_popularity, utc_moments
+from backend.popularity.estimate import SHARPNESS, lifts, log_popularity, utc_moments
 from backend.popularity.store import CountRepository
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import BlobRef, Codebook
-from device_app.wire.reported_basis import BASIS, BEFORE, GRAPH, STEPS, ReportLists
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.sum_vectors import PROTOTYPES, SHAPES
-from device_app.wire.tensors import pack
+from backend.server.child_processes import end_with_parent
+from protocol.protections import SecureSum
+from protocol.releases import BlobRef, Codebook
+from protocol.reported_basis import BASIS, BEFORE, GRAPH, STEPS, ReportLists
+from protocol.ring import PROTOTYPES, SHAPES
+from protocol.rounds import RoundManifest
+from protocol.tensors import pack
 
 Floats = NDArray[np.float64]
 
 NEWS_AT_ONCE = 8_192
 STEADY = 0.0031
-"""Length of what is the same in the mean gradients of round after round, under a clip of .1: on MIND drafts under noise
-went so far beyond their noise in JUDGED_AFTER rounds of 1,000 and 2,800 devices (.73 and .45 of them was noise;
-`ownfeed evaluate basis`)."""
+"""Length of the constant part of the mean gradients of consecutive rounds, under a clip of .1. On MIND drafts went this
+much further than their noise in JUDGED_AFTER rounds of 1,000 and 2,800 devices (.73 and .45 of them was noise; `ownfeed
+evaluate basis`).
+"""
 JUDGED_AFTER = 30
-"""Rounds, three votes. By then what a draft has learnt turns slowly; its noise goes on adding up."""
+"""The rounds, three votes, after which a draft is judged. By then it learns slowly, while its noise continues to add
+up.
+"""
 VOTE_SECONDS = 90.0
-"""At least, as for the release gate."""
+"""The shortest duration of a vote, as for the release gate."""
 
 
 @dataclass(frozen=True)
 class BasisRounds:
-    """Steps of a draft of the codebook of `size`, and a vote on it every so many rounds.
+    """Trains a draft of the codebook of `size`, and orders a vote on it every few rounds.
 
     Args:
-        rate: of plain gradient descent on the draft; prototypes keep length 1.
-        axes: directions in which prototypes may move, the principal ones of the release's finest codebook: the fewer,
-            the less noise is in a step.
-        vote_every: rounds between votes. A draft that is mostly noise isn't voted on (`BasisDraft.noise_share`).
-        vote: the system that votes; where the release gate is off the draft is published without.
+        rate: step of plain gradient descent on the draft; prototypes keep length 1.
+        axes: directions in which prototypes may move, the principal ones of the release's finest codebook: the
+            fewer, the less noise is in a step.
+        vote_every: rounds between votes. There is no vote on a draft that is mostly noise
+            (`BasisDraft.noise_share`).
+        vote: the system that votes; if the release gate is off, the draft is published without a vote.
     """
 
     rate: float
@@ -86,8 +89,10 @@ class BasisRounds:
     vote: str = "basis_vote"
 
     def check_cohort(self, system: FederatedSystem, cohort: int) -> None:
-        """Raises RoundImpossible where noise would drown what so many devices teach, so that nobody ever votes on it
-        and each has paid for nothing."""
+        """Raise RoundImpossible if noise would dominate the draft.
+
+        There would then never be a vote on it, and each device would pay for nothing.
+        """
         noise, numbers = secure_sum_of(system.protection), self.size * self.axes
         share = expected_noise_share(noise, numbers, cohort)
         if share > NOISE_MOST:
@@ -101,7 +106,7 @@ class BasisRounds:
             )
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """The gradient for where the draft's prototypes go. Raises RoundImpossible."""
+        """Ask for the gradient with respect to the draft's prototypes. Raises RoundImpossible."""
         book = codebook_of(context, self.size)
         draft, axes = self._draft(context), principal_axes(finest_of(context), self.axes)
         lists = report_lists(draft.prototypes.astype(np.float32), book.shares, *pool_of(context), axes=axes)
@@ -112,7 +117,7 @@ class BasisRounds:
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """The draft after this cohort's step, and every so often the request for a vote on it."""
+        """Return the draft after this cohort's step and, if due, the request for a vote on it."""
         book = codebook_of(context, self.size)
         served = prototypes_of(context, book)
         deviation = noise_deviation(secure_sum_of(manifest.protection), total.count) / total.count
@@ -138,7 +143,10 @@ class BasisRounds:
         )
 
     def stepped(self, draft: BasisDraft, total: Aggregate, deviation: float, axes: NDArray[np.float32]) -> BasisDraft:
-        """One step along the axes [m, D]. deviation: of the noise on a number of the mean as it was opened."""
+        """Make one step along the axes [m, D].
+
+        deviation: standard deviation of the noise on one number of the opened mean.
+        """
         opened = {name: each / total.count for name, each in total.sums().items()}
         mean = total.mean()
         shortened = length(mean) / max(length(opened), 1e-12)
@@ -151,12 +159,12 @@ class BasisRounds:
         )
 
     def worth(self, draft: BasisDraft, served: NDArray[np.float32]) -> bool:
-        """Whether the draft may take the place of these prototypes [K, D]: it has moved, and isn't mostly noise."""
+        """Return whether the draft has moved enough from these prototypes [K, D], beyond its noise."""
         moved = bool((draft.prototypes * served).sum(axis=1).min() < HARDLY_MOVED)
         return moved and draft.noise_share() <= NOISE_MOST
 
     def _draft(self, context: RoundContext) -> BasisDraft:
-        """What earlier rounds came to, or the release's own codebook: also where another was published meanwhile."""
+        """Return the draft of earlier rounds, or the release's codebook if there is none for it."""
         if remembers(context, self.size):
             kept = context.memory.tensors
             return BasisDraft(kept["drafted"], kept["begun"], float(kept["noise"]), context.memory.steps)
@@ -164,13 +172,15 @@ class BasisRounds:
 
 
 DRAFT = "draft"
-"""In the facts of a round that orders a vote: the blob of the prototypes."""
+"""Key in the facts of a round that orders a vote: the blob of the prototypes."""
 
 
 @dataclass(frozen=True)
 class BasisDraft:
-    """Prototypes [K, D] of length 1 after so many rounds, where they began, and the mean squared length of the noise
-    that steps have put into them."""
+    """Prototypes [K, D] of length 1 after so many rounds, their start, and the noise in them.
+
+    The noise is the mean squared length of what the steps have added.
+    """
 
     prototypes: Floats
     begun: Floats
@@ -179,38 +189,41 @@ class BasisDraft:
 
     @classmethod
     def begin(cls, prototypes: NDArray[np.float32]) -> BasisDraft:
-        """Nothing is known yet."""
+        """Return a draft at the start."""
         start = prototypes.astype(np.float64)
         return cls(start, start, 0.0, 0)
 
     def noise_share(self) -> float:
-        """Of the squared distance that the draft has gone, 0 to 1."""
+        """Return the noise's share of the squared distance that the draft has moved, 0 to 1."""
         gone = float(np.square(self.prototypes - self.begun).sum())
         return min(1.0, self.noise / gone) if gone else 0.0
 
     def memory(self, encoder: str, book: Codebook) -> Memory:
-        """For the next round."""
+        """Return the draft as memory for the next round."""
         kept = {"drafted": self.prototypes, "begun": self.begun, "noise": np.array(self.noise)}
         return Memory(self.rounds, kept | {"of": codebook_mark(encoder, book)})
 
 
 @dataclass(frozen=True)
 class BasisVote:
-    """Publishes a draft if held-out clicks stand better in the lists of reports by it, beyond the standard error.
+    """Publishes a draft if held-out clicks rank better in its lists, beyond the standard error.
 
-    The vote comes before the draft serves, unlike a ranker's: nothing but a few vectors is needed for it, and a reader
-    would have paid for a codebook that is taken back. Numbers, sum and standard error are the release gate's; where
-    groups of the cohort are summed apart, gain and error are those of the joined sums.
+    Unlike a ranker, a draft is voted on before it is served: this needs only a few vectors, and readers would have paid
+    for a codebook that is undone later. Numbers, sum and standard error are the release gate's; if groups of the cohort
+    are summed separately, gain and error are those of the joined sums.
 
     Args:
-        confidence: one-sided; 1 - confidence is how often a draft that finds no more is published, at most. Votes are
-            held again and again, and at .95 every twentieth publishes noise that every reader pays for.
+        confidence: one-sided; a draft that finds no more is published with a probability of at most 1 - confidence.
+            Votes are repeated, and at .95 every twentieth vote would publish noise that every reader pays for.
     """
 
     confidence: float = 0.999
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """The drafted basis and the one that serves. Raises RoundImpossible where none is drafted."""
+        """Ask devices to score the draft and the served basis.
+
+        Raises RoundImpossible if there is no draft.
+        """
         past = context.past
         if past is None or DRAFT not in past.facts:
             raise RoundImpossible("No round has drafted a basis to vote on.", field="system")
@@ -236,7 +249,7 @@ class BasisVote:
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """The verdict, and the next release if the draft finds more."""
+        """Return the verdict, and the next release if the draft finds more."""
         verdict, least = self.judge(total, secure_sum_of(manifest.protection))
         facts = {"vote": asdict(verdict) | {"least_gain": least}}
         said = (
@@ -252,33 +265,39 @@ class BasisVote:
         return replace(found, facts=facts, summary=f"{said}: published.")
 
     def judge(self, total: Aggregate, protection: SecureSum) -> tuple[Verdict, float]:
-        """What the votes say, and the gain above which the draft is published."""
+        """Return the verdict, and the gain above which the draft is published."""
         verdict = judge_sums(total, protection, tolerance=0.0, confidence=self.confidence)
         return verdict, NormalDist().inv_cdf(self.confidence) * verdict.error
 
 
 def expected_noise_share(noise: SecureSum, numbers: int, devices: int) -> float:
-    """Of a draft after JUDGED_AFTER rounds of so many devices and `numbers` numbers each, 0 to 1; the rate is in both
-    parts alike. Squared lengths of noise add up over the rounds, steady steps do before they are squared."""
+    """Return the expected share of noise in a draft after JUDGED_AFTER rounds, 0 to 1.
+
+    devices: in each round. numbers: in each update. The learning rate cancels out. Squared lengths of noise add up over
+    the rounds, while constant steps add up before they are squared.
+    """
     a_round = numbers * (noise_deviation(noise, devices) / devices) ** 2
     return a_round / (a_round + JUDGED_AFTER * STEADY**2)
 
 
 def published(blob: BlobRef, book: Codebook, why: str) -> RoundResult:
-    """Prototypes in the place of those of a codebook; shares and epsilon stay."""
+    """Return a result that replaces the prototypes of a codebook; shares and epsilon stay."""
     new = Codebook(size=book.size, epsilon=book.epsilon, prototypes=blob, shares=book.shares)
     note = f"a trained basis replaces the codebook of {book.size}, after {why}"
     return RoundResult(draft=lambda draft: with_codebook(draft, new), note=note)
 
 
 def pool_of(context: RoundContext) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Vectors [n, D] of what lists are made of, and log popularity [n]. Raises RoundImpossible for an empty pool."""
+    """Return the vectors [n, D] of the articles in lists, and their log popularity [n].
+
+    Raises RoundImpossible for an empty pool.
+    """
     pool, now = NewsPool(context.engine), context.clock()
     ids, vectors = pool.vectors(context.release.encoder)
     place = {news_id: row for row, news_id in enumerate(ids)}
     offered = [row for row in pool.live(now) if row.duplicate_of is None and row.id in place]
     if not offered:
-        raise RoundImpossible("No news has a vector by the release's encoder.", field="system")
+        raise RoundImpossible("No article has a vector by the release's encoder.", field="system")
     numbers = np.array([row.number for row in offered], dtype=np.int64)
     counts = CountRepository(context.engine, half_life_hours=context.counts_half_life_hours)
     popularity = log_popularity(
@@ -299,7 +318,10 @@ def report_lists(
     axes: NDArray[np.float32],
     sharpness: float = SHARPNESS,
 ) -> ReportLists:
-    """How a pool, vectors [n, D] with log popularity [n], looks from each of K prototypes; no shares are even ones."""
+    """Return what the lists of K prototypes are computed from; without shares these are even.
+
+    The pool has vectors [n, D] and log popularity [n].
+    """
     size = len(prototypes)
     scale = np.full(size, -np.inf)
     means = np.zeros(prototypes.shape)
@@ -323,14 +345,19 @@ def report_lists(
 
 
 def principal_axes(prototypes: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-    """The principal directions of prototypes [L, D], orthonormal: [m, D] with m at most `count`, L and D."""
+    """Return the principal directions [m, D] of prototypes [L, D], orthonormal.
+
+    m is at most `count`, L and D.
+    """
     _, _, directions = np.linalg.svd(prototypes.astype(np.float64), full_matrices=False)
     return np.asarray(directions[:count], dtype=np.float32)
 
 
 def gradient_graph(folder: Path, size: int, axes: int, dimensions: int) -> bytes:
-    """The graph for devices, kept in the folder by what it was made of; made by a process of its own, since that brings
-    torch."""
+    """Return the gradient's graph for devices, cached in the folder by its content.
+
+    A separate process builds it, since that imports torch.
+    """
     from exporters.graph_cache import GraphCache, KeptGraphs, entry_name
 
     def make() -> KeptGraphs:

@@ -1,16 +1,17 @@
-"""Means that a few liars can't move far, for rounds whose single updates the server sees: those under local noise.
+"""Means that few malicious clients can't move far, if the server sees single updates.
 
-What they cost, and don't: Laplace noise is far longer than any clipped gradient, and of such noise the coordinate
-median has less variance than the mean (b^2/n against 2 b^2/n for many updates; .59 of it for 60), and what is left when
-a tenth is cut off at each end has .76 of it. As long as the noise dominates, both still point where the mean of the
-gradients does, to first order in clip/scale. Where it doesn't, a coordinate that few readers have a gradient in is
-drawn towards zero: what a minority reads is then left out as if it lied. That is the price.
+These are rounds under local noise. The cost is low: Laplace noise is far longer than any clipped gradient, and for such
+noise the coordinate median has less variance than the mean (b^2/n instead of 2 b^2/n for many updates; .59 of it for
+60), and the trimmed mean without a tenth at each end has .76 of it. As long as the noise dominates, both still point
+where the mean of the gradients points, to first order in clip/scale. If it doesn't, a coordinate in which few readers
+have a gradient is drawn towards zero: what only a minority reads is then left out as if it were malicious. That is the
+cost.
 
-What they hold off: an update may have values up to theta + 60 lambda. A tenth of a cohort that sends them moves the
-mean by six scales, the median by .13 scales, the trimmed mean by .3. They don't hold off lies that look like noise: a
-tenth that all add a scale in one direction moves each of the means by about a tenth of a scale. And they need every
-update at once in memory, where a sum needs one. In a secure sum nobody sees single updates: there groups of the cohort
-are joined instead (`joined_sums`).
+The protection: an update may have values up to theta + 60 lambda. If a tenth of a cohort sends these, the mean moves by
+six scales, the median by .13 scales, and the trimmed mean by .3. Malicious updates that look like noise are not
+stopped: a tenth that all add one scale in one direction moves each of the means by about a tenth of a scale. All
+updates must be in memory at once, where a sum needs one at a time. In a secure sum nobody sees single updates: there
+groups of the cohort are joined instead (`joined_sums`).
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ STACK_LIMIT_BYTES = 512 * 1024 * 1024
 
 
 class Centre(Protocol):
-    """One value a coordinate for many."""
+    """Reduces many values of each coordinate to one."""
 
     def __call__(self, stack: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """stack [n, ...] -> [...]."""
+        """Return the centre of a stack: [n, ...] -> [...]."""
         ...
 
 
@@ -40,13 +41,13 @@ class Median:
     """The coordinate median (Yin et al. 2018)."""
 
     def __call__(self, stack: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """Of an even number the middle of the two."""
+        """Return the median; for an even number of values, the mean of the middle two."""
         return np.asarray(np.median(stack.astype(np.float64), axis=0))
 
 
 @dataclass(frozen=True)
 class Trimmed:
-    """The mean of what is left when a share of the values is cut off at each end, coordinate by coordinate."""
+    """The coordinate-wise mean without a share of the values at each end."""
 
     share: float = 0.1
 
@@ -55,14 +56,17 @@ class Trimmed:
             raise ValueError(f"share: from 0 to below 0.5, got {self.share}")
 
     def __call__(self, stack: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """The number cut off at each end is rounded up, so that a share of liars is cut off whole."""
+        """Return the trimmed mean.
+
+        The number cut off at each end is rounded up to cover the whole share.
+        """
         cut = min(int(np.ceil(self.share * len(stack))), (len(stack) - 1) // 2)
         ordered = np.sort(stack.astype(np.float64), axis=0)
         return np.asarray(ordered[cut : len(stack) - cut].mean(axis=0))
 
 
 class Stacked(Aggregate):
-    """All updates side by side; `mean` is the centre of each coordinate, and `sums` count times that."""
+    """Keeps all updates; `mean` is the centre of each coordinate, `sums` that times the count."""
 
     def __init__(self, shapes: Shapes, centre: Centre) -> None:
         super().__init__({})
@@ -70,16 +74,16 @@ class Stacked(Aggregate):
         self._updates: list[Mapping[str, NDArray[np.float32]]] = []
 
     def add(self, update: Mapping[str, NDArray[np.float32]]) -> None:
-        """Keep one update, checked already."""
+        """Keep one update, which must already have been validated."""
         self._updates.append(update)
         self.count += 1
 
     def mean(self) -> dict[str, NDArray[np.float64]]:
-        """Raises ValueError if nothing was added."""
+        """Return the centre of the updates. Raises ValueError if there are none."""
         if self.count == 0:
             raise ValueError("count: the centre of no updates is not defined")
         return {name: self._centre(np.stack([each[name] for each in self._updates])) for name in self._shapes}
 
     def sums(self) -> dict[str, NDArray[np.float64]]:
-        """What the updates would sum up to if each were the centre."""
+        """Return what the updates would sum up to if each were the centre."""
         return {name: self.count * each for name, each in self.mean().items()}

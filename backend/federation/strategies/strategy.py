@@ -1,10 +1,10 @@
-"""The server half of a system: what a round asks of devices, and what becomes of their sum."""
+"""The server's half of a system: what a round asks for, and what it does with the sum."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
@@ -18,20 +18,20 @@ from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.optimizers import Memory, MemoryOptimizer
 from backend.popularity.store import HALF_LIFE_HOURS
-from backend.releases.draft import ReleaseDraft
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.store import ReleaseStore
-from device_app.wire.ids import ReleaseId
-from device_app.wire.protections import Protection
-from device_app.wire.releases import BlobRef, ReleaseManifest
-from device_app.wire.rounds import RoundManifest
+from protocol.ids import ReleaseId
+from protocol.protections import Protection
+from protocol.releases import BlobRef, ReleaseManifest
+from protocol.rounds import RoundManifest
 
 
 @dataclass(frozen=True)
 class RoundRequest:
-    """A round to be opened: by the operator, by the schedule, or by the end of another.
+    """A round to be opened: by the operator, by the schedule, or by the end of another round.
 
-    participation: a share of the devices that wait when it opens, in the place of a number: then cohort and admission
-    follow from it, and cohort_minimum is at most that cohort.
+    participation: a share of the devices that wait when the round opens, in place of a number; cohort and admission
+    then follow from it, and cohort_minimum is at most that cohort.
     """
 
     system: str
@@ -42,20 +42,18 @@ class RoundRequest:
     participation: float | None = None
 
     def to_json(self) -> str:
-        """The request as a row keeps it: what is as usual is left out, so that a field more stops no server of before
-        that reads the row in a rolling upgrade."""
-        usual = {field.name: field.default for field in fields(self)}
-        return json.dumps({name: value for name, value in asdict(self).items() if value != usual[name]})
+        """Return the request as stored in a row."""
+        return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The request of a row that `to_json` wrote."""
+        """Return the request that `to_json` wrote."""
         return cls(**json.loads(text))
 
 
 @dataclass(frozen=True)
 class PreviousRound:
-    """The round that this one follows, as it ended."""
+    """The ended round that this one follows."""
 
     request: RoundRequest
     manifest: RoundManifest
@@ -66,20 +64,20 @@ class PreviousRound:
 
 @dataclass(frozen=True)
 class RoundContext:
-    """What a strategy may read.
+    """Everything that a strategy may read.
 
     Args:
-        release: the round's.
-        request: the round's.
-        releases: weights and blobs; a strategy adds blobs, and leaves publishing to the conclusion.
+        release: the release that the round was opened on.
+        request: the request that opened the round.
+        releases: weights and blobs; a strategy may add blobs but does not publish.
         engine: pool and tables, for reading.
-        clock: tells the time, with its zone.
+        clock: returns the time with its zone.
         data_dir: the server's folder.
         past: the round that this one follows.
-        held_out: share of their samples that devices leave to the release gate; 0 while it's off.
-        memory: of the optimizer, after the last applied round of this system.
-        counts_half_life_hours: of the private counts that popularity is lifted by.
-        executor: who computes batches of titles.
+        held_out: share of its samples that a device reserves for the release gate; 0 if the gate is off.
+        memory: the optimizer's state after the last applied round of this system.
+        counts_half_life_hours: half-life of the private counts by which popularity is raised.
+        executor: computes batches of titles.
     """
 
     release: ReleaseManifest
@@ -97,12 +95,12 @@ class RoundContext:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a round asks for.
+    """What a round asks of devices.
 
     Args:
-        shapes: of every float32 tensor of an update, by its name there (`g.<parameter>` for gradients).
-        materials: blobs that devices fetch besides the release, the same for every device.
-        model: of the release that the task is about, where the system leaves it open.
+        shapes: shape of every float32 tensor of an update, by tensor name (`g.<parameter>` for gradients).
+        materials: blobs that devices fetch in addition to the release, the same for every device.
+        model: the release's model that the task uses, if the system leaves it open.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -112,17 +110,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What becomes of a round, all of it in one transaction.
+    """The result of a round, written in one transaction.
 
     Args:
-        weights: by model, published as the next release.
+        weights: weights by model, published as the next release.
         draft: other changes of the next release, such as codebooks; applied after the weights.
-        rows: rows that are written besides.
-        facts: kept with the round, and with the release if there is one; JSON.
+        rows: writes further rows.
+        facts: stored with the round, and with the release if there is one; JSON.
         next: a round that is opened at once.
-        memory: of the optimizer, for the next round of this system.
-        note: words for the release's history; None for the usual ones.
-        summary: what came of the round, in a sentence for people.
+        memory: the optimizer's state for the next round of this system.
+        note: text for the release's history; None for the default.
+        summary: the outcome of the round, in a sentence for people.
 
     Without weights and draft nothing is published.
     """
@@ -143,79 +141,89 @@ class RoundResult:
 
 
 class FederatedSystem(Protocol):
-    """What a strategy reads of the system that it is part of (`backend.federation.systems.system.SystemSpec`).
+    """What a strategy reads of its system (`backend.federation.systems.system.SystemSpec`).
 
-    Systems know strategies and not the other way round.
+    Systems import strategies, not the other way round.
     """
 
     @property
     def name(self) -> str:
-        """What rounds, pages and the command call it."""
+        """The name in rounds, on pages and on the command line."""
         ...
 
     @property
     def model(self) -> str | None:
-        """Key in ReleaseManifest.models of the model that is trained; None for none, or one that the plan names."""
+        """Key in ReleaseManifest.models of the trained model.
+
+        None if there is none or the plan names it.
+        """
         ...
 
     @property
     def protection(self) -> Protection:
-        """What a device does to its update before it leaves."""
+        """What a device does to its update before sending it."""
         ...
 
     @property
     def optimizer(self) -> MemoryOptimizer | None:
-        """The server's step, where there is one."""
+        """The server's optimizer, if there is one."""
         ...
 
 
 class Strategy(Protocol):
-    """Plans a round, and concludes it from what its devices' updates come to."""
+    """Plans a round, and concludes it from its devices' aggregated updates."""
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """What to ask for. Raises RoundImpossible, saying why there can't be such a round now."""
+        """Return what to ask of devices.
+
+        Raises RoundImpossible with the reason if there can't be a round now.
+        """
         ...
 
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """What the sum means. May be called again with the same sum after a kill: it changes nothing itself.
+        """Return the result of the round.
 
-        An OwnfeedError fails the round with its words.
+        Changes nothing itself, since it may be called again after a kill. An OwnfeedError fails the round with its
+        message.
         """
         ...
 
 
 class IfFailed(Protocol):
-    """What a failed round does to the release that it was opened for."""
+    """Defines the effect of a failed round on the release that it was opened for."""
 
     def __call__(self, context: RoundContext, reason: str) -> RoundResult | None:
-        """A conclusion that publishes, or None; `reason`: why the round failed. Changes nothing itself."""
+        """Return a result that publishes, or None; `reason`: why the round failed.
+
+        Changes nothing itself.
+        """
         ...
 
 
 @runtime_checkable
 class ChecksReliability(Protocol):
-    """A strategy that knows beforehand when a round would tell nothing."""
+    """A strategy that knows in advance when a round would give no result."""
 
     def why_not(self, system: FederatedSystem, engine: Engine, devices: int) -> str | None:
-        """In a sentence, for a round that so many devices wait for; None where it is worth opening."""
+        """Return why a round with so many waiting devices would give no result, or None."""
         ...
 
 
 @runtime_checkable
 class ChecksCohort(Protocol):
-    """A strategy that can tell nothing of a cohort that is too small, whoever asks for the round."""
+    """A strategy that refuses cohorts too small to give a result, whoever requests the round."""
 
     def check_cohort(self, system: FederatedSystem, cohort: int) -> None:
-        """Raises RoundImpossible, saying how many devices would be enough."""
+        """Raise RoundImpossible with the number of devices that would be enough."""
         ...
 
 
 @runtime_checkable
 class TrainsBesides(Protocol):
-    """A strategy whose updates hold more than its system's model."""
+    """A strategy whose updates contain more than its system's model."""
 
     def numbers_besides(self, data_dir: Path) -> int | None:
-        """How many numbers more, on a server with this folder; None while that isn't known."""
+        """Return how many numbers more, on a server with this folder; None if that isn't known yet."""
         ...

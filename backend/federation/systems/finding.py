@@ -1,49 +1,51 @@
-"""FINDING (CIKM 2023): 262 parameters of the default ranker's architecture for each of 4 groups; and the paper's bases.
+"""FINDING (CIKM 2023): the default ranker for each of 4 groups, and the paper's base models.
 
-Plain FINDING uploads every reader's vector in clear. Here a device finds its group by itself, trains at its group's
-weights, and fills that group's block of an update of 1,052 numbers inside a secure sum. What a server that follows the
-protocol still learns, of a cohort and of no device: each group's summed gradient, and how many are in each group; after
-a clustering also each group's summed user vector, and how many went from which group to which. With cohorts of 60 a
-group of one or two readers is possible, and an exact sum then tells nearly all of theirs.
+Each group has the default ranker's 262 parameters. FINDING as published uploads every reader's vector in clear. Here a
+device determines its group itself, trains at its group's weights, and fills that group's block of an update of 1,052
+numbers inside a secure sum. A server that follows the protocol learns this of a cohort, and nothing of a single device:
+each group's summed gradient and size; after a clustering also each group's summed user vector, and how many devices
+moved from which group to which. With cohorts of 60 a group may have only one or two readers, and an exact sum then
+reveals nearly everything about theirs.
 
-- `finding` has noise in the sum, with the price of `small_ranker_secure`: blocks share one clip, since a device fills
-  one. It is the same noise on each of four blocks, so a group's mean carries four times that of everybody's mean in
-  `small_ranker_secure`, and the global one, a sum over blocks, twice. Its cohorts are joined by a median as there, so
-  that steps may be as long as that noise makes them (docs/decisions/049).
-- `finding_exact` is the paper's: no noise, devices weighed by n_u. Readers have to allow exact sums.
-- `prototypes` finds the groups anew, by the mean user vectors of groups; the prototypes that reports are made with are
-  others, and `codebook` learns those. It is an exact sum: under a noise worth the name, 60 unit vectors in 256
-  dimensions would tell nothing (.58 a coordinate at a clip of .1 as above, against sums that long in all).
+- `groups` under `secure` has noise in the sum and costs what `small_ranker` costs under it: the blocks share one clip,
+  since a device fills only one. Each of the four blocks carries the same noise, so a group's mean carries four times
+  the noise of the mean over all devices in the small ranker's sum; the global mean, a sum over blocks, carries twice as
+  much. Its cohorts are joined by a median as there, so that steps may be as long as that noise makes them
+  (docs/decisions/009).
+- `groups` under `exact` is the paper's step: no noise, devices weighted by n_u. Readers have to allow exact sums.
+- `prototypes` finds the groups again from the groups' mean user vectors. (The prototypes of reports are different;
+  `codebook` learns those.) It is an exact sum: under useful noise, 60 unit vectors in 256 dimensions would reveal
+  nothing (.58 a coordinate at a clip of .1 as above, where the sums have that length in total).
 
-`finding_nrms` and `finding_naml` are exact, too, on the user models of the paper's two bases: 248,977 and 51,601
-parameters for each group, with Adam at the paper's 1e-4. The news encoder stands still and counts in N and i as the
+The presets `finding` and `finding_naml` are also exact, on the user models of the paper's two base models: 248,977 and
+51,601 parameters for each group, with Adam at the paper's 1e-4. The news encoder is frozen and counts in N and i as the
 layers that it has in the paper, 3 of NRMS's 5 and 3 of NAML's 4. `prototypes_nrms` and `prototypes_naml` find their
-groups anew, by the user vectors of these models. There is no noisy form: under the shares of `finding` the noise in a
-group's mean of 60 devices would be 9 long for NAML and 19 for NRMS, where its gradient is at most .1.
+groups again, from the user vectors of these models. There is no noisy form: with the shares of `groups` the noise in a
+group's mean of 60 devices would have length 9 for NAML and 19 for NRMS, where its gradient has at most .1.
 
-alpha = 1.1 where the paper has 1.0003 for 12,000 rounds: lambda's time half is past after 7 rounds instead of 2,311. An
-interpolation every round leaves a group at most lambda / (1 - lambda) of its steps away from everybody, so a slower one
-keeps groups from ever parting in a hundred rounds; the metric, the bottom layer, stays near everybody's all the same
-(h = 1/2). Two populations of readers with opposite tastes part. What that gains, and what of it is left
-under the noise of `finding`, is in docs/results/finding.md (`ownfeed bench groups`).
+alpha = 1.1 where the paper has 1.0003 for 12,000 rounds: the time factor of lambda passes one half after 7 rounds
+instead of 2,311. An interpolation every round keeps a group within lambda / (1 - lambda) of its steps of the global
+model, so with a slower factor groups would never separate in a hundred rounds. The metric, the bottom layer, stays
+close to the global one anyway (h = 1/2). Two populations of readers with opposite tastes do separate.
+docs/results/finding.md says what this gains and how much of it is left under the noise of `groups` (`ownfeed bench
+groups`).
 
-Rates are those of the small ranker, for its reasons: without noise a rate of .1 took replayed readers of MIND .015 of
-AUC below the start, .01 at most .0014 (`ownfeed bench replay`).
+Learning rates are those of the small ranker, for the same reasons: without noise a rate of .1 took replayed readers of
+MIND .015 of AUC below the start, a rate of .01 at most .0014 (`ownfeed bench replay`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from backend.federation.grouping.interpolation import TimeAndLayer
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Layers, TimeAndLayer
 from backend.federation.optimizers import Adam, Sgd
 from backend.federation.strategies.clustering import Clustering
 from backend.federation.strategies.grouped import Grouped
-from backend.federation.strategies.joined_sums import MedianOfSums
+from backend.federation.systems.composition import EXACT, NOISY_SUM, SECURE, Form, System
 from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
-from device_app.wire.protections import SecureSum
+from protocol.protections import SecureSum
 
 PROTOTYPES = SystemSpec(
     name="prototypes",
@@ -54,52 +56,55 @@ PROTOTYPES = SystemSpec(
     protection=SecureSum(clip=1.0),
     strategy=Clustering(),
 )
-FINDING = SystemSpec(
-    name="finding",
-    architecture="feature_ranker",
-    model="ranker.finding",
-    task="group_gradient",
-    protection=SecureSum(clip=0.1, sigma=4_900),
-    strategy=Grouped(
-        layers=Layers(("matching.metric", "matching.beta", "matching.sharpness", "feature_weights")),
-        personalisation=TimeAndLayer(alpha=1.1),
-        recluster_every=10,
-        clustering=PROTOTYPES.name,
-    ),
-    join=MedianOfSums(),
-    optimizer=Sgd(learning_rate=0.1),
-    negatives=4,
-    samples_limit=32,
-    gate=GATE_ROUND,
-)
-FINDING_EXACT = replace(
-    FINDING,
-    name="finding_exact",
-    protection=SecureSum(clip=1.0, weight_limit=32),
-    join=None,
-    optimizer=Sgd(learning_rate=0.01),
-)
 
 
-def _exact_on(base: str, layers: Layers) -> tuple[SystemSpec, SystemSpec]:
-    """FINDING without noise on a user model of this name, and the clustering of its groups."""
-    model = f"ranker.finding_{base}"
-    clustering = replace(PROTOTYPES, name=f"prototypes_{base}", architecture=base, model=model)
-    finding = replace(
-        FINDING_EXACT,
-        name=f"finding_{base}",
-        architecture=base,
-        model=model,
-        strategy=Grouped(
-            layers=layers,
-            personalisation=TimeAndLayer(alpha=1.1),
-            recluster_every=10,
-            clustering=clustering.name,
+def _prototypes_on(base: str) -> SystemSpec:
+    """Return the clustering of groups on a user model of this name."""
+    return replace(PROTOTYPES, name=f"prototypes_{base}", architecture=base, model=f"ranker.finding_{base}")
+
+
+PROTOTYPES_NRMS, PROTOTYPES_NAML = _prototypes_on("nrms"), _prototypes_on("naml")
+
+
+def _grouped(layers: Layers, clustering: SystemSpec) -> Grouped:
+    return Grouped(
+        layers=layers, personalisation=TimeAndLayer(alpha=1.1), recluster_every=10, clustering=clustering.name
+    )
+
+
+GROUPS = System(
+    SystemSpec(
+        name="groups",
+        architecture="feature_ranker",
+        model="ranker.finding",
+        task="group_gradient",
+        protection=NOISY_SUM,
+        strategy=_grouped(
+            Layers(("matching.metric", "matching.beta", "matching.sharpness", "feature_weights")), PROTOTYPES
         ),
+        optimizer=Sgd(learning_rate=0.1),
+        negatives=4,
+        samples_limit=32,
+        gate=GATE_ROUND,
+    ),
+    forms={
+        SECURE: Form(NOISY_SUM, aggregation="median"),
+        EXACT: Form(SecureSum(clip=1.0, weight_limit=32), changes={"optimizer": Sgd(learning_rate=0.01)}),
+    },
+)
+
+
+def _published_on(base: str, layers: Layers, clustering: SystemSpec, name: str) -> SystemSpec:
+    """Return FINDING as published, without noise, on a user model of this name."""
+    return replace(
+        GROUPS.compose(EXACT),
+        name=name,
+        architecture=base,
+        model=clustering.model,
+        strategy=_grouped(layers, clustering),
         optimizer=Adam(learning_rate=1e-4),
     )
-    return finding, clustering
 
 
-FINDING_NRMS, PROTOTYPES_NRMS = _exact_on("nrms", Layers(("attention", "pooling"), frozen_below=3))
-FINDING_NAML, PROTOTYPES_NAML = _exact_on("naml", Layers(("pooling",), frozen_below=3))
+FINDING = _published_on("nrms", Layers(("attention", "pooling"), frozen_below=3), PROTOTYPES_NRMS, "finding")
+FINDING_NAML = _published_on("naml", Layers(("pooling",), frozen_below=3), PROTOTYPES_NAML, "finding_naml")

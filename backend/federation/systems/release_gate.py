@@ -1,10 +1,9 @@
-"""The release gate: 3 numbers a device under noise inside a secure sum (`strategies.release_gate` says what is done
-with them).
+"""The release gate: 3 numbers from each device in a noisy secure sum.
 
-A device's vector lies in the L2 ball of 1.06, so exchanging all of a reader's data moves the sum by at most 2.12; with
-shares of sigma = 61,000 steps of 2^-16 a device pays epsilon 1.36 at delta 1e-6 among 60 survivors and 3.62 where a
-round may be opened with 10: a day's budget of 8 pays for a round of `small_ranker_secure` (4.33) and for its gate.
-16 others are drawn against each click.
+See `strategies.release_gate`. A device's vector lies in the L2 ball of radius 1.06, so exchanging all of a reader's
+data moves the sum by at most 2.12. With shares of sigma = 61,000 steps of 2^-16 a device pays epsilon 1.36 at delta
+1e-6 with 60 survivors, and 3.62 in a round that may be opened with 10: a daily budget of 8 pays for a round of
+`small_ranker` (4.33) and its gate. For each click 16 other articles are drawn as negatives.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from __future__ import annotations
 from backend.federation.strategies.joined_sums import MedianOfSums
 from backend.federation.strategies.release_gate import ReleaseGate, take_back_unscored
 from backend.federation.systems.system import GateRound, SystemSpec
-from device_app.wire.protections import SecureSum
-from device_app.wire.sum_vectors import BOUND
+from protocol.protections import SecureSum
+from protocol.ring import BOUND
 
 RELEASE_GATE = SystemSpec(
     name="release_gate",

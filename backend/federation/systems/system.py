@@ -1,4 +1,4 @@
-"""A whole system as one frozen value: no flags, no branches."""
+"""The complete description of a system as one immutable value, without flags or branches."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from backend.federation.protections.registry import resolve
 from backend.federation.strategies.joined_sums import JoinOfSums
 from backend.federation.strategies.robust_mean import Centre
 from backend.federation.strategies.strategy import IfFailed, RoundRequest, Strategy
-from device_app.wire.protections import Protection
+from protocol.protections import Protection
 
 OFFERS_OF_SUMS = 1.3
 ChangedState = Literal["release", "counts"]
-"""What rounds change. release: all published tensors at once, since a release is signed whole, is the next one of the
-release its round was opened on, and is scored against that; two trained side by side would each undo the other. counts:
-the tables of private counts, in which no tensor of a release is read or written."""
+"""What rounds change. release: all published tensors at once, because a release is signed as a whole, directly follows
+the one its round was opened on, and is scored against it; two rounds side by side would undo each other's training.
+counts: the tables of private counts, which share no tensor with a release.
+"""
 
 
 @dataclass(frozen=True)
 class GateRound:
-    """The round by which devices score what a round has made of a ranker, while the release gate is on.
+    """The round in which devices score a ranker after training, while the release gate is on.
 
     Args:
         system: the gate's name among the systems.
-        cohort_limit: votes that its sum has room for.
-        seconds_minimum: the shortest time for its votes, since devices have to take the new release before they can
+        cohort_limit: the most votes that its sum can hold.
+        seconds_minimum: the shortest time for votes, since devices have to fetch the new release before they can
             score it.
     """
 
@@ -35,7 +36,7 @@ class GateRound:
     seconds_minimum: float
 
     def after(self, request: RoundRequest) -> RoundRequest:
-        """Its request after a round opened by `request`: a cohort like the one that made the weights, two at least."""
+        """Return its request after a round opened by `request`, with the same cohort, at least 2."""
         cohort = min(request.cohort, self.cohort_limit)
         return replace(
             request,
@@ -48,30 +49,34 @@ class GateRound:
 
 @dataclass(frozen=True)
 class SystemSpec:
-    """Everything that makes a system: each name is resolved in one dict, here or on the device.
+    """Everything that defines a system.
+
+    Each name is looked up in one dict, here or on the device.
 
     Args:
-        name: what rounds, pages and the command call it.
+        name: the name in rounds, on pages and on the command line.
         task: what a device computes.
-        protection: what a device does to its update before it leaves.
-        strategy: what a round asks for, and what becomes of the sum.
-        architecture: of the model that the task is about (ModelEntry.architecture).
-        model: key of that model in ReleaseManifest.models; None for a task of no model, or one the plan names.
+        protection: what a device does to its update before sending it.
+        strategy: what a round asks for, and what it does with the sum.
+        architecture: name of the task's model (ModelEntry.architecture).
+        model: key of that model in ReleaseManifest.models; None for a task without a model, or if the plan names
+            it.
         graph: purpose of the graph that the model must have.
-        optimizer: the server's step, where there is one.
-        negatives: K, sampled by the device for each positive.
+        optimizer: the server's optimizer, if there is one.
+        negatives: K, the negatives that the device samples for each positive.
         samples_limit: most samples of one device in one round.
-        begins_with: the system whose round comes first and orders this one's; who asks for this one opens that.
-        centre: a robust mean, where updates come under local noise; None for the mean itself.
-        join: how groups of the cohort are summed apart and joined; None for one sum.
-        over_selection: offers for each wanted update; None for what the protection makes harmless (`offers`).
-        participation: r, the share of the waiting devices in a round for which nobody has said how many; None: the
-            usual number.
-        dropout: of the inputs of a device's training, where its task has such (`RoundManifest.dropout`).
-        if_failed: what becomes of the release where such a round fails or can't be opened; None: nothing.
-        changes: what its rounds read and then write. Rounds that change the same never overlap: they queue.
-        gate: the round that scores a ranker's new weights while the release gate is on; None for a system that trains
-            no ranker.
+        begins_with: the system whose round comes first and orders this one's; a request for this system opens that.
+        centre: a robust mean for updates under local noise; None: the plain mean.
+        join: how to split the cohort into groups with sums of their own and join these; None: one sum.
+        over_selection: places for each wanted update; None: as many as the protection makes harmless (`offers`).
+        participation: r, the share of the waiting devices in a round without a requested number; None: the default
+            number.
+        dropout: share of inputs dropped during training on the device, if the task has it (`RoundManifest.dropout`).
+        if_failed: the effect on the release if such a round fails or can't be opened; None: nothing.
+        changes: the state that its rounds read and then write. Rounds that change the same state never overlap:
+            they queue.
+        gate: the round that scores a ranker's new weights while the release gate is on; None for a system that
+            trains no ranker.
     """
 
     name: str
@@ -102,11 +107,11 @@ class SystemSpec:
 
     @property
     def offers(self) -> float:
-        """Offers for each wanted update, which make up for devices that vanish.
+        """Places for each wanted update, to make up for devices that drop out.
 
-        1 under local noise: an update that comes after the cohort is complete has cost its reader privacy for nothing,
-        and the deadline is the kinder way. 1.3 for secure sums: who comes too late is turned away with its keys, before
-        anything is paid; the cohort itself stays as large as the terms say.
+        1 under local noise: an update after the cohort is complete would have cost its reader privacy for nothing, so
+        it is better to wait until the deadline. 1.3 for secure sums: devices that come too late are refused with their
+        keys, before they pay anything; the cohort itself stays as large as the terms say.
         """
         if self.over_selection is not None:
             return self.over_selection

@@ -1,4 +1,7 @@
-"""Sources of news. A new one is a file of its own here and a line in SOURCES, which `ownfeed ingest` is made from."""
+"""Sources of articles.
+
+A new one is a file here and a line in SOURCES, from which `ownfeed ingest` is generated.
+"""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
-"""feedparser in a process of its own, with a limit on its time, its memory and its answer.
+"""Runs feedparser in a separate process, with limits on its time, its memory and its output.
 
-feedparser reads almost anything, by regular expressions whose time grows with the square of what is malformed: 60 KB of
-nested tags keep it busy for minutes. So does html.parser, by which `backend.plain_text` takes the markup out of what an
-entry says: 60 KB of "<a <a <a" took it a minute. No check beforehand finds all such documents, so both work where they
-can be stopped.
+feedparser reads almost anything, with regular expressions whose time grows quadratically with malformed input: 60 KB of
+nested tags keep it busy for minutes. nh3, which sanitises an entry's text, takes 2 s for 100 KB of lists in each other,
+and four times as long for twice as many. No check in advance finds all such documents, so both run where they can be
+stopped.
 
-This file is both sides: `parse` runs it as a script, in which nothing of Ownfeed is imported but the files of
-`plain_text` and `picture_links`, which need nothing else.
+This file is both sides: `parse` runs it as a script, which imports nothing of Ownfeed except the files in `_HELPERS`,
+which need nothing else, and `backend.news.markup` with the vocabulary that it writes.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -23,28 +24,53 @@ from typing import Any, NamedTuple
 PARSE_CPU_SEC = 30
 """Processor time for one feed; one of 10,000 entries and 5.8 MB took 9 s."""
 PARSE_WALL_SEC = 600
-"""The net below it, for a machine that is very busy."""
+"""Elapsed time as a second limit, for a machine that is very busy."""
 PARSE_MEMORY_BYTES = 2 * 1024**3
+_DECLARED = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|\"[^\"]*\"|'[^']*'|<!|>", re.DOTALL)
 ANSWER_LIMIT_BYTES = 100 * 1024 * 1024
 ENTRIES_LIMIT = 10_000
 LABEL_CHARS = 80
-_HELPERS = [str(Path(__file__).parents[2] / f"{name}.py") for name in ("plain_text", "picture_links")]
+PERIODS_SEC = {
+    "hourly": 3_600.0,
+    "daily": 86_400.0,
+    "weekly": 604_800.0,
+    "monthly": 2_592_000.0,
+    "yearly": 31_536_000.0,
+}
+BEGINNING_CHARS = 400
+DATES = ("published", "created", "updated")
+GUESSED_ENCODINGS = (
+    "gb18030", "big5", "shift_jis", "euc_jp", "iso2022_jp", "euc_kr", "cp1251", "koi8_r", "iso8859_5", "cp1253",
+    "iso8859_7", "cp1255", "cp1256",
+)  # fmt: skip
+GUESSED_FROM_BYTES, FOREIGN_BYTES, FOREIGN_SHARE = 20_000, 40, 0.3
+"""An encoding is guessed from so many bytes of text, if so many, and such a share of them, aren't ASCII."""
+_SINGLE_BYTES = re.compile(r"(?:us-?)?ascii|iso-?8859|latin|windows-?\d|cp-?12\d\d|koi8|(?:x-)?mac|l\d")
+_HELPERS = [
+    str(Path(__file__).parents[1] / "plain_text.py"),
+    *(str(Path(__file__).with_name(name)) for name in ("picture_links.py", "feed_dates.py", "json_feed.py")),
+]
 OUT_OF_MEMORY, ANSWER_TOO_LONG = 3, 4
-"""Exit codes of the parsing process for limits that Python meets as an exception; 1 is a crash."""
+"""Exit codes of the parsing process for limits that Python sees as an exception; 1 is a crash."""
 
 
 class FeedUnreadable(ValueError):
-    """The document is no feed, or none that can be read within the limits; the message goes on from its name."""
+    """The document is no feed, or can't be read within the limits.
+
+    The message continues after its name.
+    """
 
 
 class ParsedFeed(NamedTuple):
-    """What feedparser has found, as plain JSON values.
+    """What feedparser or the reader of JSON Feeds has found, as plain JSON values.
 
-    head and entries: title, summary and content as plain text, link, labels (categories in lower case, in the feed's
-    order; 'Sport/Football' and 'Sport > Football' are two), published (a UTC time's year, month, day, hour, minute and
-    second), of entries pictures (each a `PictureLink`'s values), each empty or None where it's missing; fault, of an
-    entry whose texts can't be read: why. fault: why the document is not well-formed XML, None if it is. left_out:
-    entries beyond the limit.
+    head and entries: title, link, labels (categories in lower case, in the feed's order; 'Sport/Football' and 'Sport >
+    Football' are two), published and updated (a UTC time's year, month, day, hour, minute and second), of entries guid,
+    enclosure (its address), beginning (of the text, for an entry without a title), summary and content (bodies of the
+    vocabulary), the addresses of the pictures in each, and pictures and media (each a `PictureLink`'s or `MediaLink`'s
+    values), each empty or None if missing; fault: why an entry's texts can't be read. The feed's fault: why the
+    document is not well-formed XML, None if it is. left_out: entries beyond the limit. The feed's every_sec: how often
+    it says that it publishes, 0 if it doesn't.
     """
 
     head: dict[str, Any]
@@ -54,8 +80,8 @@ class ParsedFeed(NamedTuple):
 
 
 def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
-    """The feed in `data`, whose links are relative to `base`. Raises FeedUnreadable."""
-    from backend.child_environment import child_environment  # the script has no backend
+    """Parse the feed in `data`, whose links are relative to `base`. Raises FeedUnreadable."""
+    from backend.server.child_processes import child_environment  # the script has no backend
 
     with tempfile.TemporaryFile() as document, tempfile.TemporaryFile() as answer:
         document.write(data)
@@ -101,11 +127,10 @@ def _broken_off(code: int) -> str:
 def element(data: bytes) -> bytes:
     """UTF-8 XML from its first element on.
 
-    Formal guarantees: what is returned begins with a start tag, and XML allows declarations before it only, so no
-    parser can find an entity declared there. A document type without declarations of its own is left
-    out and never fetched.
+    Formal guarantees: the result begins with a start tag, and XML allows declarations only before it, so no parser can
+    find a declared entity in it. A document type is left out with its declarations, and never fetched.
 
-    Raises FeedUnreadable for one with declarations, and for a document without an element.
+    Raises FeedUnreadable for a document without an element.
     """
     at = 0
     while (at := data.find(b"<", at)) >= 0:
@@ -114,11 +139,7 @@ def element(data: bytes) -> bytes:
         elif data.startswith(b"<?", at):
             at = _after(data, b">", at + 2)
         elif data.startswith(b"<!", at):
-            end = _after(data, b">", at)
-            said = data[at:end].lower()
-            if not said.startswith(b"<!doctype") or b"[" in said or b"<!" in said[2:]:
-                raise FeedUnreadable("declares entities in its document type, which are refused")
-            at = end
+            at = _after_declaration(data, at + 2)
         elif data[at + 1 : at + 2].isalpha() or data[at + 1 : at + 2] == b"_":
             return data[at:]
         else:
@@ -131,72 +152,230 @@ def _after(data: bytes, end: bytes, start: int) -> int:
     return len(data) if found < 0 else found + len(end)
 
 
-def _read(data: bytes, content_type: str, base: str, words: ModuleType, pictures: ModuleType) -> dict[str, Any]:
-    import re
+def _after_declaration(data: bytes, start: int) -> int:
+    """Where a declaration ends that begins before `start`, with the declarations in its brackets and their values."""
+    depth = 1
+    for found in _DECLARED.finditer(data, start):
+        depth += {b"<!": 1, b">": -1}.get(found[0], 0)
+        if not depth:
+            return found.end()
+    return len(data)
+
+
+def _utf8(data: bytes, content_type: str) -> bytes:
+    """The document in UTF-8, by feedparser's rules. Raises FeedUnreadable.
+
+    Two declarations are not believed: UTF-16 of bytes in which it can be read, and an encoding of single bytes of bytes
+    that are UTF-8, which other text practically never is. Where no declaration fits, `_guessed_encoding` decides.
+    """
+    from feedparser import encodings
+
+    encodings.lazy_chardet_encoding = _guessed_encoding  # not what some package installs
+    data = re.sub(rb"^\s*<\?xml[^>]{0,80}encoding=.utf-?(16|32)[^>]{0,80}>", b"", data, count=1, flags=re.IGNORECASE)
+    data = data.lstrip()
+    declaration = re.match(rb"<\?xml[^>]{0,80}?\sencoding\s*=\s*[\"']([\w.:-]{1,40})[\"'][^>]{0,80}>", data)
+    said = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", content_type, re.IGNORECASE)
+    named = [one[1] if isinstance(one[1], str) else one[1].decode() for one in (declaration, said) if one]
+    if any(_SINGLE_BYTES.match(name.lower()) for name in named) and not data.isascii() and _is_utf8(data):
+        data, content_type = data[declaration.end() if declaration else 0 :], ""
+    try:
+        found: bytes = encodings.convert_to_utf8({"content-type": content_type} if content_type else {}, data, {})
+    except (ValueError, LookupError) as unreadable:  # ValueError covers malformed bytes and null bytes
+        raise FeedUnreadable("names an encoding that is none") from unreadable
+    return found
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _guessed_encoding(data: bytes) -> str:
+    """The encoding of a document whose declaration doesn't fit; '' where its few foreign letters don't show it.
+
+    feedparser then reads it as Western European.
+    """
+    if _is_utf8(data):
+        return "utf-8"
+    text = re.sub(rb"<[^>]{0,2000}>|&[#\w]{1,10};|[\s\d]+", b" ", data)[:GUESSED_FROM_BYTES]
+    foreign = len(re.sub(rb"[\x00-\x7f]+", b"", text))
+    if foreign < FOREIGN_BYTES or foreign < FOREIGN_SHARE * len(text):
+        return ""
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(text, cp_isolation=list(GUESSED_ENCODINGS), preemptive_behaviour=False).best()
+    return best.encoding if best is not None else ""
+
+
+def _read(data: bytes, content_type: str, base: str, *helpers: ModuleType) -> dict[str, Any]:
     from io import BytesIO
 
-    from feedparser import encodings, parse
+    from feedparser import parse
 
-    encodings.lazy_chardet_encoding = None  # chardet, where some package brings it, would have a feed read otherwise
+    *_, json_feed = helpers
     if not data.strip():
         raise FeedUnreadable("is empty")
-    # Bytes in which these words can be read are not UTF-16, whatever they say of themselves.
-    data = re.sub(rb"^\s*<\?xml[^>]{0,80}encoding=.utf-?(16|32)[^>]{0,80}>", b"", data, count=1, flags=re.IGNORECASE)
-    said = {"content-type": content_type} if content_type else {}
-    try:
-        data = encodings.convert_to_utf8(said, data.lstrip(), {})
-    except (ValueError, LookupError) as unreadable:  # the first is of its bytes, or of a zero among them
-        raise FeedUnreadable("names an encoding that is none") from unreadable
-    data = element(data)
+    if json_feed.is_json(data):
+        try:
+            head, entries = json_feed.read_json_feed(data)
+        except json_feed.NoJsonFeed as refused:
+            raise FeedUnreadable(str(refused)) from refused
+        return _found(head, entries, None, base, helpers)
+    data = element(_utf8(data, content_type))
     named = re.match(rb"<([^\s/>]{1,60})", data)
     root = named[1].decode("utf-8", "replace") if named else ""
     if root.lower() == "html":
         raise FeedUnreadable("is a web page (HTML), not a feed")
     headers = {"content-type": "application/xml; charset=utf-8"} | ({"content-location": base} if base else {})
+    written = b'<?xml version="1.0" encoding="utf-8"?>\n' + data
     try:
-        parsed = parse(BytesIO(b'<?xml version="1.0" encoding="utf-8"?>\n' + data), response_headers=headers)
+        parsed = parse(BytesIO(written), response_headers=headers, sanitize_html=False)  # markup does that
     except MemoryError:
         raise
-    except Exception as broken:  # of elements where it doesn't expect them it makes errors of all kinds
+    except Exception as broken:  # elements in unexpected places cause errors of all kinds
         raise FeedUnreadable(f"is malformed beyond reading ({type(broken).__name__}: {broken})") from broken
     if not parsed.entries and not parsed.version:
         fault = f" ({parsed.bozo_exception})" if parsed.bozo else ""
         raise FeedUnreadable(f"has the root <{root}>, neither RSS nor Atom{fault}")
+    return _found(parsed.feed, parsed.entries, str(parsed.bozo_exception) if parsed.bozo else None, base, helpers)
+
+
+def _found(
+    head: Any, entries: list[Any], fault: str | None, base: str, helpers: tuple[ModuleType, ...]
+) -> dict[str, Any]:
+    """`ParsedFeed` as a dictionary, of a head and entries as feedparser has them."""
+    from urllib.parse import urlsplit
+
+    words, pictures, dates, _ = helpers
+    left_out, entries = max(0, len(entries) - ENTRIES_LIMIT), entries[:ENTRIES_LIMIT]
+    try:
+        host = urlsplit(base or head.get("link") or "").hostname or ""
+    except ValueError:
+        host = ""
+    written = [_date(each, name) for each in (head, *entries) for name in DATES]
+    reader = dates.DateReader(written, head.get("language") or "", host)
     return {
-        "head": _said(parsed.feed, words),
+        "head": _said(head, words) | _moments(head, reader) | {"every_sec": _every_sec(head)},
         "entries": [
-            _said(entry, words) | {"pictures": pictures.links_of(entry)} for entry in parsed.entries[:ENTRIES_LIMIT]
+            (said := _said(entry, words))
+            | _moments(entry, reader)
+            | _named(entry, said["title"], words)
+            | _texts(entry, said["title"], base)
+            | {"pictures": pictures.links_of(entry), "media": pictures.media_of(entry)}
+            for entry in entries
         ],
-        "fault": str(parsed.bozo_exception) if parsed.bozo else None,
-        "left_out": max(0, len(parsed.entries) - ENTRIES_LIMIT),
+        "fault": fault,
+        "left_out": left_out,
     }
+
+
+def _moments(element: Any, reader: Any) -> dict[str, list[int] | None]:
+    """When an entry was published and last changed; either stands in for the other."""
+    published, created, updated = (
+        reader.read(written) if (written := _date(element, name)) else None for name in DATES
+    )
+    published = published or created
+    return {"published": published or updated, "updated": updated or published}
+
+
+def _date(element: Any, name: str) -> str:
+    # feedparser answers 'updated' with 'published', and warns that it won't for long.
+    written = element[name] if name in dict.keys(element) else ""
+    return written if isinstance(written, str) else ""
+
+
+def _title(element: Any, words: ModuleType) -> str:
+    """The title as text, its characters as its type declares them.
+
+    RSS declares no type: feedparser calls a title HTML if it has an end tag or an entity, and all of them are HTML's.
+    """
+    written = element.get("title") or ""
+    kind = (element.get("title_detail") or {}).get("type") or "text/html"
+    text = written if kind == "text/plain" else words.plain(written)
+    return words.one_line(text)  # type: ignore[no-any-return]
+
+
+def _named(entry: Any, title: str, words: ModuleType) -> dict[str, str]:
+    """What an entry is known by, and what stands in for a title and a link that it lacks."""
+    guid = entry.get("id") or ""
+    linked = [one.get("href") or "" for one in entry.get("enclosures") or ()]
+    linked += [one.get("url") or "" for one in entry.get("media_content") or ()]
+    found = {"guid": guid.strip(), "enclosure": next((one.strip() for one in linked if one.strip()), "")}
+    return found | {"beginning": "" if title else _beginning(entry, words)}
+
+
+def _beginning(entry: Any, words: ModuleType) -> str:
+    """The text's first words, or what its picture shows."""
+    texts = [entry.get("summary") or "", *(part.get("value") or "" for part in entry.get("content") or ())]
+    for text in texts:
+        try:
+            if found := words.one_line(words.plain(text)):
+                return found[:BEGINNING_CHARS]  # type: ignore[no-any-return]
+        except (ValueError, AssertionError):  # html.parser asserts properties of its input
+            continue
+    for text in texts:
+        for shown in re.findall(r"<img\b[^>]{0,2000}?\salt\s*=\s*[\"']([^\"'>]{1,400})[\"']", text, re.IGNORECASE):
+            if found := words.one_line(words.plain(shown)):
+                return found  # type: ignore[no-any-return]
+    return ""
 
 
 def _said(element: Any, words: ModuleType) -> dict[str, Any]:
-    moment = element.get("published_parsed") or element.get("updated_parsed")
     found: dict[str, Any] = {
         "title": "",
         "link": element.get("feedburner_origlink") or element.get("link") or "",
-        "summary": "",
-        "content": "",
         "labels": [],
-        "published": list(moment[:6]) if moment else None,
         "fault": None,
     }
     try:
-        found["title"] = words.one_line(words.plain(element.get("title") or ""))
-        texts = (element.get("summary"), next((p["value"] for p in element.get("content", ()) if "value" in p), ""))
-        found["summary"], found["content"] = (words.untrailed(words.plain(one or ""), found["title"]) for one in texts)
-    except (ValueError, AssertionError) as broken:  # html.parser asserts what a document says
+        found["title"] = _title(element, words)
+    except (ValueError, AssertionError) as broken:  # html.parser asserts properties of its input
         found["fault"] = str(broken)
     terms = [tag.get("label") or tag.get("term") or "" for tag in element.get("tags", ())]
     parts = [part for term in terms if "://" not in term for part in term.replace(">", "/").split("/")]
     try:
         labels = [words.shortened(words.one_line(words.plain(part)).lower(), LABEL_CHARS) for part in parts]
-    except (ValueError, AssertionError):  # what its other fields say counts without it
+    except (ValueError, AssertionError):  # the entry's other fields are used without it
         labels = []
     found["labels"] = list(dict.fromkeys(label for label in labels if label))
     return found
+
+
+def _texts(entry: Any, title: str, base: str) -> dict[str, Any]:
+    """An entry's summary and its content as bodies of the vocabulary, '' for what it lacks.
+
+    summary_pictures and content_pictures: the addresses of their pictures, in order.
+    """
+    from backend.news.markup import sanitised, without_trailer
+    from protocol.bodies import body_of_text
+
+    summary = {"value": entry.get("summary") or "", "type": (entry.get("summary_detail") or {}).get("type")}
+    content: Any = next((part for part in entry.get("content") or () if part.get("value")), {})
+    found: dict[str, Any] = {}
+    for name, part in (("summary", summary), ("content", content)):
+        text = part.get("value") or ""
+        if (part.get("type") or "") == "text/plain":
+            found |= {name: without_trailer(body_of_text(text), title), f"{name}_pictures": ()}
+        else:
+            body, shown = sanitised(text, part.get("base") or entry.get("link") or base, title)
+            found |= {name: body, f"{name}_pictures": shown}
+    return found
+
+
+def _every_sec(feed: Any) -> float:
+    """How often it says that it publishes, in seconds: RSS's ttl, else sy:updatePeriod; 0 if it says neither."""
+    try:
+        ttl = 60.0 * float(feed.get("ttl") or 0)
+        often = float(feed.get("sy_updatefrequency") or 1)
+    except ValueError:
+        return 0.0
+    if 0 < ttl < float("inf"):
+        return ttl
+    period = PERIODS_SEC.get(str(feed.get("sy_updateperiod") or "").strip().lower(), 0.0)
+    return period / often if 0 < often < float("inf") else 0.0
 
 
 def _helper(file: str) -> ModuleType:
@@ -213,7 +392,7 @@ def _helper(file: str) -> ModuleType:
 def _limit() -> None:
     try:
         import resource
-    except ImportError:  # not on Windows, where the parent's clock is the only limit
+    except ImportError:  # not on Windows, where the parent's timeout is the only limit
         return
     for what, most in (
         (resource.RLIMIT_CPU, PARSE_CPU_SEC),
@@ -225,6 +404,7 @@ def _limit() -> None:
 
 def _main() -> None:
     _limit()
+    sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
     try:
         found = _read(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2], *map(_helper, sys.argv[3:]))
     except FeedUnreadable as refused:
@@ -234,7 +414,7 @@ def _main() -> None:
     try:
         sys.stdout.buffer.write(json.dumps(found).encode())
         sys.stdout.buffer.flush()
-    except OSError:  # Python ignores SIGXFSZ, so that a file at its limit is an error of writing
+    except OSError:  # Python ignores SIGXFSZ, so a file at its limit is a write error
         sys.exit(ANSWER_TOO_LONG)
 
 

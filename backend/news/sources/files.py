@@ -1,6 +1,6 @@
 """Sources that are files, read once, line by line with bounded memory: JSON Lines, and MIND's news.tsv.
 
-JSON Lines: one NewsItem a line, as `NewsItem.model_dump_json()` writes it.
+JSON Lines: one NewsItem per line, as `NewsItem.model_dump_json()` writes it.
 
 MIND (Wu et al., "MIND: A Large-scale Dataset for News Recommendation", 2020): tab-separated, no header: id, category,
 subcategory, title, abstract, url, title entities, abstract entities.
@@ -18,23 +18,22 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 from pydantic import ValidationError
 
 from backend.news.errors import SourceUnreachable
-from backend.news.item import NewsItem
-from backend.news.report import Rejection, rejection
+from backend.news.item import NewsItem, Rejection, rejection
+from backend.news.plain_text import one_line
 from backend.news.sources.links import canonical
 from backend.news.sources.source import ReadOnce, SourceOption
-from backend.plain_text import one_line, paragraphs
 
 LINE_LIMIT_BYTES = 2_000_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ONE_LINE_FIELDS = ("title", "abstract", "publisher", "section", "topic", "story")
 MIND_COLUMNS = 8
 MIND_COLUMNS_USED = 6
-"""The entities are not read, so a file without them will do."""
+"""The entities are not read, so a file without them works."""
 UNKNOWN_CATEGORY = "unknown"
 
 
 def open_source(path: Path) -> BinaryIO:
-    """Opens a source's file; raises SourceUnreachable if it is missing, a folder or not readable."""
+    """Open a source's file; raises SourceUnreachable if it is missing, a folder or not readable."""
     try:
         return path.open("rb")
     except OSError as error:
@@ -82,7 +81,7 @@ class MindSource(_File):
 
 
 def read_jsonl(path: Path) -> Iterator[NewsItem | Rejection]:
-    """The news of a file of JSON lines. Control characters are removed and links made canonical, as for any source.
+    """The articles of a JSON Lines file, without control characters and with canonical links, as for any source.
 
     Raises SourceUnreachable.
     """
@@ -90,10 +89,10 @@ def read_jsonl(path: Path) -> Iterator[NewsItem | Rejection]:
 
 
 def read_mind(path: Path, *, published_at: datetime | None = None) -> Iterator[NewsItem | Rejection]:
-    """The news of a news.tsv.
+    """The articles of a news.tsv.
 
-    published_at: MIND gives no times, so all rows get this one; by default the moment of reading, which makes the
-    whole file news of today. Raises SourceUnreachable, and ValueError on a time without a zone.
+    published_at: MIND gives no times, so all rows get this one; by default the time of reading, which makes all of them
+    today's articles. Raises SourceUnreachable, and ValueError on a time without a zone.
     """
     moment = published_at or datetime.now(UTC)
     if moment.tzinfo is None:
@@ -102,7 +101,10 @@ def read_mind(path: Path, *, published_at: datetime | None = None) -> Iterator[N
 
 
 def read_lines(stream: BinaryIO) -> Iterator[tuple[int, str] | Rejection]:
-    """(number from 1, text) of each line that is not blank; a Rejection for one too long or not in UTF-8."""
+    """(number from 1, text) of each line that is not blank.
+
+    A Rejection for one that is too long or not UTF-8.
+    """
     number = 0
     while line := stream.readline(LINE_LIMIT_BYTES + 1):
         number += 1
@@ -123,7 +125,10 @@ def read_lines(stream: BinaryIO) -> Iterator[tuple[int, str] | Rejection]:
 
 
 def _items(path: Path, fields_of: Callable[[str], dict[str, Any]]) -> Iterator[NewsItem | Rejection]:
-    """Each line as an item; `fields_of` raises ValueError, naming what is wrong, for one that has no fields."""
+    """Each line as an article.
+
+    `fields_of` raises ValueError with the reason for a line without fields.
+    """
     with open_source(path) as stream:
         for line in read_lines(stream):
             yield line if isinstance(line, Rejection) else _item(*line, fields_of)
@@ -155,8 +160,6 @@ def _json_fields(line: str) -> dict[str, Any]:
     for field in ONE_LINE_FIELDS:
         if isinstance(row.get(field), str):
             row[field] = one_line(row[field])
-    if isinstance(row.get("body"), str):
-        row["body"] = paragraphs(row["body"])
     return row
 
 

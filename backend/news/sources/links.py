@@ -1,13 +1,13 @@
-"""One canonical link for a piece of news, however it was shared."""
+"""The link of an article as its pages use it: absolute, and without tracking parameters."""
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
+import re
+from urllib.parse import unquote_plus, urljoin, urlsplit
 
 LINK_LIMIT_CHARS = 2_000
 LINK_READ_CHARS = 20_000
-"""A longer one isn't read at all; what stands in it besides its canonical form may be longer than that."""
+"""A longer link isn't read at all; a read link may be longer than its canonical form."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 TRACKING_PREFIXES = ("utm_", "mtm_", "hsa_", "at_medium", "at_campaign", "at_custom", "ns_")
 TRACKING_PARAMETERS = frozenset(
@@ -16,36 +16,38 @@ TRACKING_PARAMETERS = frozenset(
     vero_id _hsenc _hsmi cmpid ncid ocid ref_src smid spm source_rss wt_mc xtor
     """.split()  # noqa: SIM905 (a list would take a screen)
 )
+_ABSOLUTE = re.compile(r"(https?):/{2}([^/?#]*)([^?#]*)", re.IGNORECASE)
+_SEPARATOR = re.compile(r"(&amp;|[&;])")
 
 
 def canonical(link: str, base: str = "") -> str:
-    """`link` made absolute, its host in lower case; without tracking parameters, fragment, default port and user.
+    """`link` as an absolute URL with a lower-case host, without tracking parameters, default port and user.
 
-    Raises ValueError, naming what is wrong, on a link that is not http or https, has no host, or is too long.
+    Every other byte of its path, query and fragment stays: re-encoding breaks links on some sites.
+
+    Raises ValueError with the reason on a link that is not http or https, has no host, or is too long.
     """
     if len(link) > LINK_READ_CHARS:
         raise ValueError(f"has {len(link):,} characters; the limit is {LINK_LIMIT_CHARS:,}")
+    link = re.sub(r"[\t\r\n]", "", link.strip())
     try:
-        parts = urlsplit(urljoin(base, link.strip()))
+        whole = link if _ABSOLUTE.match(link) else urljoin(base, link)
+        parts = urlsplit(whole)
         port = parts.port
     except ValueError as error:
         raise ValueError(f"is no link ({error})") from error
+    written = _ABSOLUTE.match(whole)
     if parts.scheme not in DEFAULT_PORTS:
         raise ValueError("must begin with http:// or https://")
-    if not parts.hostname:
+    if written is None or not parts.hostname:
         raise ValueError("names no host")
     host = _ascii_host(parts.hostname)
     if port is not None and port != DEFAULT_PORTS[parts.scheme]:
         host = f"{host}:{port}"
-    found = urlunsplit((parts.scheme, host, parts.path or "/", _without_tracking(parts.query), ""))
+    found = f"{parts.scheme}://{host}{written[3] or '/'}{_without_tracking(whole[written.end() :])}"
     if len(found) > LINK_LIMIT_CHARS:
         raise ValueError(f"has {len(found):,} characters; the limit is {LINK_LIMIT_CHARS:,}")
     return found
-
-
-def news_id(canonical_link: str) -> str:
-    """An id that depends on the canonical link alone; http and https count as the same."""
-    return "w" + blake2b(canonical_link.partition("://")[2].encode(), digest_size=12).hexdigest()
 
 
 def _ascii_host(host: str) -> str:
@@ -58,11 +60,35 @@ def _ascii_host(host: str) -> str:
         raise ValueError(f"names a host that can't exist ({error})") from error
 
 
-def _without_tracking(query: str) -> str:
-    pairs = parse_qsl(query, keep_blank_values=True)
-    kept = [
-        (name, value)
-        for name, value in pairs
-        if not name.lower().startswith(TRACKING_PREFIXES) and name.lower() not in TRACKING_PARAMETERS
-    ]
-    return query if len(kept) == len(pairs) else urlencode(kept)
+def _without_tracking(rest: str) -> str:
+    """A link's query and fragment without tracking parameters; a fragment of nothing else is cut as well."""
+    before, mark, fragment = rest.partition("#")
+    if mark and fragment and not _cut(fragment):
+        mark = fragment = ""
+    query = before[1:]
+    kept = _cut(query)
+    if kept == query:
+        return before + mark + fragment
+    return (f"?{kept}" if kept else "") + mark + fragment
+
+
+def _cut(query: str) -> str:
+    """The parameters that don't track, with the separators between them.
+
+    A piece after a semicolon that is no parameter belongs to the value before it.
+    """
+    first, *others = _SEPARATOR.split(query)
+    kept: list[str] = []
+    cut = _tracks(first)
+    if not cut:
+        kept.append(first)
+    for separator, piece in zip(others[::2], others[1::2], strict=True):
+        cut = _tracks(piece) or (cut and separator == ";" and "=" not in piece)
+        if not cut:
+            kept += [separator, piece] if kept else [piece]
+    return "".join(kept)
+
+
+def _tracks(parameter: str) -> bool:
+    name = unquote_plus(parameter.partition("=")[0]).lower()
+    return name.startswith(TRACKING_PREFIXES) or name in TRACKING_PARAMETERS

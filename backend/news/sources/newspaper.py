@@ -1,4 +1,4 @@
-"""The generated newspaper as a source of news: editions of `newsroom`, which knows nothing of the backend."""
+"""The generated newspaper as a source: editions of `newsroom`, which knows nothing of the server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from backend.news.sources.source import ReadOnce, SourceOption
 
 
 class NewspaperDry(NewsError):
-    """The newspaper's sections together have too few facts for the number of articles asked."""
+    """The newspaper's sections together have too few facts for the requested number of articles."""
 
     code, status, title = "paper-dry", 422, "The newspaper has too little to say"
 
@@ -26,9 +26,11 @@ class NewspaperDry(NewsError):
 
 
 def newspaper(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 14) -> Iterator[NewsItem]:
-    """The edition of the last `days` before `now`, by publication time; the same for the same arguments.
+    """The edition of the last `days` before `now`, by publication time.
 
-    Raises NewspaperDry when more articles are asked for than it can write, and ValueError as `newsroom.edition` does.
+    The same for the same arguments.
+
+    Raises NewspaperDry if it can't write that many articles, and ValueError as `newsroom.edition` does.
     """
     from newsroom.edition import TooLittleToSayError, edition  # its data files take half a second to read
 
@@ -41,7 +43,7 @@ def newspaper(now: datetime, *, seed: int = 7, articles: int = 6000, days: int =
 
 @dataclass(frozen=True)
 class NewspaperSource(ReadOnce):
-    """An edition of the generated newspaper, up to the moment of reading."""
+    """An edition of the generated newspaper, up to the time of reading."""
 
     name: ClassVar[str] = "newsroom"
     help: ClassVar[str] = "Ownfeed's own generated newspaper."

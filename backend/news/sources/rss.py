@@ -1,49 +1,71 @@
-"""RSS and Atom feeds as news: what feedparser reads, each entry checked by itself."""
+"""RSS, Atom and JSON feeds as sources: entries read by feedparser, completed where they lack something.
+
+An entry without a title gets the beginning of its text, one without a link that of its enclosure or its site, one
+without a date the time of arrival (`NewsItem.dated`). Only an entry without any of a title, a text and a link is
+rejected.
+"""
 
 from __future__ import annotations
 
 import calendar
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, ClassVar, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpx
 from pydantic import ValidationError
 
 from backend.news.errors import OptionRefused, SourceMalformed
-from backend.news.item import UNSORTED, NewsItem
-from backend.news.report import Rejection, rejection
+from backend.news.feed_sources import source_of
+from backend.news.item import TITLE_LIMIT_CHARS, UNSORTED, NewsItem, Rejection, rejection
+from backend.news.plain_text import beginning, shortened
+from backend.news.public_addresses import IpNetwork, networks
 from backend.news.sources.download import Document, fetch
+from backend.news.sources.entry_identity import EntryNames, KnownTitles, entry_ids
 from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedUnreadable, ParsedFeed, parse
-from backend.news.sources.links import canonical, news_id
+from backend.news.sources.links import canonical
+from backend.news.sources.picture_links import MediaLink, PictureLink, best_picture
 from backend.news.sources.source import FeedLocation, SourceOption
-from backend.picture_links import PictureLink, best_picture
-from backend.plain_text import beginning, paragraphs, shortened
-from backend.public_addresses import IpNetwork, networks
+from protocol.bodies import (
+    BODY_CHARS,
+    TEXT_PICTURES_LIMIT,
+    Piece,
+    cut_body,
+    escaped,
+    is_of_form,
+    read_body,
+    text_of_body,
+    write_body,
+)
+from protocol.links import leads_out
 
 ABSTRACT_CHARS = 600
-"""Longer summaries are the article itself: they become the body, and their beginning the abstract."""
+"""A longer summary is the article itself: it is the body even beside a shorter content."""
 TOPIC_ENTRIES = 3
-"""A label of a feed is a topic where so many of its entries share it."""
+"""A label of a feed is a topic if at least this many of its entries share it."""
 NO_TOPICS = frozenset({"all", "general", "latest", "misc", "news", "none", "other", "top stories", "unknown"})
+PUBLISHER_CHARS = 120
+TITLE_FROM_TEXT_CHARS = 100
+CLOCK_SKEW = timedelta(hours=14)
+"""A date up to so far in the future is that of a feed that names the wrong zone; a later one is no date."""
 HARMLESS_FAULT = "undefined entity"
-"""HTML's names such as &eacute;, which are read as they are meant."""
+"""HTML's entity names such as &eacute;, which are read as intended."""
 
 
 @dataclass(frozen=True)
 class RssSource:
-    """An RSS or Atom feed, at a URL or in a file. Raises OptionRefused for a network that is none."""
+    """An RSS, Atom or JSON feed, at a URL or in a file. Raises OptionRefused for an invalid network."""
 
     name: ClassVar[str] = "rss"
     help: ClassVar[str] = (
-        "RSS or Atom, from URLs or files; a feed that has not changed is not read again. A URL is followed: the server "
-        "reads it again by itself."
+        "RSS, Atom or JSON Feed, from URLs or files; a feed that has not changed is not read again. A URL is followed: "
+        "the server reads it again by itself."
     )
 
-    location: Annotated[str, SourceOption("URLs or files of RSS or Atom feeds.", many=True)]
+    location: Annotated[str, SourceOption("URLs or files of RSS, Atom or JSON feeds.", many=True)]
     allow_network: Annotated[
         tuple[str, ...],
         SourceOption("A network that is not public and may be fetched from all the same: 10.1.0.0/16."),
@@ -60,8 +82,8 @@ class RssSource:
 
     @property
     def title(self) -> str:
-        """The feed's address, cut to 200 characters."""
-        return self.location[:200]
+        """Its address or file, as `source_of` has it."""
+        return source_of(self.location)
 
     @property
     def feed(self) -> FeedLocation | None:
@@ -69,7 +91,7 @@ class RssSource:
         return FeedLocation(self.location, self.allow_network, self.pictures)
 
     def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:
-        """Its entries, as they stand now."""
+        """Its current entries."""
         return read_rss(self.location, now=now, allowed=networks(self.allow_network))
 
 
@@ -80,38 +102,104 @@ def read_rss(
     allowed: Sequence[IpNetwork] = (),
     transport: httpx.BaseTransport | None = None,
 ) -> Iterator[NewsItem | Rejection]:
-    """The news of a feed at an http or https URL or in a file, without remembering it (`backend.news.followed_feeds`
-    does).
+    """The articles of a feed at an http or https URL or in a file, without following it.
 
-    now: the time of entries that give none, or one in the future; by default the present.
-    Raises SourceUnreachable, SourceTooLarge, SourceMalformed.
+    `backend.news.feed_refresh` follows feeds. now: the time of entries that give none, or one in the future; by
+    default the present. Raises SourceUnreachable, SourceTooLarge, SourceMalformed.
     """
     document = fetch(location, allowed=allowed, transport=transport)
-    assert isinstance(document, Document)  # only a conditional GET has none
+    assert isinstance(document, Document)  # only a conditional GET returns anything else
     return read_feed(document, now=now or datetime.now(UTC))
 
 
-def read_feed(document: Document, *, now: datetime, section: str | None = None) -> Iterator[NewsItem | Rejection]:
-    """The news of a downloaded feed; a Rejection's line is the entry's place, from 1. Raises SourceMalformed.
+class FeedHead(NamedTuple):
+    """What a feed says about itself: its title, its site, and how often it publishes (ttl, sy:updatePeriod; 0: no
+    word)."""
 
-    section: of all its news; None: each is sorted by its own vector.
+    title: str
+    site: str
+    every_sec: float
 
-    A document that is not well-formed is read as far as feedparser can; a last Rejection then says what is wrong.
+
+def read_feed(
+    document: Document,
+    *,
+    now: datetime,
+    section: str | None = None,
+    key: str = "",
+    heard: Callable[[FeedHead], str] | None = None,
+    known: KnownTitles = lambda ids: {},
+) -> Iterator[NewsItem | Rejection]:
+    """The articles of a downloaded feed; a Rejection's line is the entry's position, from 1.
+
+    Raises SourceMalformed.
+
+    section: for all its articles; None: each is sorted by its own vector. key: what identifies the feed, by default its
+    location. heard: gets what the feed says about itself and returns the publisher's name; by default the feed's title,
+    or its host. known: titles of the pool's articles (`entry_ids`). A document that is not well-formed is read as far
+    as feedparser can; a last Rejection then says what is wrong.
     """
     try:
         parsed = parse(document.data, content_type=document.content_type, base=document.base)
     except FeedUnreadable as refused:
         raise SourceMalformed(document.location, str(refused)) from refused
-    return _entries(document, parsed, now, section or UNSORTED)
+    named = heard(_head(document, parsed)) if heard else ""
+    feed = _Feed.of(document, parsed, section or UNSORTED, named)
+    return _entries(feed, parsed, now, key or source_of(document.location), known)
 
 
-def _entries(document: Document, parsed: ParsedFeed, now: datetime, section: str) -> Iterator[NewsItem | Rejection]:
-    feed = _Feed.of(document, parsed, section)
-    for number, entry in enumerate(parsed.entries, start=1):
-        if entry["fault"] is None:
-            yield _item(number, entry, feed, now)
-        else:
-            yield Rejection(number, "entry", f"can't be read ({entry['fault']})")
+def _head(document: Document, parsed: ParsedFeed) -> FeedHead:
+    site = _canonical(parsed.head["link"], document.base)
+    return FeedHead(parsed.head["title"], site, parsed.head["every_sec"])
+
+
+class _Feed(NamedTuple):
+    base: str
+    site: str
+    publisher: str
+    section: str
+    topics: frozenset[str]
+
+    @classmethod
+    def of(cls, document: Document, parsed: ParsedFeed, section: str, named: str) -> _Feed:
+        head, counts = parsed.head, Counter(one for entry in parsed.entries for one in entry["labels"])
+        topics = frozenset(one for one, count in counts.items() if count >= TOPIC_ENTRIES)
+        base = document.base or head["link"]
+        site = _canonical(head["link"], base) or _canonical("/", document.base)
+        publisher = named or head["title"] or _host(site)
+        topics -= {section, UNSORTED} | NO_TOPICS
+        return cls(base, site, shortened(publisher, PUBLISHER_CHARS), section, topics)
+
+
+class _Completed(NamedTuple):
+    """An entry with what stands in for its missing title and link."""
+
+    number: int
+    entry: dict[str, Any]
+    title: str
+    own_link: str
+    link: str
+
+    @property
+    def names(self) -> EntryNames:
+        """What identifies it."""
+        return EntryNames(
+            self.entry["guid"], self.own_link, self.title, f"{self.entry['summary']}\n{self.entry['content']}"
+        )
+
+
+def _entries(
+    feed: _Feed, parsed: ParsedFeed, now: datetime, key: str, known: KnownTitles
+) -> Iterator[NewsItem | Rejection]:
+    rows = [_completed(number, entry, feed) for number, entry in enumerate(parsed.entries, start=1)]
+    entries = [row for row in rows if isinstance(row, _Completed)]
+    ids = entry_ids(key, [entry.names for entry in entries], site=feed.site, known=known)
+    newest = _newest_versions({entry.number: one for entry, one in zip(entries, ids, strict=True)}, parsed.entries)
+    for row in rows:
+        if isinstance(row, Rejection):
+            yield row
+        elif row.number in newest:
+            yield _item(newest[row.number], row, feed, now)
     after = len(parsed.entries) + 1
     if parsed.left_out:
         yield Rejection(after, "feed", f"{parsed.left_out:,} entries are beyond the limit of {ENTRIES_LIMIT:,}")
@@ -119,20 +207,45 @@ def _entries(document: Document, parsed: ParsedFeed, now: datetime, section: str
         yield Rejection(after, "feed", f"is not well-formed ({parsed.fault}); what could be read was read")
 
 
-class _Feed(NamedTuple):
-    base: str
-    publisher: str
-    section: str
-    topics: frozenset[str]
+def _newest_versions(ids: dict[int, str], entries: Sequence[dict[str, Any]]) -> dict[int, str]:
+    """The ids by number, of entries with the same id only the newest version.
 
-    @classmethod
-    def of(cls, document: Document, parsed: ParsedFeed, section: str) -> _Feed:
-        head, counts = parsed.head, Counter(label for entry in parsed.entries for label in entry["labels"])
-        topics = frozenset(label for label, count in counts.items() if count >= TOPIC_ENTRIES)
-        link = head["link"] or document.base
-        base = document.base or link
-        publisher = head["title"] or _host(link)
-        return cls(base, shortened(publisher, 120), section, topics - {section, UNSORTED} - NO_TOPICS)
+    Of versions without a date or with the same one, the first is the newest, unless the document lists old entries
+    first.
+    """
+    dates = [entry["updated"] for entry in entries if entry["updated"]]
+    oldest_first = len(dates) > 1 and dates[0] < dates[-1]
+    newest: dict[str, int] = {}
+    for number in sorted(ids, reverse=oldest_first):
+        held = newest.setdefault(ids[number], number)
+        if (entries[number - 1]["updated"] or []) > (entries[held - 1]["updated"] or []):
+            newest[ids[number]] = number
+    return {number: news_id for news_id, number in newest.items()}
+
+
+def _completed(number: int, entry: dict[str, Any], feed: _Feed) -> _Completed | Rejection:
+    if entry["fault"] is not None:
+        return Rejection(number, "entry", f"can't be read ({entry['fault']})")
+    own_link = _canonical(entry["link"], feed.base) or _canonical(entry["enclosure"], feed.base)
+    title = entry["title"] or beginning(entry["beginning"], TITLE_FROM_TEXT_CHARS) or _name_of(own_link)
+    if not title:
+        return Rejection(number, "entry", "has neither a title nor a text nor a link")
+    link = own_link if leads_out(own_link) else feed.site
+    return _Completed(number, entry, shortened(title, TITLE_LIMIT_CHARS), own_link, link)
+
+
+def _canonical(link: str, base: str) -> str:
+    """The link in its canonical form; empty for one that can't be used, since an entry is shown without it as well."""
+    try:
+        return canonical(link, base) if link else ""
+    except ValueError:
+        return ""
+
+
+def _name_of(link: str) -> str:
+    """The end of a link's path, or its host, for an entry that has nothing else."""
+    parts = urlsplit(link)
+    return unquote(parts.path.rstrip("/").rpartition("/")[2]).strip() or parts.hostname or ""
 
 
 def _host(link: str) -> str:
@@ -142,40 +255,62 @@ def _host(link: str) -> str:
         return ""
 
 
-def _item(number: int, entry: dict[str, Any], feed: _Feed, now: datetime) -> NewsItem | Rejection:
-    link = entry["link"]
-    if not link:
-        return Rejection(number, "link", "missing")
-    try:
-        url = canonical(link, feed.base)
-    except ValueError as error:
-        return Rejection(number, "link", str(error))
-    summary, body = entry["summary"], entry["content"]
-    if len(summary) > ABSTRACT_CHARS and len(summary) > len(body):
-        body = summary
+def _item(news_id: str, completed: _Completed, feed: _Feed, now: datetime) -> NewsItem | Rejection:
+    entry = completed.entry
+    abstract, body, shown = _texts(entry)
+    pictures = (*(PictureLink(*each) for each in entry["pictures"]), *(PictureLink("text", url) for url in shown))
+    published_at, dated = _published(entry, now)
     try:
         return NewsItem(
-            id=news_id(url),
-            title=entry["title"],
-            abstract=beginning(summary or body, ABSTRACT_CHARS),
-            body=paragraphs(body),
-            url=url,
+            id=news_id,
+            title=completed.title,
+            abstract=abstract,
+            body=body,
+            url=completed.link,
             publisher=feed.publisher,
             section=feed.section,
             topic=next((label for label in entry["labels"] if label in feed.topics), feed.section),
-            published_at=_published(entry, now),
-            picture=best_picture((PictureLink(*each) for each in entry["pictures"]), feed.base),
+            published_at=published_at,
+            dated=dated,
+            picture=best_picture(pictures, feed.base),
+            text_pictures=tuple(shown[:TEXT_PICTURES_LIMIT]),
         )
     except ValidationError as error:
-        return rejection(number, error)
+        return rejection(completed.number, error)
 
 
-def _published(entry: dict[str, Any], now: datetime) -> datetime:
+def _texts(entry: dict[str, Any]) -> tuple[str, str, list[str]]:
+    """An entry's abstract, its body, and the addresses of the body's pictures.
+
+    The body is its content, or its summary where that is all, or longer.
+    """
+    summary, content = (read_body(entry[name]) for name in ("summary", "content"))
+    said, text = text_of_body(summary), text_of_body(content)
+    alone = not content or (len(said) > ABSTRACT_CHARS and len(said) > len(text))
+    shown = next((piece.attributes["alt"] for piece in (*summary, *content) if piece.attributes.get("alt")), "")
+    name = "summary" if alone else "content"
+    body = _media(entry, entry[name]) + entry[name]
+    return beginning(said or text or shown, ABSTRACT_CHARS), cut_body(body, BODY_CHARS), entry[f"{name}_pictures"]
+
+
+def _media(entry: dict[str, Any], body: str) -> str:
+    """The entry's audio and video that its body doesn't have, as elements of a body."""
+    pieces = []
+    for one in (MediaLink(*each) for each in entry["media"]):
+        facts = {"src": one.url, "seconds": str(one.seconds or ""), "bytes": str(one.bytes or "")}
+        piece = Piece("start", one.kind, {key: value for key, value in facts.items() if value})
+        if is_of_form(one.url, "web") and f' src="{escaped(one.url)}"' not in body:
+            pieces.append(piece)
+    return write_body(pieces)
+
+
+def _published(entry: dict[str, Any], now: datetime) -> tuple[datetime, bool]:
+    """When an entry was published, and whether its feed says so; else the time of arrival."""
     given = entry["published"]
     if given is None:
-        return now
+        return now, False
     try:
         moment = datetime.fromtimestamp(calendar.timegm((*given, 0, 0, 0)), UTC)
     except (ValueError, OverflowError, OSError):
-        return now
-    return min(moment, now)
+        return now, False
+    return (now, False) if moment > now + CLOCK_SKEW else (min(moment, now), True)

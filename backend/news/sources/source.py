@@ -1,4 +1,7 @@
-"""What a source of news is: a frozen value of its options that can be read. `SOURCES` in the package names them all."""
+"""The interface of a source of articles: a frozen dataclass of its options.
+
+The package's `SOURCES` lists all sources.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from backend.news.item import NewsItem
-    from backend.news.report import Rejection
+    from backend.news.item import NewsItem, Rejection
 
 
 @dataclass(frozen=True)
 class SourceOption:
-    """What the command line says of a source's field; the field is `Annotated[type, SourceOption(...)]`.
+    """How a source's field appears on the command line.
 
-    A field without a default is an argument, one with a default an option `--field-name`.
-    minimum, maximum: of a number, both inclusive.
-    many: the argument may be given several times, each of which is a source of its own.
+    The field is `Annotated[type, SourceOption(...)]`.
+
+    A field without a default is an argument, one with a default an option `--field-name`. minimum, maximum: of a
+    number, both inclusive. many: the argument may be given several times, and each value is a source of its own.
     """
 
     help: str | None = None
@@ -28,10 +31,10 @@ class SourceOption:
 
 
 class FeedLocation(NamedTuple):
-    """A source that changes at its own address: asked for conditionally, and refreshed by the server from then on.
+    """A source that changes at its address: requested conditionally, and refreshed by the server from then on.
 
-    networks: '10.1.0.0/16' and the like, not public and allowed for this read, in the place of those of the settings.
-    pictures: allowed by this read (`FeedRow`); False leaves what was said before.
+    networks: non-public networks such as '10.1.0.0/16' allowed for this read, in place of those of the settings.
+    pictures: whether this read allows them (`FeedRow`); False keeps the previous choice.
     """
 
     location: str
@@ -40,7 +43,7 @@ class FeedLocation(NamedTuple):
 
 
 class ReadOnce:
-    """A source that doesn't change, so that no server refreshes it."""
+    """A source that doesn't change, so that the server doesn't refresh it."""
 
     @property
     def feed(self) -> FeedLocation | None:
@@ -49,7 +52,7 @@ class ReadOnce:
 
 
 class NewsSource(Protocol):
-    """A dataclass, frozen, whose fields are its options.
+    """A frozen dataclass whose fields are its options.
 
     name: of the command `ownfeed ingest NAME`. help: one sentence for its help.
     """
@@ -59,17 +62,17 @@ class NewsSource(Protocol):
 
     @property
     def title(self) -> str:
-        """What the pool notes as its news' source, at most 200 characters."""
+        """What the pool records as its articles' source, at most 200 characters."""
         ...
 
     @property
     def feed(self) -> FeedLocation | None:
-        """The feed that it is, or None where what is read once doesn't change."""
+        """Its feed, or None if the source doesn't change after being read."""
         ...
 
     def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:
-        """Its news as of `now`; a row that can't be read becomes a Rejection.
+        """Its articles as of `now`; a row that can't be read becomes a Rejection.
 
-        Raises SourceError, at once or while rows are taken, where the source as a whole can't be read.
+        Raises SourceError, at once or during iteration, if the source as a whole can't be read.
         """
         ...

@@ -1,4 +1,4 @@
-"""Uni-FedRec's report with its claim made true: whole vectors bounded in L1, always C_max of them, no counts."""
+"""Uni-FedRec's report with a correct guarantee: vectors bounded in L1, always C_max of them, and no counts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from device_app.privacy.exact_samplers import discrete_laplace
 from device_app.privacy.mechanisms.basis_laplace import check_sizes, checked
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.prose import Prose
-from device_app.wire.recall import onto_l1_ball
-from device_app.wire.releases import RecallProtocol
-
-WORDS = Prose("device_app.privacy", "words.toml")
+from protocol.recall import onto_l1_ball
+from protocol.releases import RecallProtocol
 
 NAME = "basis_l1"
 GRID_BITS = 16
@@ -29,14 +26,14 @@ class BasisL1:
     server then counts every channel alike). Channels a reader lacks are sent all the same, as noise around zero.
 
     Formal guarantees, in pure local differential privacy, for any two readers whatsoever, of integers on a grid of
-    2^-16 with `exact.discrete_laplace`, so exactly:
+    2^-16 with `exact_samplers.discrete_laplace`, so exactly:
 
     - one *whole channel* (not one score): 2 A / lambda. With A = delta this is the figure that Uni-FedRec prints for
       one coordinate, 0.333 at the paper's 0.2 and 1.2;
-    - one report: C_max times that, 1.667, plus 2 / share_scale where shares are sent. C itself is not told.
+    - one report: C_max times that, 1.667, plus 2 / share_scale if shares are sent. C itself is not revealed.
     - S fresh reports: S times. Sending one again costs nothing.
 
-    Not covered: that and when a reader reports, and from which address. At such a noise the scores tell hardly
+    Not covered: that and when a reader reports, and from which address. With this much noise the scores reveal hardly
     anything (docs/results/recall.md): this is the honest form of the paper's mechanism, not a useful one.
     """
 
@@ -67,7 +64,7 @@ class BasisL1:
 
     @property
     def epsilon_of_shares(self) -> float:
-        """2 / share_scale: two points of the simplex differ by at most 2 in L1. 0 where none are sent."""
+        """2 / share_scale: two points of the simplex differ by at most 2 in L1. 0 if none are sent."""
         return 0.0 if self.share_scale is None else 2 / self.share_scale
 
     @property
@@ -99,7 +96,7 @@ class BasisL1:
         return noisy
 
     def release_shares(self, counts: NDArray[np.int64], source: NoiseSource) -> NDArray[np.float64]:
-        """Clicks by channel [C] to noisy shares [C_max]; empty where none are sent. See the class."""
+        """Clicks by channel [C] to noisy shares [C_max]; empty if none are sent. See the class."""
         if self.share_scale is None:
             return np.empty(0)
         if not 1 <= len(counts) <= self.channels_limit or counts.min() < 0 or not counts.sum():
@@ -120,12 +117,11 @@ class BasisL1:
             "channels_limit": float(self.channels_limit),
         } | shares
 
-    def words(self) -> str:
-        """The mechanism in one sentence for the reader."""
-        return WORDS(
-            "basis_l1_sent",
-            channels=self.channels_limit,
-            basis=self.basis_size,
-            radius=self.radius,
-            deviation=self.scale * 2**0.5,
-        )
+    def figures(self) -> dict[str, float]:
+        """Its numbers for people, by the names in its label's texts."""
+        return {
+            "channels": self.channels_limit,
+            "basis": self.basis_size,
+            "radius": self.radius,
+            "deviation": self.scale * 2**0.5,
+        }

@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.privacy.noise_sources import NoiseSource, laplace
-from device_app.prose import Prose
-from device_app.wire.releases import RecallProtocol
-
-WORDS = Prose("device_app.privacy", "words.toml")
+from protocol.releases import RecallProtocol
 
 
 def check_sizes(basis_size: int, channels_limit: int) -> None:
@@ -92,7 +89,7 @@ class BasisLaplace:
 
     @property
     def epsilon_per_report(self) -> float:
-        """2 delta B C_max / lambda_I: charged for every fresh report, since C itself would tell how many it has."""
+        """2 delta B C_max / lambda_I: charged for every fresh report, since C itself reveals the number of channels."""
         return self.epsilon_per_channel * self.channels_limit
 
     def clipped(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -113,12 +110,11 @@ class BasisLaplace:
             "channels_limit": float(self.channels_limit),
         }
 
-    def words(self) -> str:
-        """The mechanism in one sentence for the reader."""
-        return WORDS(
-            "basis_laplace_sent",
-            channels=self.channels_limit,
-            basis=self.basis_size,
-            clip=self.clip,
-            deviation=self.scale * 2**0.5,
-        )
+    def figures(self) -> dict[str, float]:
+        """Its numbers for people, by the names in its label's texts."""
+        return {
+            "channels": self.channels_limit,
+            "basis": self.basis_size,
+            "clip": self.clip,
+            "deviation": self.scale * 2**0.5,
+        }

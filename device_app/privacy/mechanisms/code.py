@@ -1,4 +1,4 @@
-"""One code: the nearest of K public prototypes, told by randomised response (the default; docs/decisions/021)."""
+"""One code: the nearest of K public prototypes, sent by randomised response (the default; docs/decisions/017)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from numpy.typing import NDArray
 
 from device_app.privacy.exact_samplers import randomised_response, rational
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.prose import Prose
-from device_app.wire.recall import CODEBOOK_LIMIT
-
-WORDS = Prose("device_app.privacy", "words.toml")
+from protocol.recall import CODEBOOK_LIMIT
 
 
 @dataclass(frozen=True)
 class CategoricalMechanism:
-    """One of `size` values told at `epsilon`. Raises ValueError for a size or an epsilon that no release may offer."""
+    """Sends one of `size` values at `epsilon`. Raises ValueError for a size or epsilon that no release may offer."""
 
     size: int
     epsilon: float
@@ -51,13 +48,14 @@ class RandomisedCode(CategoricalMechanism):
 
     Formal guarantees, in pure local differential privacy, for any two readers whatsoever:
 
-    - one drawn code: eps, exactly; `exact.randomised_response` samples it with integers from the system's generator;
+    - one drawn code: eps, exactly; `exact_samplers.randomised_response` samples it with integers from the system's
+      generator;
     - a code that was drawn before is sent again as it was drawn: a reader's life costs eps times the number of
       *distinct* true codes, which is what the ledger adds up and bounds.
 
     Not covered: when and how often a report changes (a reader whose code never changes never sends a second one, so the
     bound over a life compares readers whose codes change at the same times), that a device asks at all, and the network
-    address it asks from. A release with other prototypes starts a new table, and costs anew.
+    address it asks from. A release with other prototypes starts a new table, and is charged again.
     """
 
     @property
@@ -74,9 +72,9 @@ class RandomisedCode(CategoricalMechanism):
         """The mechanism's numbers, for the ledger."""
         return {"size": float(self.size), "epsilon": self.epsilon}
 
-    def words(self) -> str:
-        """The mechanism in one sentence for the reader."""
-        return WORDS("code_sent", last=self.size - 1, size=self.size, truth=self.truth)
+    def figures(self) -> dict[str, float]:
+        """Its numbers for people, by the names in its label's texts."""
+        return {"size": self.size, "last": self.size - 1, "percent": 100 * self.truth}
 
 
 def nearest(prototypes: NDArray[np.float32], user: NDArray[np.float32]) -> int:

@@ -1,4 +1,4 @@
-"""Subset selection of one topic (Ye and Barg 2018): for comparison; at an epsilon of 4 and 16 topics it is `code`."""
+"""Subset selection of one topic (Ye and Barg 2018), for comparison; with epsilon 4 and 16 topics it equals `code`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ import numpy as np
 from device_app.privacy.exact_samplers import subset_selection
 from device_app.privacy.mechanisms.code import CategoricalMechanism
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.prose import Prose
-
-WORDS = Prose("device_app.privacy", "words.toml")
 
 NAME = "subset"
 
@@ -24,8 +21,8 @@ class TopicSubset(CategoricalMechanism):
     size: K. epsilon: eps of one report. (Ye and Barg 2018; w is their optimum.)
 
     Formal guarantees, in pure local differential privacy, for any two readers whatsoever: one drawn set costs eps,
-    exactly (`exact.subset_selection`). As with `code`, a set that was drawn for a topic is sent again whenever it is
-    that topic, so a life costs eps times the distinct topics, for readers whose topics change at the same times.
+    exactly (`exact_samplers.subset_selection`). As with `code`, a set that was drawn for a topic is sent again whenever
+    it is that topic, so a life costs eps times the distinct topics, for readers whose topics change at the same times.
 
     Not covered: when reports change, that a device asks, and its address.
     """
@@ -51,8 +48,6 @@ class TopicSubset(CategoricalMechanism):
         """The mechanism's numbers, for the ledger."""
         return {"size": float(self.size), "epsilon": self.epsilon, "width": float(self.width)}
 
-    def words(self) -> str:
-        """The mechanism in one sentence for the reader."""
-        if self.width == 1:
-            return WORDS("subset_sent_one", size=self.size, truth=self.truth)
-        return WORDS("subset_sent", width=self.width, size=self.size, truth=self.truth)
+    def figures(self) -> dict[str, float]:
+        """Its numbers for people, by the names in its label's texts."""
+        return {"size": self.size, "width": self.width, "truth": self.truth}

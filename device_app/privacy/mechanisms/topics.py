@@ -1,4 +1,4 @@
-"""A merged topic histogram with Laplace noise: for comparison, it needs epsilon 32 to match `code`."""
+"""A merged topic histogram with Laplace noise, for comparison; it needs epsilon 32 to match `code`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 
 from device_app.privacy.exact_samplers import discrete_laplace
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.prose import Prose
-from device_app.wire.recall import BASIS_LIMIT
-
-WORDS = Prose("device_app.privacy", "words.toml")
+from protocol.recall import BASIS_LIMIT
 
 NAME = "topics"
 GRID_BITS = 16
@@ -27,8 +24,8 @@ class NoisyTopics:
 
     Formal guarantees, in pure local differential privacy, for any two readers whatsoever: one report costs eps,
     exactly. Shares are rounded down to a grid of 2^-16, so that they are integers adding up to at most 2^16; two such
-    histograms differ by at most 2 * 2^16 in L1; the noise is `exact.discrete_laplace` of scale ceil(2 * 2^16 / eps) on
-    that grid, integers all the way. S fresh reports cost S eps; sending one again costs nothing.
+    histograms differ by at most 2 * 2^16 in L1; the noise is `exact_samplers.discrete_laplace` of scale ceil(2 * 2^16 /
+    eps) on that grid, integers all the way. S fresh reports cost S eps; sending one again costs nothing.
 
     Not covered: that and when a reader reports, and from which address.
     """
@@ -73,16 +70,16 @@ class NoisyTopics:
         """The mechanism's numbers, for the ledger."""
         return {"size": float(self.size), "epsilon": self.epsilon}
 
-    def words(self) -> str:
-        """The mechanism in one sentence for the reader."""
-        return WORDS("topics_sent", size=self.size, deviation=self.grid_scale / 2**GRID_BITS * 2**0.5)
+    def figures(self) -> dict[str, float]:
+        """Its numbers for people, by the names in its label's texts."""
+        return {"size": self.size, "deviation": self.grid_scale / 2**GRID_BITS * 2**0.5}
 
 
 def histogram(prototypes: NDArray[np.float32], clicks: NDArray[np.float32]) -> NDArray[np.float64]:
     """Shares [K] of the clicks [H, D] by nearest prototype [K, D], adding up to 1.
 
-    A reader of whose clicks none has a vector counts as one of the first topic, as with `code.nearest`: which news have
-    vectors is the server's choice, and may not show by who reports.
+    If none of a reader's clicks has a vector, the reader counts as one of the first topic, as with `code.nearest`: the
+    server chooses which articles have vectors, and must not learn anything from who reports.
     """
     nearest = np.argmax(clicks @ prototypes.T, axis=1) if len(clicks) else np.zeros(1, dtype=np.intp)
     return np.bincount(nearest, minlength=len(prototypes)) / len(nearest)

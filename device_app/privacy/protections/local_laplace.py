@@ -1,4 +1,4 @@
-"""Protecting a training update: Laplace noise on every clipped coordinate, paid for as a whole."""
+"""Protects a training update with Laplace noise on every clipped coordinate, charged for the whole update."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import BudgetSpent, ProtectionTooWeak
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.clipping import Clipped
-from device_app.privacy.ledger import Ledger
 from device_app.privacy.noise_sources import NoiseSource, laplace
 from device_app.privacy.protections.protection import ROUNDING
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
 from device_app.privacy.settings import PrivacySettings
-from device_app.prose import Prose
-from device_app.store.outbox import OutboxItem
-from device_app.wire.protections import LocalLaplace
-from device_app.wire.tensors import pack
+from device_app.store.participations import OutboxItem
+from protocol.protections import LocalLaplace
+from protocol.tensors import pack
+from protocol.text_catalogue import TextCatalogue
 
-WORDS = Prose("device_app.privacy", "words.toml")
+WORDS = TextCatalogue("device_app.privacy", "words.toml")
 
 NAME = "local_laplace"
 
 
 @dataclass(frozen=True)
 class NoisyUpdate:
-    """What an upload carries: noisy tensors by name ('g.<parameter>'), for one round."""
+    """An upload's payload: noisy tensors by name ('g.<parameter>'), for one round."""
 
     round: str
     tensors: Mapping[str, NDArray[np.float32]]
@@ -91,12 +91,12 @@ class LaplaceProtection:
         return close(NoisyUpdate(round_id, noisy), payload, SAFETENSORS, charge, words)
 
 
-def reseal(item: OutboxItem, ledger: Ledger) -> Sealed[OutboxItem]:
-    """Seal an upload of the outbox again, to send the same bytes once more, if its reader would still have it sent.
+def reseal(item: OutboxItem, ledger: Ledger, privacy: PrivacySettings) -> Sealed[OutboxItem]:
+    """Seal an upload of the outbox again, to retry the same bytes, if the reader's settings still allow it.
 
-    Raises ValueError unless the ledger holds a charge for exactly these bytes, made by this protection: no other has
-    single uploads, and what its noise is worth is known here alone. ProtectionTooWeak if its noise is less than the
-    settings ask for now, and BudgetSpent if it alone costs more than they allow its channel for a day now.
+    Raises ValueError unless the ledger holds a charge for exactly these bytes, made by this protection: only this one
+    has single uploads. Raises ProtectionTooWeak if its noise is below what the settings require now, and BudgetSpent if
+    its cost alone is above the daily ceiling that they set for its channel now.
 
     Formal guarantees: the same bytes again are post-processing: epsilon 0.
     """
@@ -108,7 +108,7 @@ def reseal(item: OutboxItem, ledger: Ledger) -> Sealed[OutboxItem]:
         raise ValueError(
             f"what is kept for {item.subject} was paid for as {paid.mechanism}, which has no single uploads"
         )
-    check_noise(LocalLaplace(clip=paid.parameters["clip"], scale=paid.parameters["scale"]), ledger.settings)
+    check_noise(LocalLaplace(clip=paid.parameters["clip"], scale=paid.parameters["scale"]), privacy)
     allowed = ledger.per_day(paid.channel)
     if paid.epsilon > allowed * (1 + ROUNDING):
         raise BudgetSpent(paid.channel, paid.epsilon, allowed)

@@ -1,4 +1,4 @@
-"""What a device does with an update that is to be protected in one way: what every protection offers."""
+"""The interface of a protection: how a device checks, prices and seals an update that must be protected."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.cost_of_sums import OneClick, SumsAlone
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.privacy.prices import OneClick
 from device_app.privacy.private_parameters import SharedUpdate
 from device_app.privacy.sealed import Sealed
-from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import Contribution
 from device_app.privacy.settings import PrivacySettings
-from device_app.privacy.worst_case_sums import SumsAlone
-from device_app.wire.rounds import RoundManifest
+from protocol.rounds import RoundManifest
 
 ROUNDING: Final = 1e-9
 """0.01 / 0.1 is a little less than 0.1 in floating point."""
@@ -22,14 +21,14 @@ ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True)
 class ComputedUpdate:
-    """What a task has computed, in clear and without private parameters, and what its price depends on.
+    """An update as a task computed it, in clear and without private parameters, with what its cost depends on.
 
     Args:
         shared: the tensors; neither clipped nor noisy yet.
-        samples: how many went in.
-        channel: of the ledger, which pays.
-        one_click: how far one click exchanged for another moves the tensors; None: as far as exchanging everything.
-        paid: called in the transaction that pays.
+        samples: how many samples it was computed from.
+        channel: the ledger's channel that is charged.
+        one_click: how far replacing one click by another moves the tensors; None: as far as replacing everything.
+        paid: called in the transaction that charges.
     """
 
     shared: SharedUpdate
@@ -40,9 +39,9 @@ class ComputedUpdate:
 
 
 class DeviceProtection(Protocol):
-    """The device's side of a protection, made from its value on the wire (`registry.resolve`).
+    """The device's side of a protection, made from the protocol's settings (`registry.resolve`).
 
-    An update leaves by `seal` where single uploads are taken, and by `contribute` where there is a secure sum.
+    An update leaves by `seal` as a single upload, or by `contribute` in a secure sum.
     """
 
     def check(self, privacy: PrivacySettings) -> None:
@@ -57,24 +56,27 @@ class DeviceProtection(Protocol):
         alone: SumsAlone,
         one_click: OneClick | None,
     ) -> float:
-        """The epsilon that an update of so many numbers would cost; alone: what noisy sums have cost if nobody else in
-        them was real; one_click: how far one click moves it. Raises ProtectionTooWeak or BudgetSpent for terms that the
-        reader doesn't accept."""
+        """The epsilon that an update of so many numbers would cost. Raises ProtectionTooWeak or BudgetSpent.
+
+        alone: what noisy sums have cost so far if every other device was fake. one_click: how far one click moves the
+        update. The errors mean that the reader doesn't accept the terms.
+        """
         ...
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
-        """What the reader asks of one update, of one that is paid for and has messages left to send. Raises
+        """Check the reader's terms for one update again, once it is paid for but has messages left to send. Raises
         ProtectionTooWeak."""
         ...
 
     def seal(
         self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
     ) -> Sealed[Any]:
-        """Clip, add noise, charge, and seal one upload. Raises BudgetSpent, and ValueError where there are none."""
+        """Clip, add noise, charge, and seal one upload. Raises BudgetSpent, and ValueError if it has no single
+        uploads."""
         ...
 
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
     ) -> Contribution:
-        """The vector to be masked and the charge at delta. Raises ValueError where there is no secure sum."""
+        """The vector to be masked and its charge at delta. Raises ValueError if it has no secure sum."""
         ...

@@ -1,7 +1,8 @@
-"""The protections that this device can give an update, by kind. A new one is a class and a line of `PROTECTIONS` here.
+"""The protections that this device supports, by kind. A new one is a class and a line of `PROTECTIONS` here.
 
-How each clips, adds noise and charges stands beside this, with its formal guarantees: `local_laplace`, `secure_sum`,
-`union_marks`. What leaves under masks shares its checks and its price: `masked_updates`.
+The other modules of this package say how each clips, adds noise and charges, with its formal guarantees:
+`local_laplace`, `secure_sum`, `union_marks`. Masked updates share their checks and their cost:
+`secure_sum.MaskedProtection`.
 """
 
 from __future__ import annotations
@@ -12,22 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from device_app.privacy.accounting.cost_of_sums import OneClick, SumsAlone
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.clipping import clip_elementwise
-from device_app.privacy.ledger import Ledger
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.privacy.prices import OneClick
 from device_app.privacy.protections.local_laplace import LaplaceProtection, NoisyUpdate, check_noise
-from device_app.privacy.protections.masked_updates import MaskedProtection, terms_of
 from device_app.privacy.protections.protection import ComputedUpdate, DeviceProtection
-from device_app.privacy.protections.secure_sum import clip_norm, contribute
+from device_app.privacy.protections.secure_sum import MaskedProtection, clip_norm, contribute, terms_of
 from device_app.privacy.protections.union_marks import mark
 from device_app.privacy.sealed import Sealed
-from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import Contribution
 from device_app.privacy.settings import PrivacySettings
-from device_app.privacy.worst_case_sums import SumsAlone
-from device_app.wire.protections import LocalLaplace, Protection, SecureSum, of_kind
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.union import NEWS, UnionMarks
+from protocol.protections import LocalLaplace, Protection, SecureSum, of_kind
+from protocol.rounds import RoundManifest
+from protocol.union import NEWS, UnionMarks
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class LocalLaplaceProtection:
         check_noise(self.protection, privacy)
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
-        """As `check`: the price of one upload does not depend on who else takes part."""
+        """See `check`: the cost of one upload does not depend on who else takes part."""
         self.check(privacy)
 
     def price(
@@ -70,7 +69,7 @@ class LocalLaplaceProtection:
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
     ) -> Contribution:
-        """None: raises ValueError."""
+        """Raises ValueError: Laplace noise has no secure sum."""
         raise ValueError(f"protection: {self.protection.kind} leaves as a single upload, and in no secure sum")
 
 

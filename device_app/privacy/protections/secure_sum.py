@@ -1,30 +1,159 @@
-"""A device's part of a secure sum: its update scaled into a ball, weighed, in fixed point, perhaps with noise."""
+"""A device's part in a secure sum: the checks and the cost of masked updates, and the vector to be masked.
+
+`MaskedProtection` checks what the reader accepts and computes the cost in the worst case. `contribute` scales an update
+into a ball, weights it, encodes it in fixed point and adds noise if the protection has any.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.errors import NotEligible
+from device_app.errors import NotEligible, ProtectionTooWeak
+from device_app.privacy.accounting.cost_of_sums import DELTA, OneClick, SumPrices, SumsAlone, sum_prices
+from device_app.privacy.accounting.ledger import Ledger
+from device_app.privacy.accounting.limits import Ceilings
 from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.privacy.prices import DELTA, OneClick, sum_prices
 from device_app.privacy.private_parameters import SharedUpdate
-from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg.contribution import Contribution
-from device_app.wire.protections import Protection, SecureSum
-from device_app.wire.ring import RingVector, ring_dtype
-from device_app.wire.secagg import SumTerms
+from device_app.privacy.protections.protection import ROUNDING, ComputedUpdate
+from device_app.privacy.sealed import Charge, Sealed
+from device_app.privacy.secagg.messages import Contribution
+from device_app.privacy.settings import PrivacySettings
+from protocol.protections import Protection, SecureSum
+from protocol.ring import RingVector, ring_dtype
+from protocol.rounds import RoundManifest
+from protocol.secagg import SumTerms
+from protocol.union import UnionMarks
+
+Masked = TypeVar("Masked", SecureSum, UnionMarks)
+
+
+@dataclass(frozen=True)
+class MaskedProtection(Generic[Masked]):
+    """Base of protections whose updates leave under masks; subclasses define the vector."""
+
+    protection: Masked
+
+    def check(self, privacy: PrivacySettings) -> None:
+        """Raises ProtectionTooWeak if the reader allows no secure sums, or none without noise."""
+        if privacy.secure_sum == "never":
+            raise ProtectionTooWeak("the settings allow no secure sums.")
+        if privacy.secure_sum == "noisy" and not self.protection.sigma:
+            raise ProtectionTooWeak("the sum has no noise, and the settings allow only sums with noise.")
+
+    def price(
+        self,
+        manifest: RoundManifest,
+        coordinates: int,
+        privacy: PrivacySettings,
+        alone: SumsAlone,
+        one_click: OneClick | None,
+    ) -> float:
+        """The cost of the sum in the worst case; 0 for an exact one, which no epsilon bounds.
+
+        The sum's terms must be those that follow from the protection, from which the cost is computed. Raises
+        ProtectionTooWeak if the sum has too few members, or reveals more than is allowed; BudgetSpent as
+        `SumsAlone.check`.
+        """
+        prices = self._allowed(manifest, coordinates, privacy, one_click)
+        if prices is None:
+            return 0.0
+        alone.check(prices.rho_alone, Ceilings.of(privacy))
+        return prices.epsilon
+
+    def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
+        """Like `check` and `price`, for a sum that is paid for but has messages left to send. Raises ProtectionTooWeak.
+
+        The reader's limits for one sum may have changed since, while the budget for all sums has already been charged.
+        The ceiling for one click is checked only at payment, not again here.
+        """
+        self.check(privacy)
+        self._allowed(manifest, sum(math.prod(shape) for shape in manifest.shapes.values()), privacy, None)
+
+    def _allowed(
+        self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings, one_click: OneClick | None
+    ) -> SumPrices | None:
+        """The costs of a sum that the reader's settings allow, None for an exact one. Raises ProtectionTooWeak."""
+        self._check_terms(manifest, coordinates, privacy)
+        if not self.protection.sigma:
+            return None
+        terms, delta = terms_of(manifest), privacy.delta_per_sum
+        steps = None if one_click is None else one_click.steps(terms.fixed_point().step)
+        prices = sum_prices(self.protection, terms.cohort_minimum, coordinates, delta, one_click_steps=steps)
+        if not prices.possible:
+            raise ProtectionTooWeak(
+                f"the noise in its sum comes to epsilon {prices.epsilon:g} at delta {delta:g}, and to {prices.alone:g} "
+                "if no other device is real; a sum with noise costs more than 0 and less than infinity."
+            )
+        for what, price, ceiling in _ceilings(prices, privacy, one_click):
+            if price > ceiling * (1 + ROUNDING):
+                raise ProtectionTooWeak(
+                    f"{what} costs epsilon {price:.3g} at delta {delta:g}; at most {ceiling:g} is allowed."
+                )
+        return prices
+
+    def seal(
+        self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
+    ) -> Sealed[Any]:
+        """Raises ValueError: a masked vector is no single upload."""
+        raise ValueError(f"protection: {self.protection.kind} leaves under masks, and never as a single upload")
+
+    def _check_terms(self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings) -> None:
+        given = terms_of(manifest)
+        if given.cohort_minimum < privacy.smallest_sum:
+            raise ProtectionTooWeak(
+                f"the sum may be opened with {given.cohort_minimum} devices in it; at least {privacy.smallest_sum} are "
+                "asked for."
+            )
+        if given.mode != "active" and not (self.protection.sigma and privacy.secure_sum_mode == "semi_honest"):
+            asks = "the settings require one" if self.protection.sigma else "without noise it needs one"
+            raise ProtectionTooWeak(f"the sum has no consistency round, and {asks}.")
+        try:
+            due = self.protection.terms(
+                manifest.round, cohort=given.cohort, cohort_minimum=given.cohort_minimum, coordinates=coordinates
+            )
+            self.protection.layout(manifest.shapes, due)  # raises for a task that a union doesn't fit
+        except ValueError as impossible:
+            raise ProtectionTooWeak(f"{impossible}.") from impossible
+        if given != due:
+            raise ProtectionTooWeak("the terms of its sum don't match its protection.")
+
+
+def _ceilings(
+    prices: SumPrices, privacy: PrivacySettings, one_click: OneClick | None
+) -> list[tuple[str, float, float]]:
+    """The label, cost and allowed maximum of each of a sum's costs.
+
+    Without a proven bound for one click, the click may move the vector as far as all data, so the ceiling for all data
+    applies.
+    """
+    click = privacy.epsilon_per_sum_alone if one_click is None else privacy.epsilon_per_click_alone
+    return [
+        ("the opened sum", prices.epsilon, privacy.epsilon_per_sum),
+        ("if no other device is real, the opened sum", prices.alone, privacy.epsilon_per_sum_alone),
+        ("if no other device is real, one click in the opened sum", prices.one_click_alone, click),
+    ]
+
+
+def terms_of(manifest: RoundManifest) -> SumTerms:
+    """The terms of a round's sum. Raises ValueError for a round without one, which a manifest's own check rules out."""
+    if manifest.terms is None:
+        raise ValueError(f"terms: {manifest.round} is a secure sum without any")
+    return manifest.terms
+
 
 NAME = "secure_sum"
 
 
 def secure_sum_of(protection: Protection, otherwise: str) -> SecureSum:
-    """The protection itself, for a task that takes part in sums of clipped vectors only.
+    """The protection itself, for a task that only supports sums of clipped vectors.
 
-    Raises NotEligible, with `otherwise` as its sentence.
+    Raises NotEligible, with `otherwise` as its message.
     """
     if not isinstance(protection, SecureSum):
         raise NotEligible(otherwise)
@@ -80,30 +209,32 @@ def contribute(
 
     Args:
         clipped: the mean gradient g_u, at most at the round's clip.
-        samples: n_u; what is above the protection's weight_limit counts as that.
-        protection, terms: of the round, checked against each other before (`training.eligibility`).
+        samples: n_u, 0 for a device without any; capped at the protection's weight_limit. If that is 1, every device
+            counts as 1.
+        protection, terms: the round's, checked against each other before (`training.eligibility`).
         source: cryptographic on a device.
         delta: at which this device prices sums.
-        channel: of the ledger, which pays.
-        one_click: how far one click exchanged for another moves the update at most; None: as far as all of them.
+        channel: the ledger's channel that is charged.
+        one_click: how far replacing one click by another moves the update at most; None: as far as replacing all of
+            them.
 
-    Raises ValueError for a longer clip than the protection's, for a negative value under one that is priced for none,
-    and for noise that comes to no price.
+    Raises ValueError for a longer clip than the protection's, for a negative value under a protection that is priced
+    for nonnegative values only, and for noise whose cost is not finite.
 
     Formal guarantees: with sigma > 0, (epsilon, delta)-differential privacy of the opened sum for exchanging all of
-    this reader's data, with the noise of `cohort_minimum` survivors, none of whom tells the server its share
+    this reader's data, with the noise of `cohort_minimum` survivors, none of whom reveals its share to the server
     (`SecureSum.rho`); more survivors make it smaller than what is charged. Whoever else is real, the vector is never
-    told with less than this device's own share of noise, whose price is in the charge too (`prices.sum_prices`).
-    Without noise the charge is 0 because no epsilon bounds what an exact sum tells: what remains is that the server
-    sees no less than the sum of that many devices. Taking part isn't hidden, nor, without noise, the number of all
-    samples together.
+    revealed with less than this device's own share of noise, whose cost is in the charge too
+    (`cost_of_sums.sum_prices`). Without noise the charge is 0 because no epsilon bounds what an exact sum reveals: what
+    remains is that the server sees no less than the sum of that many devices. Participation isn't hidden, nor, without
+    noise, the total number of samples.
     """
     if clipped.norm > protection.clip:
         raise ValueError(f"the update is clipped at {clipped.norm}, the round's limit is {protection.clip}")
     tensors = clipped.update.tensors
     if protection.nonnegative and any((each < 0).any() for each in tensors.values()):
         raise ValueError("the update has values below 0, and the sum is priced for none")
-    weight = min(samples, protection.weight_limit)
+    weight = 1 if protection.weight_limit == 1 else min(samples, protection.weight_limit)
     layout = protection.layout({name: tensor.shape for name, tensor in tensors.items()}, terms)
     plain = layout.encode(tensors, weight)
     lost = layout.fixed.rounded_to_zero(_flat(clipped.update), plain[:-1])

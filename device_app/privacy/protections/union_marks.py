@@ -1,4 +1,4 @@
-"""A device's part of the union of news: marks, or ones under a share of noise (Efficient-FedRec, eq. 8)."""
+"""A device's part of the union of articles: marks, or counts with a share of noise (Efficient-FedRec, eq. 8)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import NotEligible
+from device_app.privacy.accounting.cost_of_sums import DELTA, sum_prices
 from device_app.privacy.discrete_noise import BoundedCode, add_noise_share
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.privacy.prices import DELTA, sum_prices
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg.contribution import Contribution
-from device_app.wire.layout import mark_rows
-from device_app.wire.protections import Protection
-from device_app.wire.ring import from_integers
-from device_app.wire.secagg import SumTerms
-from device_app.wire.union import UnionMarks
+from device_app.privacy.secagg.messages import Contribution
+from protocol.protections import Protection
+from protocol.ring import from_integers, mark_rows
+from protocol.secagg import SumTerms
+from protocol.union import UnionMarks
 
 NAME = "union_marks"
 
 
 def union_marks_of(protection: Protection, otherwise: str) -> UnionMarks:
-    """The protection itself, for a task that marks news. Raises NotEligible, with `otherwise` as its sentence."""
+    """The protection itself, for a task that marks articles. Raises NotEligible, with `otherwise` as its message."""
     if not isinstance(protection, UnionMarks):
         raise NotEligible(otherwise)
     return protection
@@ -36,21 +35,21 @@ def mark(
     """The vector to be masked, and what the opened sum costs.
 
     Args:
-        held: [n], 1 at this device's news and 0 elsewhere; at most `rows_limit` ones.
-        protection, terms: of the round, checked against each other before (`training.eligibility`).
+        held: [n], 1 at this device's articles and 0 elsewhere; at most `rows_limit` ones.
+        protection, terms: the round's, checked against each other before (`training.eligibility`).
         source: cryptographic on a device; used for noise only, marks and dummies are drawn by `secrets`.
         delta: at which this device prices sums.
 
-    Raises ValueError for anything else than such a row of zeros and ones: nothing is released.
+    Raises ValueError for anything but such a vector of zeros and ones: nothing is released.
 
-    Formal guarantees: for marks those of `wire.layout.mark_rows`: the opened sum tells which news somebody of the
-    cohort holds, and not how many do, so a news that only this device holds is in the union. No epsilon bounds
-    that, and the charge is 0 for this reason, not because it tells nothing. Dummies make it deniable to who sees
-    the union that a news in it is held, and no epsilon bounds that either (`UnionMarks.dummies`). For counts
-    without noise the sum tells how many hold each news, and again no epsilon bounds it. For counts with noise
-    (epsilon, delta)-differential privacy for exchanging all of this reader's news, with the noise of
-    `cohort_minimum` survivors of whom none tells its share (`UnionMarks.rho`), and never less than with this device's
-    own share alone, whose price is in the charge too. Taking part is not hidden.
+    Formal guarantees: for marks those of `protocol.ring.mark_rows`: the opened sum reveals which articles somebody of
+    the cohort holds, and not how many do, so an article that only this device holds is in the union. No epsilon bounds
+    that, and the charge is 0 for this reason, not because it reveals nothing. Dummies make it deniable towards those
+    who see the union that an article in it is held, and no epsilon bounds that either (`UnionMarks.dummies`). For
+    counts without noise the sum reveals how many hold each article, and again no epsilon bounds it. For counts with
+    noise (epsilon, delta)-differential privacy for exchanging all of this reader's articles, with the noise of
+    `cohort_minimum` survivors of whom none reveals its share (`UnionMarks.rho`), and never less than with this device's
+    own share alone, whose cost is in the charge too. Participation is not hidden.
     """
     if held.shape != (terms.length,):
         raise ValueError(f"held: shape {held.shape}, expected ({terms.length},)")

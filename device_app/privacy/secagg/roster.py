@@ -1,4 +1,4 @@
-"""What a device asks of the members that the server names: how many, who, and with which keys."""
+"""A device's checks of the members that the server names: their number, identities and keys."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from device_app.privacy.secagg.state import HeldShares
-from device_app.wire.neighbourhood import choose_neighbourhood
-from device_app.wire.pairing import check_distinct, check_keys
-from device_app.wire.secagg import AdvertisedKeys, Roster, SecaggError, Sharers, SumTerms, required_threshold
+from protocol.pairing import check_distinct, check_keys
+from protocol.secagg import (
+    AdvertisedKeys,
+    Roster,
+    SecaggError,
+    Sharers,
+    SumTerms,
+    choose_neighbourhood,
+    required_threshold,
+)
 
 
 @dataclass(frozen=True)
 class RosterRules:
-    """What must hold of a sum's members.
+    """The conditions that a sum's members must meet.
 
-    directory: verify keys of all devices that may be members, where there is such a list. smallest: the fewest members,
-    this device among them, that its masks may be shared with and its vector be opened with.
+    directory: verify keys of all devices that may be members, if there is such a list. smallest: the fewest members,
+    including this device, with whom it shares its masks and lets its vector be opened.
 
     Formal guarantees: none by itself; that at least t honest members are needed to open a vector, as `take_part` says,
     rests on these checks of threshold and members.
@@ -27,7 +34,7 @@ class RosterRules:
     smallest: int
 
     def check(self, keys: AdvertisedKeys, roster: Roster) -> None:
-        """Raise SecaggError unless it is one that the terms allow, with these keys for this device."""
+        """Raise SecaggError unless the terms allow this roster and it holds these keys for this device."""
         terms, holders, context = self.terms, len(roster.members), self.terms.digest()
         if roster.round != terms.round:
             raise SecaggError(f"the roster is of {roster.round}")
@@ -37,6 +44,8 @@ class RosterRules:
         wanted = roster.cohort if due is None else due.degree + 1
         if holders != wanted:
             raise SecaggError(f"the roster names {holders} members, of a cohort of {roster.cohort} it must be {wanted}")
+        if (last := roster.numbers[-1]) > roster.cohort:
+            raise SecaggError(f"member {last} is beyond a cohort of {roster.cohort}")
         if holders < self.smallest:
             raise SecaggError(f"the roster names {holders} members, at least {self.smallest} are asked for")
         least, most = (max(2, required_threshold(terms, holders)), holders) if due is None else (due.threshold,) * 2
@@ -53,18 +62,22 @@ class RosterRules:
                 check_keys(context, entry.keys)
 
     def check_sharers(self, held: Sequence[HeldShares], roster: Roster, sharers: Sharers) -> None:
-        """Raise SecaggError unless this device and enough others are in the sum, and it holds shares of them all."""
+        """Raise SecaggError unless this device and enough others are in the sum, and it holds shares of all of them."""
         if roster.me not in sharers.members:
             raise SecaggError("the server has left this device out: it has complained of another, or another of it")
         if unknown := sorted(set(sharers.members) - {one.member for one in held}):
             raise SecaggError(f"member {unknown[0]} is to be in the sum, and this device holds no share of its keys")
-        if len(sharers.members) < (least := self.least(roster)):
+        if len(sharers.members) < (least := self.least_sharers(roster)):
             raise SecaggError(f"{len(sharers.members)} members are in the sum, at least {least} are needed")
 
     def least(self, roster: Roster) -> int:
-        """The fewest members of its roster, itself among them, with whom this device goes on.
+        """The fewest members of its roster, including itself, with whom this device continues.
 
-        In the sparse form it sees its neighbours only: the whole cohort is the server's to count.
+        In the sparse form it sees its neighbours only; only the server can count the whole cohort.
         """
-        whole = len(roster.members) == roster.cohort
-        return max(roster.threshold, self.smallest, self.terms.cohort_minimum if whole else 0)
+        return max(roster.threshold, self.smallest, self.terms.cohort_minimum if roster.is_whole else 0)
+
+    def least_sharers(self, roster: Roster) -> int:
+        """The fewest members of its roster, including itself, with whom this device masks its vector."""
+        due = None if roster.is_whole else choose_neighbourhood(roster.cohort)
+        return max(self.least(roster), due.sharers if due else 0)

@@ -1,4 +1,4 @@
-"""What a device must remember of a secure sum, so that a kill at any point neither loses nor repeats anything."""
+"""The state of a device in a secure sum, kept so that a kill at any point neither loses nor repeats a message."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from pydantic import Field
 
-from device_app.wire.ids import Message
-from device_app.wire.pairing import sign_keys
-from device_app.wire.secagg import AdvertisedKeys, Complaints, RevealedShares, Roster, SharedKeys, SumTerms
-from device_app.wire.shamir import SHARE_BYTES
+from protocol.ids import Message
+from protocol.pairing import sign_keys
+from protocol.secagg import AdvertisedKeys, Complaints, RevealedShares, Roster, SharedKeys, SumTerms
+from protocol.shamir import SHARE_BYTES
 
 SumStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 
@@ -43,7 +43,7 @@ class SumState(Message):
     shared: SharedKeys | None = None
     complaints: Complaints | None = None
     held: tuple[HeldShares, ...] = Field(
-        default=(), description="Of all whose boxes opened, and from stage masked on of U2; this device included."
+        default=(), description="Of all whose boxes opened, and from the `masked` stage on of U2; this device included."
     )
     masked_sha256: str | None = None
     survivors: tuple[int, ...] = ()
@@ -51,7 +51,7 @@ class SumState(Message):
 
     @property
     def keys(self) -> AdvertisedKeys:
-        """The message of stage keys; Ed25519 signatures are deterministic, so it's the same bytes every time."""
+        """The message of the `keys` stage; Ed25519 signatures are deterministic, so it's the same bytes every time."""
         identity = Ed25519PrivateKey.from_private_bytes(self.identity_secret)
         publics = [
             X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()

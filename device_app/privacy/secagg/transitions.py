@@ -1,23 +1,32 @@
-"""How a device's state in a secure sum goes on with each answer of the server."""
+"""A device's part in a secure sum: its state changes with each answer of the server, and gives the next message."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from secrets import token_bytes
 from typing import TypeVar
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from device_app.errors import SumAborted
-from device_app.privacy.secagg.contribution import Contribution, Spender
-from device_app.privacy.secagg.messages import Reply
+from device_app.privacy.secagg.messages import Contribution, Reply, Spender, Step, step_of
 from device_app.privacy.secagg.roster import RosterRules
 from device_app.privacy.secagg.state import HeldShares, SumState
-from device_app.wire.masks import SEED_BYTES
-from device_app.wire.pairing import channel_keys, check_agreement, close_box, open_box, pair_seed, seed_commitment
-from device_app.wire.secagg import (
+from protocol.masks import SEED_BYTES
+from protocol.pairing import (
+    channel_keys,
+    check_agreement,
+    check_alive,
+    close_box,
+    open_box,
+    pair_seed,
+    seed_commitment,
+)
+from protocol.secagg import (
     Agreements,
     Box,
     Complaints,
+    MemberSignature,
     RevealedShare,
     RevealedShares,
     Roster,
@@ -29,13 +38,13 @@ from device_app.wire.secagg import (
     SumTerms,
     Survivors,
 )
-from device_app.wire.shamir import SharingError, split_bytes
+from protocol.shamir import SharingError, split_bytes
 
 R = TypeVar("R", Roster, Shares, Sharers, Survivors, Agreements)
 
 
 class SumTransitions:
-    """Steps from one `SumState` to the next by the server's answers; `take_part` says what they guarantee.
+    """Steps from one `SumState` to the next, one for each answer of the server; `SumParticipant` states the guarantees.
 
     Each raises SumAborted if the answer is not an honest server's.
     """
@@ -50,7 +59,7 @@ class SumTransitions:
         self._channels: dict[int, tuple[bytes, bytes]] = {}
 
     def expect(self, reply: Reply, kind: type[R]) -> R:
-        """The reply, if it is of the kind that is due."""
+        """The reply, if it has the expected kind."""
         if not isinstance(reply, kind):
             raise self.abort(f"the server answered {type(reply).__name__} where {kind.__name__} was due")
         return reply
@@ -87,7 +96,7 @@ class SumTransitions:
         )
 
     def open_boxes(self, state: SumState, shares: Shares) -> SumState:
-        """Between rounds 1 and 2, not in the paper: keep the shares, and complain of boxes that don't hold any."""
+        """Between rounds 1 and 2, not in the paper: keep the shares, and complain about boxes without valid ones."""
         roster, own = state.roster, state.own
         assert roster is not None
         assert own is not None
@@ -111,7 +120,8 @@ class SumTransitions:
         )
 
     def mask(self, state: SumState, sharers: Sharers) -> tuple[SumState, bytes]:
-        """Round 2: pay, add self mask and pair masks; the lower member adds, the higher takes away."""
+        """Round 2: pay, add the self mask and pair masks; the lower member adds a pair's mask, the higher subtracts
+        it."""
         roster, seed = state.roster, state.seed
         assert roster is not None
         assert seed is not None
@@ -144,7 +154,7 @@ class SumTransitions:
         return after, payload
 
     def hear_survivors(self, state: SumState, survivors: Survivors) -> SumState:
-        """Round 3's first half, or round 4 where the server is trusted to follow the protocol."""
+        """Round 3's first half; round 4 if the server is trusted to follow the protocol."""
         roster = state.roster
         assert roster is not None
         shared = {one.member for one in state.held}
@@ -158,24 +168,34 @@ class SumTransitions:
         return heard if self.terms.mode == "active" else self._reveal(heard)
 
     def hear_agreements(self, state: SumState, agreements: Agreements) -> SumState:
-        """Round 3's second half: at least t members have signed the survivors that this device was told."""
+        """Round 3's second half: check that at least t members have signed the survivors that this device was sent.
+
+        In the sparse form they have signed that this device is one of the survivors.
+        """
         roster = state.roster
         assert roster is not None
+        check = self._check_survivors if roster.is_whole else self._check_alive
         entries = {entry.member: entry for entry in roster.members}
-        told = roster.digest()
         agreed = {roster.me}
         for one in agreements.signatures:
             if one.member not in state.survivors:
                 raise self.abort(f"member {one.member} signed and is no survivor")
             try:
-                key = entries[one.member].keys.verify_key
-                check_agreement(self.context, told, state.survivors, key, one.signature)
+                check(state, roster, one, entries[one.member].keys.verify_key)
             except SecaggError as broken:
                 raise self.abort(f"{broken} (member {one.member})") from broken
             agreed.add(one.member)
         if len(agreed) < roster.threshold:
             raise self.abort(f"{len(agreed)} members agreed on the survivors, the threshold is {roster.threshold}")
         return self._reveal(state)
+
+    def _check_survivors(self, state: SumState, roster: Roster, one: MemberSignature, verify_key: bytes) -> None:
+        check_agreement(self.context, roster.digest(), state.survivors, verify_key, one.signature)
+
+    def _check_alive(self, state: SumState, roster: Roster, one: MemberSignature, verify_key: bytes) -> None:
+        if not one.says_alive(roster.me):
+            raise SecaggError("a member's list of survivors leaves this device out")
+        check_alive(self.context, one.member, one.alive or b"", verify_key, one.signature)
 
     def _reveal(self, state: SumState) -> SumState:
         alive = set(state.survivors)
@@ -190,7 +210,7 @@ class SumTransitions:
         return state.model_copy(update={"stage": "unmask", "revealed": revealed})
 
     def _channel(self, state: SumState, entry: RosterEntry, me: int) -> tuple[bytes, bytes]:
-        """The keys (of boxes to, of boxes from) another member."""
+        """The keys of the boxes to another member and of those from it."""
         if entry.member not in self._channels:
             # Loading a key computes its public half: done once, not for every member.
             secret = self._encryption or X25519PrivateKey.from_private_bytes(state.encryption_secret)
@@ -203,3 +223,81 @@ class SumTransitions:
         key = self._channel(state, entry, me)[1]
         key_share, seed_share = open_box(key, box.member, me, box.box)
         return HeldShares(member=box.member, key_share=key_share, seed_share=seed_share)
+
+
+class SumParticipant:
+    """A device's part in a secure sum, without I/O: it returns sealed messages and takes the server's answers.
+
+        keys -> shares -> complaints -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figure 4
+
+    It goes on from wherever `state` stands.
+
+    Args:
+        state: from `begin_sum`, or as it was kept when the device was killed.
+        contribution: read once, in the `masked` stage; a device that was killed later doesn't need the same one again.
+        ledger: charged before the masked vector is sealed.
+        payload: the masked vector as it was kept, when `state` stands in the `masked` stage.
+        directory: verify keys of all devices that may be members, where there is such a list.
+        smallest: the fewest members, this device among them, that its masks may be shared with and its vector be opened
+            with; what the reader asks for.
+        threads: number for making masks; can't change what is sent.
+
+    Raises SumAborted if the server's answers are not those of an honest one, or the masked vector was not kept;
+    BudgetSpent.
+
+    Formal guarantees: with an honest-but-curious server and fewer than t colluding members the masked vector, and all
+    messages together, reveal nothing of this device's vector beyond the sum over the survivors, at least t of them
+    (Bonawitz et al. 2017, theorem 6.3, under the usual assumptions on X25519, HKDF, ChaCha20 and the AEAD). In mode
+    'active' the same holds for a server that deviates, with c < n/3 colluding members (theorem 6.5): these count among
+    the t, so that t - c members of the sum, more than a third of the roster, are honest. It holds provided that
+    `directory` says who is a device; without a directory a server can invent members, and signatures only keep
+    honest devices to one view: then nothing but this device's own share of noise hides its vector
+    (`cost_of_sums.SumPrices.alone`). In the sparse form as many members hold shares, and as many of them give a secret,
+    as `protocol.secagg` has it for the cohort that the server names; in mode 'active', with at most its c colluding
+    members around any one device, no sum of fewer than `COMPANY` honest devices opens, whatever the server says of who
+    shared its keys or dropped out (docs/decisions/004). Of one member, either the share of the seed or that of the key
+    is revealed, never both, and once. The sum itself is exact: what it reveals is bounded only by noise inside it
+    (`discrete_noise`). That this device takes part isn't hidden. A complaint comes before anything is paid or masked
+    and names members only: it reveals to the server which boxes failed, and nothing of a key or a share. Who was
+    complained of is in no sum with this device, whatever the server says.
+    """
+
+    def __init__(
+        self,
+        state: SumState,
+        contribution: Contribution,
+        ledger: Spender,
+        *,
+        payload: bytes | None = None,
+        directory: Collection[bytes] | None = None,
+        smallest: int = 2,
+        threads: int = 1,
+    ) -> None:
+        self._state, self._payload = state, payload
+        rules = RosterRules(state.terms, directory, smallest)
+        self._transitions = SumTransitions(state.terms, contribution, ledger, rules, threads)
+
+    def step(self) -> Step:
+        """The message of the current stage. Raises SumAborted if the masked vector was not kept."""
+        return step_of(self._state, self._payload)
+
+    def hear(self, reply: Reply) -> Step:
+        """Go on by the server's answer to the current message; return the next message.
+
+        Raises SumAborted if the answer is not an honest server's, and BudgetSpent.
+        """
+        state, sum_ = self._state, self._transitions
+        match state.stage:
+            case "keys":
+                self._state = sum_.share(state, sum_.expect(reply, Roster))
+            case "shares":
+                self._state = sum_.open_boxes(state, sum_.expect(reply, Shares))
+            case "complaints":
+                self._state, self._payload = sum_.mask(state, sum_.expect(reply, Sharers))
+            case "masked":
+                self._state = sum_.hear_survivors(state, sum_.expect(reply, Survivors))
+            case "agree":
+                self._state = sum_.hear_agreements(state, sum_.expect(reply, Agreements))
+            case "unmask":
+                raise sum_.abort("after unmasking there is nothing more to answer")
+        return self.step()

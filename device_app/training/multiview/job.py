@@ -1,4 +1,4 @@
-"""What a view's process is asked, and the one thing it answers."""
+"""The job that a view's process receives, and its single answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from safetensors.numpy import load, save
 
-from device_app.wire.ids import Message
+from protocol.ids import Message
 
 View = Literal["reading", "searches"]
 VIEWS: tuple[View, ...] = ("reading", "searches")
@@ -24,10 +24,11 @@ LENGTH_BYTES, PIECE_BYTES = 8, 1 << 20
 class ViewTerms(Message):
     """A round's material `views`: how every view protects its gradient, and steps its own tower.
 
-    views take part, each once: a second naming of one has no effect. clip is C and sigma the noise multiplier of
-    `privacy.local_aggregate.ViewProtection`; tower_rate is the step that a view's own user tower takes with its clear
-    gradient, which leaves it in no form, and has no use where the user tower is shared. at_once is |B_v|: of the views
-    with a store so many are drawn for the round, all without it; noise and its account are as ever of each that gives.
+    views take part, each once; repeating one has no effect. clip is C and sigma the noise multiplier of
+    `privacy.local_aggregate.ViewProtection`; tower_rate is the size of the step that a view's own user tower takes with
+    its clear gradient, which never leaves the view; it is unused if the user tower is shared. at_once is |B_v|: this
+    many of the views are drawn for each round, or all if it is missing, whatever data a device has. Each drawn view has
+    its own noise, and is charged.
     """
 
     views: tuple[View, ...] = Field(default=VIEWS, min_length=1, max_length=16)
@@ -39,20 +40,20 @@ class ViewTerms(Message):
 
 @dataclass(frozen=True)
 class ViewJob:
-    """All that a view's process is told: public values, and where its own store is.
+    """All that a view's process receives: public values, and the path of its own store.
 
     Args:
         view: which.
         store: its own file.
         encoder: whose vectors the models understand.
-        model: in the release; its tower is kept under this name.
+        model: name in the release; its tower is stored under this name.
         graph: the gradient graph of one view.
         parameters: shared ones, as released.
-        items: ids and vectors [n, D] of the item set, the same for every view: what negatives are drawn from.
-        terms: of the round.
+        items: ids and vectors [n, D] of the item set, the same for every view, from which negatives are drawn.
+        terms: the round's terms.
         negatives: K.
         samples_limit: most samples.
-        seed: of the generator that draws samples.
+        seed: seed of the generator that draws samples.
     """
 
     view: View
@@ -123,14 +124,14 @@ def from_bytes(data: bytes) -> ViewJob:
 
 
 def write_frame(pipe: int, content: bytes) -> None:
-    """Content after its length. Raises OSError, also where nobody reads any more."""
+    """Write the content after its length. Raises OSError, also if the reading end is closed."""
     left = memoryview(len(content).to_bytes(LENGTH_BYTES, "little") + content)
     while left:
         left = left[os.write(pipe, left) :]
 
 
 def read_frame(pipe: int) -> bytes:
-    """What `write_frame` wrote. Raises EOFError where it ended before that."""
+    """Read what `write_frame` wrote. Raises EOFError if the input ends early."""
     return _exactly(pipe, int.from_bytes(_exactly(pipe, LENGTH_BYTES), "little"))
 
 

@@ -1,4 +1,4 @@
-"""The views of this device, as a round's task meets them: what each is asked, and what was handed over."""
+"""The device's views as a round's task uses them: their stores, their processes, and the log of their contributions."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ from device_app.store.participations import ViewLog
 from device_app.training.multiview.job import VIEWS, View, ViewFailed, ViewJob, ViewProcesses, ViewTerms
 
 _log = logging.getLogger(__name__)
+Parameters = Mapping[str, NDArray[np.float32]]
 Items = tuple[tuple[str, ...], NDArray[np.float32]]
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class LocalViews:
-    """The stores of the views, where they compute, and the log of what they gave.
+    """The stores of the views, their processes, and the log of what they contributed.
 
     Args:
         stores: each view's own file, or None while the view has none.
         items: ids and vectors [n, D] of the item set by an encoder: the default list, the same on every device.
-        prepare: brings the vectors in the views' stores up to an encoder.
+        prepare: updates the vectors in the views' stores to an encoder.
         processes: where views compute.
-        log: what was handed over.
+        log: log of contributions.
         weakest_sigma: the least noise the reader accepts now.
         clock: the device's.
-        searched: what the second view learns from, by name: saved searches, followed topics, news opened from results.
-        source: of the noise that stands for a view that failed.
+        searched: what the second view learns from, by name: saved searches, followed topics, articles opened from
+            results.
+        source: source of the noise for a view that has nothing to contribute, or failed.
     """
 
     stores: Mapping[View, Callable[[], Path | None]]
@@ -49,7 +51,7 @@ class LocalViews:
     source: NoiseSource = field(default_factory=SystemNoise)
 
     def check(self, terms: ViewTerms) -> None:
-        """Raises NotEligible where views can't be kept apart, ProtectionTooWeak for less noise than is asked for."""
+        """Raises NotEligible if views can't be isolated, ProtectionTooWeak for less noise than the reader requires."""
         if (why := self.processes.why_not()) is not None:
             raise NotEligible(why)
         least = self.weakest_sigma()
@@ -63,40 +65,51 @@ class LocalViews:
         round_id: str,
         encoder: str,
         terms: ViewTerms,
+        parameters: Callable[[View], Parameters],
         job: Callable[[View, Path, Items], ViewJob],
         rng: np.random.Generator,
     ) -> dict[View, NoisyGradient]:
-        """A protected gradient of every view that has something to learn from. Raises NotEligible if none has.
+        """A protected gradient of each view that the round asks (`asked`), in the order of VIEWS.
 
-        Where the terms have so many views at once, of those with a store a random subset of that size is asked, B_v of
-        the paper; which, is seen by nobody outside this device.
+        A view without a store, without anything to learn from, or whose process fails gives zeros under the same noise,
+        and is charged like any other. (The graph is the server's, and may be made to fail on some clicks alone.)
 
-        A view whose process fails gives a gradient of zeros, under the same noise: the graph is the server's, and
-        may be made to fail on some clicks alone.
+        Formal guarantees: which views are asked, what is charged to each, and the noise on each gradient follow from
+        the terms and `rng` alone. Whether a view has data changes only the gradient below the noise, by at most C.
         """
         self.prepare(encoder)
         items = self.items(encoder)
         found: dict[View, NoisyGradient] = {}
-        known = {view: store for view in VIEWS if view in terms.views and (store := self.stores[view]()) is not None}
-        asked_of = list(known)
-        if terms.at_once is not None and terms.at_once < len(known):
-            asked_of = [asked_of[place] for place in sorted(rng.choice(len(known), terms.at_once, replace=False))]
-        for view in asked_of:
-            store = known[view]
+        for view in asked(terms, rng):
             self.log.record(round_id, [view], clip=terms.clip, sigma=terms.sigma, at=self.clock())
-            asked = job(view, store, items)
-            try:
-                gradient = self.processes.gradient(asked)
-            except ViewFailed as failed:
-                _log.warning("%s; it counts as zeros", failed)
-                gradient = self._zeros(asked)
-            if gradient is not None:
-                found[view] = NoisyGradient(gradient)
-        if not found:
-            raise NotEligible("none of its views has anything to learn from.")
+            gradient = None
+            if (store := self.stores[view]()) is not None:
+                try:
+                    gradient = self.processes.gradient(job(view, store, items))
+                except ViewFailed as failed:
+                    _log.warning("%s; it counts as zeros", failed)
+            found[view] = self.zeros(parameters(view), terms) if gradient is None else NoisyGradient(gradient)
         return found
 
-    def _zeros(self, asked: ViewJob) -> Mapping[str, NDArray[np.float64]]:
-        protection = ViewProtection(asked.terms.clip, asked.terms.sigma)
-        zeros = {f"g.{name}": np.zeros(each.shape) for name, each in asked.parameters.items()}
-        return protection.noisy(protection.bounded(zeros), self.source).tensors
+    def noise(
+        self, terms: ViewTerms, parameters: Callable[[View], Parameters], rng: np.random.Generator
+    ) -> dict[View, NoisyGradient]:
+        """What `gradients` returns on a device without any data. No view computes, so none is charged."""
+        return {view: self.zeros(parameters(view), terms) for view in asked(terms, rng)}
+
+    def zeros(self, parameters: Parameters, terms: ViewTerms) -> NoisyGradient:
+        """A gradient of zeros for these parameters, under a view's noise."""
+        protection = ViewProtection(terms.clip, terms.sigma)
+        zeros = {f"g.{name}": np.zeros(each.shape) for name, each in parameters.items()}
+        return protection.noisy(protection.bounded(zeros), self.source)
+
+
+def asked(terms: ViewTerms, rng: np.random.Generator) -> list[View]:
+    """The views that take part: those that the terms name, or a random subset of at_once of them, the paper's B_v.
+
+    A device's data makes no difference: a server sees by the user towers which views were drawn.
+    """
+    named = [view for view in VIEWS if view in terms.views]
+    if terms.at_once is None or terms.at_once >= len(named):
+        return named
+    return [named[place] for place in sorted(rng.choice(len(named), terms.at_once, replace=False))]

@@ -1,4 +1,4 @@
-"""Has a process compute each view's gradient on its own store, and hears one protected gradient from it."""
+"""Runs a process for each view, which computes its gradient on its own store and returns only a protected gradient."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from device_app.training.multiview.job import ViewFailed, ViewJob, read_frame, to_bytes, write_frame
-from device_app.training.multiview.lockdown import version
+from device_app.training.multiview.worker import version
 
 WORKER = "device_app.training.multiview.worker"
 LONGEST_SEC = 120.0
 IDLE_SEC = 60.0
-"""So long a worker without a job is kept, for the other view's and for the next round's."""
+"""How long an idle worker is kept, for the other view and for the next round."""
 NO_LOCKDOWN = "this system can't keep the views of a device apart (it needs Linux 5.13 or newer, with Landlock)."
 
 
 class ViewWorkers:
-    """Workers of this process, started when they are needed and shared by all of its devices (a fleet has many).
+    """Workers of this process, started on demand and shared by all of its devices (a fleet has many).
 
     Args:
         most: how many compute at the same time; None for as many as there are cores.
@@ -39,8 +39,8 @@ class ViewWorkers:
         self._idle: list[tuple[float, subprocess.Popen[bytes]]] = []
 
     def answer(self, job: bytes) -> tuple[int, bytes]:
-        """The exit code of the job's process, and what it answered. Raises OSError where none could be asked, or the
-        answer took LONGEST_SEC."""
+        """The exit code and answer of a job's process. Raises OSError if none could be started, or it took
+        LONGEST_SEC."""
         with self._room:
             process = self._take()
             late = threading.Timer(LONGEST_SEC, _kill, (process,))
@@ -60,7 +60,7 @@ class ViewWorkers:
         return found[0], found[1:]
 
     def close(self) -> None:
-        """End all that have no job."""
+        """End all idle workers."""
         self._end_idle_since(float("inf"))
 
     def _take(self) -> subprocess.Popen[bytes]:
@@ -99,10 +99,10 @@ WORKERS = ViewWorkers()
 
 
 class SpawnedViews:
-    """A process a view. The device never reads what a view computes in clear; it hears clipped, noisy gradients.
+    """A process per view. The device never reads a view's data in clear; it receives clipped, noisy gradients.
 
-    The device's own process is trusted: it serves the pages where the reader reads and searches, and holds both stores
-    open. What is kept apart is one view's computation from another's store and gradient.
+    The device's own process is trusted: it serves the pages on which the reader reads and searches, and has both stores
+    open. One view's computation is isolated from the other's store and gradient.
     """
 
     def __init__(self, workers: ViewWorkers = WORKERS) -> None:
@@ -132,19 +132,19 @@ def _answer(job: ViewJob, code: int, answer: bytes) -> Mapping[str, NDArray[np.f
         raise ViewFailed(f"view {job.view}: its process answered no tensors") from broken
     wanted = {f"g.{name}": value.shape for name, value in job.parameters.items()}
     if {name: each.shape for name, each in found.items()} != wanted:
-        raise ViewFailed(f"view {job.view}: its process answered other tensors than were asked for")
+        raise ViewFailed(f"view {job.view}: its process returned different tensors from those requested")
     return {name: np.asarray(each, dtype=np.float64) for name, each in found.items()}
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """It and the view's process that it may wait for. Its pipes stay open: another thread may be reading them."""
+    """Kill it and the view's process that it may wait for. Its pipes stay open: another thread may be reading them."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill it, and let go of all that it had."""
+    """Kill it, and release all its resources."""
     _kill(process)
     process.wait()
     for pipe in (process.stdin, process.stdout):
@@ -153,7 +153,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """What Python needs to start, and one thread for every library; nothing else of this process's surroundings."""
+    """What Python needs to start, and one thread for every library; nothing else of this process's environment."""
     needed = ("SYSTEMROOT", "LD_LIBRARY_PATH", "PATH")
     kept = {name: os.environ[name] for name in needed if name in os.environ}
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

@@ -1,4 +1,4 @@
-"""Samples of the second view: what was opened from the results of searches, beside what is searched for."""
+"""Samples of the second view: articles opened from search results, given what the reader searches for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from device_app.ranking.padding import left_padded
 from device_app.store.opinions import Stances
 from device_app.store.searches import Searches
 from device_app.training.samples import Samples
-from device_app.wire.recall import CLICKS_LIMIT
+from protocol.recall import CLICKS_LIMIT
 
 TimedQuery = tuple[datetime, NDArray[np.float32]]
 

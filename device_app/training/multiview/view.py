@@ -1,4 +1,4 @@
-"""What one view computes on its own store: a gradient, of which only the protected shared part is given away."""
+"""One view's computation on its own store: a gradient, of which only the protected shared part leaves."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.interests.names import InterestNames
 from device_app.privacy.local_aggregate import ViewProtection
 from device_app.privacy.noise_sources import NoiseSource
 from device_app.ranking.views_ranker import user_tower
+from device_app.reading.interest_profile import InterestNames
 from device_app.store.clicks import Clicks
 from device_app.store.database import Database
 from device_app.store.impressions import ImpressionStore
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Stances
-from device_app.store.parameters import TowerStore
-from device_app.store.preferences import Preferences
+from device_app.store.preferences import Preferences, TowerStore
 from device_app.store.searches import Searches
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, OnnxGradients
 from device_app.training.multiview.job import ViewJob
 from device_app.training.multiview.searched_samples import SearchedSamples
-from device_app.training.samples import ReaderSamples
-from device_app.training.stored_samples import StoredSamples
+from device_app.training.samples import ReaderSamples, StoredSamples
 from device_app.training.tasks.full_gradient import ranker_batch
 from device_app.training.tasks.task import pooled_gradient
 
@@ -36,11 +34,12 @@ def view_gradient(
 ) -> Mapping[str, NDArray[np.float64]] | None:
     """g_I of this view (Algorithm 1), clipped with noise of its own (eq. 7), after a step of its own user tower.
 
-    None if the view has nothing to learn from. The tower's gradient, the loss and the number of samples stay here: they
-    are told in no form.
+    None if the view has nothing to learn from. The tower's gradient, the loss and the number of samples never leave the
+    view in any form.
 
-    Formal guarantees: what is returned is `ViewProtection.noisy` of the clipped gradient of the shared parameters; what
-    a view hands over in all is counted by its epsilon. Whether there is anything to hand over is not covered.
+    Formal guarantees: what is returned is `ViewProtection.noisy` of the clipped gradient of the shared parameters; the
+    total over all that a view hands over is counted by its epsilon. Whether there is anything to hand over is not
+    covered.
     """
     samples = _samples(job, database)
     if not samples.available:

@@ -1,4 +1,4 @@
-"""The tasks this program knows, by the name in a round's manifest. A new one is a file beside this and a line."""
+"""The tasks this program supports, by their name in a round's manifest. A new one is a file here and a line below."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from device_app.training.tasks.group_gradient import group_gradient_task
 from device_app.training.tasks.head_gradient import head_gradient_task
 from device_app.training.tasks.mark_news import mark_news_task, marked_nothing
 from device_app.training.tasks.multi_view import MULTI_VIEW
-from device_app.training.tasks.nearest_group import nearest_group_task
-from device_app.training.tasks.nearest_prototype import nearest_prototype_task
-from device_app.training.tasks.recall import recall_task
+from device_app.training.tasks.nearest_prototype import nearest_group_task, nearest_prototype_task
+from device_app.training.tasks.recall_gradient import recall_task
 from device_app.training.tasks.reported_basis import basis_gradient_task, basis_vote_task
 from device_app.training.tasks.split_gradient import split_gradient_task
 from device_app.training.tasks.task import TaskKind

@@ -1,4 +1,4 @@
-"""What a device adds to a private count: which news were displayed to its reader, and which were clicked."""
+"""A device's part in a private count: which articles its reader was shown, and which were clicked."""
 
 from __future__ import annotations
 
@@ -12,35 +12,37 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from device_app.errors import NotEligible
-from device_app.privacy.prices import OneClick
+from device_app.privacy.accounting.cost_of_sums import OneClick
 from device_app.store.count_log import CountTaken, CountWindow
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update
-from device_app.wire.popularity import CLICKED, DISPLAYED, MATERIAL, CountList
+from protocol.popularity import CLICKED, DISPLAYED, MATERIAL, CountList
 
 
 @dataclass(frozen=True)
 class CountTask:
     """Contributes the displays and clicks of a window, which is spent when the round is paid for.
 
-    window: what this device has not contributed yet. take: writes down that it has now.
+    window: what this device has not contributed yet. take: records that it now has. unspent: whether nothing of the
+    window was contributed meanwhile; otherwise another count was paid for, and this one gets zeros.
     """
 
     listed: CountList
     window: CountWindow
     round: str
     take: Callable[[CountTaken], None]
+    unspent: Callable[[], bool]
 
     def shapes(self, params: Params) -> Shapes:
-        """Two numbers a piece of news."""
+        """Two numbers per article."""
         count = len(self.listed.news)
         return {DISPLAYED: (count,), CLICKED: (count,)}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The vectors; a reader who saw nothing adds zeros and noise, which can't be told from anything else.
+        """The vectors; a reader who saw nothing adds zeros and noise, which are indistinguishable from other updates.
 
-        The window is spent whole, also what wasn't chosen: a later count is about later displays.
+        The whole window is spent, including what wasn't chosen: a later count is about later displays.
         """
         tensors = count_vector(self.listed, self.window.displayed, self.window.clicked, rng)
         taken = CountTaken(
@@ -50,15 +52,15 @@ class CountTask:
             displayed=int(np.count_nonzero(tensors[DISPLAYED])),
             clicked=int(np.count_nonzero(tensors[CLICKED])),
         )
-        return Update(tensors, loss=0.0, samples=1, paid=lambda: self.take(taken))
+        return Update(tensors, loss=0.0, samples=1, paid=lambda: self.take(taken), unchanged=self.unspent)
 
 
 def one_click(listed: CountList) -> OneClick:
-    """What one click and its display, exchanged for those of another piece of news or left out, do to a count.
+    """Bounds how a count changes when one click and its display move to another article or are left out.
 
     Formal guarantees: there is a joint draw of the two random choices under which `count_vector` differs in at most two
-    entries of each tensor, by 1 and by w: L2 at most sqrt(2 (1 + w^2)). Where news a stands for b, the same rows are
-    drawn with a for b; where a is left out of more than the limit, a random one that wasn't drawn takes its place. A
+    entries of each tensor, by 1 and by w: L2 at most sqrt(2 (1 + w^2)). If article a is replaced by b, the same rows
+    are drawn with a for b; if a is left out of more than the limit, a random one that wasn't drawn takes its place. A
     bound on rho for every such pair of vectors bounds that of the random ones (joint quasi-convexity).
     """
     distance = math.sqrt(2 * (1 + listed.displayed_unit**2))
@@ -66,7 +68,7 @@ def one_click(listed: CountList) -> OneClick:
 
 
 def one_click_of(given: TaskInputs) -> OneClick:
-    """As `one_click`, of the round's list. Raises NotEligible for a list that is none."""
+    """Like `one_click`, for the round's list. Raises NotEligible for an invalid list."""
     return one_click(_listed(given))
 
 
@@ -76,24 +78,34 @@ def _listed(given: TaskInputs) -> CountList:
     except ValidationError as broken:
         first = broken.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise NotEligible(f"its list of news is malformed: {where}: {first['msg']}") from broken
+        raise NotEligible(f"its list of articles is malformed: {where}: {first['msg']}") from broken
 
 
 def count_task(given: TaskInputs) -> CountTask:
-    """From the round's list. Raises NotEligible for a list that is none."""
+    """Make the task from the round's list. Raises NotEligible for an invalid list."""
     listed = _listed(given)
-    window = given.reading.uncounted(given.now, timedelta(hours=listed.window_hours))
-    return CountTask(listed, window, given.manifest.round, given.reading.take_count)
+
+    def uncounted() -> CountWindow:
+        return given.reading.uncounted(given.now, timedelta(hours=listed.window_hours))
+
+    window = uncounted()
+    return CountTask(
+        listed,
+        window,
+        given.manifest.round,
+        given.reading.take_count,
+        unspent=lambda: uncounted().since == window.since,
+    )
 
 
 def count_vector(
     listed: CountList, displayed: Collection[str], clicked: Collection[str], rng: np.random.Generator
 ) -> dict[str, NDArray[np.float32]]:
-    """The tensors `displayed` and `clicked`, each [n] in the order of the list: w or 1 at what is contributed, else 0.
+    """The tensors `displayed` and `clicked`, each [n] in the list's order: w or 1 if contributed, else 0.
 
-    Of more displays than D, or clicks than B, a random choice is contributed, each with the same chance and without
-    regard to the other, so that clicks over displays stay in proportion to the rate. News that aren't listed, and what
-    happened to one of them twice, change nothing.
+    Of more displays than D, or clicks than B, a random choice is contributed, each with the same chance and
+    independently, so that clicks over displays stay in proportion to the rate. Articles that aren't listed, and
+    repeated events, change nothing.
 
     Formal guarantees: whatever the reader did, at most D entries of `displayed` are w and at most B of `clicked` are 1,
     all others being 0: the L2 norm of both together is at most `listed.norm`, and no entry is negative.

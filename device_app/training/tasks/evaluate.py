@@ -1,4 +1,4 @@
-"""How a release's ranker does on samples that no gradient of this device was made of, beside its predecessor."""
+"""Evaluates a release's ranker against its predecessor's on this device's held-out clicks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from device_app.training.gradients import Batch, BoundGraph, GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.full_gradient import ranker_batch
 from device_app.training.tasks.task import Shapes, TaskInputs, Update, slices_of
-from device_app.wire.sum_vectors import SHAPES, written
-from device_app.wire.tensors import TensorError, TensorSpec, unpack
+from protocol.ring import SHAPES, written
+from protocol.tensors import TensorError, TensorSpec, unpack
 
 BEFORE = "before"
 """The material with the predecessor's weights."""
@@ -24,10 +24,10 @@ ScoreFn = Callable[[Params, Batch], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class EvaluateTask:
-    """The mean AUC of held-out clicks against news of the same feeds that were not clicked, under both weights.
+    """The mean AUC of held-out clicks against unclicked articles of the same feeds, under both weights.
 
-    A device without any gives zeros, which say that nothing was gained or lost: a fall shows the less the more of them
-    are in the sum, and nobody learns who they are.
+    A device without held-out clicks gives zeros, meaning no gain or loss: the more of them are in the sum, the less a
+    loss shows, and nobody learns who they are.
 
     For one click and K others drawn from its feed, AUC is the share of the others that score lower, a tie counting
     half; its mean over draws is the AUC of the feed. Both weights see the same draws.
@@ -37,7 +37,7 @@ class EvaluateTask:
         before: the predecessor's weights.
         negatives: K.
         samples_limit: most clicks used.
-        features: as of the gradient.
+        features: the same as for the gradient.
     """
 
     score: ScoreFn
@@ -63,7 +63,7 @@ class EvaluateTask:
 
 
 def mean_auc(scores: NDArray[np.float32]) -> float:
-    """scores [n, 1 + K], the clicked news first."""
+    """Mean AUC of scores [n, 1 + K], the clicked article first."""
     clicked, others = scores[:, :1], scores[:, 1:]
     return float(np.mean((clicked > others) + 0.5 * (clicked == others)))
 

@@ -1,4 +1,4 @@
-"""A ranker's gradient on one reader's clicks: what a device uploads in FedSGD (FedNewsRec, eq. 2 as a mean)."""
+"""A ranker's gradient on one reader's clicks: a device's upload in FedSGD (FedNewsRec, eq. 2 as a mean)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ranker's gradient at the model of the reader's own group, in that group's block of the update (FINDING)."""
+"""A ranker's gradient at the model of the reader's group, in that group's block of the update (FINDING)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Shapes, TaskInputs, Update
-from device_app.wire.protections import SecureSum
+from protocol.protections import SecureSum
 
 MEMBERS = "members"
 MEMBER_SHARE = 0.5

@@ -1,4 +1,4 @@
-"""Efficient-FedRec on a device where only the news model's head trains: BERT and its pooling stand still below it."""
+"""Efficient-FedRec with a frozen BERT: only the article model's head trains on the device."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from device_app.ranking.session import costs_of
 from device_app.training.gradients import GradientFn, OnnxGradients, Params
 from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.task import TaskInputs
-from device_app.wire.pooled_states import BIAS, GRAPH, HEAD, SHARDS, WEIGHT, joined_states, unpack_head
-from device_app.wire.tensors import TensorError
+from protocol.pooled_states import BIAS, GRAPH, HEAD, SHARDS, WEIGHT, joined_states, unpack_head
+from protocol.tensors import TensorError
 
 
 @dataclass(frozen=True)
 class PooledNews:
-    """The head, and the pooled states that it reads, a row a news (eq. 6).
+    """The head, and its inputs: pooled states, one row per article (eq. 6).
 
     Args:
-        parameters: of the head, weight float32 [D, S] and bias [D].
+        parameters: the head's parameters, weight float32 [D, S] and bias [D].
         graph: (pooled [n, S], slopes G [n, D]) -> g.<parameter>, the head's gradient, and g.slopes [n, D], the vectors.
-        row_of: by news id, the row of `states`.
+        row_of: row of `states` by article id.
         states: float16 [n, S], of all shards.
     """
 
@@ -34,7 +34,7 @@ class PooledNews:
     states: NDArray[np.float16]
 
     def product(self, rows: Sequence[int], slopes: NDArray[np.float32]) -> Params:
-        """As `PublicNews.product`."""
+        """See `PublicNews.product`."""
         return self.graph(self.parameters, {"pooled": self.states[rows].astype(np.float32), "slopes": slopes}).tensors
 
 

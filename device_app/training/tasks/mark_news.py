@@ -1,4 +1,4 @@
-"""Which news of a public list this reader's samples name: the device's word for the union (Efficient-FedRec, eq. 8)."""
+"""Marks which articles of a public list this device's samples name, for the union (Efficient-FedRec, eq. 8)."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from pydantic import TypeAdapter, ValidationError
 
 from device_app.errors import NotEligible
 from device_app.privacy.protections.union_marks import union_marks_of
-from device_app.ranking.features import FEATURES
+from device_app.ranking.ranker import FEATURES
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import ReaderSamples, RowSource, SampleSource
 from device_app.training.tasks.task import ZEROS, Shapes, TaskInputs, Update
 from device_app.training.union_draws import NOTHING_DRAWN, UnionDraw
-from device_app.wire.ids import NewsId
-from device_app.wire.union import NEWS
+from protocol.ids import NewsId
+from protocol.union import NEWS
 
 _IDS = TypeAdapter(tuple[NewsId, ...])
 
 
 @dataclass(frozen=True)
 class MarkNewsTask:
-    """1 at the news that this device's samples name and 0 elsewhere.
+    """1 at the articles that this device's samples name and 0 elsewhere.
 
-    The samples are drawn here, once: the round of gradients that follows is of this draw (`training.union_draws`), so
-    that the marks are exactly the rows which can carry a gradient of this device: histories, clicks, drawn negatives.
+    The samples are drawn here, once: the gradient round that follows uses this draw (`training.union_draws`), so that
+    the marks are exactly the rows that can carry a gradient of this device: histories, clicks, drawn negatives.
 
     Args:
-        ids: the list, ascending; row i is its i-th news.
-        rows_limit: most news marked; the others' gradients will stay at home.
+        ids: the list, ascending; row i is its i-th article.
+        rows_limit: most articles marked; the others' gradients will stay on the device.
         negatives: K.
         samples_limit: most samples drawn.
-        keep: takes the draw, in the transaction that pays.
+        keep: receives the draw, in the transaction that charges.
     """
 
     ids: Sequence[str]
@@ -45,13 +45,13 @@ class MarkNewsTask:
     keep: Callable[[UnionDraw], None]
 
     def shapes(self, params: Params) -> Shapes:
-        """One number for each news of the list."""
+        """One number for each article of the list."""
         return {NEWS: (len(self.ids),)}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
         """The marks. Raises ValueError if there are no samples."""
         if not isinstance(samples, RowSource):
-            raise TypeError(f"samples: {type(samples).__name__} doesn't tell which news it names")
+            raise TypeError(f"samples: {type(samples).__name__} can't list the articles that it names")
         known = tuple(FEATURES) if isinstance(samples, ReaderSamples) and samples.contexts is not None else ()
         drawn = samples.draw_rows(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=known)
         row_of = {news_id: row for row, news_id in enumerate(self.ids)}
@@ -70,7 +70,7 @@ def marked_nothing(given: TaskInputs) -> Update:
 
 def mark_news_task(given: TaskInputs) -> MarkNewsTask:
     """The list is the round's material `news`. Raises NotEligible for a round that is no union, or a malformed list."""
-    protection = union_marks_of(given.manifest.protection, "marks of news go into a union of marks only.")
+    protection = union_marks_of(given.manifest.protection, "marks of articles go into a union of marks only.")
     manifest = given.manifest
     return MarkNewsTask(
         ids=listed_news(given.materials(NEWS)),
@@ -82,11 +82,11 @@ def mark_news_task(given: TaskInputs) -> MarkNewsTask:
 
 
 def listed_news(blob: bytes) -> tuple[str, ...]:
-    """A material that lists news: ids, ascending, each once. Raises NotEligible."""
+    """Read the article ids of a round's material (an extra file): strictly ascending. Raises NotEligible."""
     try:
         ids = _IDS.validate_json(blob)
     except ValidationError as broken:
-        raise NotEligible("the round's list of news is malformed.") from broken
+        raise NotEligible("the round's list of articles is malformed.") from broken
     if any(later <= earlier for earlier, later in pairwise(ids)):
-        raise NotEligible("the round's list of news does not ascend.")
+        raise NotEligible("the round's list of articles is not in strictly ascending order.")
     return ids

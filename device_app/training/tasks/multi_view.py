@@ -1,9 +1,9 @@
-"""FL-MV-DSSM's part of a device: every view's protected gradient of the item tower, and their mean (Algorithm 1)."""
+"""A device's part in FL-MV-DSSM: the mean of its views' protected gradients of the item tower (Algorithm 1)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,10 @@ from device_app.errors import NotEligible
 from device_app.privacy.local_aggregate import NoisyGradient, local_secure_aggregate
 from device_app.ranking.views_ranker import of_view, released_name
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
-from device_app.training.multiview.job import ViewJob, ViewTerms
+from device_app.training.multiview.job import View, ViewJob, ViewTerms
 from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import SampleSource
-from device_app.training.tasks.task import Shapes, TaskInputs, TaskKind, Update, gradient_shapes
+from device_app.training.tasks.task import ZEROS, Shapes, TaskInputs, TaskKind, Update, gradient_shapes
 
 MATERIAL = "views"
 
@@ -25,16 +25,18 @@ MATERIAL = "views"
 class MultiViewTask:
     """g_I = local_secure_aggregate of the views' g_I,i, each clipped and with noise of its own.
 
-    A view computes in a process of its own, on its own store, and steps its own user tower there (SEMI), or gives its
-    user tower's gradient in the same clip and under the same noise (FL-DSSM; FL-MV-DSSM, where the release has a user
-    tower for each view, whose g_U,i goes on by itself and is zero on a device without that view). This process
-    sees protected gradients and nothing else: the loss is not told (0), and every device counts as one sample, since
-    how much a view holds would be told by a weight.
+    A view computes in a process of its own, on its own store. It either steps its own user tower there (SEMI), or
+    contributes its user tower's gradient in the same clip and under the same noise (FL-DSSM; FL-MV-DSSM, if the release
+    has a user tower for each view, whose g_U,i is averaged separately). This process sees only protected gradients: the
+    loss is not sent (0), and every device counts as one sample, since a weight would reveal how much data a view has.
+
+    A view without data gives zeros under its noise, so the number of noisy gradients in the mean is the same on every
+    device. A device with one view therefore has half the weight in the item tower's gradient.
 
     Args:
-        views: of this device.
-        terms: of the round.
-        round_id, model, encoder: of the round and its release.
+        views: this device's views.
+        terms: the round's terms.
+        round_id, model, encoder: names of the round, its model and its encoder.
         graph: the gradient graph of one view.
         negatives: N_neg.
         samples_limit: most samples of a view.
@@ -54,15 +56,20 @@ class MultiViewTask:
         return gradient_shapes(params)
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The mean of the views' protected gradients. Raises NotEligible if no view has anything to learn from.
+        """The mean of the views' protected gradients.
 
-        Nothing is paid, nor leaves, if something that the second view learns from was deleted meanwhile.
+        It counts as changed if something that the second view learns from was deleted meanwhile.
+
+        Formal guarantees: each coordinate has the same Gaussian noise on every device of a round, whatever data its
+        views have: sigma C / sqrt(n) for the item tower of n views asked, sigma C for the user tower of each of them.
+        A user tower whose view isn't drawn is exactly zero, which follows from the draw alone.
         """
         searched = self.views.searched()
         noisy = self.views.gradients(
             self.round_id,
             self.encoder,
             self.terms,
+            lambda view: of_view(params, view),
             lambda view, store, items: ViewJob(
                 view=view,
                 store=store,
@@ -78,26 +85,29 @@ class MultiViewTask:
             ),
             rng,
         )
+        mean = self._mean(params, noisy)
+        return Update(mean, 0.0, 1, unchanged=lambda: searched <= self.views.searched())
+
+    def noise(self, params: Params, rng: np.random.Generator) -> dict[str, NDArray[np.float32]]:
+        """What stands for an update that can't be computed: zeros of the views asked, each under its noise."""
+        return self._mean(params, self.views.noise(self.terms, lambda view: of_view(params, view), rng))
+
+    def _mean(self, params: Params, views: Mapping[View, NoisyGradient]) -> dict[str, NDArray[np.float32]]:
+        """Of what the views gave, by the names that the release has."""
         named = [
             {
                 GRADIENT_PREFIX + released_name(params, view, name.removeprefix(GRADIENT_PREFIX)): each
                 for name, each in gradient.tensors.items()
             }
-            for view, gradient in noisy.items()
+            for view, gradient in views.items()
         ]
-        mean = {name: _mixed(name, shape, named) for name, shape in self.shapes(params).items()}
-
-        def paid() -> None:
-            if searched - self.views.searched():
-                raise NotEligible("its reader has deleted searches or topics that this was computed from.")
-
-        return Update({name: each.astype(np.float32) for name, each in mean.items()}, 0.0, 1, paid)
+        return {name: _mixed(name, shape, named).astype(np.float32) for name, shape in self.shapes(params).items()}
 
 
 def _mixed(
     name: str, shape: tuple[int, ...], views: Sequence[Mapping[str, NDArray[np.float64]]]
 ) -> NDArray[np.float64]:
-    """Of one tensor the mean over the views that gave it; zeros where none did, as of a view that was not asked."""
+    """The mean of one tensor over the views that gave it; zeros if none did: a tower whose view was not drawn."""
     given = [NoisyGradient({name: each[name]}) for each in views if name in each]
     return local_secure_aggregate(given)[name] if given else np.zeros(shape)
 
@@ -127,4 +137,10 @@ def multi_view_task(given: TaskInputs) -> MultiViewTask:
     )
 
 
-MULTI_VIEW = TaskKind(multi_view_task, role="ranker", graph="gradient", needs_samples=False)
+def without_views(given: TaskInputs) -> Update:
+    """The views' noise, and the single sample that every device counts as, so that zeros can't be recognised."""
+    task = multi_view_task(given)
+    return replace(ZEROS, tensors=task.noise(given.release.weights(task.model), np.random.default_rng()), samples=1)
+
+
+MULTI_VIEW = TaskKind(multi_view_task, role="ranker", graph="gradient", needs_samples=False, zeros=without_views)

@@ -1,8 +1,9 @@
-"""User model and news model trained on a device: gradients of both, and of no single news.
+"""Trains user model and article model on a device: gradients of both models, and of no single article.
 
-dL/de of each news is needed only to multiply it with de/dtheta (Efficient-FedRec, eqs. 3 and 6). Where what the news
-model reads is public, the device does that itself: what leaves it says nothing of single news, so there is no union of
-news to make, and no row of one reader's alone. It is the gradient of end-to-end training, by the chain rule.
+dL/de of each article is needed only to multiply it with de/dtheta (Efficient-FedRec, eqs. 3 and 6). If the article
+model's inputs are public, the device multiplies them itself: its update reveals nothing about single articles, so no
+union of articles is needed, and no row belongs to one reader alone. It is the gradient of end-to-end training, by the
+chain rule.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from device_app.training.tasks.split_gradient import TABLE, table_batch
 from device_app.training.tasks.task import Shapes, Update, gradient_shapes, pooled_gradient
 
 NEWS_MODEL = "news."
-"""Stands before the names of the news model's parameters in an update, after `g.`."""
+"""Prefix of the article model's parameters in an update, after `g.`."""
 VECTORS = "g.slopes"
-"""Output of a news model's graph: the gradient for its input `slopes` (gradients of news vectors): the vectors."""
+"""Output of an article model's graph: the gradient for its input `slopes`, which is the vectors themselves."""
 
 
 class PublicNews(Protocol):
-    """The part of a news model that trains, and what it reads of each news of the round's shards."""
+    """The trained part of an article model, and its inputs for each article of the round's shards."""
 
     @property
     def parameters(self) -> Params:
@@ -39,21 +40,23 @@ class PublicNews(Protocol):
         ...
 
     def product(self, rows: Sequence[int], slopes: NDArray[np.float32]) -> Params:
-        """For these news, one at least, and gradients of their vectors [n, D]: `g.<parameter>`, and `g.slopes` [n, D],
-        the vectors themselves."""
+        """`g.<parameter>`, and `g.slopes` [n, D], the vectors themselves, for at least one article.
+
+        slopes: gradients of the articles' vectors [n, D].
+        """
         ...
 
 
 @dataclass(frozen=True)
 class NewsGradientTask:
-    """dL_u/dw of the user model and of the news model, for the mean loss over the reader's n_u samples.
+    """dL_u/dw of the user model and of the article model, for the mean loss over the reader's n_u samples.
 
-    News of the round's shards have the vectors that the news model makes of them, here as in the gradient. News that
-    are in none have left the pool: their vectors, which the device holds, are constants of the loss. So no sample is
+    Articles of the round's shards have the vectors that the article model computes, here as in the gradient. Articles
+    in no shard have left the pool: their vectors, which the device holds, are constants of the loss. So no sample is
     lost.
 
     Args:
-        news: what trains of the news model.
+        news: the trained part of the article model.
         negatives: K.
         samples_limit: most samples used.
         features: what the graph's input `features` holds, in order; none for a graph without that input.
@@ -65,7 +68,7 @@ class NewsGradientTask:
     features: tuple[str, ...] = ()
 
     def shapes(self, params: Params) -> Shapes:
-        """A gradient for every parameter of the user model and of the news model."""
+        """A gradient for every parameter of the user model and of the article model."""
         return {
             **gradient_shapes(params),
             **{_named(name): value.shape for name, value in self.news.parameters.items()},
@@ -92,5 +95,5 @@ class NewsGradientTask:
 
 
 def _named(parameter: str) -> str:
-    """A gradient of the news model in an update."""
+    """A gradient of the article model in an update."""
     return f"{GRADIENT_PREFIX}{NEWS_MODEL}{parameter}"

@@ -1,7 +1,7 @@
-"""The basis that reports name, on a device: its gradient for the reader's clicks, and a vote on one that is drafted.
+"""Trains the basis that reports name, and votes on a drafted basis, from the reader's clicks on the device.
 
-Both are about the list that the reader's report would lead to, in expectation over the K reports that randomised
-response may send: nothing is reported for it, and what is computed here stays here but for the clipped sum.
+Both tasks are about the list that the reader's report would lead to, in expectation over the K reports that randomised
+response may send: nothing is reported for it, and everything computed here except the clipped sum stays here.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from device_app.errors import GraphMismatch, NotEligible
 from device_app.privacy.mechanisms.code import nearest
-from device_app.privacy.modes.mode import user_vector
+from device_app.privacy.reporter import user_vector
 from device_app.ranking.session import costs_of
 from device_app.training.gradients import Batch, GradientFn, OnnxGradients, Params
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes, pooled_gradient
-from device_app.wire.reported_basis import BASIS, BEFORE, GRAPH, STEPS, ReportLists, report_chances
-from device_app.wire.sum_vectors import SHAPES, written
-from device_app.wire.tensors import TensorError
+from protocol.reported_basis import BASIS, BEFORE, GRAPH, STEPS, ReportLists, report_chances
+from protocol.ring import SHAPES, written
+from protocol.tensors import TensorError
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class BasisGradientTask:
 
     Args:
         lists: the round's basis.
-        epsilon: of a report.
+        epsilon: cost of a report.
         graph: the gradient's.
         negatives: drawn and left alone: the pool stands in their place.
         samples_limit: most clicks used.
@@ -76,16 +76,16 @@ class BasisGradientTask:
 
 @dataclass(frozen=True)
 class BasisVoteTask:
-    """How well held-out clicks stand in the lists of the reader's report under a drafted basis, and under the one that
-    serves, as three bounded numbers.
+    """Compares held-out clicks in the lists of the reader's report under a drafted basis and under the current one.
 
-    A click's standing is the logistic of its expected lift over the popular list, sum_y P(y | k) log(P(i | y) /
-    pop(i)), k being the basic interest that the clicks before it are nearest to: .5 where the report gains nothing.
+    The result is three bounded numbers. A click's standing is the logistic of its expected lift over the popular list,
+    sum_y P(y | k) log(P(i | y) / pop(i)), k being the basic interest nearest to the clicks before it: .5 if the report
+    gains nothing.
 
     Args:
-        lists, before: drafted, and serving.
-        epsilon: of a report.
-        negatives, samples_limit: as of the gradient.
+        lists, before: drafted, and current.
+        epsilon: cost of a report.
+        negatives, samples_limit: the same as for the gradient.
     """
 
     lists: ReportLists
@@ -142,7 +142,8 @@ def _lists(given: TaskInputs, material: str) -> ReportLists:
     except TensorError as broken:
         raise NotEligible(f"the round's basis is damaged: {broken}") from broken
     if lists.prototypes.shape[1] != given.release.manifest.dimensions:
-        raise NotEligible(f"its basis is of {lists.prototypes.shape[1]} dimensions, news are of another number.")
+        found, wanted = lists.prototypes.shape[1], given.release.manifest.dimensions
+        raise NotEligible(f"its basis has {found} dimensions, news vectors have {wanted}.")
     return lists
 
 

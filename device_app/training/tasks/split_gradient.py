@@ -1,10 +1,9 @@
-"""Efficient-FedRec on a device: gradients of the user model and of news vectors (eq. 3)."""
+"""Efficient-FedRec on a device: gradients of the user model and of article vectors (eq. 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,38 +15,38 @@ from device_app.training.samples import RowSamples, RowSource, SampleSource
 from device_app.training.tasks.mark_news import listed_news
 from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes, pooled_gradient
 from device_app.training.union_draws import UnionDraw
-from device_app.wire.releases import BLOB_LIMIT_BYTES
-from device_app.wire.tensors import TensorError, TensorSpec, unpack
+from protocol.releases import BLOB_LIMIT_BYTES
+from protocol.tensors import TensorError, TensorSpec, unpack
 
 LISTED, VECTORS = "news", "vectors"
-"""Materials of the round: ids of the opened news, and their vectors as safetensors."""
+"""Materials of the round: ids of the opened articles, and their vectors as safetensors."""
 TABLE = "g.table"
 NEWS_GRADIENT = "g.news"
-"""float32 [n, D]: row i is the gradient of the i-th opened news' vector."""
+"""float32 [n, D]: row i is the gradient of the i-th opened article's vector."""
 
 
 @dataclass(frozen=True)
 class SplitGradientTask:
-    """dL_u/dw of the user model and dL_u/dE of the opened news, for the mean loss over the reader's n_u samples.
+    """dL_u/dw of the user model and dL_u/dE of the opened articles, for the mean loss over n_u samples.
 
-    Opened news have the vectors of the round's material; a news used several times, as a click and as a candidate, sums
-    its occurrences; rows that no sample names are zero. News that were not opened have too few owners, or came after
-    the union: their vectors, which the device holds, are constants of the loss, and their gradients stay here. So
-    no sample is lost, and the user model's gradient is the same whatever was opened.
+    Opened articles have the vectors of the round's material; an article used several times, as a click and as a
+    candidate, sums its occurrences; rows that no sample names are zero. Articles that were not opened have too few
+    owners, or came after the union: their vectors, which the device holds, are constants of the loss, and their
+    gradients stay here. So no sample is lost, and the user model's gradient doesn't depend on which articles were
+    opened.
 
-    The samples are those that were drawn for the union, and a row that this device has not marked stays zero: whoever
-    gives something in a row was counted among its owners.
+    The samples are those that were drawn for the union, and a row that this device has not marked stays zero: every
+    device that contributes to a row was counted among its owners.
 
     Args:
-        ids: opened news, ascending.
+        ids: opened articles, ascending.
         vectors: theirs, float32 [n, D].
         negatives: K.
         samples_limit: most samples used.
         features: what the graph's input `features` holds, in order; none for a graph without that input.
-        draw: for the union that opened these news; None where every row is open to everybody, so that samples are drawn
-            afresh.
-        unchanged: called in the transaction that pays; raises NotEligible, so that nothing is given, where clicks of
-            the draw are gone.
+        draw: for the union that opened these articles; None if every row is open to every device, so that samples are
+            drawn again.
+        unchanged: whether all clicks of the draw are still there.
     """
 
     ids: Sequence[str]
@@ -56,10 +55,10 @@ class SplitGradientTask:
     samples_limit: int
     features: tuple[str, ...] = ()
     draw: UnionDraw | None = None
-    unchanged: Callable[[], None] | None = None
+    unchanged: Callable[[], bool] | None = None
 
     def shapes(self, params: Params) -> Shapes:
-        """A gradient for every parameter, and a row for every opened news."""
+        """A gradient for every parameter, and a row for every opened article."""
         return {**gradient_shapes(params), NEWS_GRADIENT: self.vectors.shape}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
@@ -76,7 +75,7 @@ class SplitGradientTask:
         vector_gradients = tensors.pop(TABLE)
         news = np.zeros((len(self.ids), self.vectors.shape[1]), dtype=np.float32)
         news[there] = vector_gradients[here]
-        return Update({**tensors, NEWS_GRADIENT: news}, found.loss, found.samples, self.unchanged)
+        return Update({**tensors, NEWS_GRADIENT: news}, found.loss, found.samples, unchanged=self.unchanged)
 
     def _drawn(self, samples: SampleSource, rng: np.random.Generator) -> RowSamples:
         if self.draw is not None:
@@ -98,9 +97,9 @@ def table_batch(samples: RowSamples, table: NDArray[np.float32], rows: slice) ->
 
 
 def split_gradient_task(given: TaskInputs) -> SplitGradientTask:
-    """On the round's opened news and this device's draw for their union.
+    """Make the task from the round's opened articles and this device's draw for their union.
 
-    Raises NotEligible if it took no part in the union, or its materials can't be had or are not what they should be.
+    Raises NotEligible if the device took no part in the union, or its materials are unavailable or invalid.
     """
     manifest, release = given.manifest, given.release.manifest
     assert manifest.model is not None, "a task of a role has a model"
@@ -118,10 +117,5 @@ def split_gradient_task(given: TaskInputs) -> SplitGradientTask:
         samples_limit=manifest.samples_limit,
         features=release.models[manifest.model].features,
         draw=draw,
-        unchanged=partial(_require_unchanged, given, draw),
+        unchanged=lambda: draw.mark is None or given.reading.holds(draw.mark),
     )
-
-
-def _require_unchanged(given: TaskInputs, draw: UnionDraw) -> None:
-    if draw.mark is not None and not given.reading.holds(draw.mark):
-        raise NotEligible("its reader has deleted or muted clicks that its news were united by.")

@@ -1,4 +1,4 @@
-"""What a device computes in a round."""
+"""The interface of a task: what a device computes in a round."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.prices import OneClick
+from device_app.privacy.accounting.cost_of_sums import OneClick
 from device_app.sync.installed_release import Release
 from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Params
 from device_app.training.multiview.local import LocalViews
-from device_app.training.samples import SampleSource
-from device_app.training.stored_samples import StoredSamples
+from device_app.training.samples import NobodysReading, SampleSource, StoredSamples
 from device_app.training.union_draws import UnionDraws
-from device_app.wire.releases import ModelRole
-from device_app.wire.rounds import RoundManifest
+from protocol.releases import ModelRole
+from protocol.rounds import RoundManifest
 
 Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Update:
-    """What a reader's data come to, in clear: it has to be clipped and made noisy or masked before it may leave.
+    """A task's result, in clear: it has to be clipped and made noisy or masked before it may leave.
 
-    tensors are named `g.<parameter>` where they are gradients; loss is the mean loss before the step, 0 where there is
-    none; samples counts what went in. paid, if given, is called in the transaction that pays for the update: it writes
-    down what must not be given a second time.
+    tensors are named `g.<parameter>` if they are gradients; loss is the mean loss before the step, 0 if there is none;
+    samples is the number of samples used. paid, if given, is called in the transaction that charges for the update: it
+    records what must not be contributed twice. unchanged, if given, says whether its data, besides the reader's current
+    clicks, is still there.
     """
 
     tensors: Mapping[str, NDArray[np.float32]]
     loss: float
     samples: int
     paid: Callable[[], None] | None = None
+    unchanged: Callable[[], bool] | None = None
 
 
-ZEROS = Update({}, loss=0.0, samples=1)
-"""In the place of an update that can't be computed: its tensors count as zeros."""
+ZEROS = Update({}, loss=0.0, samples=0)
+"""Replaces an update that can't be computed: its tensors count as zeros."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,19 @@ class TaskInputs:
 
     Args:
         release: the one in use, which is the round's.
-        manifest: of the round.
-        reading: the reader's feeds and clicks.
+        manifest: the round's manifest.
+        reading: the reader's feeds and clicks; nobody's where only the form of an update is wanted.
         materials: the bytes of a material of the round, by its name in the manifest, fetched if it isn't here yet;
             raises NotEligible if it can't be had.
-        threads: of ONNX Runtime.
+        threads: ONNX Runtime's threads.
         now: the device's time.
-        draws: for the last unions of news.
-        views: of this device, each with its own store; None on a device that keeps none apart.
+        draws: draws for the last unions of articles.
+        views: this device's views, each with its own store; None on a device that keeps none apart.
     """
 
     release: Release
     manifest: RoundManifest
-    reading: StoredSamples
+    reading: StoredSamples | NobodysReading
     materials: Callable[[str], bytes]
     threads: int
     now: datetime
@@ -72,7 +73,8 @@ class LocalTask(Protocol):
     """Pure once it's made: no clock, no disk, no network; the same arguments give the same update."""
 
     def shapes(self, params: Params) -> Shapes:
-        """Every tensor of an update. The price counts their coordinates, so it is this program that says them."""
+        """Every tensor of an update. The cost depends on their coordinates, so this program defines them, not the
+        server."""
         ...
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
@@ -100,15 +102,15 @@ class TaskKind:
 
     Args:
         make: the task for one round.
-        role: of the models it's for; None for a task of no particular model.
+        role: role of the models it's for; None for a task of no particular model.
         graph: purpose of the graph that the model must have; `grad` runs it, if it's the gradient.
-        needs_samples: whether a device takes part only if it has clicks to make samples of.
-        channel: of the ledger, which pays; the reader switches each on by itself.
+        needs_samples: whether it draws samples from the reader's clicks; without any its update is zeros.
+        channel: the ledger's channel that pays; the reader switches each on by itself.
         reads_release: whether it reads anything of the release; one that doesn't is done under any.
         held_out: whether its samples are those that gradients leave out.
         one_click: how far a single click exchanged for another moves the update; None where that is as far as
             exchanging everything. It is asked before the round is joined, too, and raises as `make`.
-        zeros: the update that stands for one which can't be computed.
+        zeros: the update that stands for one which can't be computed; tensors that it doesn't have count as zeros.
     """
 
     make: Callable[[TaskInputs], LocalTask]
@@ -131,7 +133,7 @@ BATCH = 8
 
 
 def slices_of(count: int) -> Iterator[slice]:
-    """Of `count` samples, BATCH at a time: what a run needs is bounded by it (`wire.graphs`)."""
+    """Of `count` samples, BATCH at a time: what a run needs is bounded by it (`protocol.graph_check`)."""
     for start in range(0, count, BATCH):
         yield slice(start, min(start + BATCH, count))
 

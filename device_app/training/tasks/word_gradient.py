@@ -1,5 +1,7 @@
-"""FedNewsRec on a device: its whole model's gradient, with the word vectors standing still below the news model
-(section 3.2). NAML's and LSTUR's news models read abstracts and categories besides."""
+"""FedNewsRec on a device: the whole model's gradient over a fixed table of word vectors (section 3.2).
+
+NAML's and LSTUR's article models also read abstracts and categories.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from device_app.ranking.session import PARAMETER_PREFIX, shared_session
 from device_app.training.gradients import GradientFn, OnnxGradients, Params
 from device_app.training.tasks.news_gradient import VECTORS, NewsGradientTask
 from device_app.training.tasks.task import TaskInputs
-from device_app.wire.tensors import TensorError
-from device_app.wire.words_of_titles import (
+from protocol.tensors import TensorError
+from protocol.words_of_titles import (
     ABSTRACT_WORDS_LIMIT,
     ABSTRACTS,
     CATEGORIES,
@@ -33,7 +35,7 @@ from device_app.wire.words_of_titles import (
 )
 
 TITLES_A_RUN = 32
-"""Of the news model's graph: 131 MB and 2.6e9 multiply-adds (`wire.graphs`)."""
+"""Of the article model's graph: 131 MB and 2.6e9 multiply-adds (`protocol.graph_check`)."""
 TITLE, ABSTRACT = "word", "abstract"
 """Texts, by the beginnings of the names of the graph's inputs."""
 CATEGORY, SUBCATEGORY, SLOPES = "category", "subcategory", "slopes"
@@ -52,16 +54,16 @@ def mask_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class WordedNews:
-    """A news model over words, and what it reads of the news.
+    """An article model over words, and its inputs for all articles.
 
     Args:
-        parameters: of the news model.
-        graph: (<text>_vectors [n, L, E] and <text>_mask [n, L] for each text, category and subcategory [n] where it
-            reads them, slopes G [n, D]) -> g.<parameter>, and g.slopes [n, D].
-        row_of: by news id, the row of all that is read.
-        texts: titles, and abstracts where it reads them: int32 [n, L], rows of `table`.
+        parameters: the article model's parameters.
+        graph: (<text>_vectors [n, L, E] and <text>_mask [n, L] for each text, category and subcategory [n] if it reads
+            them, slopes G [n, D]) -> g.<parameter>, and g.slopes [n, D].
+        row_of: row of all its inputs by article id.
+        texts: titles, and abstracts if it reads them: int32 [n, L], rows of `table`.
         table: word vectors float16 [V, E].
-        categories: ids of section and topic, int32 [n, 2]; None where it reads none.
+        categories: ids of section and topic, int32 [n, 2]; None if it reads none.
     """
 
     parameters: Params
@@ -72,7 +74,7 @@ class WordedNews:
     categories: NDArray[np.int32] | None = None
 
     def product(self, rows: Sequence[int], slopes: NDArray[np.float32]) -> Params:
-        """As `PublicNews.product`; a sum over news, so some titles at a time."""
+        """See `PublicNews.product`; a sum over news, so some titles at a time."""
         sums = {f"g.{name}": np.zeros(value.shape) for name, value in self.parameters.items()}
         vectors = []
         for start in range(0, len(rows), TITLES_A_RUN):
@@ -84,7 +86,7 @@ class WordedNews:
         return {**{name: total.astype(np.float32) for name, total in sums.items()}, VECTORS: np.concatenate(vectors)}
 
     def _read(self, rows: Sequence[int]) -> dict[str, NDArray[Any]]:
-        """The graph's inputs for these news."""
+        """The graph's inputs for these articles."""
         read: dict[str, NDArray[Any]] = {}
         for text, all_words in self.texts.items():
             words = all_words[rows]
@@ -97,7 +99,7 @@ class WordedNews:
 
 
 def word_gradient_task(given: TaskInputs) -> NewsGradientTask:
-    """On all news of the round. Raises NotEligible if its materials can't be had or are not what they should be."""
+    """On all articles of the round. Raises NotEligible if its materials can't be had or are not what they should be."""
     manifest, release = given.manifest, given.release.manifest
     assert manifest.model is not None, "a task of a role has a model"
     graph = given.materials(GRAPH)
@@ -129,17 +131,17 @@ def word_gradient_task(given: TaskInputs) -> NewsGradientTask:
 def _read_by(
     asked: Set[str], shards: Callable[[str], list[bytes]], words: int
 ) -> tuple[Mapping[str, int], dict[str, NDArray[np.int32]], NDArray[np.int32] | None]:
-    """What a graph with these inputs reads of all news: by news id its row, and `texts` and `categories` as
+    """What a graph with these inputs reads of all articles: by article id its row, and `texts` and `categories` as
     `WordedNews` has them. words: rows of the table. Raises TensorError."""
     read = {TITLE: (TITLES, WORDS_LIMIT)}
     if vectors_of(ABSTRACT) in asked:
         read[ABSTRACT] = (ABSTRACTS, ABSTRACT_WORDS_LIMIT)
     ids = {CATEGORY, SUBCATEGORY} if CATEGORY in asked else set()
     if asked != {each(text) for text in read for each in (vectors_of, mask_of)} | ids | {SLOPES}:
-        raise TensorError(f"the graph has other inputs than titles, abstracts, categories and {SLOPES}")
+        raise TensorError(f"the graph's inputs must be titles, abstracts, categories and {SLOPES}; got {sorted(asked)}")
     found = {text: joined_texts(shards(prefix), words, length=length) for text, (prefix, length) in read.items()}
     row_of = found[TITLE][0]
     named, categories = joined_categories(shards(CATEGORIES)) if ids else (row_of, None)
     if any(each != row_of for each in (named, *(of for of, _ in found.values()))):
-        raise TensorError("abstracts or categories are of other news than the titles are")
+        raise TensorError("the abstracts or categories don't list the same articles as the titles")
     return row_of, {text: rows for text, (_, rows) in found.items()}, categories

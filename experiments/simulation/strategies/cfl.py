@@ -1,8 +1,8 @@
-"""CFL (Sattler et al. 2020): a group whose members pull apart is split in two, again and again.
+"""CFL (Sattler et al. 2020): a group whose members' gradients diverge is split in two, repeatedly.
 
 When |mean update| < e1 and max |update| > e2 (the paper's epsilon_1 and epsilon_2), the members present are split so
-that the largest cosine between the two sides is as small as it can be. Who was not present goes down the tree by the
-gradient at each split's model.
+that the largest cosine between the two sides is as small as possible. Absent members are assigned to a side by their
+gradient at the model of each split.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from backend.federation.optimizers import MemoryOptimizer, Weights
 from experiments.simulation.strategies.method import GradientReaders, ModelChoice, RunningMean, VectorsAt, gradient_of
 
 PLACING_ROUND = 1_000_000
-"""The round whose draws place a reader in the tree: none of the training's."""
+"""The round whose draws assign a reader to a leaf; outside the training's rounds."""
 
 
 @dataclass
 class _Node:
-    """A group; once split, its model stands still and directions [2, n] point to the two sides."""
+    """A group; once split, its model is frozen and directions [2, n] point to the two sides."""
 
     model: Model
     sides: tuple[_Node, _Node] | None = None
@@ -36,9 +36,9 @@ class Cfl:
     """A `Method`.
 
     Args:
-        e1: the most that the mean update of a group that may split measures, in L2.
-        e2: the least that its longest update measures.
-        after: rounds before the first split; early means are long for everybody.
+        e1: the maximal L2 norm of the mean update in a group that may split.
+        e2: the minimal L2 norm of its longest update.
+        after: rounds before the first split; early means are long for every reader.
         least: members present that a split needs.
     """
 
@@ -60,7 +60,7 @@ class Cfl:
 
     @property
     def leaves(self) -> list[_Node]:
-        """The groups there are."""
+        """The current groups."""
         found, open_ = [], [self._root]
         while open_:
             node = open_.pop()
@@ -71,7 +71,7 @@ class Cfl:
         return found
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
-        """A step of every group that has readers in the cohort, and perhaps a split of it."""
+        """Step every group that has readers in the cohort, and split it if the criterion holds."""
         members: dict[int, list[int]] = {}
         nodes = {}
         for reader in cohort:
@@ -91,7 +91,7 @@ class Cfl:
         return ModelChoice([leaf.model.weights for leaf in leaves], np.array(which, dtype=np.int64))
 
     def cold(self, vectors_at: VectorsAt) -> ModelChoice:
-        """The mean of the leaves by the readers in them: without gradients nobody can be led down the tree."""
+        """The mean of the leaves, weighted by their readers: without gradients, a reader can't be led down the tree."""
         mean = RunningMean()
         for leaf in self.leaves:
             mean.add(leaf.model.weights, 1e-9 + sum(node is leaf for node in self._at.values()))
@@ -133,9 +133,9 @@ class Cfl:
 
 
 def bipartition(similarity: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Sides 0 and 1 [n] whose largest cross similarity is the smallest possible; similarity [n, n], n at least 2.
+    """Sides 0 and 1 [n] with the smallest possible largest cross similarity; similarity [n, n], n at least 2.
 
-    Single linkage cut at two clusters: it joins the most similar pair first, so what is left between the last two
+    Single linkage cut at two clusters: it joins the most similar pair first, so the similarity between the last two
     clusters is the least that any cut can have.
     """
     distance = 1.0 - (similarity + similarity.T) / 2

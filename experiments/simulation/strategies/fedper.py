@@ -1,6 +1,6 @@
-"""FedPer (Arivazhagan et al. 2019): base layers of everybody under each reader's own top.
+"""FedPer (Arivazhagan et al. 2019): shared base layers below each reader's own top layers.
 
-The paper's cut is news encoder against user encoder. Our news vectors are frozen, so the cut goes through the ranker.
+The paper cuts between news encoder and user encoder. Our news vectors are frozen, so the cut goes through the ranker.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.grouping.group_models import Model
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Layers
 from backend.federation.optimizers import MemoryOptimizer, SteppedWeights, Weights
 from experiments.simulation.strategies.method import (
     GradientReaders,
@@ -28,8 +28,9 @@ class FedPer:
     """A `Method`.
 
     Args:
-        layers: of the model; those from `first_own` on stay on the device.
-        steps, rate: of a device's SGD, on base and top together; the top keeps where it ends, the base is averaged.
+        layers: the model's layers; those from `first_own` on stay on the device.
+        steps, rate: of a device's SGD, on base and top together; the device keeps the top, the server averages the
+        base.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class FedPer:
         self.base = Model({name: value for name, value in weights.items() if name not in self._own})
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
-        """One step of the base; the cohort's tops move on."""
+        """Step the base; the cohort's tops are updated."""
         mean, losses = RunningMean(), []
         for reader in cohort:
             start = self._of(reader)
@@ -64,11 +65,11 @@ class FedPer:
         return float(np.mean(losses))
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
-        """Each with the own top; who was in no cohort has the top of the start."""
+        """Each reader's own top; readers who were in no cohort have the initial top."""
         return ModelChoice([self._of(int(reader)) for reader in readers], np.arange(len(readers)))
 
     def cold(self, vectors_at: VectorsAt) -> ModelChoice:
-        """The mean of all tops that were trained: what a server that collected them could hand out."""
+        """The mean of all trained tops, which a server that collected them could hand out."""
         mean = RunningMean()
         for top in self._tops.values() or (self._top,):
             mean.add(top, 1.0)

@@ -15,15 +15,15 @@ from experiments.simulation.strategies.method import (
     GradientReaders,
     RunningMean,
     Tensors,
+    Vanilla,
     check_local,
     difference,
     local_run,
 )
-from experiments.simulation.strategies.vanilla import Vanilla
 
 
 class FedProx(Vanilla):
-    """A `Method`: vanilla's server, other devices."""
+    """A `Method`: vanilla's server with other devices."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class FedProx(Vanilla):
         self._mu, self._steps, self._rate = mu, steps, rate
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
-        """One step of the server along the mean way that the devices went."""
+        """Step the server along the devices' mean movement."""
         start = self.model.weights
 
         def slope(weights: Weights, gradient: Tensors) -> Tensors:

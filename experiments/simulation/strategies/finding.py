@@ -1,7 +1,7 @@
-"""FINDING (CIKM 2023): group models between everybody's and a reader's own (Algorithm 1).
+"""FINDING (CIKM 2023): group models between the global model and a reader's own (Algorithm 1).
 
-Rounds are numbered from 0 here and t = number + 1 in the formulas. Order in a round: interpolate, train, cluster anew,
-as in the paper; its code clusters before it trains.
+Rounds are numbered from 0 here and t = number + 1 in the formulas. Order in a round: interpolate, train, cluster, as in
+the paper; its code clusters before it trains.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.grouping.group_models import Models
-from backend.federation.grouping.interpolation import Personalisation, interpolated
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Layers, Personalisation, interpolated
 from backend.federation.grouping.reader_groups import Clusters, cluster, kept_names, nearest, renamed, transitions
 from backend.federation.optimizers import MemoryOptimizer, Weights
 from experiments.simulation.strategies.method import GradientReaders, ModelChoice, RunningMean, VectorsAt, gradient_of
@@ -22,7 +21,7 @@ ClusterFunction = Callable[[NDArray[np.float32]], Clusters]
 
 
 def k_means(groups: int, seed: int) -> ClusterFunction:
-    """The paper's clustering."""
+    """Return the paper's clustering, k-means with this seed, as a function of the vectors."""
     return lambda vectors: cluster(vectors, groups, seed=seed)
 
 
@@ -32,9 +31,9 @@ class Finding:
     Args:
         groups: K.
         personalisation: lambda(t, i) over `layers`.
-        recluster_every: T; above the number of rounds readers stay where the first clustering put them.
-        interp_every: rounds from one interpolation to the next: 1 the paper, 10 its code.
-        vectors_at: the vectors of all readers of the training, by reader.
+        recluster_every: T; above the number of rounds, readers stay in their first group.
+        interp_every: rounds from one interpolation to the next: 1 in the paper, 10 in its code.
+        vectors_at: the vectors of all training readers, by reader.
     """
 
     def __init__(
@@ -61,10 +60,10 @@ class Finding:
         self.models = Models.alike(weights, groups)
         self.clusters = clustering(vectors_at(weights))
         self.clustered_under: Weights = weights
-        """w_g when the centroids were found: a new reader's vector has to come from it."""
+        """w_g when the centroids were found: a new reader's vector must be computed with it."""
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
-        """Interpolate, step, and every T rounds cluster anew."""
+        """Interpolate, step, and cluster again every T rounds."""
         self.models = self._ready(number + 1)
         total, losses = RunningMean(), []
         by_group: dict[int, RunningMean] = {}
@@ -82,12 +81,14 @@ class Finding:
         return float(np.mean(losses))
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
-        """The model of the reader's group as it would begin the next round: with lambda = 0 that is w_g, while the
-        stored w_k has gone one step of its own (5.5)."""
+        """The model of the reader's group at the start of the next round.
+
+        With lambda = 0 that is w_g, while the stored w_k has made one step of its own (5.5).
+        """
         return ModelChoice(self._evaluated(), self.clusters.labels[readers])
 
     def cold(self, vectors_at: VectorsAt) -> ModelChoice:
-        """The group of the nearest centroid, for vectors by the model that the centroids were found under."""
+        """The group of the nearest centroid, for vectors by the model used in the last clustering."""
         return ModelChoice(self._evaluated(), nearest(self.clusters.centroids, vectors_at(self.clustered_under)))
 
     def _ready(self, moment: int) -> Models:

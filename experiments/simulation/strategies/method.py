@@ -1,9 +1,11 @@
-"""What the baselines of personal federated learning share: readers that give gradients, and models for readers.
+"""What the baselines of personalised federated learning share.
 
-Every method trains with the devices' own tasks and weighs readers by n_u, the number of their samples, as FINDING does;
-SCAFFOLD and pFedMe can count them alike, as they are printed. Its server steps along a pseudo-gradient
-(w - mean w_u) / rate with an optimizer of the product, so that one local step is the gradient itself, and methods
-differ only in what they are named for.
+That is gradients of readers, and models for readers. Every method trains with the devices' own tasks and weighs readers
+by n_u, the number of their samples, as FINDING does; SCAFFOLD and pFedMe can weigh them equally, as published. The
+server steps along a pseudo-gradient (w - mean w_u) / rate with an optimizer of the product, so that one local step is
+the gradient itself, and methods differ only in what defines them.
+
+`Vanilla` is vanilla federated learning: one model, the mean gradient of a cohort weighted by n_u (FedSGD).
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.optimizers import SteppedWeights, Weights
+from backend.federation.grouping.group_models import Model
+from backend.federation.optimizers import MemoryOptimizer, SteppedWeights, Weights
 from device_app.training.gradients import GRADIENT_PREFIX
 from device_app.training.tasks.task import Update
 from experiments.simulation.clients import SimulatedDevice
@@ -27,44 +30,44 @@ VectorsAt = Callable[[Weights], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Which of the models each of n readers ranks with: models[which[reader]]."""
+    """The model with which each of n readers ranks: models[which[reader]]."""
 
     models: Sequence[Weights]
     which: NDArray[np.int64]
 
     @classmethod
     def one(cls, weights: Weights, readers: int) -> ModelChoice:
-        """The same model for everybody."""
+        """Give every reader the same model."""
         return cls((weights,), np.zeros(readers, dtype=np.int64))
 
 
 class Method(Protocol):
-    """A way to train many readers' models together, with what server and devices keep from round to round."""
+    """Trains many readers' models together, keeping server and device state from round to round."""
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
-        """One round, numbered from 0, with these readers; gives their mean loss before the step."""
+        """Run one round, numbered from 0, with these readers; return their mean loss before the step."""
         ...
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
-        """What readers of the training rank with."""
+        """The models of readers who took part in training."""
         ...
 
     def cold(self, vectors_at: VectorsAt) -> ModelChoice:
-        """What readers rank with who have taken no part, and of whom only the clicks are known."""
+        """The models of readers who took no part, chosen by their clicks alone."""
         ...
 
 
 class GradientReaders(Protocol):
-    """Where a method gets readers' gradients from."""
+    """A source of readers' gradients."""
 
     def update(self, params: Weights, reader: int, round_number: int, step: int = 0) -> Update:
-        """A reader's mean gradient and n_u; each step of a round draws samples afresh."""
+        """Return a reader's mean gradient and n_u; each step of a round draws fresh samples."""
         ...
 
 
 @dataclass(frozen=True)
 class DeviceReaders:
-    """The simulated devices; step 0 draws what a live round's only step does."""
+    """The simulated devices; step 0 draws the samples of a live round's only step."""
 
     device: SimulatedDevice
 
@@ -77,7 +80,7 @@ class DeviceReaders:
 
 @dataclass(frozen=True)
 class LocalRun:
-    """Where a reader's local steps ended: weights, the loss before the first step, n_u."""
+    """The result of a reader's local steps: weights, the loss before the first step, n_u."""
 
     weights: SteppedWeights
     loss: float
@@ -85,7 +88,7 @@ class LocalRun:
 
 
 Slope = Callable[[Weights, Tensors], Tensors]
-"""(weights y, the gradient at y) -> the direction that is stepped against."""
+"""(weights y, the gradient at y) -> the direction to subtract."""
 
 
 def local_run(
@@ -113,7 +116,7 @@ def local_run(
 
 
 def gradient_of(update: Update) -> dict[str, NDArray[np.float64]]:
-    """By parameter name, in float64."""
+    """Gradients by parameter name, in float64."""
     return {name.removeprefix(GRADIENT_PREFIX): each.astype(np.float64) for name, each in update.tensors.items()}
 
 
@@ -125,7 +128,7 @@ class RunningMean:
         self.weight = 0.0
 
     def add(self, tensors: Mapping[str, NDArray[np.floating[Any]]], weight: float) -> None:
-        """One reader's."""
+        """Add one reader's tensors."""
         for name, value in tensors.items():
             self._sums[name] = self._sums.get(name, 0.0) + weight * value.astype(np.float64)
         self.weight += weight
@@ -146,8 +149,34 @@ def difference(first: Weights, second: Weights, scale: float = 1.0) -> dict[str,
 
 
 def check_local(steps: int, rate: float) -> None:
-    """Raises ValueError for no step or a rate that is not above 0."""
+    """Raise ValueError for no steps or a rate that is not above 0."""
     if steps < 1:
         raise ValueError(f"steps: at least 1, got {steps}")
     if not rate > 0:
         raise ValueError(f"rate: must be above 0, got {rate}")
+
+
+class Vanilla:
+    """One global model: federated averaging without groups."""
+
+    def __init__(self, readers: GradientReaders, weights: Weights, optimizer: MemoryOptimizer) -> None:
+        self._readers, self._optimizer = readers, optimizer
+        self.model = Model(weights)
+
+    def run_round(self, number: int, cohort: Sequence[int]) -> float:
+        """Step the global model once."""
+        mean, losses = RunningMean(), []
+        for reader in cohort:
+            update = self._readers.update(self.model.weights, reader, number)
+            mean.add(gradient_of(update), update.samples)
+            losses.append(update.loss)
+        self.model = Model(*self._optimizer.advance(self.model.weights, mean.value(), self.model.memory))
+        return float(np.mean(losses))
+
+    def known(self, readers: NDArray[np.int64]) -> ModelChoice:
+        """The global model."""
+        return ModelChoice.one(self.model.weights, len(readers))
+
+    def cold(self, vectors_at: VectorsAt) -> ModelChoice:
+        """The global model."""
+        return ModelChoice.one(self.model.weights, len(vectors_at(self.model.weights)))

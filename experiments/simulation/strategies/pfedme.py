@@ -1,4 +1,4 @@
-"""pFedMe (Dinh et al. 2020): a personal model theta_u tied to a common one by a distance.
+"""pFedMe (Dinh et al. 2020): personal models theta_u with a distance penalty to a common one.
 
 theta = argmin f_u(theta) + (rho / 2) |theta - w_u|^2, by some steps; w_u <- w_u - rate rho (w_u - theta), several
 times; then the server steps along w - mean w_u: with `alike`, `Sgd(b)` is the paper's w <- (1 - b) w + b mean w_u.
@@ -19,11 +19,11 @@ from experiments.simulation.strategies.method import (
     ModelChoice,
     RunningMean,
     Tensors,
+    Vanilla,
     check_local,
     difference,
     local_run,
 )
-from experiments.simulation.strategies.vanilla import Vanilla
 
 
 class PFedMe(Vanilla):
@@ -31,9 +31,9 @@ class PFedMe(Vanilla):
 
     Args:
         rho: the paper's lambda, the weight of |theta - w_u|^2 / 2 in the loss of a personal model.
-        inner_steps, inner_rate: how often and how far gradient descent moves theta for each step of w_u.
+        inner_steps, inner_rate: number and size of theta's gradient steps for each step of w_u.
         steps, rate: R steps of w_u in a round, and the paper's eta.
-        alike: whether readers count alike in the server's mean, as printed, and not by n_u.
+        alike: weigh readers equally in the server's mean, as published, instead of by n_u.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class PFedMe(Vanilla):
         self._thetas: dict[int, SteppedWeights] = {}
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
-        """One step of the common model; the cohort's own models are found anew."""
+        """Step the common model, and recompute the cohort's own models."""
         start = self.model.weights
         mean, losses = RunningMean(), []
         for reader in cohort:
@@ -78,7 +78,7 @@ class PFedMe(Vanilla):
         return float(np.mean(losses))
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
-        """Each with the theta last found; the common model who was in no cohort."""
+        """Each reader's last theta; the common model for readers who were in no cohort."""
         found = [self._thetas.get(int(reader), self.model.weights) for reader in readers]
         return ModelChoice(found, np.arange(len(readers)))
 
@@ -99,7 +99,7 @@ class PFedMe(Vanilla):
 
 
 class _Later:
-    """The same readers, whose steps count from another number: every search draws its own samples."""
+    """The same readers with another first step number, so that every search draws its own samples."""
 
     def __init__(self, readers: GradientReaders, first: int) -> None:
         self._readers, self._first = readers, first

@@ -1,7 +1,7 @@
-"""SCAFFOLD (Karimireddy et al. 2020): local steps corrected for how a reader's slope differs from all.
+"""SCAFFOLD (Karimireddy et al. 2020): local steps, corrected by how a reader's gradient differs from the mean.
 
-y <- y - rate (g(y) - c_u + c), S times; c_u+ = c_u - c + (w - y) / (S rate); c += |U_t| / |U| mean (c_u+ - c_u).
-Printed is a server w += rate_g mean (y - w) over readers who count alike: `alike`, and `Sgd(rate_g rate)`.
+y <- y - rate (g(y) - c_u + c), S times; c_u+ = c_u - c + (w - y) / (S rate); c += |U_t| / |U| mean (c_u+ - c_u). The
+published server is w += rate_g mean (y - w) over equally weighted readers: `alike`, and `Sgd(rate_g rate)`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from experiments.simulation.strategies.method import (
     GradientReaders,
     RunningMean,
     Tensors,
+    Vanilla,
     check_local,
     difference,
     local_run,
 )
-from experiments.simulation.strategies.vanilla import Vanilla
 
 
 class Scaffold(Vanilla):
@@ -29,7 +29,7 @@ class Scaffold(Vanilla):
 
     Args:
         everybody: |U|.
-        alike: whether readers count alike in the server's mean, as printed, and not by n_u.
+        alike: weigh readers equally in the server's mean, as published, instead of by n_u.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Scaffold(Vanilla):
         self.control = self._zero
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
-        """One step of the server; the cohort's control variates move on."""
+        """Step the server, and update the cohort's control variates."""
         start, control = self.model.weights, self.control
         mean, drift, losses = RunningMean(), RunningMean(), []
         for reader in cohort:

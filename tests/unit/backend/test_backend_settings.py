@@ -9,7 +9,7 @@ import pytest
 
 from backend.errors import BackendSettingsRefused
 from backend.recall.merge import MERGES
-from backend.recall.score_prior import READINGS
+from backend.recall.posterior import READINGS
 from backend.recall.service import RANKINGS
 from backend.settings import BackendSettings, load_settings
 
@@ -19,13 +19,13 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_every_setting_says_what_it_means() -> None:
+def test_every_setting_has_a_description() -> None:
     for name, field in BackendSettings.model_fields.items():
         assert field.description, name
         assert len(field.description) > 15, name
 
 
-def test_everything_lies_in_the_data_folder_unless_said_otherwise(tmp_path: Path) -> None:
+def test_everything_is_in_the_data_folder_by_default(tmp_path: Path) -> None:
     settings = load_settings(data_dir=tmp_path / "d")
     assert settings.database_url == f"sqlite:///{tmp_path / 'd' / 'ownfeed.sqlite'}"
     assert settings.admin_token_file == tmp_path / "d" / "admin.token"
@@ -33,21 +33,19 @@ def test_everything_lies_in_the_data_folder_unless_said_otherwise(tmp_path: Path
         assert place.is_relative_to(tmp_path / "d")
 
 
-def test_the_environment_wins_over_the_file_and_the_file_over_defaults(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_overrides_the_file_and_the_file_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ownfeed.toml").write_text("[backend]\nport = 9001\nrecall_workers = 3\n[device]\nport = 1\n")
     monkeypatch.setenv("OWNFEED_BACKEND_PORT", "9002")
     settings = load_settings()
     assert (settings.port, settings.recall_workers, settings.host) == (9002, 3, "127.0.0.1")
 
 
-def test_a_file_without_a_backend_table_is_fine(tmp_path: Path) -> None:
+def test_file_without_a_backend_table_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "ownfeed.toml").write_text("[device]\nport = 1\n")
     assert load_settings().port == 8400
 
 
-def test_the_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_file_location_is_configurable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "other.toml").write_text("[backend]\nport = 9003\n")
     monkeypatch.setenv("OWNFEED_CONFIG", str(tmp_path / "other.toml"))
     assert load_settings().port == 9003
@@ -65,14 +63,14 @@ def test_the_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("[[", "TOML"),
     ],
 )
-def test_a_wrong_file_is_refused_in_one_line_that_names_the_setting(tmp_path: Path, text: str, named: str) -> None:
+def test_invalid_file_is_refused_in_one_line_naming_the_setting(tmp_path: Path, text: str, named: str) -> None:
     (tmp_path / "ownfeed.toml").write_text(text)
     with pytest.raises(BackendSettingsRefused, match=named) as refused:
         load_settings()
     assert "\n" not in refused.value.detail
 
 
-def test_a_database_password_is_not_printed() -> None:
+def test_database_password_is_not_printed() -> None:
     settings = load_settings(database_url="postgresql://ownfeed:hidden@db/ownfeed")
     assert "hidden" not in repr(settings)
 
@@ -86,12 +84,12 @@ def test_a_database_password_is_not_printed() -> None:
         ("recall_merge", "'in_turns' or 'reference'"),
     ],
 )
-def test_an_unknown_name_of_a_part_of_recall_is_refused_with_those_there_are(name: str, offered: str) -> None:
+def test_unknown_recall_component_is_refused_with_the_available_ones(name: str, offered: str) -> None:
     with pytest.raises(BackendSettingsRefused, match=f"Setting {name}: Input should be {offered}"):
         load_settings(**{name: "hnsw"})
 
 
-def test_the_settings_of_recall_offer_exactly_the_parts_there_are() -> None:
+def test_recall_settings_offer_exactly_the_available_components() -> None:
     for name, parts in (("score_decoder", READINGS), ("recall_ranking", RANKINGS), ("recall_merge", MERGES)):
         assert get_args(BackendSettings.model_fields[name].annotation) == tuple(parts), name
 
@@ -103,6 +101,7 @@ def test_the_settings_of_recall_offer_exactly_the_parts_there_are() -> None:
         ("public_origin", "https://news.example.org:443", "other than 443"),
         ("public_origin", "https://...", "is no origin such as"),
         ("public_origin", "https://192.168.1.999", "is no origin such as"),
+        ("reader_origin", "https://reader.example.org", "it needs the setting public_origin"),
         ("host", "", "'' is no host: a name or an IP address"),
         ("host", "127.0.0.1:8400", "without a port"),
         ("console_port", "8400", "it is 8400, as the setting port"),
@@ -118,7 +117,7 @@ def test_the_settings_of_recall_offer_exactly_the_parts_there_are() -> None:
         ("score_noise", "inf", "a finite number"),
     ],
 )
-def test_what_no_operator_can_mean_is_refused_with_the_settings_name_and_its_limit(
+def test_nonsensical_setting_is_refused_with_its_name_and_limit(
     name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"OWNFEED_BACKEND_{name.upper()}", value)
@@ -129,7 +128,7 @@ def test_what_no_operator_can_mean_is_refused_with_the_settings_name_and_its_lim
     assert "\n" not in refused.value.detail
 
 
-def test_what_an_operator_does_mean_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusual_but_valid_settings_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = load_settings(data_dir="~/news", host="::1", feed_refresh_minutes=0, embed_cluster="node-1:6379")
     assert settings.data_dir == tmp_path / "news"

@@ -21,17 +21,17 @@ from typing import Any
 import pytest
 
 import backend.demo
-import backend.local_processes
+import backend.server.local_processes
 from backend.demo import DEMO_DEVICE, DEMO_READERS, DEMO_ROUNDS, DemoPlan, start_demo, tell_progress
 from backend.errors import BackendSettingsRefused
 from backend.federation.rounds.polls import WINDOW_SEC
-from backend.local_processes import LocalProcesses, StartRefused, single_start, watch
-from backend.newspaper import GeneratedNewspaper
-from backend.operator import Operator, OperatorRefused
-from backend.progress import SilentSteps, Steps
+from backend.news.newspaper import GeneratedNewspaper
+from backend.operations.admin_client import Operator, OperatorRefused
+from backend.server.local_processes import LocalProcesses, StartRefused, single_start, watch
+from backend.server.progress import SilentSteps, Steps
 from backend.settings import BackendSettings, load_settings
-from device_app.fleet_figures import FleetFigures, write_fleet_figures
 from device_app.settings import DeviceSettings, PrivacySettings
+from protocol.fleet_figures import FleetFigures, write_fleet_figures
 from tests.doubles.small_world import free_port
 
 ROOT = Path(__file__).parents[3]
@@ -39,7 +39,7 @@ HOLDS_THE_DEMO = """
 import sys, time
 from pathlib import Path
 from backend.demo import DemoPlan
-from backend.local_processes import single_start
+from backend.server.local_processes import single_start
 with single_start(DemoPlan(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))):
     print("running", flush=True)
     time.sleep(60)
@@ -90,7 +90,7 @@ def one_line(refused: pytest.ExceptionInfo[StartRefused]) -> str:
     return refused.value.detail
 
 
-def test_a_second_demo_is_refused_with_who_runs_and_harms_nothing(plan: DemoPlan) -> None:
+def test_second_demo_is_refused_naming_the_running_one(plan: DemoPlan) -> None:
     with another_demo(plan) as first:
         note = (plan.data_dir / "demo.pid").read_text(encoding="utf-8")
         with pytest.raises(StartRefused, match="A demo already runs in") as refused, single_start(plan):
@@ -101,7 +101,7 @@ def test_a_second_demo_is_refused_with_who_runs_and_harms_nothing(plan: DemoPlan
         assert first.poll() is None
 
 
-def test_a_killed_demo_leaves_nothing_that_stops_the_next(plan: DemoPlan) -> None:
+def test_killed_demo_leaves_nothing_blocking_the_next(plan: DemoPlan) -> None:
     with another_demo(plan) as first:
         first.send_signal(signal.SIGKILL)
         first.wait()
@@ -113,7 +113,7 @@ def test_a_killed_demo_leaves_nothing_that_stops_the_next(plan: DemoPlan) -> Non
 @pytest.mark.parametrize(
     ("option", "attribute"), [("--backend-port", "backend_port"), ("--device-port", "device_port")]
 )
-def test_a_taken_port_is_named_with_its_option(plan: DemoPlan, option: str, attribute: str) -> None:
+def test_taken_port_is_named_with_its_option(plan: DemoPlan, option: str, attribute: str) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", getattr(plan, attribute)))
         holder.listen()
@@ -128,7 +128,7 @@ def test_a_taken_port_is_named_with_its_option(plan: DemoPlan, option: str, attr
         pass
 
 
-def test_a_disk_too_full_is_refused_before_anything_is_written(plan: DemoPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_refused_before_writing(plan: DemoPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**12, 10**12, 5 * 2**20))
     with pytest.raises(StartRefused, match="has 5 MiB free; the demo needs 700 MiB") as refused, single_start(plan):
@@ -137,7 +137,7 @@ def test_a_disk_too_full_is_refused_before_anything_is_written(plan: DemoPlan, m
     assert {path.name for path in plan.data_dir.iterdir()} <= {"demo.lock"}
 
 
-def test_a_disk_that_fills_up_while_preparing_says_that_the_next_start_goes_on(
+def test_disk_filling_up_during_preparation_says_the_next_start_resumes(
     plan: DemoPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -176,9 +176,7 @@ def started_environments(plan: DemoPlan, monkeypatch: pytest.MonkeyPatch) -> dic
     return started
 
 
-def test_the_demos_own_reader_has_the_products_privacy_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_demo_reader_has_the_products_privacy_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = DemoPlan(tmp_path / "demo", free_port(), free_port(), devices=3)
     started = started_environments(plan, monkeypatch)
 
@@ -195,7 +193,7 @@ def test_the_demos_own_reader_has_the_products_privacy_settings(
     assert (fleet.training, fleet.secure_sum) == (True, "exact"), "the simulated readers take part in everything"
 
 
-def test_a_folder_with_a_release_is_served_before_its_newspaper_is_opened(
+def test_folder_with_a_release_is_served_before_its_newspaper_opens(
     plan: DemoPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
@@ -226,7 +224,7 @@ def test_a_folder_with_a_release_is_served_before_its_newspaper_is_opened(
     assert done[4:] == ["newspaper"] * (len(done) - 4)
 
 
-def test_the_demo_tells_once_that_its_fleet_is_ready_and_what_was_prepared(
+def test_demo_reports_once_that_fleet_and_preparation_are_ready(
     plan: DemoPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began = datetime.now(UTC)
@@ -258,7 +256,7 @@ def test_the_demo_tells_once_that_its_fleet_is_ready_and_what_was_prepared(
 
 
 @pytest.mark.parametrize("name", ["demo", "demo/inner"])
-def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path, name: str) -> None:
+def test_uncreatable_folder_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / "demo").write_text("a file is in the way", encoding="utf-8")
     with pytest.raises(StartRefused, match="can't be made") as refused, single_start(DemoPlan(tmp_path / name)):
         pytest.fail("started in a file")
@@ -278,9 +276,7 @@ def wait_for_end(processes: LocalProcesses) -> None:
         process.wait(20)
 
 
-def test_a_process_that_ends_is_named_with_its_code_and_last_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ended_process_is_named_with_its_code_and_last_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_instead(monkeypatch, tmp_path, "import sys\nprint('first')\nprint('the disk is full\\n\\n')\nsys.exit(3)")
     processes = LocalProcesses(tmp_path / "logs")
     processes.start("backend", ["serve"], {})
@@ -291,7 +287,7 @@ def test_a_process_that_ends_is_named_with_its_code_and_last_words(
     processes.stop()
 
 
-def test_a_process_that_dies_without_a_word_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_killed_without_output_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_instead(monkeypatch, tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
     processes = LocalProcesses(tmp_path / "logs")
     processes.start("fleet", ["fleet"], {})
@@ -301,7 +297,7 @@ def test_a_process_that_dies_without_a_word_says_so(tmp_path: Path, monkeypatch:
     processes.stop()
 
 
-def test_a_process_that_does_not_answer_in_time_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_does_not_answer_in_time_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_instead(monkeypatch, tmp_path, "import time\nprint('still thinking', flush=True)\ntime.sleep(60)")
     processes = LocalProcesses(tmp_path / "logs")
     processes.start("device", ["device"], {})
@@ -315,7 +311,7 @@ def test_a_process_that_does_not_answer_in_time_is_named(tmp_path: Path, monkeyp
     assert processes.running["device"].returncode is not None
 
 
-def test_stopping_ends_every_process_and_kills_what_does_not_listen(
+def test_stopping_ends_every_process_and_kills_unresponsive_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = (
@@ -326,7 +322,7 @@ def test_stopping_ends_every_process_and_kills_what_does_not_listen(
         "while True: time.sleep(0.05)\n"
     )
     run_instead(monkeypatch, tmp_path, code)
-    monkeypatch.setattr(backend.local_processes, "STOP_SEC", 1.0)
+    monkeypatch.setattr(backend.server.local_processes, "STOP_SEC", 1.0)
     processes = LocalProcesses(tmp_path / "logs")
     for name in ("backend", "stubborn", "fleet"):
         processes.start(name, [name], {})
@@ -337,7 +333,7 @@ def test_stopping_ends_every_process_and_kills_what_does_not_listen(
     assert codes == {"backend": 0, "stubborn": -signal.SIGKILL, "fleet": 0}
 
 
-def test_the_plans_addresses_are_on_this_machine(plan: DemoPlan) -> None:
+def test_plan_addresses_are_on_this_machine(plan: DemoPlan) -> None:
     assert plan.feed_url == f"http://127.0.0.1:{plan.device_port}/"
     assert plan.backend_url == f"http://127.0.0.1:{plan.backend_port}"
     settings = plan.backend_settings()
@@ -346,26 +342,24 @@ def test_the_plans_addresses_are_on_this_machine(plan: DemoPlan) -> None:
 
 
 @pytest.mark.parametrize(("named", "index"), [(None, "fastscan"), ("ivf", "ivf")])
-def test_the_index_is_the_one_that_is_named_else_the_operators(
+def test_named_index_overrides_the_operators(
     plan: DemoPlan, monkeypatch: pytest.MonkeyPatch, named: str | None, index: str
 ) -> None:
     monkeypatch.setenv("OWNFEED_BACKEND_INDEX", "fastscan")
     assert replace(plan, index=named).backend_settings().index == index
 
 
-def test_an_index_that_nobody_knows_is_refused_in_one_line_before_anything_starts(plan: DemoPlan) -> None:
+def test_unknown_index_is_refused_in_one_line_before_anything_starts(plan: DemoPlan) -> None:
     processes = LocalProcesses(plan.data_dir / "logs")
-    with pytest.raises(BackendSettingsRefused, match=r"'auto', 'basis', 'exact', 'ivf' or 'fastscan'\.$"):
+    with pytest.raises(BackendSettingsRefused, match=r"'auto', 'basis', 'exact', 'ivf' or 'fastscan', not 'hnsw'"):
         start_demo(replace(plan, index="hnsw"), processes, SilentSteps())
     assert not processes.running
 
 
-def test_a_paper_as_printed_is_told_to_backend_device_and_fleet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_as_published_setting_reaches_backend_device_and_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = started_environments(DemoPlan(tmp_path / "demo", free_port(), free_port(), devices=3), monkeypatch)
-    assert not any("AS_PRINTED" in name for given in started.values() for name in given)
-    plan = DemoPlan(tmp_path / "printed", free_port(), free_port(), devices=3, as_printed="uni_fedrec")
+    assert not any("AS_PUBLISHED" in name for given in started.values() for name in given)
+    plan = DemoPlan(tmp_path / "printed", free_port(), free_port(), devices=3, as_published="uni_fedrec")
     started = started_environments(plan, monkeypatch)
     assert set(started) == {"backend", "device", "fleet"}
     for name, given in started.items():
@@ -375,14 +369,14 @@ def test_a_paper_as_printed_is_told_to_backend_device_and_fleet(
             monkeypatch.setenv(variable, value)
         if name == "backend":
             told = load_settings()
-            assert (told.score_decoder, told.rounds_system) == ("softmax", "uni_fedrec_as_printed")
+            assert (told.score_decoder, told.rounds_system) == ("softmax", "uni_fedrec")
         else:
             privacy = DeviceSettings(data_dir=tmp_path).privacy
             assert (privacy.mode, privacy.training) == ("basis_laplace", name == "fleet")
     assert plan.backend_settings().cluster_distance == 1.0
 
 
-def test_the_demos_own_device_does_not_pass_for_the_devices_that_a_round_waits_for() -> None:
+def test_demo_device_polls_count_as_one_device() -> None:
     """Red before: its questions counted as fifteen devices, so that a round of ten at least opened for none."""
     pace, usual = "OWNFEED_DEVICE_PERFORMANCE__TRAINING_POLL_SEC", DeviceSettings().performance.training_poll_sec
     counted = float(DEMO_ROUNDS["OWNFEED_BACKEND_ROUNDS_POLLS_PER_DEVICE"])

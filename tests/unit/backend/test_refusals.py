@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from backend.db.engine import DatabaseUnreachable
 from backend.errors import OwnfeedError, catalogue
-from backend.problems import install_problems, problem_of
-from backend.request_limits import RequestLimits, body_limit_bytes
+from backend.server.problems import install_problems, problem_of
+from backend.server.request_limits import RequestLimits, body_limit_bytes
 from tests.doubles.backend_modules import import_all
 
 
@@ -49,7 +49,7 @@ def every_error() -> list[type[OwnfeedError]]:
     return found
 
 
-def test_every_error_has_a_code_status_and_title_of_its_own_family() -> None:
+def test_every_error_has_its_own_code_status_and_title() -> None:
     errors = every_error()
     known = catalogue()  # raises if one code means two things
     for error in errors:
@@ -59,7 +59,7 @@ def test_every_error_has_a_code_status_and_title_of_its_own_family() -> None:
     assert len(errors) > 15
 
 
-def test_two_meanings_of_one_code_are_found() -> None:
+def test_duplicate_error_codes_are_detected() -> None:
     class Twice(OwnfeedError):
         code, status, title = "not-found", 500, "Another meaning"
 
@@ -70,7 +70,7 @@ def test_two_meanings_of_one_code_are_found() -> None:
         Twice.code = Twice.title = "gone-again"
 
 
-def test_the_errors_drawn_at_the_top_are_those_of_the_module() -> None:
+def test_errors_drawn_in_the_docstring_match_the_module() -> None:
     from backend import errors
 
     drawn = {line.split("─ ")[1].split()[0] for line in (errors.__doc__ or "").splitlines() if "── " in line}
@@ -82,12 +82,12 @@ def test_the_errors_drawn_at_the_top_are_those_of_the_module() -> None:
     assert drawn == written
 
 
-def test_a_problem_carries_the_facts_of_its_error() -> None:
+def test_problem_carries_the_facts_of_its_error() -> None:
     problem = problem_of(OwnfeedError("One sentence.", field="f", limit="l", current="r3"))
     assert problem.model_dump()["current"] == "r3"
 
 
-def test_an_unknown_address_and_a_wrong_method_are_problems() -> None:
+def test_unknown_address_and_wrong_method_are_problems() -> None:
     client = TestClient(app())
     missing, wrong = client.get("/nowhere"), client.get("/v1/echo")
     assert (missing.status_code, missing.json()["type"]) == (404, "urn:ownfeed:problem:not-found")
@@ -95,7 +95,7 @@ def test_an_unknown_address_and_a_wrong_method_are_problems() -> None:
     assert wrong.json()["limit"] == wrong.headers["allow"] == "POST"
 
 
-def test_an_unexpected_error_shows_no_internals_and_logs_no_message(caplog: pytest.LogCaptureFixture) -> None:
+def test_unexpected_error_shows_no_internals_and_logs_no_message(caplog: pytest.LogCaptureFixture) -> None:
     response = TestClient(app()).post("/broken", content=b"the secret " + b"recipe")
     assert (response.status_code, response.json()["type"]) == (500, "urn:ownfeed:problem:unexpected")
     assert "the secret" not in response.text + caplog.text
@@ -110,7 +110,7 @@ def test_an_unexpected_error_shows_no_internals_and_logs_no_message(caplog: pyte
         ("GET", "/v1/away", "database-unreachable", "db.internal"),
     ],
 )
-def test_what_passes_by_itself_is_told_with_a_time_to_ask_again_and_without_names_of_the_inside(
+def test_transient_failure_answers_503_with_retry_after_and_no_internals(
     caplog: pytest.LogCaptureFixture, method: str, path: str, code: str, logged: str
 ) -> None:
     response = TestClient(app()).request(method, path)
@@ -127,14 +127,14 @@ def test_limits_differ_by_route() -> None:
 
 
 @pytest.mark.parametrize(("size", "status"), [(128 * 1024, 200), (128 * 1024 + 1, 413)])
-def test_a_body_may_reach_its_limit_and_not_pass_it(size: int, status: int) -> None:
+def test_body_may_reach_its_limit_but_not_exceed_it(size: int, status: int) -> None:
     client = TestClient(app())
     declared = client.post("/v1/echo", content=b"x" * size)
     streamed = client.post("/v1/echo", content=iter([b"x" * (size - 1), b"x"]))
     assert (declared.status_code, streamed.status_code) == (status, status)
 
 
-def test_the_request_log_has_no_query_and_no_pseudonym(caplog: pytest.LogCaptureFixture) -> None:
+def test_request_log_has_no_query_and_no_pseudonym(caplog: pytest.LogCaptureFixture) -> None:
     client = TestClient(app())
     with caplog.at_level(logging.INFO, logger="backend.requests"):
         client.get("/console?token=secret-token")

@@ -14,7 +14,7 @@ import pytest
 
 from backend.composition import load_or_create_token
 from backend.errors import BackendSettingsRefused
-from backend.latency import LatencyLog
+from backend.server.latency import LatencyLog
 from tests.doubles.recall_app import running
 from tests.doubles.recall_world import ENCODER, clustered_vectors, fill, items, publish, report, settings_in
 
@@ -54,7 +54,7 @@ def test_news_added_while_serving_appear_without_a_restart(tmp_path: Path) -> No
         assert server.client.get("/v1/health").json()["news"] == 305
 
 
-def test_the_first_start_makes_a_token_that_only_its_owner_can_read(tmp_path: Path) -> None:
+def test_first_start_creates_a_private_token(tmp_path: Path) -> None:
     path = tmp_path / "sub" / "admin.token"
     token = load_or_create_token(path)
     assert len(token) >= 32
@@ -69,7 +69,7 @@ LONG = b"x" * 40
     "damage",
     [b"", b"\n", b"a", b"x" * 31 + b"\n", LONG + b"\xff\xfe\x00", LONG + b"\nlines", LONG + b"\x00b", LONG + b" words"],
 )
-def test_a_damaged_token_is_named_and_not_replaced(tmp_path: Path, damage: bytes) -> None:
+def test_damaged_token_is_named_and_not_replaced(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "admin.token"
     path.write_bytes(damage)
     with pytest.raises(BackendSettingsRefused, match=r"admin\.token is damaged, or is too short: .* Remove the file"):
@@ -77,7 +77,7 @@ def test_a_damaged_token_is_named_and_not_replaced(tmp_path: Path, damage: bytes
     assert path.read_bytes() == damage
 
 
-def test_latency_figures_are_numpys_percentiles_of_the_window() -> None:
+def test_latency_percentiles_match_numpys_over_the_window() -> None:
     log = LatencyLog(window=100)
     for value in range(150):
         log.record("recall", {"search": float(value)} if value % 2 else {}, 2.0 * value)

@@ -7,8 +7,8 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from backend.console.routes import router
-from backend.problems import install_problems
-from device_app.wire.problem import PROBLEM_MEDIA_TYPE
+from backend.server.problems import install_problems
+from protocol.ids import PROBLEM_MEDIA_TYPE
 from tests.doubles.console_services import TOKEN, StandInServices
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -23,23 +23,23 @@ def client() -> TestClient:
 
 
 @pytest.mark.parametrize("path", ["/console/nowhere", "/console/rounds/nowhere/at/all"])
-def test_the_console_says_so_on_a_page_of_its_own_to_who_is_signed_in(client: TestClient, path: str) -> None:
+def test_unknown_console_address_gets_a_console_page_after_sign_in(client: TestClient, path: str) -> None:
     assert client.get(path, headers=BROWSER).status_code == 401
     client.get(f"/console?token={TOKEN}", headers=BROWSER)
     answer = client.get(path, headers=BROWSER)
     assert answer.status_code == 404
-    assert "There is no page of the console at this address." in answer.text
+    assert "The console has no page at this address." in answer.text
     assert '<a href="/console">Back</a>' in answer.text
 
 
-def test_a_figure_beyond_its_limit_gets_a_page_that_names_it(client: TestClient) -> None:
+def test_out_of_range_number_gets_a_page_naming_it(client: TestClient) -> None:
     client.get(f"/console?token={TOKEN}", headers=BROWSER)
     answer = client.get(f"/console/pool?page={10**30}", headers=BROWSER)
     assert answer.status_code in (200, 422)
     assert answer.headers["content-type"].startswith("text/html")
 
 
-def test_elsewhere_a_browser_gets_a_page_and_a_program_a_problem(client: TestClient) -> None:
+def test_unknown_address_gives_a_browser_a_page_and_a_program_a_problem(client: TestClient) -> None:
     for path, status in (("/nowhere", 404), ("/news/99999999999999999999999", 404), ("/", 200)):
         page = client.get(path, headers=BROWSER)
         assert (page.status_code, page.headers["content-type"]) == (status, "text/html; charset=utf-8")

@@ -10,15 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from device_app.app import create_app
-from device_app.background import SILENT_FOR_SEC, SILENT_SEC, Background
+from device_app.background import FIRST_RECALL, SILENT_FOR_SEC, SILENT_SEC, SYNCED_LOOK_SEC, Background
 from device_app.composition import build_device
 from device_app.device import Device
+from device_app.pages.story_links import StoryLinks
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.training.participant import Outcome
 from device_app.uplink.watch import BackendWatch
@@ -50,17 +52,17 @@ def _until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
     return False
 
 
-def test_importing_the_app_brings_no_training_and_no_server_library() -> None:
+def test_importing_the_app_loads_no_training_or_server_library() -> None:
     program = f"import sys, device_app.app; print([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-def test_loops_fetch_release_list_and_texts_by_themselves(device: Device, backend: FakeBackend) -> None:
+def test_loops_fetch_release_list_and_texts_automatically(device: Device, backend: FakeBackend) -> None:
     background = Background(device)
     background.start()
     try:
-        assert background.running() == ("sync", "training", "texts", "copy")
+        assert background.running() == ("sync", "recall", "training", "texts", "copy")
         default_list = device.parts.stores.default_list
         assert _until(lambda: default_list.current() is not None)
         ids = default_list.current().news_ids  # type: ignore[union-attr]
@@ -72,7 +74,7 @@ def test_loops_fetch_release_list_and_texts_by_themselves(device: Device, backen
     assert background.running() == ()
 
 
-def test_an_error_is_shown_and_does_not_end_a_loop(device: Device, backend: FakeBackend) -> None:
+def test_error_is_shown_and_does_not_end_a_loop(device: Device, backend: FakeBackend) -> None:
     backend.down = True
     background = Background(device)
     background.start()
@@ -84,7 +86,7 @@ def test_an_error_is_shown_and_does_not_end_a_loop(device: Device, backend: Fake
         background.stop()
 
 
-def test_a_fault_of_our_own_is_shown_too(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programming_error_is_shown_too(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> bool:
         raise RuntimeError("a bug")
 
@@ -113,7 +115,7 @@ class _Pauses(threading.Event):
         return self.is_set()
 
 
-def test_no_two_looks_come_at_the_same_distance_and_their_mean_is_what_the_settings_say(device: Device) -> None:
+def test_poll_intervals_vary_around_the_configured_mean(device: Device) -> None:
     background = Background(device)
     assert isinstance(background._chance, random.SystemRandom)
     background._stop = pauses = _Pauses()
@@ -125,13 +127,13 @@ def test_no_two_looks_come_at_the_same_distance_and_their_mean_is_what_the_setti
 
 
 @pytest.mark.parametrize("reads", [False, True])
-def test_a_backend_that_takes_connections_and_is_silent_is_asked_again_within_seconds_whoever_reads(
+def test_silent_backend_is_polled_within_seconds_whether_or_not_anyone_reads(
     tmp_path: Path, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch, *, reads: bool
 ) -> None:
     """Then it is known within seconds that it answers again. Only what became of earlier looks sets the pace."""
     made = build_device(DeviceSettings(data_dir=tmp_path), transport=backend.transport())
-    made.choose_sections(())
-    made.feed()
+    made.interests.choose_sections(())
+    made.reading.feed()
     watch = BackendWatch("http://127.0.0.1:9", lambda: None)
     device = Device(made.settings, replace(made.parts, watch=watch))
     now = [50.0]
@@ -141,8 +143,8 @@ def test_a_backend_that_takes_connections_and_is_silent_is_asked_again_within_se
 
     def pace() -> float:
         if reads:
-            feed = device.feed(refresh=True)
-            device.open(feed.items[0].card.id)
+            feed = device.reading.feed(refresh=True)
+            device.reading.open(feed.items[0].card.id)
         return background._until_next_sync()
 
     assert pace() == usual
@@ -163,32 +165,77 @@ def test_a_backend_that_takes_connections_and_is_silent_is_asked_again_within_se
     made.close()
 
 
-def test_a_pause_that_the_backend_asks_for_is_drawn_anew_and_that_of_a_sums_stage_is_not(
-    device: Device, monkeypatch: pytest.MonkeyPatch
+def test_recall_requests_begin_after_the_first_sync_at_the_usual_pace(
+    device: Device, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that gives every device a Retry-After of its own would know each again by when it comes back."""
-    background = Background(device)
-    for state, least, most, different in (("idle", 100.0, 200.0, 40), ("waiting", 100.0, 100.0, 1)):
-        background._stop = pauses = _Pauses()
-        outcome = Outcome(state, again_sec=100.0)  # type: ignore[arg-type]
-        monkeypatch.setattr(device, "train_step", lambda outcome=outcome: outcome)
-        background._train()
-        assert all(least <= seconds <= most for seconds in pauses.seconds)
-        assert len(set(pauses.seconds)) == different
-
-
-def test_the_first_look_for_a_round_comes_a_drawn_while_after_the_first_sync(device: Device) -> None:
     background = Background(device, random.Random(5))
-    background._stop = pauses = _Pauses()
-    looked: list[int] = []
-    background._train = lambda: looked.append(len(pauses.seconds))  # type: ignore[method-assign]
-    background._training(10.0)
-    assert looked[0] == 1
-    assert 0.0 <= pauses.seconds[0] < 10.0
+    mean_sec = device.settings.performance.recall_poll_sec
+    recalls = background.recalls()
+    assert [next(recalls), next(recalls)] == [SYNCED_LOOK_SEC] * 2, "nothing was synced yet"
+    device.sync()
+    assert FIRST_RECALL[0] * mean_sec <= next(recalls) <= FIRST_RECALL[1] * mean_sec
+    monkeypatch.setattr(device, "recall_step", lambda: 10_000.0)
+    for _ in range(20):
+        assert 10_000.0 <= next(recalls) <= 20_000.0, "asked to be left alone, and drawn"
+    for asked_sec in (1.0, None):
+        monkeypatch.setattr(device, "recall_step", lambda asked_sec=asked_sec: asked_sec)
+        pauses = [next(recalls) for _ in range(20)]
+        assert all(0.5 * mean_sec <= seconds <= 1.5 * mean_sec for seconds in pauses)
+        assert len(set(pauses)) == 20
 
 
-def test_the_pages_serve_between_start_and_stop(device: Device, backend: FakeBackend) -> None:
-    device.choose_sections(())
+def test_device_without_a_list_retries_within_seconds_at_first(
+    device: Device, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reader sees nothing yet, and a page that is loaded again asks nobody."""
+    now = [50.0]
+    monkeypatch.setattr("device_app.background.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("device_app.syncing.time.monotonic", lambda: now[0])
+    patient = Device(device.settings.model_copy(update={"performance": PerformanceSettings()}), device.parts)
+    background = Background(patient)
+    backend.down = True
+    assert background._guarded("sync", device.first_sync)
+    assert background._until_next_sync() == SILENT_SEC
+    asked = len(backend.requests)
+    assert device.reading.feed().mode == "offline"
+    assert len(backend.requests) == asked
+    now[0] += SILENT_FOR_SEC + 1
+    assert background._until_next_sync() == patient.settings.performance.sync_poll_sec
+
+
+@pytest.mark.parametrize(
+    ("outcome", "least", "most"),
+    [
+        (None, 5.0, 15.0),
+        (Outcome("idle"), 5.0, 15.0),
+        (Outcome("idle", not_before_sec=1.0), 5.0, 15.0),
+        (Outcome("idle", not_before_sec=100.0), 100.0, 200.0),
+        (Outcome("waiting", again_sec=1.0), 0.5, 1.5),
+    ],
+    ids=["a fault", "nothing", "sooner", "later", "a stage"],
+)
+def test_backend_can_only_lengthen_a_random_pause(
+    device: Device, monkeypatch: pytest.MonkeyPatch, outcome: Outcome | None, least: float, most: float
+) -> None:
+    """A Retry-After of its own for every device would tell each again by when it comes back."""
+
+    def step() -> Outcome:
+        if outcome is None:
+            raise ZeroDivisionError
+        return outcome
+
+    monkeypatch.setattr(device, "train_step", step)
+    performance = PerformanceSettings(training_poll_sec=10.0)
+    monkeypatch.setattr(device, "settings", device.settings.model_copy(update={"performance": performance}))
+    first, *rest = islice(Background(device).trainings(), 40)
+    assert 0.0 <= first < 10.0, "the first step comes a drawn while after the first sync"
+    assert len(rest) > 30
+    assert all(least <= seconds <= most for seconds in rest)
+    assert len(set(rest)) == len(rest)
+
+
+def test_pages_are_served_between_start_and_stop(device: Device, backend: FakeBackend) -> None:
+    device.interests.choose_sections(())
     port = device.settings.port
     app = create_app(device=device)
     with TestClient(app, base_url=f"http://127.0.0.1:{port}", headers=FOLLOWS_A_LINK) as browser:
@@ -197,8 +244,8 @@ def test_the_pages_serve_between_start_and_stop(device: Device, backend: FakeBac
         page = browser.get("/")
         assert page.status_code == 200
         assert "Headline n" in page.text
-        story = device.feed().items[0].card
-        assert browser.get(f"/story/{story.id}").status_code == 200
+        story = device.reading.feed().items[0].card
+        assert browser.get(StoryLinks(app.state.page_key).link(story.id)).status_code == 200
         for path in ("/explore", "/following", "/interests", "/interests/history", "/privacy", "/training", "/latency"):
             assert browser.get(path).status_code == 200, path
     assert device.status().clicks == 1

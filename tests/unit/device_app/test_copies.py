@@ -17,8 +17,8 @@ import pytest
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import StoreDamaged
-from device_app.pages.page_key import KEY_NAME
-from device_app.privacy.limits import Limits
+from device_app.pages.local_origin import KEY_NAME
+from device_app.privacy.accounting.limits import Limits
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.store.database_copy import DatabaseCopy
 from device_app.store.profile import BEGUN_NAME, BESIDE, marks_of
@@ -56,12 +56,12 @@ def kept(copy: DatabaseCopy, sql: str) -> list[tuple[Any, ...]]:
 
 
 def read_something(device: Device) -> str:
-    news_id = device.feed().items[0].card.id
-    device.open(news_id)
+    news_id = device.reading.feed().items[0].card.id
+    device.reading.open(news_id)
     return news_id
 
 
-def test_a_copy_is_made_once_a_day_of_both_databases(device: Device, clock: StillClock) -> None:
+def test_both_databases_are_copied_once_a_day(device: Device, clock: StillClock) -> None:
     read_something(device)
     assert device.copy_step()
     own, searches = copies(device)
@@ -69,7 +69,7 @@ def test_a_copy_is_made_once_a_day_of_both_databases(device: Device, clock: Stil
     clock.go_on(23 * 3_600)
     read_something(device)
     assert not device.copy_step()
-    device.save_search("axolotl")  # of which there is no copy yet
+    device.library.save_search("axolotl")  # of which there is no copy yet
     assert device.copy_step()
     assert own.mark() is not None
     assert own.mark().at == NOW  # type: ignore[union-attr]
@@ -82,22 +82,22 @@ def test_a_copy_is_made_once_a_day_of_both_databases(device: Device, clock: Stil
 
 
 @pytest.mark.parametrize("deed", ["click", "interest", "search", "stance", "all"])
-def test_what_the_reader_deletes_is_in_no_file_of_a_copy(device: Device, deed: str) -> None:
+def test_deleted_data_is_in_no_file_of_a_copy(device: Device, deed: str) -> None:
     read_something(device)
-    device.save_search("axolotl")
-    device.stance("topic", "axolotls", "follow")
+    device.library.save_search("axolotl")
+    device.interests.stance("topic", "axolotls", "follow")
     assert device.copy_step()
     assert all(copy.path.exists() for copy in copies(device))
     if deed == "click":
-        device.delete_click(device.history().entries[0].click_id)
+        device.library.delete_click(device.library.history().entries[0].click_id)
     elif deed == "interest":
-        device.forget(device.interests()[0].key)
+        device.interests.forget(device.interests.clusters()[0].key)
     elif deed == "search":
-        device.delete_search(device.parts.stores.searches.saved()[0].id)
+        device.library.delete_search(device.parts.stores.searches.saved()[0].id)
     elif deed == "stance":
-        device.stance("topic", "axolotls", None)
+        device.interests.stance("topic", "axolotls", None)
     else:
-        device.erase()
+        device.privacy.erase()
     assert not any(copy.path.exists() for copy in copies(device))
     assert device.copy_step(), "the next look makes a new one"
     counts = [kept(copies(device)[0], "SELECT count(*) FROM click")[0][0]]
@@ -107,11 +107,11 @@ def test_what_the_reader_deletes_is_in_no_file_of_a_copy(device: Device, deed: s
     }[deed]  # fmt: skip
 
 
-def test_erasing_while_a_copy_is_made_leaves_none(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_erase_during_a_copy_leaves_none(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     read_something(device)
     given_up = device.parts.copies._given_up
     polls: list[int] = []
-    eraser = threading.Thread(target=device.erase)
+    eraser = threading.Thread(target=device.privacy.erase)
 
     def look() -> bool:
         polls.append(len(polls))
@@ -127,16 +127,16 @@ def test_erasing_while_a_copy_is_made_leaves_none(device: Device, monkeypatch: p
     eraser.join(60)
     assert not eraser.is_alive()
     assert list(device.settings.home.rglob("*.copy*")) == []
-    assert device.history().total == 0
+    assert device.library.history().total == 0
     assert device.copy_step()
 
 
-def test_choices_and_raised_limits_are_in_the_copy_before_they_hold(device: Device) -> None:
+def test_changed_settings_are_in_the_copy_before_they_apply(device: Device) -> None:
     read_something(device)
     assert device.copy_step()
     own = copies(device)[0]
-    device.set_privacy(mode="none", epsilon_per_day_reports=30.0, counting=False)
-    device.set_privacy(epsilon_per_day_reports=2.0)
+    device.privacy.change(mode="none", epsilon_per_day_reports=30.0, counting=False)
+    device.privacy.change(epsilon_per_day_reports=2.0)
     device.pause_training(True)
     choices = dict[object, object](kept(own, "SELECT name, value FROM preference"))
     assert json.loads(str(choices["privacy"])) == {"mode": "none", "epsilon_per_day_reports": 2.0, "counting": False}
@@ -144,13 +144,11 @@ def test_choices_and_raised_limits_are_in_the_copy_before_they_hold(device: Devi
     mark = own.mark()
     assert mark is not None
     assert Limits.read(mark.limits).day["reports"] == 30.0, "the highest since the copy"
-    device.mute(device.interests()[0].key, True)
+    device.interests.mute(device.interests.clusters()[0].key, True)
     assert kept(own, "SELECT value FROM preference WHERE name LIKE '%interest%'") != []
 
 
-def test_limits_raised_by_the_settings_file_are_in_the_copy_when_the_device_starts(
-    device: Device, clock: StillClock
-) -> None:
+def test_limits_raised_in_the_settings_file_are_in_the_copy_at_start(device: Device, clock: StillClock) -> None:
     assert device.copy_step()
     own = copies(device)[0]
     device.close()
@@ -161,7 +159,7 @@ def test_limits_raised_by_the_settings_file_are_in_the_copy_when_the_device_star
     assert Limits.read(mark.limits).day["counts"] == 99.0
 
 
-def test_damage_ends_no_loop_and_is_told_with_the_way_back(device: Device) -> None:
+def test_damage_ends_no_loop_and_is_reported_with_the_remedy(device: Device) -> None:
     read_something(device)
     assert device.copy_step()
     own = copies(device)[0]
@@ -183,7 +181,7 @@ def test_damage_ends_no_loop_and_is_told_with_the_way_back(device: Device) -> No
     assert f"`ownfeed device --profile reader --data-dir {device.settings.data_dir} --restore-copy`" in words
 
 
-def test_a_new_profile_has_no_marks_and_one_in_use_has(device: Device, tmp_path: Path) -> None:
+def test_new_profile_has_no_marks_and_a_used_one_has(device: Device, tmp_path: Path) -> None:
     assert KEY_NAME in BESIDE[device.settings.database.name]
     (tmp_path / "new").mkdir()
     for name in ("device.lock", "device.pid", "device.sqlite.lock", "device.sqlite.part"):

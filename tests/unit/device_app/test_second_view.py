@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import httpx
@@ -21,15 +22,17 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.pages.local_origin import LocalOriginMiddleware
 from device_app.pages.routes import router
-from device_app.privacy.modes.mode import ReportInput
+from device_app.pages.story_links import StoryLinks
 from device_app.privacy.noise_sources import SeededNoise
-from device_app.privacy.reports import BOTH_VIEWS
+from device_app.privacy.reporter import ReportInput
+from device_app.privacy.sealed_reports import BOTH_VIEWS
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
-from device_app.wire.news import NewsCard
-from device_app.wire.recall import CodeReport, RecallRequest
+from protocol.news import NewsCard
+from protocol.recall import CodeReport, RecallRequest
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import click_on
+from tests.doubles.new_page import new_page
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter, page_key
 
@@ -80,7 +83,7 @@ def make(tmp_path: Path, backend: OverheardBackend, clock: StillClock) -> Iterat
             clock=clock,
         )
         made.append(device)
-        device.feed(refresh=True)
+        device.reading.feed(refresh=True)
         return device
 
     yield build
@@ -100,41 +103,41 @@ def unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def clear_code(device: Device) -> int:
-    report = device.privacy().report
+    report = device.privacy.overview().report
     assert report is not None
     assert report.clear is not None
     return int(report.clear[0][0])
 
 
-def test_a_search_is_answered_here_saved_followed_and_deleted(
+def test_search_is_answered_locally_saved_followed_and_deleted(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
     asked = len(backend.requests)
-    found = device.search(WORDS).cards
+    found = device.library.search(WORDS).cards
     assert {card.topic for card in found} == {WANTED}
     assert len(found) >= 3
-    assert device.search("axol QUAG").cards == found, "words may be begun only"
-    saved = device.save_search(f" {WORDS} ")
+    assert device.library.search("axol QUAG").cards == found, "words may be begun only"
+    saved = device.library.save_search(f" {WORDS} ")
     clock.go_on(60)
-    line = device.searches().searches[0]
+    line = device.library.searches().searches[0]
     assert (line.search.words, line.stories, line.new) == (WORDS, len(found), 0)
-    device.stance("topic", WANTED, "follow")
-    assert [topic.name for topic in device.searches().topics] == [WANTED]
-    assert device.searches().saved(WORDS) == saved
-    assert device.delete_search(saved.id)
-    assert device.searches().searches == ()
+    device.interests.stance("topic", WANTED, "follow")
+    assert [topic.name for topic in device.library.searches().topics] == [WANTED]
+    assert device.library.searches().saved(WORDS) == saved
+    assert device.library.delete_search(saved.id)
+    assert device.library.searches().searches == ()
     assert len(backend.requests) == asked, "none of it asked anybody anything"
 
 
-def test_saved_searches_weigh_in_the_report_as_much_as_reading_and_the_page_says_so(
+def test_saved_searches_weigh_as_much_as_reading_in_the_report(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
-    found = device.search(WORDS).cards
-    device.save_search(WORDS)
+    found = device.library.search(WORDS).cards
+    device.library.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)
-    assert device.feed(refresh=True).mode == "personal"
+    assert new_page(device).mode == "personal"
     read = [
         click.vector for click in device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
     ]
@@ -144,14 +147,14 @@ def test_saved_searches_weigh_in_the_report_as_much_as_reading_and_the_page_says
     np.testing.assert_allclose(held, searched, atol=1e-6)
     both = unit(np.stack([unit(np.stack(read)), searched]))
     assert clear_code(device) == int(np.argmax(backend.prototypes @ both))
-    entry = next(row for row in device.privacy(shown="all").log.lines if "report of your interests" in row.words)
+    entry = next(row for row in device.privacy.overview(shown="all").log.lines if "interest report" in row.words)
     assert entry.words.endswith(BOTH_VIEWS)
     charge = device.parts.stores.ledger_entries.entries().rows[0]
     assert charge.parameters["views"] == 2
     assert charge.epsilon == 4, "two views cost what one does: it is one report"
 
 
-def test_a_report_of_both_views_tells_another_number_than_one_of_either_alone(
+def test_report_of_both_views_differs_from_either_alone(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
@@ -169,61 +172,61 @@ def test_a_report_of_both_views_tells_another_number_than_one_of_either_alone(
     assert told == [0, 1, 2]
 
 
-def test_a_reader_can_keep_searches_out_of_reports_at_once(
+def test_reader_can_exclude_searches_from_reports_at_once(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.save_search(WORDS)
+    device.library.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)
-    device.feed(refresh=True)
-    assert device.searches().use == "report"
-    device.set_privacy(searches_in_reports=False)
+    new_page(device)
+    assert device.library.searches().use == "report"
+    device.privacy.change(searches_in_reports=False)
     device.parts.serving.feed_context.recall.forget()
-    device.feed(refresh=True)
+    new_page(device)
     read = [
         click.vector for click in device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
     ]
     assert clear_code(device) == int(np.argmax(backend.prototypes @ unit(np.stack(read))))
-    assert device.searches().use == "off"
-    words = [row.words for row in device.privacy(shown="all").log.lines if "report of your interests" in row.words]
+    assert device.library.searches().use == "off"
+    words = [row.words for row in device.privacy.overview(shown="all").log.lines if "interest report" in row.words]
     assert len(words) == 2
     assert BOTH_VIEWS not in words[0]
     assert BOTH_VIEWS in words[1]
     assert device.settings.privacy.searches_in_reports, "the switch is the reader's, kept in the store"
-    device.set_privacy(mode="topics")
-    assert device.searches().use == "off"
-    device.set_privacy(searches_in_reports=True)
-    assert device.searches().use == "mode"
+    device.privacy.change(mode="topics")
+    assert device.library.searches().use == "off"
+    device.privacy.change(searches_in_reports=True)
+    assert device.library.searches().use == "mode"
 
 
-def test_deleted_searches_and_blocked_topics_weigh_nothing_any_more(
+def test_deleted_searches_and_blocked_topics_carry_no_weight(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
-    saved = device.save_search(WORDS)
+    saved = device.library.save_search(WORDS)
     searched = device.parts.searched
     assert searched.vector(backend.encoder) is not None
-    device.delete_search(saved.id)
+    device.library.delete_search(saved.id)
     assert searched.vector(backend.encoder) is None
-    device.stance("topic", TOPIC, "follow")
+    device.interests.stance("topic", TOPIC, "follow")
     followed = searched.vector(backend.encoder)
     assert followed is not None
     assert followed @ unit(backend.pool.vectors[backend.pool.of_topic(TOPIC)]) > 0.8
-    device.stance("topic", TOPIC, "block")
+    device.interests.stance("topic", TOPIC, "block")
     assert searched.vector(backend.encoder) is None
-    device.stance("topic", WANTED, "block")
-    device.save_search(WORDS)
+    device.interests.stance("topic", WANTED, "block")
+    device.library.save_search(WORDS)
     assert searched.vector(backend.encoder) is None, "all it finds is blocked"
-    assert device.search(WORDS).cards, "whoever searches for it still finds it"
+    assert device.library.search(WORDS).cards, "whoever searches for it still finds it"
 
 
-def test_a_search_means_what_it_finds_and_is_looked_at_anew_after_a_day(
+def test_search_vector_comes_from_its_results_and_is_renewed_daily(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.save_search(WORDS)
+    device.library.save_search(WORDS)
     before = device.parts.searched.vector(backend.encoder)
-    cards = device.search(WORDS).cards
+    cards = device.library.search(WORDS).cards
     gone, kept = cards[0], cards[1:]
     with device.parts.stores.database.transaction():
         device.parts.stores.database.write("DELETE FROM news WHERE id = ?", (gone.id,))
@@ -239,38 +242,38 @@ def test_a_search_means_what_it_finds_and_is_looked_at_anew_after_a_day(
     assert device.parts.searched.vector("another encoder") is None
 
 
-def test_opening_a_result_is_remembered_by_that_view_until_its_click_is_deleted(
+def test_opened_result_is_remembered_until_its_click_is_deleted(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
-    found = device.search(WORDS).cards
-    device.open(found[0].id, found=True)
-    device.open(found[1].id)
+    found = device.library.search(WORDS).cards
+    device.reading.open(found[0].id, found=True)
+    device.reading.open(found[1].id)
     searches = device.parts.stores.searches
     assert [news_id for news_id, _ in searches.openings()] == [found[0].id]
     held = searches.meanings(backend.encoder)["news", found[0].id]
     np.testing.assert_allclose(held.vector, unit(vectors(device, backend, found[:1])), atol=1e-6)
-    entries = device.history().entries
+    entries = device.library.history().entries
     for entry in entries:
-        device.delete_click(entry.click_id)
+        device.library.delete_click(entry.click_id)
     assert searches.openings() == []
     assert ("news", found[0].id) not in searches.meanings(backend.encoder)
 
 
-def test_no_word_of_a_search_or_a_followed_topic_is_in_any_byte_that_left(
+def test_search_and_topic_names_appear_in_no_sent_byte(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     for mode in ("code", "basis_laplace", "none"):
         device = make(mode=mode, epsilon_per_day_reports=1e6, epsilon_lifetime_reports=None)
-        device.search("xyzzyword never saved")
-        device.save_search(WORDS)
-        device.save_search("plughword alone")
-        device.stance("topic", "frobnitz topic", "follow")
-        device.stance("publisher", "Frobnitz Press", "block")
-        for card in device.search(WORDS).cards[:3]:
-            device.open(card.id, found=True)
+        device.library.search("xyzzyword never saved")
+        device.library.save_search(WORDS)
+        device.library.save_search("plughword alone")
+        device.interests.stance("topic", "frobnitz topic", "follow")
+        device.interests.stance("publisher", "Frobnitz Press", "block")
+        for card in device.library.search(WORDS).cards[:3]:
+            device.reading.open(card.id, found=True)
         click_on(device, backend, TOPIC, 5, clock)
-        device.feed(refresh=True)
+        new_page(device)
         while device.prefetch_step():
             pass
         device.sync()
@@ -282,33 +285,33 @@ def test_no_word_of_a_search_or_a_followed_topic_is_in_any_byte_that_left(
             assert word not in request.lower(), request[:200]
 
 
-def test_what_is_kept_of_searches_is_exported_and_erased(make: Make, tmp_path: Path) -> None:
+def test_stored_searches_are_exported_and_erased(make: Make, tmp_path: Path) -> None:
     device = make()
-    device.save_search(WORDS)
-    device.stance("topic", WANTED, "follow")
-    exported = device.export()
+    device.library.save_search(WORDS)
+    device.interests.stance("topic", WANTED, "follow")
+    exported = device.privacy.export()
     assert [row["words"] for row in exported["views"]["searches"]["search"]] == [WORDS]
     assert [row["name"] for row in exported["views"]["searches"]["stance"]] == [WANTED]
     assert not [name for name in exported["tables"] if name.startswith("news_text")], "the index is the news again"
-    device.erase()
-    assert device.searches().searches == ()
-    assert device.export()["views"]["searches"]["search"] == []
+    device.privacy.erase()
+    assert device.library.searches().searches == ()
+    assert device.privacy.export()["views"]["searches"]["search"] == []
     device.close()
     for file in tmp_path.rglob("*.sqlite*"):
         assert b"axolotl" not in file.read_bytes().lower(), file.name
 
 
-def test_what_is_deleted_stands_in_no_file_while_the_device_goes_on(make: Make, tmp_path: Path) -> None:
+def test_deleted_data_is_in_no_file_while_the_device_runs(make: Make, tmp_path: Path) -> None:
     device = make()
-    device.save_search("dormouse")
-    device.stance("topic", "okapi", "follow")
+    device.library.save_search("dormouse")
+    device.interests.stance("topic", "okapi", "follow")
     device.parts.stores.clicks.add("plughword", None, NOW)
     assert kept_words(tmp_path) == {b"dormouse", b"okapi", b"plughword"}
-    device.delete_search(device.searches().searches[0].search.id)
+    device.library.delete_search(device.library.searches().searches[0].search.id)
     assert kept_words(tmp_path) == {b"okapi", b"plughword"}
-    device.stance("topic", "okapi", None)
+    device.interests.stance("topic", "okapi", None)
     assert kept_words(tmp_path) == {b"plughword"}
-    device.delete_click(device.parts.stores.clicks.latest_id())
+    device.library.delete_click(device.parts.stores.clicks.latest_id())
     assert kept_words(tmp_path) == set()
     device.close()
 
@@ -319,9 +322,7 @@ def kept_words(folder: Path) -> set[bytes]:
     return {word for word in (b"dormouse", b"okapi", b"plughword") if any(word in file for file in files)}
 
 
-def test_recall_on_this_device_looks_where_both_views_point(
-    make: Make, backend: OverheardBackend, clock: StillClock
-) -> None:
+def test_local_recall_uses_both_views(make: Make, backend: OverheardBackend, clock: StillClock) -> None:
     backend.pool_codes = True
     backend.publish()
     device = make(mode="broadcast")
@@ -330,7 +331,7 @@ def test_recall_on_this_device_looks_where_both_views_point(
 
     def share() -> float:
         found = device.parts.serving.feed_context.recall
-        device.feed(refresh=True)
+        device.reading.feed(refresh=True)
         reading = device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
         models = device.parts.serving.models()
         reader = found._reports.reader(models, np.stack([click.vector for click in reading]))
@@ -338,38 +339,40 @@ def test_recall_on_this_device_looks_where_both_views_point(
         return float(np.mean([card.topic == WANTED for card in nearest.cards]))
 
     before = share()
-    device.save_search(WORDS)
+    device.library.save_search(WORDS)
     assert share() > before + 0.1
     assert "/v1/recall" not in backend.paths()
-    assert device.searches().use == "here"
+    assert device.library.searches().use == "here"
 
 
-def test_the_report_of_a_code_is_still_one_number(make: Make, backend: OverheardBackend, clock: StillClock) -> None:
+def test_code_report_is_still_one_number(make: Make, backend: OverheardBackend, clock: StillClock) -> None:
     device = make()
-    device.save_search(WORDS)
+    device.library.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)
-    device.feed(refresh=True)
+    new_page(device)
     (body,) = [body for _, path, body in backend.requests if path == "/v1/recall"]
     request = RecallRequest.model_validate_json(body)
     assert isinstance(request.report, CodeReport)
     assert set(request.report.model_dump()) == {"kind", "codebook", "code"}
 
 
-def test_the_pages_search_save_open_and_list_on_a_whole_device(make: Make, backend: OverheardBackend) -> None:
+def test_pages_search_save_open_and_list_on_a_complete_device(make: Make, backend: OverheardBackend) -> None:
     device = make()
     home = f"http://127.0.0.1:{device.settings.port}"
     ours = {"origin": home, "sec-fetch-site": "same-origin"}
     asked = len(backend.heard)
     app = FastAPI(openapi_url=None)
-    app.include_router(router(device))
+    app.include_router(router(device, page_key(device.settings.port)))
     app.add_middleware(LocalOriginMiddleware, port=device.settings.port, key=page_key(device.settings.port))
     reader = enter(TestClient(app, base_url=home, headers=FOLLOWS_A_LINK), page_key(device.settings.port))
-    found = device.search(WORDS).cards
+    found = device.library.search(WORDS).cards
     results = reader.get("/search", params={"q": WORDS})
     assert f"{len(found)} stories<" in results.text
-    assert f"/story/{found[0].id}?found=axolotl%20quagga" in results.text
+    link = StoryLinks(page_key(device.settings.port)).link(found[0].id, found=WORDS)
+    assert link.startswith(f"/story/{found[0].id}?found=axolotl+quagga&token=")
+    assert escape(link) in results.text
     assert reader.post("/searches", data={"words": WORDS}, headers=ours).status_code == 200
-    assert reader.get(f"/story/{found[0].id}", params={"found": WORDS}).status_code == 200
+    assert reader.get(link).status_code == 200
     assert [news_id for news_id, _ in device.parts.stores.searches.openings()] == [found[0].id]
     for path in ("/searches", "/search"):
         assert "axolotl quagga" in reader.get(path).text

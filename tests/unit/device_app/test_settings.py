@@ -13,8 +13,8 @@ from backend.settings import load_settings
 from device_app.errors import SettingsRefused
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.settings import DeviceSettings, FeedSettings, PerformanceSettings, PrivacySettings
-from device_app.settings_file import papers, renamed_table
-from device_app.wire.releases import RecallProtocol
+from protocol.releases import RecallProtocol
+from protocol.settings_file import papers
 
 
 @pytest.mark.parametrize("kind", [PrivacySettings, PerformanceSettings, FeedSettings, DeviceSettings])
@@ -25,7 +25,7 @@ def test_every_setting_is_documented_and_frozen(kind: type[BaseModel]) -> None:
     assert kind.model_config["extra"] == "forbid"
 
 
-def test_no_setting_is_in_two_classes() -> None:
+def test_setting_names_are_unique_across_classes() -> None:
     names = [name for kind in (PrivacySettings, PerformanceSettings, FeedSettings) for name in kind.model_fields]
     assert len(names) == len(set(names))
 
@@ -41,9 +41,7 @@ def test_defaults_pay_for_three_reports_and_for_no_training() -> None:
     assert "not a guarantee" in words
 
 
-def test_arguments_win_over_the_environment_and_that_over_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_arguments_override_the_environment_and_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ownfeed.toml").write_text(
         '[device]\nport = 9001\nprofile = "filed"\n[device.privacy]\nmode = "none"\nclicks_per_report = 7\n'
     )
@@ -56,16 +54,14 @@ def test_arguments_win_over_the_environment_and_that_over_the_file(
     assert settings.home == tmp_path / "devices" / "argued"
 
 
-def test_a_file_without_a_table_for_the_device_leaves_the_defaults(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_without_a_device_table_leaves_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ownfeed.toml").write_text("[backend]\nport = 9001\n")
     monkeypatch.chdir(tmp_path)
     assert DeviceSettings(data_dir=tmp_path).port == DeviceSettings.model_fields["port"].default
 
 
 @pytest.mark.parametrize("content", ["[device", "device = 3", '[device]\nprofile = "\udcff"'])
-def test_a_file_that_cant_be_read_is_refused_by_name(
+def test_unreadable_settings_file_is_refused_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
     (tmp_path / "ownfeed.toml").write_bytes(content.encode("utf-8", "surrogateescape"))
@@ -91,13 +87,13 @@ def test_a_file_that_cant_be_read_is_refused_by_name(
         ({"feed": {"varietey": 0.2}}, "feed.varietey"),
     ],
 )
-def test_a_bad_setting_is_named(tmp_path: Path, changes: dict[str, object], named: str) -> None:
+def test_invalid_setting_is_named(tmp_path: Path, changes: dict[str, object], named: str) -> None:
     with pytest.raises(ValidationError) as refused:
         DeviceSettings.model_validate({"data_dir": tmp_path} | changes)
     assert ".".join(str(part) for part in refused.value.errors()[0]["loc"]) == named
 
 
-def test_overrides_of_the_reader_are_checked() -> None:
+def test_readers_overrides_are_validated() -> None:
     assert PrivacySettings().with_overrides({"training": True}).training
     with pytest.raises(ValidationError, match="report_window_hours"):
         PrivacySettings().with_overrides({"report_window_hours": 0})
@@ -105,7 +101,7 @@ def test_overrides_of_the_reader_are_checked() -> None:
         PrivacySettings().with_overrides({"unheard_of": 1})
 
 
-def test_the_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_file_location_is_configurable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "other.toml").write_text("[device]\nport = 9003\n")
     monkeypatch.setenv("OWNFEED_CONFIG", str(tmp_path / "other.toml"))
     assert DeviceSettings(data_dir=tmp_path).port == 9003
@@ -114,48 +110,7 @@ def test_the_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         DeviceSettings(data_dir=tmp_path)
 
 
-def test_old_names_are_read_from_file_and_environment_and_the_new_ones_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "ownfeed.toml").write_text("[device.performance]\nfront_limit = 70\nshelf_days = 3\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OWNFEED_DEVICE_PERFORMANCE__FRONT_LIMIT", "80")
-    performance = DeviceSettings(data_dir=tmp_path).performance
-    assert (performance.default_list_limit, performance.news_days) == (80, 3)
-    assert sorted(capsys.readouterr().err.splitlines()) == [
-        f"ownfeed: settings are read from {tmp_path / 'ownfeed.toml'}.",
-        "ownfeed: the setting OWNFEED_DEVICE_PERFORMANCE__FRONT_LIMIT is called "
-        "OWNFEED_DEVICE_PERFORMANCE__DEFAULT_LIST_LIMIT now.",
-        "ownfeed: the setting front_limit in [device.performance] is called default_list_limit now.",
-        "ownfeed: the setting shelf_days in [device.performance] is called news_days now.",
-    ]
-    monkeypatch.setenv("OWNFEED_DEVICE_PERFORMANCE__DEFAULT_LIST_LIMIT", "90")
-    assert DeviceSettings(data_dir=tmp_path).performance.default_list_limit == 90, "the new name wins"
-    monkeypatch.delenv("OWNFEED_DEVICE_PERFORMANCE__FRONT_LIMIT")
-    monkeypatch.delenv("OWNFEED_DEVICE_PERFORMANCE__DEFAULT_LIST_LIMIT")
-    (tmp_path / "ownfeed.toml").write_text("[device.performance]\nnews_days = 4\nshelf_days = 3\n")
-    assert DeviceSettings(data_dir=tmp_path).performance.news_days == 4
-
-
-@pytest.mark.parametrize(
-    ("table", "renamed"),
-    [
-        ({"old": 1}, {"new": 1}),
-        ({"old": 1, "new": 2}, {"new": 2}),
-        ({"part": {"deep": 1, "else": 2}}, {"part": {"deeper": 1, "else": 2}}),
-        ({"part": 3}, {"part": 3}),
-        ({}, {}),
-    ],
-)
-def test_a_table_is_renamed_at_every_depth(table: dict[str, object], renamed: dict[str, object]) -> None:
-    before = repr(table)
-    assert renamed_table(table, "backend", {("old",): "new", ("part", "deep"): "deeper"}) == renamed
-    assert repr(table) == before
-
-
-def test_a_file_of_before_a_limit_was_made_opens_and_gets_it_by_its_default(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_older_settings_file_gets_new_limits_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ownfeed.toml").write_text("[device.privacy]\nepsilon_per_sum_alone = 100\nsmallest_sum = 20\n")
     monkeypatch.chdir(tmp_path)
     privacy = DeviceSettings(data_dir=tmp_path).privacy
@@ -165,38 +120,36 @@ def test_a_file_of_before_a_limit_was_made_opens_and_gets_it_by_its_default(
 
 
 @pytest.mark.parametrize("paper", papers())
-def test_what_a_paper_stands_for_are_settings_that_are_allowed(paper: str, tmp_path: Path) -> None:
+def test_paper_presets_contain_only_valid_settings(paper: str, tmp_path: Path) -> None:
     """A name that is no setting, or a value beyond its limits, is refused by the settings themselves."""
     values = papers()[paper]
     assert set(values) <= {"backend", "device"}
-    device = DeviceSettings(data_dir=tmp_path, as_printed=paper)  # type: ignore[arg-type]
+    device = DeviceSettings(data_dir=tmp_path, as_published=paper)  # type: ignore[arg-type]
     for table, given in values["device"].items():
         assert getattr(device, table).model_dump().items() >= given.items()
-    backend = load_settings(data_dir=tmp_path, as_printed=paper)
+    backend = load_settings(data_dir=tmp_path, as_published=paper)
     assert backend.model_dump().items() >= values["backend"].items()
 
 
-def test_what_is_set_besides_wins_over_the_paper_setting_by_setting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "ownfeed.toml").write_text('[device]\nas_printed = "uni_fedrec"\n[device.feed]\nvariety = 0.5\n')
+def test_explicit_setting_overrides_the_papers_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ownfeed.toml").write_text('[device]\nas_published = "uni_fedrec"\n[device.feed]\nvariety = 0.5\n')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_REPORTS", "50")
     settings = DeviceSettings(data_dir=tmp_path)
     assert (settings.privacy.mode, settings.privacy.epsilon_per_day_reports) == ("basis_laplace", 50)
     assert (settings.feed.variety, settings.feed.fresh_slots) == (0.5, 0)
-    assert DeviceSettings(data_dir=tmp_path, as_printed=None).privacy.mode == "code"
+    assert DeviceSettings(data_dir=tmp_path, as_published=None).privacy.mode == "code"
 
 
-def test_a_paper_that_nobody_knows_is_refused_with_those_there_are(tmp_path: Path) -> None:
+def test_unknown_paper_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="Input should be 'uni_fedrec'"):
-        DeviceSettings(data_dir=tmp_path, as_printed="unifedrec")  # type: ignore[arg-type]
-    offered = get_args(get_args(DeviceSettings.model_fields["as_printed"].annotation)[0])
+        DeviceSettings(data_dir=tmp_path, as_published="unifedrec")  # type: ignore[arg-type]
+    offered = get_args(get_args(DeviceSettings.model_fields["as_published"].annotation)[0])
     assert set(offered) == set(papers())
 
 
-def test_the_papers_report_costs_what_its_formula_says_and_a_day_pays_for_it(tmp_path: Path) -> None:
-    backend, device = papers()["uni_fedrec"]["backend"], DeviceSettings(data_dir=tmp_path, as_printed="uni_fedrec")
+def test_papers_report_costs_its_formula_and_fits_the_daily_budget(tmp_path: Path) -> None:
+    backend, device = papers()["uni_fedrec"]["backend"], DeviceSettings(data_dir=tmp_path, as_published="uni_fedrec")
     protocol = RecallProtocol(
         channels_limit=5, **{name: backend[name] for name in RecallProtocol.model_fields if name in backend}
     )
@@ -221,7 +174,7 @@ def test_the_papers_report_costs_what_its_formula_says_and_a_day_pays_for_it(tmp
         ("PRIVACY__BYTES_PER_LIST", "1" + "0" * 27, "less than or equal to 1000000000"),
     ],
 )
-def test_what_no_reader_can_mean_is_refused_with_its_limit(
+def test_nonsensical_setting_is_refused_with_its_limit(
     name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"OWNFEED_DEVICE_{name}", value)
@@ -230,7 +183,7 @@ def test_what_no_reader_can_mean_is_refused_with_its_limit(
     assert ".".join(map(str, refused.value.errors()[0]["loc"])) == name.lower().replace("__", ".")
 
 
-def test_a_table_that_is_no_json_is_refused_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_variable_that_is_not_json_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OWNFEED_DEVICE_PRIVACY", "none")
     with pytest.raises(SettingsRefused, match="OWNFEED_DEVICE_PRIVACY is no JSON"):
         DeviceSettings()

@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from backend.federation.systems.uni_fedrec import UNI_FEDREC, UNI_FEDREC_EXACT
-from device_app.wire.protections import SecureSum
-from experiments.recall.basis_gradients import ClickSamples, votes
-from experiments.recall.basis_rounds import BasisPlan, TrainedReaders, found_by
+from backend.federation.systems import COMPOSED
+from experiments.recall.basis_rounds import BasisPlan, ClickSamples, TrainedReaders, found_by, votes
+from experiments.recall.measure import WarmSplit, held_out
 from experiments.recall.modes import EmbeddedSplit
-from experiments.recall.warm import WarmSplit, held_out
+from protocol.protections import SecureSum
+
+BASIS = COMPOSED["basis/secure/mean"]
+BASIS_EXACT = COMPOSED["basis/exact/mean"]
 
 DIM, TOPICS, NEWS, READERS = 24, 16, 960, 240
 
@@ -43,25 +45,23 @@ def start() -> np.ndarray:
     return unit(draw.normal(size=(1, DIM)) + 0.3 * draw.normal(size=(TOPICS, DIM)))
 
 
-def test_rounds_make_the_lists_find_more_and_a_large_vote_publishes_them(
-    readers: TrainedReaders, start: np.ndarray
-) -> None:
-    done = readers.train(BasisPlan(UNI_FEDREC_EXACT, 60, READERS, 2), start, seed=1)
+def test_rounds_improve_the_lists_and_a_large_vote_publishes_them(readers: TrainedReaders, start: np.ndarray) -> None:
+    done = readers.train(BasisPlan(BASIS_EXACT, 60, READERS, 2), start, seed=1)
     before, after = (found_by(readers.study, each).mean(axis=0) for each in (start, done.served[-1]))
     assert done.published >= 1
     assert done.noise == 0
     assert after[0] > before[0] + 0.05
 
 
-def test_nobody_votes_for_a_draft_of_noise_and_all_of_it_is_told(readers: TrainedReaders, start: np.ndarray) -> None:
-    loud = replace(UNI_FEDREC, protection=SecureSum(clip=0.1, sigma=49_000))
+def test_pure_noise_draft_is_voted_down_and_its_noise_reported(readers: TrainedReaders, start: np.ndarray) -> None:
+    loud = replace(BASIS, protection=SecureSum(clip=0.1, sigma=49_000))
     done = readers.train(BasisPlan(loud, 60, 60, 2), start, seed=1)
     assert done.published == 0
     assert done.noise > 0.9
     np.testing.assert_array_equal(done.served, np.stack([start] * 3))
 
 
-def test_a_vote_of_no_clicks_is_zeros(readers: TrainedReaders, start: np.ndarray) -> None:
+def test_vote_without_clicks_is_zeros(readers: TrainedReaders, start: np.ndarray) -> None:
     lists = readers.lists(start, np.zeros((0, DIM), np.float32))
     mine = readers.samples.of_readers(np.arange(3), held=True)
     none = replace(mine, reader=mine.reader[:0], vectors=mine.vectors[:0], clicked=mine.clicked[:0], held=mine.held[:0])

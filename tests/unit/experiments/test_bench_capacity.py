@@ -19,13 +19,13 @@ COSTS = Costs(
 )
 
 
-def test_a_scenario_is_what_it_comes_to_by_hand() -> None:
-    """864,000 devices, a second: 80 lists, 1,200 front lists, 1,680 looks, 1/3 place; thrice the mean, half busy."""
+def test_scenario_matches_a_hand_computation() -> None:
+    """864,000 devices, a second: 80 lists and texts, 1,200 default lists, 1,680 polls; thrice the mean, half busy."""
     found = need(864_000, 2_592_000, COSTS, CapacityAssumptions())
     assert found.cores == pytest.approx(
-        {"lists": 0.96, "front lists": 14.4, "polls": 20.16, "rounds": 0.2, "news": 0.03}
+        {"lists": 1.92, "default lists": 14.4, "polls": 20.16, "rounds": 0.2, "embedding": 0.03}
     )
-    a_device_kb = 30 * (8 * 100 + 120 * 150 + 168) + 10 * 2_000 + 50
+    a_device_kb = 30 * (8 * (100 + 400) + 120 * 150 + 168) + 10 * 2_000 + 50
     assert found.terabytes == pytest.approx(864_000 * a_device_kb / 1e9)
     assert found.gbit == pytest.approx(864_000 * a_device_kb / 2_592_000 * 3 * 8 / 1e6)
     assert found.connections == 216_000
@@ -36,15 +36,15 @@ def test_a_scenario_is_what_it_comes_to_by_hand() -> None:
     assert machines["memory"] == pytest.approx(found.memory_gb / 32)  # type: ignore[operator]
 
 
-def test_twice_the_devices_take_twice_the_cores_and_traffic_and_no_more_memory() -> None:
+def test_twice_the_devices_need_twice_the_cores_and_the_same_memory() -> None:
     one, two = (need(devices, 500_000, COSTS, CapacityAssumptions()) for devices in (100_000, 200_000))
-    for name in ("lists", "front lists", "polls", "rounds"):
+    for name in ("lists", "default lists", "polls", "rounds"):
         assert two.cores[name] == pytest.approx(2 * one.cores[name])
-    assert (two.cores["news"], two.memory_gb) == (one.cores["news"], one.memory_gb)
+    assert (two.cores["embedding"], two.memory_gb) == (one.cores["embedding"], one.memory_gb)
     assert two.terabytes == pytest.approx(2 * one.terabytes)
 
 
-def test_what_is_not_measured_yet_is_left_empty() -> None:
+def test_unmeasured_values_are_left_empty() -> None:
     unknown = Costs(**{**vars(COSTS), "rebuild_sec": None, "worker_gb": None})
     known, _, capacity = tables(unknown)
     assert [row[1] for row in known.rows if row[1] is None] == [None, None]
@@ -52,7 +52,7 @@ def test_what_is_not_measured_yet_is_left_empty() -> None:
     assert "memory" not in need(1, 1, unknown, CapacityAssumptions()).machines(CapacityAssumptions())
 
 
-def test_every_cost_comes_from_a_record_and_every_assumption_is_told() -> None:
+def test_every_cost_comes_from_a_record_and_every_assumption_is_listed() -> None:
     costs = vars(measured())
     assert costs.keys() == SOURCES.keys()
     assert all(value is None or value > 0 for value in costs.values())

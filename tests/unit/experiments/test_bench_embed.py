@@ -34,7 +34,7 @@ def an_encoder(folder: Path) -> Path:
     return folder
 
 
-def test_a_copy_in_eight_bits_is_what_it_says_it_is(tmp_path: Path) -> None:
+def test_quantised_copy_describes_itself_correctly(tmp_path: Path) -> None:
     """Red before: it said of its graph what the whole encoder's hashes to, and the bench ended with "is damaged"."""
     copy = tmp_path / "copy"
     copy.mkdir()

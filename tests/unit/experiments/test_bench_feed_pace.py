@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.bench.feed_pace import PacedReader, stories_of
+from experiments.bench.feed import PacedReader, stories_of
 from experiments.bench.newspaper import free_port
 
 WITHIN_SEC = 60.0
 
 
-def test_a_reader_that_has_ended_is_no_reader_of_few_pages(tmp_path: Path) -> None:
+def test_ended_reader_is_reported_not_counted_as_slow(tmp_path: Path) -> None:
     log = tmp_path / "device.log"
     log.write_text("what the device said last")
     reader = PacedReader(f"http://127.0.0.1:{free_port()}/enter?key=none", tmp_path / "pages.txt", log)
@@ -32,7 +32,7 @@ def _wait_for_its_end(reader: PacedReader) -> None:
         time.sleep(0.05)
 
 
-def test_a_page_links_each_story_once_and_an_empty_one_none() -> None:
+def test_page_links_each_story_once_and_an_empty_one_none() -> None:
     page = '<a href="/story/a?feed=f&amp;x=1">A</a> <a href="/story/a?feed=f&amp;x=1">A</a> <a href="/explore">E</a>'
     assert stories_of(page) == ["/story/a?feed=f&x=1"]
     assert stories_of('<h2>All opened</h2><a href="/explore">E</a>') == []

@@ -23,7 +23,7 @@ print(json.dumps({} if name == "recall" else {name: [{"title": sys.argv[2:]}]}))
 """
 
 
-def test_one_that_fails_and_one_that_does_not_end_leave_the_others_their_figures(
+def test_failing_or_hanging_benches_do_not_affect_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(run.BENCHES, "endpoint", Bench("none", 0.01))
@@ -32,16 +32,16 @@ def test_one_that_fails_and_one_that_does_not_end_leave_the_others_their_figures
     said = Console(file=io.StringIO(), width=200)
     found = run_group(["embed", "index", "endpoint", "recall", "graphs"], ["--record"], said, ("-c", SCRIPT))
     assert found.tables == {name: [{"title": ["--record", "--json"]}] for name in ("embed", "graphs")}
-    assert found.failed == {"index": "exit code 3", "endpoint": "ended after 0.01 min"}
+    assert found.failed == {"index": "exit code 3", "endpoint": "stopped after 0.01 min"}
     assert [each for each in psutil.Process().children() if SCRIPT in each.cmdline()] == []
     lines = said.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert lines[0] == "Others are using this machine (load 3.1): times will be too long."
-    assert lines[1] == "[1 of 5, embed: after 0 min, at most 20 min]"
+    assert lines[0] == "This machine is busy (load 3.1): times will be too long."
+    assert lines[1] == "[1 of 5: embed, at most 20 min; 0 min so far]"
     assert "  index failed: exit code 3" in lines
-    assert lines[-1] == "2 of 5 measured in 0 min; left out: recall; failed: index, endpoint"
+    assert lines[-1] == "2 of 5 measured in 0 min; skipped: recall; failed: index, endpoint"
 
 
-def test_timings_are_the_benches_of_times_and_all_is_all() -> None:
+def test_timings_group_holds_the_timing_benches_and_all_holds_everything() -> None:
     assert set(GROUPS["short"]) < set(GROUPS["timings"]) < set(GROUPS["all"]) == set(BENCHES)
     assert "recall" not in GROUPS["timings"]
     assert "latency" in GROUPS["timings"]

@@ -18,28 +18,33 @@ def ended(gain: float, apart: float = 0.5) -> dict[str, GroupsOutcome]:
     return {spec.name: each for pair in PAIRS for spec, each in zip(pair, (one, groups), strict=True)}
 
 
-def test_groups_are_set_beside_the_system_of_one_model_warm_and_cold_apart() -> None:
+def test_groups_are_compared_with_one_model_for_warm_and_cold_readers() -> None:
     table = told({"two kinds": [ended(0.01, 0.8), ended(0.03, 1.0)]}, GroupsSizes(seeds=2, warm=3, cold=2))
     rows = {str(row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
-    assert list(rows) == ["small_ranker_exact", "finding_exact", "small_ranker_secure", "finding"]
-    assert rows["finding_exact"]["warm AUC"] == "0.6700"
-    assert rows["finding_exact"]["cold AUC"] == rows["small_ranker_exact"]["cold AUC"] == "0.6500"
-    assert str(rows["finding_exact"]["warm - one model"]).startswith("+0.0200 (+0.01")
-    assert rows["finding_exact"]["cold - one model"] == "+0.0000 (+0.0000 to +0.0000)"
-    assert rows["finding_exact"]["told apart"] == "0.90"
-    assert rows["small_ranker_exact"]["warm - one model"] is None
+    assert list(rows) == [
+        "small_ranker/exact/mean",
+        "groups/exact/mean",
+        "small_ranker/secure/median",
+        "groups/secure/median",
+    ]
+    assert rows["groups/exact/mean"]["warm AUC"] == "0.6700"
+    assert rows["groups/exact/mean"]["cold AUC"] == rows["small_ranker/exact/mean"]["cold AUC"] == "0.6500"
+    assert str(rows["groups/exact/mean"]["warm - one model"]).startswith("+0.0200 (+0.01")
+    assert rows["groups/exact/mean"]["cold - one model"] == "+0.0000 (+0.0000 to +0.0000)"
+    assert rows["groups/exact/mean"]["in own group"] == "0.90"
+    assert rows["small_ranker/exact/mean"]["warm - one model"] is None
 
 
-def test_readers_without_clicks_are_told_by_the_first_group_and_by_everybodys_model() -> None:
+def test_readers_without_clicks_are_scored_by_first_group_and_global_model() -> None:
     table = told_new({"two kinds": [ended(0.01), ended(0.03)]})
     rows = {str(row[1]): row for row in table.rows}
-    assert list(rows) == ["finding_exact", "finding"]
+    assert list(rows) == ["groups/exact/mean", "groups/secure/median"]
     for row in rows.values():
         assert (row[2], row[3], row[5]) == ("0.5800", "0.6100", "0.6000")
         assert str(row[4]).startswith("-0.0300 (-0.03")
 
 
-def test_every_system_is_played_on_the_same_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_system_is_run_on_the_same_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = synthetic_pool(600)
     sections = sorted({card.section for card in drawn.cards})
     monkeypatch.setattr(synthetic_populations, "TRUE_GROUPS", (tuple(sections[:4]), tuple(sections[4:])))
@@ -50,7 +55,7 @@ def test_every_system_is_played_on_the_same_readers(monkeypatch: pytest.MonkeyPa
     for start in starts:
         np.testing.assert_array_equal(start, starts[0])
     assert all(each.aucs.shape == (6,) for each in found.values())
-    assert (found["finding"].aucs != found["small_ranker_secure"].aucs).any()
+    assert (found["groups/secure/median"].aucs != found["small_ranker/secure/median"].aucs).any()
     for one, groups in PAIRS:
         np.testing.assert_array_equal(found[one.name].new, found[one.name].new_common)
         assert (found[groups.name].new != found[groups.name].aucs).any()

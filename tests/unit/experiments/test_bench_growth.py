@@ -18,7 +18,7 @@ SHARE = GrowthCurve("cohort", "a share, ms", ((50, 0.1), (500, 0.1)))
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_exponent_and_unit_cost_are_those_of_the_curve() -> None:
+def test_exponent_and_unit_cost_match_the_curve() -> None:
     assert SQUARE.exponent == pytest.approx(2)
     assert SQUARE.unit_cost == pytest.approx(3_000)
     assert SHARE.exponent == pytest.approx(0, abs=1e-12)
@@ -26,7 +26,7 @@ def test_exponent_and_unit_cost_are_those_of_the_curve() -> None:
         _ = GrowthCurve("news", "one, s", ((10, 1.0),)).exponent
 
 
-def test_tables_have_a_row_a_course_and_a_row_a_size() -> None:
+def test_tables_have_a_row_per_curve_and_per_size() -> None:
     found, measured = tables([SQUARE, SHARE])
     assert [row[:5] for row in found.rows] == [
         ("news", "pairs, s", 10, 1_000, 2.0), ("cohort", "a share, ms", 50, 500, 0.0),
@@ -36,20 +36,20 @@ def test_tables_have_a_row_a_course_and_a_row_a_size() -> None:
 
 def test_each_part_measures_at_small_sizes() -> None:
     found = [*pools((1_200, 2_000)), *devices((10, 50)), *sums((4, 8), group=4)]
-    assert {each.of for each in found} == {"news", "devices"}
+    assert {each.of for each in found} == {"articles", "devices"}
     assert all(len(each.costs) == 2 and min(cost for _, cost in each.costs) >= 0 for each in found)
     held = next(each for each in found if each.what == "the index, MB")
     (_, less), (_, more) = held.costs
     assert more - less == pytest.approx(800 * 4 * (BASIS_SIZE + 1) / 1e6), "so much for each of the news"
 
 
-def test_a_round_over_http_takes_requests_in_proportion_to_its_cohort() -> None:
+def test_http_requests_of_a_round_grow_with_its_cohort() -> None:
     requests = next(each for each in cohorts((4, 8), length=40) if each.what == "requests")
     assert [size for size, _ in requests.costs] == [4, 8]
     assert 10 <= requests.costs[0][1] / 4 <= 60, "ten messages and answers each, and looks at stages that aren't closed"
 
 
-def test_the_figure_has_a_panel_for_what_is_counted_and_a_point_for_each_size() -> None:
+def test_figure_has_a_panel_per_quantity_and_a_point_per_size() -> None:
     drawn = ElementTree.fromstring(growth_figure.draw(Record.of_now("ownfeed bench growth", tables([SQUARE, SHARE]))))
     panels = drawn.findall(f"{SVG}g")
     assert [len(panel.findall(f"{SVG}circle")) for panel in panels] == [3, 2]
@@ -59,7 +59,7 @@ def test_the_figure_has_a_panel_for_what_is_counted_and_a_point_for_each_size() 
     assert "exponent 2" in growth_figure.draw(Record.of_now("x", tables([SQUARE])))
 
 
-def test_the_committed_figure_is_drawn_of_the_committed_record() -> None:
+def test_committed_figure_is_drawn_from_the_committed_record() -> None:
     recorded = (records.FOLDER / f"{growth_figure.RECORD}.json").is_file()
     assert growth_figure.PATH.is_file() is recorded, "python -m experiments.documents draws it"
     text = Path("docs/results/timings.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from experiments.bench.headlines import clustered_vectors
 from experiments.bench.large_pools import ALL_NEWS, CANDIDATES, measure, noisy_copies
 
 
-def test_a_pool_is_its_seeds_and_then_copies_near_them_that_differ(tmp_path: Path) -> None:
+def test_large_pool_is_its_seeds_plus_distinct_noisy_copies(tmp_path: Path) -> None:
     seeds = clustered_vectors(70, dimensions=64, clusters=20)
     vectors = noisy_copies(seeds, 150, tmp_path / "pool")
     np.testing.assert_allclose(vectors[:70], seeds, atol=1e-6)
@@ -21,7 +21,7 @@ def test_a_pool_is_its_seeds_and_then_copies_near_them_that_differ(tmp_path: Pat
     assert len(np.unique(vectors, axis=0)) == 150
 
 
-def test_the_scan_finds_all_and_the_others_as_much_as_their_settings_let_them(tmp_path: Path) -> None:
+def test_full_scan_finds_everything_and_others_depend_on_settings(tmp_path: Path) -> None:
     flat, codes = CANDIDATES[0], CANDIDATES[2]
     table = measure(clustered_vectors(500), (1_500,), tmp_path, [flat, codes])
     recall = {str(row[1]): float(row[2] or 0) for row in table.rows}

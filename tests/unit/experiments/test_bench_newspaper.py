@@ -17,7 +17,7 @@ import experiments.bench.newspaper
 from backend.db.engine import is_open_here
 from backend.settings import BackendSettings
 from experiments.bench.newspaper import prepared_newspaper
-from tests.unit.backend.test_newspaper import evenly
+from tests.unit.backend.news.test_newspaper import evenly
 
 LOOKS = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM news').fetchall()"
 WRITES_AND_DIES = (
@@ -41,9 +41,7 @@ def servable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
-def test_a_bench_that_copies_the_newspaper_loses_nothing_that_another_writes_to_it(
-    servable: list[bool], tmp_path: Path
-) -> None:
+def test_copying_the_prepared_newspaper_loses_no_concurrent_writes(servable: list[bool], tmp_path: Path) -> None:
     """Red before: its own connections, left to the collector, had lost their locks by the copying. When they were
     collected they took themselves for the last, and deleted a log that they had never seen."""
     gc.disable()  # or the collector might come first

@@ -10,19 +10,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from experiments.bench.systems import TITLE, Ran, beside_recorded, by_hand, told_in
-from experiments.records import Record, machine, write
-from experiments.table import Table
+from experiments.records import Record, Table, machine, write
 from ownfeed import app as cli
 
 
-def test_every_system_is_played_but_those_that_only_other_rounds_order() -> None:
-    ordered = {"news_union", "news_union_noisy", "news_union_as_printed", "release_gate", "basis_vote"}
-    assert set(SYSTEMS) - set(by_hand()) == ordered
+def test_every_manually_opened_system_is_measured() -> None:
+    ordered = {"news_union", "news_union_secure", "news_union_marks", "release_gate", "basis_vote"}
+    assert set(COMPOSED) - set(by_hand()) == ordered
 
 
-def test_a_row_says_how_many_were_applied_and_why_the_others_were_not() -> None:
+def test_row_shows_applied_rounds_and_failure_reasons() -> None:
     ran = {"good": Ran([2.0, 4.0, 3.0], load=0.5), "poor": Ran([1.0] * 8, Counter({"poor: too few": 2}), load=2.0)}
     today, here = datetime.now(UTC).date().isoformat(), (version("ownfeed"), machine())
     assert told_in(ran).rows == [
@@ -31,7 +30,7 @@ def test_a_row_says_how_many_were_applied_and_why_the_others_were_not() -> None:
     ]
 
 
-def test_the_record_keeps_the_rows_of_systems_that_were_not_measured_again(tmp_path: Path) -> None:
+def test_record_keeps_the_rows_of_systems_not_measured_again(tmp_path: Path) -> None:
     first, second, third = by_hand()[:3]
     assert beside_recorded(told_in({second: Ran([1.0])}), tmp_path).rows == told_in({second: Ran([1.0])}).rows
     old = [(third, "1 of 1", 9.0, "yes", "-"), (first, "0 of 1", None, "no", "1 times: too few")]
@@ -49,7 +48,7 @@ def test_the_record_keeps_the_rows_of_systems_that_were_not_measured_again(tmp_p
 
 
 @pytest.mark.parametrize("given", [["round", "--system", "nrms"], ["systems", "--system", "nowhere"]])
-def test_names_of_systems_that_none_has_are_refused_before_anything_is_measured(given: list[str]) -> None:
+def test_unknown_system_names_are_refused_before_measuring(given: list[str]) -> None:
     refused = CliRunner().invoke(cli, ["bench", *given])
     assert refused.exit_code == 2
     assert "--system" in refused.output

@@ -13,14 +13,14 @@ from experiments.bench.workers import Taken, _processor_sec, cores_gain
 BUSY = "import sys, time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\nsys.stdin.read()"
 
 
-def test_processes_serve_as_much_as_their_cores_have_time_for() -> None:
+def test_process_gain_is_limited_by_processor_time() -> None:
     one = Taken(0.001, 0.0004)
     assert cores_gain(one, one, 1) == pytest.approx(1.0)
     assert cores_gain(one, Taken(0.00125, 0.0004), 2) == pytest.approx(1.6)
     assert cores_gain(one, Taken(0.0, 0.0), 2) is None
 
 
-def test_the_servers_time_is_that_of_the_processes_begun_here_and_not_of_this_one() -> None:
+def test_server_time_counts_only_the_started_processes() -> None:
     before = _processor_sec()
     with subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as busy:
         assert busy.stdout is not None

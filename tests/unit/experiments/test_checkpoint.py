@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.checkpoint import RunCheckpoint
+from experiments.study import RunCheckpoint
 
 RUNS = [{"seed": 0, "auc": 0.61}, {"seed": 1, "auc": 0.62}]
 
 
-def test_runs_come_back_and_a_file_that_is_not_there_holds_none(tmp_path: Path) -> None:
+def test_runs_are_restored_and_a_missing_file_holds_none(tmp_path: Path) -> None:
     results = RunCheckpoint(tmp_path / "far" / "study.json", {"rounds": 3})
     assert results.read() == []
     results.write(RUNS)
@@ -26,13 +26,13 @@ def test_two_studies_do_not_share_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"settings": {}}', "7"])
-def test_what_is_no_file_of_results_is_refused(tmp_path: Path, content: str) -> None:
+def test_invalid_results_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "study.json").write_text(content)
     with pytest.raises(ValueError, match=r"study\.json holds no results"):
         RunCheckpoint(tmp_path / "study.json", {}).read()
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     results = RunCheckpoint(tmp_path / "study.json", {})
     results.write(RUNS)
     with pytest.raises(TypeError, match="not JSON serializable"):

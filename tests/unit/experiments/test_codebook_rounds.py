@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCodebook
-from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
-from device_app.wire.protections import SecureSum
 from experiments.recall.codebook_rounds import Learned, learn
+from protocol.protections import SecureSum
+
+CODEBOOK = COMPOSED["codebook/secure/mean"]
+CODEBOOK_EXACT = COMPOSED["codebook/exact/mean"]
 
 DIM, GROUPS = 48, 6
 
@@ -39,7 +42,7 @@ def apart(rows: np.ndarray) -> np.ndarray:
     return unit(rows - rows.mean(axis=0))
 
 
-def test_exact_rounds_bring_the_published_prototypes_to_what_sets_the_groups_apart(
+def test_exact_rounds_move_prototypes_towards_the_true_groups(
     planted: dict[str, np.ndarray],
 ) -> None:
     found = learned(CODEBOOK_EXACT, planted, 300)
@@ -48,7 +51,7 @@ def test_exact_rounds_bring_the_published_prototypes_to_what_sets_the_groups_apa
     assert (found.published * apart(planted["centres"])).sum(axis=1).mean() > before + 0.1
 
 
-def test_a_draft_drowned_in_noise_is_not_published_and_a_large_cohorts_is(planted: dict[str, np.ndarray]) -> None:
+def test_noisy_draft_is_not_published_and_a_large_cohorts_is(planted: dict[str, np.ndarray]) -> None:
     spec = replace(CODEBOOK, strategy=replace(CODEBOOK.strategy, size=GROUPS, axes=2 * GROUPS))  # type: ignore[type-var]
     drowned = learned(replace(spec, protection=SecureSum(clip=1.0, sigma=49_000)), planted, 60)
     assert drowned.noise > NOISE_MOST
@@ -58,7 +61,7 @@ def test_a_draft_drowned_in_noise_is_not_published_and_a_large_cohorts_is(plante
     assert clear.published is not planted["topics"]
 
 
-def test_sums_are_read_in_the_principal_directions_of_the_finest_codebook_only() -> None:
+def test_sums_are_projected_onto_the_finest_codebooks_principal_directions() -> None:
     finest = np.eye(3, 5)[:2].repeat(4, axis=0)
     sums = np.arange(10.0).reshape(2, 5)
     kept = LearnedCodebook(size=2, axes=2).within(sums, finest)
@@ -66,7 +69,7 @@ def test_sums_are_read_in_the_principal_directions_of_the_finest_codebook_only()
     np.testing.assert_array_equal(LearnedCodebook(size=2).within(sums, finest), sums)
 
 
-def test_the_noise_told_of_a_draft_is_the_spread_of_drafts_over_draws(planted: dict[str, np.ndarray]) -> None:
+def test_reported_draft_noise_matches_its_spread_over_draws(planted: dict[str, np.ndarray]) -> None:
     """Oracle: the same rounds again and again, differing by the noise alone."""
     strategy = LearnedCodebook(size=GROUPS)
     mine = planted["readers"]

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.datasets.mind import MalformedRow, load_behaviors, load_mind, load_news
-from experiments.datasets.ragged import Ragged
+from experiments.datasets.mind import MalformedRow, Ragged, load_behaviors, load_mind, load_news
 from experiments.datasets.samples import left_out, training_samples
-from experiments.table import DataMissing
+from experiments.records import DataMissing
 
 NEWS = 'N1\tsports\tgolf\tA "quoted" title\tAbstract\turl\t[]\t[]\nN2\tnews\tworld\tSecond\t\turl\t[]\t[]\n'
 BEHAVIORS = "1\tU1\t11/15/2019 1:30:05 PM\tN1 N2 N1\tN2-1 N1-0\n2\tU2\t11/15/2019 12:00:00 AM\t\t\n"
@@ -25,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_columns_hold_what_the_files_say(folder: Path) -> None:
+def test_columns_match_the_files(folder: Path) -> None:
     mind = load_mind(folder)
     assert mind.news.titles == ('A "quoted" title', "Second")
     assert mind.train.users == ("U1", "U2")
@@ -36,14 +35,14 @@ def test_columns_hold_what_the_files_say(folder: Path) -> None:
     assert mind.train.times_sec[0] - mind.train.times_sec[1] == 13.5 * 3600 + 5
 
 
-def test_news_that_only_dev_has_come_after_those_of_train(folder: Path) -> None:
+def test_news_only_in_dev_come_after_those_of_train(folder: Path) -> None:
     with (folder / "dev" / "news.tsv").open("a") as file:
         file.write("N3\tnews\tworld\tThird\t\turl\t[]\t[]\n")
     assert load_mind(folder).news.ids == ("N1", "N2", "N3")
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataMissing, match=r"news\.tsv is not there"):
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataMissing, match=r"news\.tsv does not exist"):
         load_mind(tmp_path)
 
 
@@ -56,7 +55,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ("N3\tnews\tworld\t \t", "line 3: news N3 has no title"),
     ],
 )
-def test_a_bad_news_line_is_named_with_its_file(folder: Path, line: str, message: str) -> None:
+def test_bad_news_line_is_named_with_its_file(folder: Path, line: str, message: str) -> None:
     path = folder / "train" / "news.tsv"
     path.write_text(NEWS + line + "\n")
     with pytest.raises(MalformedRow, match=f"train/news.tsv, {message}"):
@@ -74,7 +73,7 @@ def test_a_bad_news_line_is_named_with_its_file(folder: Path, line: str, message
         ("3\tU1\t11/15/2019 1:30:05 PM\tN1\tN2-2", "a label of 0 or 1 is expected"),
     ],
 )
-def test_a_bad_behaviour_line_is_named_with_its_file(folder: Path, line: str, message: str) -> None:
+def test_bad_behaviour_line_is_named_with_its_file(folder: Path, line: str, message: str) -> None:
     path = folder / "dev" / "behaviors.tsv"
     path.write_text(BEHAVIORS + line + "\n")
     with pytest.raises(MalformedRow, match=r"dev/behaviors\.tsv, line 3: .*" + message):
@@ -91,12 +90,12 @@ def test_ragged_rows_pad_on_the_left_and_keep_the_newest() -> None:
         Ragged(np.arange(3), np.array([0, 2]))
 
 
-def test_a_third_of_a_history_is_left_out_and_never_more_than_five_clicks() -> None:
+def test_a_third_of_a_history_up_to_five_clicks_is_left_out() -> None:
     assert [left_out(length) for length in (0, 5, 6, 8, 9, 15, 50)] == [0, 0, 2, 2, 3, 5, 5]
 
 
 @pytest.mark.data
-def test_the_subset_gives_the_samples_that_the_study_trained_on(shared_data: Path) -> None:
+def test_subset_gives_the_studys_training_samples(shared_data: Path) -> None:
     mind = load_mind(shared_data / "mind-subset")
     assert (len(mind.news), len(mind.train), len(mind.dev), mind.dev.clicked.sum()) == (12_312, 5_000, 800, 938)
     samples = training_samples(mind.train, len(mind.news))

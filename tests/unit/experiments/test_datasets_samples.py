@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from experiments.datasets.mind import Impressions
-from experiments.datasets.ragged import Ragged
+from experiments.datasets.mind import Impressions, Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
 from models.shapes import CLICKS
 
@@ -40,19 +39,19 @@ def real(samples: TrainingSamples, row: int) -> list[int]:
     return [click for click in samples.clicks[row].tolist() if click != NEWS]
 
 
-def test_a_click_becomes_a_sample_with_the_history_before_it(samples: TrainingSamples) -> None:
+def test_click_becomes_a_sample_with_the_history_before_it(samples: TrainingSamples) -> None:
     assert samples.positive[samples.of_reader(0)].tolist() == [5, 8]
     assert real(samples, 0) == [3]
     assert samples.clicks.shape[1] == CLICKS
 
 
-def test_the_end_of_a_history_becomes_samples_without_what_came_later(samples: TrainingSamples) -> None:
+def test_end_of_a_history_becomes_samples_without_later_clicks(samples: TrainingSamples) -> None:
     ann = samples.of_reader(1)
     assert samples.positive[ann].tolist() == [5, 6]
     assert [real(samples, int(row)) for row in ann] == [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5]]
 
 
-def test_readers_without_a_history_long_enough_give_no_sample(samples: TrainingSamples) -> None:
+def test_readers_with_a_short_history_give_no_sample(samples: TrainingSamples) -> None:
     assert samples.readers == 2
 
 
@@ -62,7 +61,7 @@ def test_negatives_of_a_click_are_those_skipped_beside_it(samples: TrainingSampl
     assert set(drawn[:, 1:].ravel()) == {6, 7}
 
 
-def test_a_reader_never_gets_news_already_read_as_a_negative() -> None:
+def test_read_news_are_never_negatives() -> None:
     found = training_samples(impressions(TOM, ANN, EVE), NEWS)
     rows = np.repeat(found.of_reader(1), 50)
     drawn = found.candidates(rows, 4, np.random.default_rng(0))
@@ -77,7 +76,7 @@ def test_negatives_of_histories_follow_the_popularity_of_news() -> None:
     assert abs(share - 0.4) < 0.02
 
 
-def test_the_same_generator_draws_the_same_negatives(samples: TrainingSamples) -> None:
+def test_same_generator_draws_the_same_negatives(samples: TrainingSamples) -> None:
     rows = np.zeros(20, np.int64)
     first, again = (samples.candidates(rows, 4, np.random.default_rng(3)) for _ in range(2))
     np.testing.assert_array_equal(first, again)
@@ -87,5 +86,5 @@ def test_the_same_generator_draws_the_same_negatives(samples: TrainingSamples) -
 def test_data_without_a_usable_click_is_refused() -> None:
     with pytest.raises(ValueError, match="no click has a history before it"):
         training_samples(impressions(KIM), NEWS)
-    with pytest.raises(ValueError, match="reader ann has read every news"):
+    with pytest.raises(ValueError, match="reader ann has read every article"):
         training_samples(impressions(ANN), NEWS)

@@ -10,18 +10,22 @@ import pytest
 from backend.federation.grouping.interpolation import Constant
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.grouped import Grouped
-from backend.federation.systems.finding import FINDING_EXACT, PROTOTYPES
-from backend.federation.systems.small_ranker import SMALL_RANKER, SMALL_RANKER_EXACT
+from backend.federation.systems import COMPOSED
+from backend.federation.systems.finding import PROTOTYPES
 from backend.federation.systems.system import SystemSpec
-from device_app.ranking.features import FEATURES
-from device_app.wire.protections import SecureSum
+from device_app.ranking.ranker import FEATURES
 from experiments.finding import synthetic_populations as under_test
 from experiments.finding.live import RANKER_MODEL, LiveRounds, ServedModels
 from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
 from experiments.quality.heldout_readers import Pool
 from experiments.simulation.strategies.method import ModelChoice
 from models.metrics import auc
+from protocol.protections import SecureSum
 from tests.doubles.news import NOW, synthetic_pool
+
+GROUPS_EXACT = COMPOSED["groups/exact/mean"]
+SMALL_RANKER = COMPOSED["small_ranker/local/mean"]
+SMALL_RANKER_EXACT = COMPOSED["small_ranker/exact/mean"]
 
 WIDE = SecureSum(clip=50.0, weight_limit=32, bits=64)
 RECENCY = tuple(FEATURES).index("recency")
@@ -49,9 +53,9 @@ def rehearsal(readers: SyntheticPopulation) -> LiveRounds:
 
 
 def grouped(share: float, rate: float, every: int = 1_000) -> SystemSpec:
-    assert isinstance(FINDING_EXACT.strategy, Grouped)
-    strategy = replace(FINDING_EXACT.strategy, personalisation=Constant(share), recluster_every=every)
-    return replace(FINDING_EXACT, protection=WIDE, strategy=strategy, optimizer=Sgd(rate))
+    assert isinstance(GROUPS_EXACT.strategy, Grouped)
+    strategy = replace(GROUPS_EXACT.strategy, personalisation=Constant(share), recluster_every=every)
+    return replace(GROUPS_EXACT, protection=WIDE, strategy=strategy, optimizer=Sgd(rate))
 
 
 def last(rehearsal: LiveRounds, spec: SystemSpec, rounds: int, cohort: int = 12) -> ServedModels:
@@ -60,7 +64,7 @@ def last(rehearsal: LiveRounds, spec: SystemSpec, rounds: int, cohort: int = 12)
     return end
 
 
-def test_readers_meet_later_what_they_neither_clicked_nor_trained_on(pool: Pool, readers: SyntheticPopulation) -> None:
+def test_evaluation_articles_are_disjoint_from_clicks_and_training(pool: Pool, readers: SyntheticPopulation) -> None:
     assert readers.readers == WARM
     assert readers.population.tolist() == [number % 2 for number in range(WARM + COLD)]
     for reader in readers.judges:
@@ -72,7 +76,7 @@ def test_readers_meet_later_what_they_neither_clicked_nor_trained_on(pool: Pool,
         assert 0 < reader.later.opened.sum() < 200
 
 
-def test_populations_differ_in_the_age_of_what_they_open(readers: SyntheticPopulation) -> None:
+def test_populations_differ_in_the_age_of_opened_stories(readers: SyntheticPopulation) -> None:
     def freshness(true_group: int) -> float:
         mine = [reader.before for reader in readers.warm if reader.true_group == true_group]
         opened = np.concatenate([met.features[met.opened == 1, RECENCY] for met in mine])
@@ -83,7 +87,7 @@ def test_populations_differ_in_the_age_of_what_they_open(readers: SyntheticPopul
     assert freshness(1) < -0.05
 
 
-def test_samples_are_what_was_opened_beside_what_was_left(readers: SyntheticPopulation) -> None:
+def test_samples_pair_opened_stories_with_unopened_ones(readers: SyntheticPopulation) -> None:
     source, met = readers.source(2), readers.warm[2].before
     drawn = source.draw(negatives=4, limit=32, rng=np.random.default_rng(0), features=tuple(FEATURES))
     opened = {each.tobytes() for each in readers.news[met.rows[met.opened == 1]]}
@@ -94,10 +98,10 @@ def test_samples_are_what_was_opened_beside_what_was_left(readers: SyntheticPopu
         source.draw(negatives=4, limit=32, rng=np.random.default_rng(0))
 
 
-def test_groups_that_keep_nothing_of_their_own_are_the_system_of_one_model(
+def test_groups_without_own_layers_equal_the_single_model_system(
     rehearsal: LiveRounds, readers: SyntheticPopulation
 ) -> None:
-    """lambda = 0 (FINDING, section 5.3.3), through the devices' tasks, the live strategies and a clustering."""
+    """lambda = 0 (GROUPS, section 5.3.3), through the devices' tasks, the live strategies and a clustering."""
     one = last(rehearsal, replace(SMALL_RANKER_EXACT, protection=WIDE, optimizer=Sgd(0.2)), 5)
     groups = last(rehearsal, grouped(0.0, 0.2, every=2), 5)
     chosen = groups.models_for(readers.judging)
@@ -129,7 +133,7 @@ def test_each_judge_is_ranked_by_its_own_model(rehearsal: LiveRounds, readers: S
     assert (mixed[1::2] != plain[1::2]).all()
 
 
-def test_readers_without_clicks_get_the_first_group_and_are_ranked_by_what_needs_no_clicks(
+def test_readers_without_clicks_get_the_first_group_and_click_free_features(
     rehearsal: LiveRounds, readers: SyntheticPopulation
 ) -> None:
     new = readers.without_clicks()
@@ -148,14 +152,14 @@ def test_readers_without_clicks_get_the_first_group_and_are_ranked_by_what_needs
     assert all(reader.later.features[:, of_clicks].any() for reader in readers.judges)
 
 
-def test_how_well_populations_are_told_apart_by_hand() -> None:
+def test_population_separation_matches_a_hand_computation() -> None:
     population = np.array([0, 0, 0, 1, 1, 1])
     assert told_apart(np.array([2, 2, 2, 0, 0, 0]), population) == 1
     assert told_apart(np.zeros(6, np.int64), population) == 0.5
     assert told_apart(np.array([0, 0, 1, 1, 1, 1]), population) == pytest.approx(5 / 6)
 
 
-def test_systems_that_take_no_steps_by_sums_are_refused(rehearsal: LiveRounds) -> None:
+def test_systems_without_secure_sum_steps_are_refused(rehearsal: LiveRounds) -> None:
     for spec, words in ((SMALL_RANKER, "takes no steps by secure sums"), (PROTOTYPES, "takes no steps")):
         with pytest.raises(ValueError, match=words):
             next(iter(rehearsal.releases(spec, rounds=1, cohort=2, every=1, seed=0)))

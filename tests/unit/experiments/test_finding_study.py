@@ -12,14 +12,12 @@ import torch
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from experiments.datasets.mind import Impressions, Mind, NewsTable
-from experiments.datasets.ragged import Ragged
+from experiments.datasets.mind import Impressions, Mind, NewsTable, Ragged
 from experiments.finding import methods
 from experiments.finding.methods import BASES, BUILDERS, CENTRAL, CHOSEN, GRIDS, NAMES, Setting, methods_of
-from experiments.finding.protocol import Protocol, rows_of, split
+from experiments.finding.protocol import Protocol, rows_of, split, vectors_of
 from experiments.finding.study import FindingComparison, FindingTuning
 from experiments.finding.training import METRICS, Job, Result, best
-from experiments.finding.vectors import vectors_of
 from experiments.ranking.models import STUDY_MODELS
 from experiments.simulation.readers import Library
 from experiments.simulation.strategies.method import ModelChoice
@@ -54,13 +52,13 @@ def parts() -> Protocol:
     return split(mind())
 
 
-def test_readers_with_long_histories_train_and_nobodys_impression_is_trained_on(parts: Protocol) -> None:
+def test_only_long_histories_train_and_impressions_are_unused(parts: Protocol) -> None:
     assert parts.samples.readers == len(parts.clicks) == 6
     assert len(parts.samples) == 6 * 4  # k = min(5, 12 // 3)
     assert not parts.samples.shown.lengths.any()
 
 
-def test_validation_ends_before_the_last_day_and_dev_is_cold(parts: Protocol) -> None:
+def test_validation_ends_before_the_last_day_and_dev_readers_are_cold(parts: Protocol) -> None:
     data = mind()
     last = {
         user
@@ -73,7 +71,7 @@ def test_validation_ends_before_the_last_day_and_dev_is_cold(parts: Protocol) ->
     assert known == {user for user in last if int(user[1:]) % 2}
 
 
-def test_a_known_readers_number_leads_to_the_readers_own_clicks(parts: Protocol) -> None:
+def test_known_readers_number_leads_to_their_own_clicks(parts: Protocol) -> None:
     for part in (parts.validation, parts.test):
         for row in np.flatnonzero(part.known):
             history = part.impressions.histories[int(row)]
@@ -81,7 +79,7 @@ def test_a_known_readers_number_leads_to_the_readers_own_clicks(parts: Protocol)
             assert clicks[clicks != NEWS].tolist() == history.tolist()
 
 
-def test_impressions_without_a_choice_or_a_past_are_not_judged() -> None:
+def test_impressions_without_a_choice_or_a_history_are_not_judged() -> None:
     data = mind()
     empty = Impressions(
         ("a", "b", "c"),
@@ -96,7 +94,7 @@ def test_impressions_without_a_choice_or_a_past_are_not_judged() -> None:
     assert chosen.clicked.tolist() == [0, 1]
 
 
-def test_the_vector_of_a_user_model_is_its_user_vector_and_that_of_the_small_ranker_nearly_the_mean_click() -> None:
+def test_clustering_vector_is_the_user_vector_or_nearly_the_mean_click() -> None:
     rng = np.random.default_rng(1)
     topic = rng.normal(size=256)
     vectors = (rng.normal(size=(NEWS, 256)) + topic).astype(np.float32)
@@ -120,7 +118,7 @@ def test_the_vector_of_a_user_model_is_its_user_vector_and_that_of_the_small_ran
     assert not found[4].any()
 
 
-def test_every_method_is_built_from_every_value_of_its_grid_and_from_the_chosen_one() -> None:
+def test_every_method_is_built_from_every_grid_value_and_the_chosen_one() -> None:
     def vectors_at(weights: object) -> NDArray[np.float32]:
         return np.random.default_rng(2).normal(size=(40, 5)).astype(np.float32)
 
@@ -154,7 +152,7 @@ def result(method: str, seed: int, aucs: list[float], seconds: float = 1.0) -> R
     return Result(Job.of("small", method, seed, {}), metrics, np.array([True, False, True]), seconds, 1)
 
 
-def test_the_table_pairs_methods_by_impression_and_keeps_cold_readers_apart() -> None:
+def test_table_pairs_methods_by_impression_and_separates_cold_readers() -> None:
     results = [result("vanilla", seed, [0.5, 0.6, 0.7]) for seed in range(2)]
     results += [result("FINDING", seed, [0.6 + 0.1 * seed, 0.6, 0.8]) for seed in range(2)]
     table = FindingComparison(Path("nowhere"), {"small": ["FINDING"]}).table("small", results)
@@ -169,7 +167,7 @@ def test_the_table_pairs_methods_by_impression_and_keeps_cold_readers_apart() ->
     assert rows["vanilla"]["AUC - vanilla"] is None
 
 
-def test_results_come_back_from_rows_and_vanilla_learning_is_always_among_the_jobs() -> None:
+def test_results_are_restored_from_rows_and_vanilla_is_always_included() -> None:
     study = FindingComparison(Path("nowhere"), {"small": ["FINDING"]}, trainings=2)
     assert [(job.method, job.seed) for job in study.jobs] == [
         ("vanilla", 0), ("FINDING", 0), ("vanilla", 1), ("FINDING", 1),
@@ -183,7 +181,7 @@ def test_results_come_back_from_rows_and_vanilla_learning_is_always_among_the_jo
     assert study.settings != FindingTuning(Path("nowhere"), study.methods).settings
 
 
-def test_the_best_values_are_those_of_the_greatest_auc() -> None:
+def test_best_values_have_the_greatest_auc() -> None:
     found = best([result("FINDING", 0, [0.1] * 3), result("FINDING", 1, [0.3] * 3), result("vanilla", 2, [0.2] * 3)])
     assert {key: value.job.seed for key, value in found.items()} == {("small", "FINDING"): 1, ("small", "vanilla"): 2}
 
@@ -193,10 +191,10 @@ def test_the_best_values_are_those_of_the_greatest_auc() -> None:
     [
         (["--model", "huge"], "model: 'huge' is none of small, nrms"),
         (["--method", "magic"], "method: 'magic' is none of centralised, vanilla"),
-        ([], "mind-subset is not there"),
+        ([], "mind-subset does not exist"),
     ],
 )
-def test_what_cannot_be_run_is_refused_in_one_line(tmp_path: Path, options: list[str], words: str) -> None:
+def test_invalid_options_are_refused_in_one_line(tmp_path: Path, options: list[str], words: str) -> None:
     done = CliRunner().invoke(app, ["evaluate", "finding", "--data", str(tmp_path), *options])
     assert done.exit_code == 1
     assert words in done.stderr

@@ -91,7 +91,7 @@ class LoopbackGrid(Grid):
         return over_the_wire(self._app(message, node))
 
 
-def test_a_run_of_the_apps_gives_the_weights_of_one_process() -> None:
+def test_flower_run_gives_the_weights_of_one_process() -> None:
     make = partial(make_device, *made_up())
     first = {"w": np.zeros(3, np.float32)}
     expected = simulate(OneProcess(make()), first, PLAN, FedAvg(), Sgd(learning_rate=0.3)).weights["w"]
@@ -103,7 +103,7 @@ def test_a_run_of_the_apps_gives_the_weights_of_one_process() -> None:
     assert grid.asked_nodes == {7, 8, 9}
 
 
-def test_what_protects_an_update_acts_before_it_leaves_the_client() -> None:
+def test_update_is_protected_before_it_leaves_the_client() -> None:
     make = partial(make_device, *made_up())
 
     def noisy(update: Update, rng: np.random.Generator) -> dict[str, NDArray[np.float32]]:
@@ -114,7 +114,7 @@ def test_what_protects_an_update_acts_before_it_leaves_the_client() -> None:
     np.testing.assert_array_equal(update.tensors["g.w"], np.full(3, 1_000, np.float32))
 
 
-def test_a_node_that_fails_or_stays_silent_ends_the_run_with_its_reason() -> None:
+def test_failing_or_silent_node_ends_the_run_with_its_reason() -> None:
     app = client_app(partial(make_device, *made_up()))
     params = {"w": np.zeros(3, np.float32)}
     with pytest.raises(FlowerFailed, match="node 8: the disk is full"):

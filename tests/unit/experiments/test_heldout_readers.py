@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.measurements.curves import of_curve
 from device_app.privacy.mechanisms.code import RandomisedCode
-from device_app.ranking.features import FeatureContext
+from device_app.ranking.ranker import FeatureContext
 from experiments.quality import heldout_readers as under_test
-from experiments.quality.curve import MeasuredRelease, curves, gain_interval
-from experiments.quality.figure import write_figure
+from experiments.quality.figure import MeasuredRelease, curves, gain_interval
 from experiments.quality.heldout_readers import HeldoutReader, Marks, Pool, ServedRanking, heldout_readers, judge
 from tests.doubles.news import NOW, synthetic_pool
 
@@ -54,9 +50,7 @@ def served(pool: Pool, sign: float, epsilon: float = 4.0) -> ServedRanking:
     return ServedRanking(KnownOrder(sign), np.zeros(len(pool.cards)), prototypes, RandomisedCode(K, epsilon), lists)  # type: ignore[arg-type]
 
 
-def test_a_stranger_meets_and_later_reads_only_what_it_has_not_clicked(
-    pool: Pool, readers: list[HeldoutReader]
-) -> None:
+def test_heldout_reader_is_evaluated_only_on_unclicked_news(pool: Pool, readers: list[HeldoutReader]) -> None:
     for reader in readers:
         clicked = {row for row in range(len(pool.cards)) if (pool.vectors[row] == reader.clicks).all(axis=1).any()}
         assert len(clicked) == under_test.CLICKS
@@ -66,14 +60,14 @@ def test_a_stranger_meets_and_later_reads_only_what_it_has_not_clicked(
         assert 0 < reader.opened.sum() < len(reader.met)
 
 
-def test_the_same_seed_draws_the_same_strangers(pool: Pool, readers: list[HeldoutReader]) -> None:
+def test_same_seed_draws_the_same_heldout_readers(pool: Pool, readers: list[HeldoutReader]) -> None:
     again = heldout_readers(pool, 12, NOW, np.random.default_rng(0))
     for one, other in zip(readers, again, strict=True):
         np.testing.assert_array_equal(one.met, other.met)
         np.testing.assert_array_equal(one.opened, other.opened)
 
 
-def test_a_ranker_that_knows_a_readers_topics_beats_its_opposite(pool: Pool, readers: list[HeldoutReader]) -> None:
+def test_ranker_knowing_the_topics_beats_its_opposite(pool: Pool, readers: list[HeldoutReader]) -> None:
     knows, mistakes = judge(readers, pool, served(pool, 1.0), depth=20), judge(readers, pool, served(pool, -1.0), 20)
     np.testing.assert_allclose(knows.auc + mistakes.auc, 1.0)
     assert knows.auc.mean() > 0.6
@@ -81,7 +75,7 @@ def test_a_ranker_that_knows_a_readers_topics_beats_its_opposite(pool: Pool, rea
     np.testing.assert_allclose(knows.answered, mistakes.answered)
 
 
-def test_shares_are_expectations_over_what_randomised_response_sends(pool: Pool, readers: list[HeldoutReader]) -> None:
+def test_shares_are_expectations_over_randomised_response(pool: Pool, readers: list[HeldoutReader]) -> None:
     """By hand: a reader's own list with the law's truth, each other as likely as any."""
     given = served(pool, 1.0)
     found = judge(readers, pool, given, depth=20)
@@ -94,7 +88,7 @@ def test_shares_are_expectations_over_what_randomised_response_sends(pool: Pool,
         assert share == pytest.approx(expected)
 
 
-def test_an_answer_read_to_its_end_holds_the_same_whoever_orders_it(pool: Pool, readers: list[HeldoutReader]) -> None:
+def test_fully_read_answer_is_independent_of_its_order(pool: Pool, readers: list[HeldoutReader]) -> None:
     found = judge(readers, pool, served(pool, 1.0), depth=60)
     np.testing.assert_allclose(found.ranked, found.answered)
 
@@ -111,7 +105,7 @@ def test_counts_reach_the_ranker_as_of_the_moment(pool: Pool, readers: list[Held
     assert found.auc[0] == 1.0
 
 
-def test_curves_pair_every_release_with_the_first_reader_by_reader() -> None:
+def test_curves_pair_every_release_with_the_first_by_reader() -> None:
     rng = np.random.default_rng(0)
     first = rng.uniform(0.4, 0.8, size=200)
     marks = Marks(first, first, first)
@@ -124,24 +118,9 @@ def test_curves_pair_every_release_with_the_first_reader_by_reader() -> None:
     assert answered.points[1].gain == 0.0
 
 
-def test_the_interval_is_the_normal_one_for_many_readers() -> None:
+def test_interval_is_normal_for_many_readers() -> None:
     gains = np.random.default_rng(0).normal(0.01, 0.05, size=2_000)
     low, high = gain_interval(gains)
     error = gains.std() / np.sqrt(len(gains))
     assert low == pytest.approx(gains.mean() - 1.96 * error, abs=0.1 * error)
     assert high == pytest.approx(gains.mean() + 1.96 * error, abs=0.1 * error)
-
-
-def test_the_figure_is_an_svg_with_every_point_of_every_curve(tmp_path: Path) -> None:
-    marks = Marks(np.array([0.5, 0.6]), np.array([0.1, 0.2]), np.array([0.1, 0.2]))
-    found = curves([MeasuredRelease(0, "r1", marks), MeasuredRelease(5, "r2", marks), MeasuredRelease(9, "r3", marks)])
-    write_figure(tmp_path / "quality.svg", [of_curve(each) for each in found])
-    svg = ElementTree.parse(tmp_path / "quality.svg").getroot()
-    name = "{http://www.w3.org/2000/svg}"
-    assert len(svg.findall(f".//{name}circle")) == 9
-    assert [each.name for each in found] == [
-        each.text for each in svg.findall(f".//{name}text") if each.get("font-size") == "13"
-    ]
-    assert [path.name for path in tmp_path.iterdir()] == ["quality.svg"]
-    with pytest.raises(ValueError, match="drawings"):
-        write_figure(tmp_path / "none.svg", [])

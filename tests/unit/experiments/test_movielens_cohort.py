@@ -15,8 +15,7 @@ from torch import Tensor
 
 from device_app.privacy.local_aggregate import clip_l2, l2_norm, mean_of
 from device_app.training.gradients import GRADIENT_PREFIX
-from experiments.movielens.cohort import ItemSpace, LocalSgd, adapt, descend
-from experiments.movielens.draws import BATCH, Films, Pass, passes
+from experiments.movielens.cohort import BATCH, Films, ItemSpace, LocalSgd, Pass, adapt, descend, passes
 from exporters.signature import GraphInput
 from models.builders.dssm import dssm_tower
 from models.dssm import Dssm, Tower
@@ -81,7 +80,7 @@ def difference(before: Tower, after: Tower) -> dict[str, NDArray[np.float64]]:
 
 
 @pytest.mark.parametrize(("clip", "batches"), [(0.5, 99), (np.inf, 2)])
-def test_a_cohort_at_once_moves_as_its_devices_do_one_by_one(films: csr_array, clip: float, batches: int) -> None:
+def test_batched_cohort_matches_its_devices_one_by_one(films: csr_array, clip: float, batches: int) -> None:
     item, users, features = towers()
     seen = interactions()
     draw = passes(Films.of(seen, np.arange(FILMS)), NEGATIVES, batches)
@@ -104,7 +103,7 @@ def test_a_cohort_at_once_moves_as_its_devices_do_one_by_one(films: csr_array, c
         np.testing.assert_allclose(moved.item[name] / USERS, value / USERS, atol=1e-5)
 
 
-def test_one_batch_of_one_device_is_a_step_along_the_devices_own_onnx_gradient(films: csr_array) -> None:
+def test_one_batch_of_one_device_matches_its_onnx_gradient_step(films: csr_array) -> None:
     item, users, features = towers()
     seen = interactions()
     drawn = passes(Films.of(seen, np.arange(FILMS)), NEGATIVES, 1)(3, np.random.default_rng(1))
@@ -124,7 +123,7 @@ def test_one_batch_of_one_device_is_a_step_along_the_devices_own_onnx_gradient(f
         np.testing.assert_allclose(value, SGD.rate * slope, atol=1e-5)
 
 
-def test_user_towers_alone_move_as_with_an_item_tower_that_stands_still(films: csr_array) -> None:
+def test_user_towers_alone_train_as_with_a_frozen_item_tower(films: csr_array) -> None:
     item, users, features = towers()
     draw = passes(Films.of(interactions(), np.arange(FILMS)), NEGATIVES, 99)
     drawn = [draw(user, np.random.default_rng((4, user))) for user in range(USERS)]
@@ -138,12 +137,12 @@ def test_user_towers_alone_move_as_with_an_item_tower_that_stands_still(films: c
             np.testing.assert_allclose(found[name][place].numpy(), value.detach().numpy(), atol=1e-5)
 
 
-def test_the_mean_over_views_is_local_secure_aggregates_mean() -> None:
+def test_mean_over_views_matches_local_secure_aggregate() -> None:
     first, second = clip_l2({"w": np.array([0.6, 0.8])}, 0.5).tensors, clip_l2({"w": np.array([0.3, 0.0])}, 0.5).tensors
     assert mean_of([first, second])["w"] == pytest.approx([0.3, 0.2])
 
 
-def test_a_pass_has_every_own_film_once_and_no_seen_one_among_its_negatives() -> None:
+def test_pass_has_every_own_film_once_and_only_unseen_negatives() -> None:
     seen = interactions()
     held = np.arange(FILMS)[::10]
     catalogue = np.setdiff1d(np.arange(FILMS), held)

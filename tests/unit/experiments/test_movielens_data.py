@@ -15,7 +15,7 @@ from experiments.datasets.movielens import FOLDER, GENRES, MovieLens, load_movie
 from experiments.movielens.evaluation import evaluate
 from experiments.movielens.features import FACTORS, ItemFactors, Vocabulary, demographics, trigrams
 from experiments.movielens.protocols import PROTOCOLS, MovieLensSplit, validation
-from experiments.table import DataMissing
+from experiments.records import DataMissing
 
 DATA = Path(os.environ.get("OWNFEED_DATA", Path(__file__).parents[4] / "shared" / "data"))
 ZEROS = "|".join("0" * (GENRES - 2))
@@ -45,7 +45,7 @@ def generated(users: int = 40, films: int = 60) -> MovieLens:
     )  # fmt: skip
 
 
-def test_columns_hold_what_the_files_say(folder: Path) -> None:
+def test_columns_match_the_files(folder: Path) -> None:
     found = load_movielens(folder)
     assert (found.users, found.films) == (2, 3)
     assert found.titles == ("Caf\xe9 (1995)", "Up", "Up Up")
@@ -73,24 +73,24 @@ def test_columns_hold_what_the_files_say(folder: Path) -> None:
         ("u.data", "", "line 1: the file is empty"),
     ],
 )
-def test_a_bad_line_is_named_with_its_file(folder: Path, file: str, text: str, message: str) -> None:
+def test_bad_line_is_named_with_its_file(folder: Path, file: str, text: str, message: str) -> None:
     (folder / file).write_text(text)
     with pytest.raises(MalformedRow, match=message.replace("(", r"\(")):
         load_movielens(folder)
 
 
-def test_a_missing_file_is_named(folder: Path) -> None:
+def test_missing_file_is_named(folder: Path) -> None:
     (folder / "u.item").unlink()
-    with pytest.raises(DataMissing, match=r"u\.item is not there"):
+    with pytest.raises(DataMissing, match=r"u\.item does not exist"):
         load_movielens(folder)
 
 
-def test_trigrams_are_those_of_words_with_borders_in_small_letters() -> None:
+def test_trigrams_use_lowercase_words_with_borders() -> None:
     assert trigrams("Up (95)") == {"#up", "up#", "#(9", "(95", "95)", "5)#"}
     assert trigrams("A") == {"#a#"}
 
 
-def test_the_vocabulary_does_not_depend_on_the_order_of_titles_and_ends_with_19_genres(folder: Path) -> None:
+def test_vocabulary_is_independent_of_title_order_and_ends_with_19_genres(folder: Path) -> None:
     data = load_movielens(folder)
     vocabulary = Vocabulary.of(data.titles)
     assert vocabulary == Vocabulary.of(data.titles[::-1])
@@ -114,7 +114,7 @@ def test_view_1_is_age_gender_and_21_occupations() -> None:
     assert (view[:, 2:].sum(axis=1) == 1).all()
 
 
-def test_view_2_is_numpys_truncated_svd_folded_in_and_needs_nothing_but_the_users_own_row() -> None:
+def test_view_2_matches_numpys_truncated_svd_from_the_users_own_row() -> None:
     data = generated()
     factors = ItemFactors.of(data.seen)
     U, strengths, Vt = np.linalg.svd(data.seen.toarray().astype(np.float64))
@@ -134,7 +134,7 @@ def test_view_2_is_numpys_truncated_svd_folded_in_and_needs_nothing_but_the_user
 
 
 @pytest.mark.parametrize("name", list(PROTOCOLS))
-def test_protocols_split_every_interaction_they_ask_about_away_from_training(name: str) -> None:
+def test_protocols_separate_test_interactions_from_training(name: str) -> None:
     data = generated()
     split = PROTOCOLS[name](data, np.random.default_rng(1))
     train, test, seen = split.train.toarray(), split.test.toarray(), data.seen.toarray()
@@ -164,14 +164,14 @@ def test_protocols_split_every_interaction_they_ask_about_away_from_training(nam
         assert split.candidates.tolist() == held.tolist()
 
 
-def test_validation_asks_for_training_items_and_never_for_test_items() -> None:
+def test_validation_uses_training_items_and_never_test_items() -> None:
     split = PROTOCOLS["warm"](generated(), np.random.default_rng(1))
     part = validation(split, np.random.default_rng(2))
     assert ((part.train + part.test).toarray() == split.train.toarray()).all()
     assert not part.test.multiply(split.test).sum()
 
 
-def test_a_split_that_trains_on_what_it_asks_or_on_the_held_out_is_refused() -> None:
+def test_split_leaking_test_or_held_out_data_into_training_is_refused() -> None:
     one, none, rows = csr_array(np.eye(3)), csr_array((3, 3)), np.arange(3)
     with pytest.raises(ValueError, match="share no interaction"):
         MovieLensSplit("x", one, one, rows, rows, rows, rows)
@@ -181,7 +181,7 @@ def test_a_split_that_trains_on_what_it_asks_or_on_the_held_out_is_refused() -> 
         MovieLensSplit("x", one, none, rows, rows, rows, rows[:2])
 
 
-def test_figures_leave_training_items_out_and_meet_a_count_by_hand() -> None:
+def test_metrics_exclude_training_items_and_match_a_hand_count() -> None:
     train, test = np.zeros((2, 14), np.float32), np.zeros((2, 14), np.float32)
     train[0, :2], test[0, [2, 13]] = 1, 1
     test[1, 0] = 1
@@ -200,7 +200,7 @@ def test_figures_leave_training_items_out_and_meet_a_count_by_hand() -> None:
 
 
 @pytest.mark.data
-def test_movielens_100k_has_the_counts_of_its_readme_and_our_vocabulary() -> None:
+def test_movielens_100k_has_the_counts_of_its_readme() -> None:
     if not (DATA / FOLDER).is_dir():
         pytest.skip("the research data is not beside the checkout")
     data = load_movielens(DATA / FOLDER)
@@ -211,7 +211,7 @@ def test_movielens_100k_has_the_counts_of_its_readme_and_our_vocabulary() -> Non
 
 
 @pytest.mark.data
-def test_the_first_fold_of_movielens_100k_has_the_users_and_films_that_u1_test_is_known_for() -> None:
+def test_first_fold_of_movielens_100k_matches_u1_test() -> None:
     """20,000 ratings of 459 users, 1 to 462, and 1,410 films, as in the u1.test that the dataset's archive holds."""
     if not (DATA / FOLDER).is_dir():
         pytest.skip("the research data is not beside the checkout")

@@ -10,16 +10,24 @@ import torch
 from scipy.sparse import csr_array
 
 from backend.federation.optimizers import Adam, Carried
-from device_app.wire.layout import UpdateLayout
-from device_app.wire.ring import FixedPoint
 from experiments.datasets.movielens import GENRES, MovieLens
-from experiments.movielens.cohort import ItemSpace, LocalSgd, Moved, descend
-from experiments.movielens.draws import Films, passes
-from experiments.movielens.factorisation import Factorising, Shared, device_gradients, factorise, user_factors
+from experiments.movielens.baselines import Factorising, Shared, device_gradients, factorise, user_factors
+from experiments.movielens.cohort import Films, ItemSpace, LocalSgd, Moved, descend, passes
 from experiments.movielens.features import ItemFactors, Vocabulary, demographics
 from experiments.movielens.protocols import MovieLensSplit, cold_users, warm
-from experiments.movielens.rounds import Features, Towers, aggregate, first_towers, fit_personal_towers, predict, train
-from experiments.movielens.systems import SYSTEMS, Choices, System
+from experiments.movielens.rounds import (
+    SYSTEMS,
+    Choices,
+    Features,
+    Towers,
+    ViewSystem,
+    aggregate,
+    first_towers,
+    fit_personal_towers,
+    predict,
+    train,
+)
+from protocol.ring import FixedPoint, UpdateLayout
 from tests.doubles.secure_sums import cohort as sum_cohort
 from tests.doubles.secure_sums import run_sum
 from tests.doubles.secure_sums import terms as sum_terms
@@ -62,7 +70,7 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
 
 
 @pytest.mark.parametrize("name", list(SYSTEMS))
-def test_the_item_tower_is_one_for_all_and_user_towers_differ_between_devices_only_under_semi(
+def test_item_tower_is_shared_and_user_towers_differ_only_under_semi(
     given: tuple[Features, MovieLensSplit], name: str
 ) -> None:
     system = SYSTEMS[name]
@@ -80,7 +88,7 @@ def test_the_item_tower_is_one_for_all_and_user_towers_differ_between_devices_on
         assert not same(towers.users[view], begun.users[view])
 
 
-def test_under_semi_a_device_that_was_never_asked_keeps_the_first_towers(
+def test_unselected_device_keeps_the_initial_towers_under_semi(
     given: tuple[Features, MovieLensSplit],
 ) -> None:
     system, split = SYSTEMS["SEMI-FL-MV-DSSM"], given[1]
@@ -92,9 +100,9 @@ def test_under_semi_a_device_that_was_never_asked_keeps_the_first_towers(
         assert all(moved)
 
 
-def test_one_view_without_noise_and_clip_is_fl_dssm_bit_for_bit(given: tuple[Features, MovieLensSplit]) -> None:
+def test_one_view_without_noise_or_clip_equals_fl_dssm_exactly(given: tuple[Features, MovieLensSplit]) -> None:
     """FL-DSSM written out: FedAvg of w - w_u over devices into Adam, without local_secure_aggregate."""
-    system, choices = System(("view_2",), personal=False), replace(SMALL, clip=np.inf, rounds=2)
+    system, choices = ViewSystem(("view_2",), personal=False), replace(SMALL, clip=np.inf, rounds=2)
     found = train(system, *given, choices, seed=4)
     towers, split = first_towers(system, given[0], 4), given[1]
     item, user = towers.item, towers.users["view_2"]
@@ -123,7 +131,7 @@ def test_one_view_without_noise_and_clip_is_fl_dssm_bit_for_bit(given: tuple[Fea
     assert same(found.users["view_2"], user)
 
 
-def test_cold_users_are_in_no_training_message() -> None:
+def test_cold_users_contribute_to_no_training_message() -> None:
     """Whatever they have seen and are, training is the same bit for bit."""
     trained: list[Towers] = []
     for held in (0, 11):
@@ -142,7 +150,7 @@ def moved_by(values: list[float]) -> list[Moved]:
     return [Moved({"w": np.full((300, 200), value)}, {}, empty, empty) for value in values]
 
 
-def test_the_aggregate_is_the_mean_of_devices_and_views_and_noise_has_the_law_of_every_views_own() -> None:
+def test_aggregate_is_the_mean_with_noise_of_every_view() -> None:
     rng = np.random.default_rng(0)
     clear = aggregate(moved_by([4.0, 2.0]), 10, SMALL, rng)["w"]
     assert (clear == 6 / 20).all()
@@ -151,7 +159,7 @@ def test_the_aggregate_is_the_mean_of_devices_and_views_and_noise_has_the_law_of
     assert noisy.std() == pytest.approx(2.0 * 0.5 / np.sqrt(2 * 10), rel=0.02)  # sigma C / sqrt(views devices)
 
 
-def test_the_secure_sum_of_devices_updates_is_the_plain_sum_to_a_step() -> None:
+def test_secure_sum_of_updates_equals_the_plain_sum_to_a_step() -> None:
     """remote_secure_aggregate: the masked sum of real devices, against the sum that the simulation takes."""
     rng = np.random.default_rng(3)
     updates = [{"layers.0.weight": rng.normal(scale=0.05, size=(4, 3)), "layers.0.bias": rng.normal(scale=0.05, size=4)}
@@ -168,7 +176,7 @@ def test_the_secure_sum_of_devices_updates_is_the_plain_sum_to_a_step() -> None:
         np.testing.assert_allclose(value, plain, atol=fixed.step / 2)
 
 
-def test_prediction_is_a_distribution_and_noise_of_the_paper_leaves_little_of_it(
+def test_prediction_is_a_distribution_and_paper_noise_destroys_it(
     given: tuple[Features, MovieLensSplit],
 ) -> None:
     towers = train(SYSTEMS["SEMI-FL-MV-DSSM"], *given, SMALL, seed=0)
@@ -180,7 +188,7 @@ def test_prediction_is_a_distribution_and_noise_of_the_paper_leaves_little_of_it
         predict(towers, given[0], SMALL.gamma, deviation=0.5)
 
 
-def test_settling_moves_personal_towers_alone_and_lowers_their_loss(given: tuple[Features, MovieLensSplit]) -> None:
+def test_fine_tuning_changes_only_personal_towers_and_lowers_their_loss(given: tuple[Features, MovieLensSplit]) -> None:
     shared = train(SYSTEMS["FL-MV-DSSM"], *given, SMALL, seed=0)
     assert fit_personal_towers(shared, *given, SMALL, 0) is shared
     towers = train(SYSTEMS["SEMI-FL-MV-DSSM"], *given, SMALL, seed=0)
@@ -194,7 +202,7 @@ def test_settling_moves_personal_towers_alone_and_lowers_their_loss(given: tuple
     assert chosen(settled) > chosen(towers)
 
 
-def test_bad_choices_are_named() -> None:
+def test_invalid_choices_are_named() -> None:
     with pytest.raises(ValueError, match="gamma must be above 0, got 0"):
         Choices(gamma=0)
     with pytest.raises(ValueError, match="sigma and settling must be 0 or more"):
@@ -203,7 +211,7 @@ def test_bad_choices_are_named() -> None:
         Choices(sigma=1, clip=np.inf)
 
 
-def test_user_factors_are_the_least_of_fed_mvmfs_loss_and_gradients_its_slopes() -> None:
+def test_user_factors_minimise_fed_mvmfs_loss_with_correct_gradients() -> None:
     """Against the loss itself: its slope at p is zero, and finite differences in Q and U."""
     rng = np.random.default_rng(5)
     how = Factorising(factors=3, confidence=4.0, ridge=0.7, user_weight=0.6)
@@ -228,7 +236,7 @@ def test_user_factors_are_the_least_of_fed_mvmfs_loss_and_gradients_its_slopes()
         assert slope[1, 2] == pytest.approx((loss(p, *ends[0]) - loss(p, *ends[1])) / 2e-5, rel=1e-4)
 
 
-def test_factorising_learns_what_users_have_seen_together() -> None:
+def test_factorisation_learns_co_occurrence() -> None:
     groups = np.kron(np.eye(2), np.ones((10, 15))).astype(np.float32)
     shown = groups * (np.random.default_rng(1).random(groups.shape) < 0.7)
     rows, films = np.arange(20), np.arange(30)

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from experiments.movielens.evaluation import Figures
 from experiments.movielens.report import PUBLISHED, tables
+from experiments.movielens.rounds import Choices
 from experiments.movielens.study import MovieLensStudy, wanted
-from experiments.movielens.systems import Choices
 from experiments.movielens.training import ALL, HELD_OUT, TRAININGS, MovieLensRun, MovieLensSettings
 from ownfeed import app
 
@@ -20,14 +20,14 @@ def run(row: str, build: int, precision: float) -> MovieLensRun:
     return MovieLensRun(row, build, Figures(precision, 0.1, 0.2, 0.9, 943), 12.0)
 
 
-def test_missing_data_is_one_line_and_no_table(tmp_path: Path) -> None:
+def test_missing_data_is_one_line_without_a_table(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["evaluate", "movielens", "--data", str(tmp_path / "nowhere")])
     assert found.exit_code == 1
-    assert "u.occupation is not there" in found.stderr
+    assert "u.occupation does not exist" in found.stderr
     assert not found.stdout
 
 
-def test_a_system_is_found_by_its_name_or_a_part_and_a_wrong_one_is_refused() -> None:
+def test_system_is_found_by_its_name_or_a_part() -> None:
     assert wanted(["semi-fl-mv-dssm"]) == ["SEMI-FL-MV-DSSM"]
     assert wanted(["CS-"]) == ["CS-Users", "CS-Items", "CS-Users-Items"]
     assert wanted([]) == list(TRAININGS)
@@ -35,7 +35,7 @@ def test_a_system_is_found_by_its_name_or_a_part_and_a_wrong_one_is_refused() ->
         wanted(["nobody"])
 
 
-def test_rows_of_a_training_come_back_together_and_settings_are_all_that_was_chosen() -> None:
+def test_rows_of_a_training_are_grouped_and_settings_list_every_choice() -> None:
     study = MovieLensStudy(Path("nowhere"))
     runs = {
         ("FCF", 0): [run("FCF", 0, 0.3)],
@@ -45,7 +45,7 @@ def test_rows_of_a_training_come_back_together_and_settings_are_all_that_was_cho
     assert study.settings != MovieLensStudy(Path("nowhere"), choices=Choices(gamma=9)).settings
 
 
-def test_every_row_of_the_papers_tables_is_trained_and_stands_beside_ours() -> None:
+def test_every_row_of_the_papers_tables_is_trained_and_compared() -> None:
     assert set(PUBLISHED) <= set(TRAININGS)
     assert (
         len(MovieLensStudy(Path("nowhere")).jobs) == 3 * (len(PUBLISHED) + 8) + 6

@@ -10,10 +10,10 @@ import pytest
 
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.sum_bounds import check_sum, noise_deviation, too_alike
-from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import SecureSum
 from experiments.poisoning.attacks import ATTACKS, DrawnGroups, Known, boosted, huge, sign_flip
 from experiments.poisoning.study import PoisoningOutcome, PoisoningSizes, PoisoningStudy, planted_pool
+from protocol.protections import SecureSum
+from protocol.ring import WeightedSum
 
 LAW = SecureSum(clip=0.1, sigma=4_900)
 
@@ -21,7 +21,7 @@ LAW = SecureSum(clip=0.1, sigma=4_900)
 def known(liars: int = 1) -> Known:
     rng = np.random.default_rng(0)
     features = np.arange(262) < 4
-    return Known(rng.normal(size=262), rng.normal(size=262), features, LAW, survivors=60, liars=liars)
+    return Known(rng.normal(size=262), rng.normal(size=262), features, LAW, survivors=60, malicious=liars)
 
 
 def passes(lie: np.ndarray, seed: int) -> bool:
@@ -33,7 +33,7 @@ def passes(lie: np.ndarray, seed: int) -> bool:
     return True
 
 
-def test_lies_at_the_clip_and_at_the_bound_pass_mostly_and_a_huge_one_never() -> None:
+def test_lies_at_the_bounds_mostly_pass_and_a_huge_one_never() -> None:
     assert np.linalg.norm(sign_flip(known(3))) == pytest.approx(0.3)
     assert np.linalg.norm(boosted(known())) > 50 * LAW.clip
     assert all(passes(sign_flip(known(3)), seed) for seed in range(50))
@@ -42,7 +42,7 @@ def test_lies_at_the_clip_and_at_the_bound_pass_mostly_and_a_huge_one_never() ->
     assert all(attack(known()).shape == (262,) for attack in ATTACKS.values())
 
 
-def test_a_lie_of_few_numbers_passes_their_bound_and_one_told_to_two_groups_is_not_too_alike() -> None:
+def test_sparse_and_split_lies_pass_the_norm_and_similarity_checks() -> None:
     """Red before: a sign flip was as long as the norm's bound lets pass, so that the bound of its largest number, which
     nobody had told the attacker of, refused it."""
     direction = np.zeros(262)
@@ -63,7 +63,7 @@ def test_a_lie_of_few_numbers_passes_their_bound_and_one_told_to_two_groups_is_n
     assert np.abs(boosted(told)).max() > 10 * LAW.clip
 
 
-def test_groups_noise_and_liars_are_the_same_whatever_the_attack_and_one_liar_is_among_three() -> None:
+def test_group_draws_are_independent_of_the_attack_and_nested_by_malicious_count() -> None:
     one, three = (DrawnGroups(60, 5, liars, (0, 1, 2)) for liars in (1, 3))
     assert [places for places, _, _ in one] == [places for places, _, _ in three]
     assert [rng.normal() for _, _, rng in one] == [rng.normal() for _, _, rng in three]
@@ -72,7 +72,7 @@ def test_groups_noise_and_liars_are_the_same_whatever_the_attack_and_one_liar_is
     assert np.bincount(met, minlength=4)[1:] / 2_000 == pytest.approx([0.032, 0.463, 0.505], abs=0.03)
 
 
-def test_planted_news_are_of_the_newsrooms_sections_and_near_their_topics() -> None:
+def test_planted_news_have_newsroom_sections_and_lie_near_their_topics() -> None:
     pool = planted_pool(PoisoningSizes(news=300), datetime(2026, 11, 22, tzinfo=UTC), np.random.default_rng(0))
     assert len({card.section for card in pool.cards}) == 20
     same = np.array([[one.topic == other.topic for other in pool.cards] for one in pool.cards])
@@ -93,13 +93,13 @@ def test_planted_news_are_of_the_newsrooms_sections_and_near_their_topics() -> N
         ({"rounds": 0}, "rounds: at least 1, got 0"),
     ],
 )
-def test_sizes_too_small_for_a_cohort_or_its_votes_are_refused_by_name(sizes: dict[str, int], message: str) -> None:
+def test_sizes_too_small_for_a_cohort_are_refused_by_name(sizes: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
         PoisoningSizes(**sizes)
     assert PoisoningSizes(readers=80, judges=40).cohort == 60
 
 
-def test_the_studys_table_pairs_liars_with_the_rounds_without_them_and_rows_come_back() -> None:
+def test_table_pairs_malicious_rounds_with_honest_ones_and_rows_are_restored() -> None:
     study = PoisoningStudy(PoisoningSizes(seeds=2))
     outcomes = {job: PoisoningOutcome(0.6, 0.7 + job[0] / 100 - job[3] / 1_000, job[3], 0) for job in study.jobs}
     assert study.runs([row for each in outcomes.items() for row in study.rows(*each)]) == outcomes
@@ -108,4 +108,4 @@ def test_the_studys_table_pairs_liars_with_the_rounds_without_them_and_rows_come
     by_case = {row[:3]: row[3:] for row in table.rows}
     assert by_case["one sum", "none", 0] == ("0.7050", "+0.0000", "+0.0000", "0.0", "0.0", "-")
     assert by_case["one sum", "sign flip at the clip", 3][:3] == ("0.7020", "-0.0030", "-0.0030")
-    assert "at the start 0.6000" in table.notes[0]
+    assert "0.6000 at the start" in table.notes[0]

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from backend.measurements.frontier import PairedGain
-from device_app.recall_frontier import packaged_frontier
 from experiments import records
 from experiments.bench.headlines import Headline
 from experiments.bench.pools import CHOSEN, tables
 from experiments.datasets.mind import NewsTable
 from experiments.recall import pools
 from experiments.recall.auto_choice import LOST_MOST, RECORD, frontier_of, judged, recorded
+from experiments.recall.measure import splits
 from experiments.recall.pools import PLACES, PoolPart, WayOfRecall
-from experiments.recall.warm import splits
+from protocol.recall_frontier import packaged_frontier
 
 NEWS, BESIDE, WIDTH = 1_500, 1_200, 48
 
@@ -46,7 +46,7 @@ def world() -> list[PoolPart]:
         return pools.measure(mind, near(NEWS), beside, near(BESIDE), validation, test)
 
 
-def test_a_larger_pool_holds_less_in_a_list_and_a_longer_list_more_and_weighs_more(world: list[PoolPart]) -> None:
+def test_larger_pool_lowers_recall_and_longer_lists_raise_it_and_the_size(world: list[PoolPart]) -> None:
     small, large = world
     assert (small.news, large.news) == (NEWS, NEWS + BESIDE), "what the headlines don't reach is left out"
     for part in world:
@@ -63,7 +63,7 @@ def test_a_larger_pool_holds_less_in_a_list_and_a_longer_list_more_and_weighs_mo
     assert copies[1] > 1.1 * copies[0]
 
 
-def test_the_devices_figures_are_those_of_the_tables_and_the_vector_itself_is_never_chosen(
+def test_device_figures_match_the_tables_and_the_exact_vector_is_never_chosen(
     world: list[PoolPart],
 ) -> None:
     found, weight, chosen = tables(world, "Left out: the rest")
@@ -79,13 +79,13 @@ def test_the_devices_figures_are_those_of_the_tables_and_the_vector_itself_is_ne
     assert max(row.lost for row in judged(frontier)) <= LOST_MOST
 
 
-def test_a_way_that_is_missing_in_a_pool_is_named(world: list[PoolPart]) -> None:
+def test_mode_missing_in_a_pool_is_named(world: list[PoolPart]) -> None:
     found, weight, _ = tables(world)
     with pytest.raises(ValueError, match="popular"):
         frontier_of(replace(found, rows=found.rows[1:]), weight, "test")
 
 
-def test_a_choice_that_costs_too_much_recall_would_be_seen() -> None:
+def test_choice_costing_too_much_recall_is_detected() -> None:
     def way(name: str, told: float, found: float, weight: int) -> WayOfRecall:
         gain = (PairedGain(0.0, 0.0, 0.0),) * len(PLACES)
         return WayOfRecall(name, told, (found,) * len(PLACES), gain, (weight,) * len(PLACES))
@@ -101,12 +101,12 @@ def test_a_choice_that_costs_too_much_recall_would_be_seen() -> None:
     assert max(row.lost for row in rows) == 0
 
 
-def test_the_packaged_figures_are_those_of_the_record() -> None:
+def test_packaged_figures_match_the_record() -> None:
     """Where they differ: `python -m experiments.recall.auto_choice`."""
     assert packaged_frontier() == recorded(records.read(RECORD))
 
 
-def test_by_the_record_auto_loses_at_most_half_a_point_to_the_best_of_any_price() -> None:
+def test_auto_mode_loses_at_most_half_a_point_to_the_best() -> None:
     rows = judged(packaged_frontier())
     assert {row.news for row in rows} == set(packaged_frontier().pools)
     assert len(rows) >= 72, "three pools, four epsilons, and six weights: lists of one length weigh alike"

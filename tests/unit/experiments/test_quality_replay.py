@@ -7,13 +7,15 @@ import pytest
 from numpy.typing import NDArray
 
 from backend.federation.strategies.joined_sums import JoinedSums
-from backend.federation.systems.small_ranker import SMALL_RANKER_SECURE
+from backend.federation.systems import COMPOSED
 from device_app.training.tasks.task import Update
-from device_app.wire.protections import SecureSum
-from experiments.datasets.ragged import Ragged
+from experiments.datasets.mind import Ragged
 from experiments.datasets.samples import TrainingSamples
 from experiments.quality.replay import clip_factor, opened, shown_only, summed, uncounted
 from experiments.simulation.readers import Library
+from protocol.protections import SecureSum
+
+SMALL_RANKER_SECURE = COMPOSED["small_ranker/secure/median"]
 
 
 class Devices:
@@ -23,14 +25,14 @@ class Devices:
         return Update({"g.w": np.full(4, reader + 1.0, np.float32)}, 0.0, reader + 1)
 
 
-def test_readers_are_weighed_by_their_samples_and_clipped() -> None:
+def test_readers_are_weighted_by_their_samples_and_clipped() -> None:
     protection = SecureSum(clip=4.0, weight_limit=2, cohort_limit=100)
     total = opened(Devices(), {}, [0, 1, 2], 1, protection, np.random.default_rng(0))
     # lengths 2, 4, 6: the third is scaled to 4, which is 2 a coordinate, and weighs 2 as the limit has it
     np.testing.assert_allclose(total.tensors["g.w"] / total.samples, (1 * 1 + 2 * 2 + 2 * 2) / 5)
 
 
-def test_noise_is_that_of_every_survivors_share() -> None:
+def test_noise_is_the_sum_of_every_survivors_share() -> None:
     protection = SecureSum(clip=0.1, sigma=4_900)
     rng = np.random.default_rng(0)
 
@@ -44,7 +46,7 @@ def test_noise_is_that_of_every_survivors_share() -> None:
 
 
 @pytest.mark.parametrize(("cohort", "groups"), [(35, 0), (36, 3), (60, 5)])
-def test_a_cohort_that_makes_groups_is_joined_as_live_and_a_smaller_one_is_one_sum(cohort: int, groups: int) -> None:
+def test_large_cohort_is_split_into_groups_and_a_smaller_one_is_not(cohort: int, groups: int) -> None:
     readers = list(range(cohort))
     total = summed(Devices(), {}, readers, 1, SMALL_RANKER_SECURE, np.random.default_rng(0))
     assert total.count == cohort
@@ -54,11 +56,11 @@ def test_a_cohort_that_makes_groups_is_joined_as_live_and_a_smaller_one_is_one_s
         assert total.room == pytest.approx(np.pi / 2 * cohort * (4_900 / 2**16) ** 2)
 
 
-def test_an_update_without_length_is_left_alone() -> None:
+def test_zero_update_is_not_scaled() -> None:
     assert clip_factor(Update({"g.w": np.zeros(3, np.float32)}, 0.0, 1), 0.1) == 1.0
 
 
-def test_only_samples_with_a_shown_list_are_kept_and_readers_numbered_anew() -> None:
+def test_only_samples_with_a_shown_list_are_kept_and_readers_renumbered() -> None:
     samples = TrainingSamples(
         reader=np.array([0, 1, 1, 2]),
         clicks=np.arange(8).reshape(4, 2),
@@ -75,7 +77,7 @@ def test_only_samples_with_a_shown_list_are_kept_and_readers_numbered_anew() -> 
     assert [kept.shown[row].tolist() for row in range(2)] == [[1], [2, 3]]
 
 
-def test_nothing_is_known_of_popularity() -> None:
+def test_popularity_feature_is_zero() -> None:
     whole = Library.of(np.eye(3, dtype=np.float32), lambda clicks, shown: np.ones((*shown.shape, 4), np.float32))
     features = uncounted(whole).features
     assert features is not None

@@ -11,14 +11,14 @@ from typer.testing import CliRunner
 from ownfeed import app
 
 
-def test_missing_data_is_one_line_and_no_table(tmp_path: Path) -> None:
+def test_missing_data_is_one_line_without_a_table(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["evaluate", "ranking", "--data", str(tmp_path / "nowhere")])
     assert found.exit_code == 1
-    assert "news.tsv is not there" in found.stderr
+    assert "news.tsv does not exist" in found.stderr
     assert not found.stdout
 
 
-def test_a_model_that_nobody_is_called_is_refused_with_the_names_there_are(tmp_path: Path) -> None:
+def test_unknown_model_is_refused_with_the_known_names(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["evaluate", "ranking", "--data", str(tmp_path), "--model", "nobody"])
     assert found.exit_code == 1
     assert "models: 'nobody' is in none of" in found.stderr
@@ -35,7 +35,7 @@ def test_results_of_another_study_are_not_mixed_in(tmp_path: Path, rows: dict[st
     assert json.loads(kept.read_text()) == rows
 
 
-def test_a_file_that_holds_no_results_is_refused(tmp_path: Path) -> None:
+def test_file_without_results_is_refused(tmp_path: Path) -> None:
     kept = tmp_path / "results.json"
     kept.write_text("half a file")
     found = CliRunner().invoke(app, ["evaluate", "ranking", "--data", str(tmp_path), "--out", str(kept)])

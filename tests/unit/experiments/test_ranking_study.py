@@ -1,4 +1,4 @@
-"""The ranking study on readers written by hand. Oracles: loops over impressions, and the design study's figures."""
+"""The ranking study on readers written by hand. Oracle: loops over impressions."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from experiments.datasets.mind import Impressions, Mind, NewsTable, load_mind
-from experiments.datasets.ragged import Ragged
+from experiments.datasets.mind import Impressions, Mind, NewsTable, Ragged, load_mind
 from experiments.datasets.titles import title_vectors, unit_rows
 from experiments.ranking.choices import choices, paired_difference, with_history
 from experiments.ranking.evaluation import evaluate, evaluate_model, metrics, model_scores
-from experiments.ranking.models import STUDY_MODELS, features_of
-from experiments.ranking.report import PUBLISHED, trained_rankers, untrained_scorers
-from experiments.ranking.study import RankingStudy
+from experiments.ranking.models import STUDY_MODELS, features_of, live_popularity, softmax_cosine, untrained_table
+from experiments.ranking.study import RankingStudy, trained_rankers, untrained_scorers
 from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings, Workbench
-from experiments.ranking.untrained import live_popularity, softmax_cosine, untrained_table
+from experiments.records import DataMissing
 from experiments.simulation.readers import Library
-from experiments.table import DataMissing
 from models.builders import cosine_ranker, nrms_user
 from models.metrics import RankingMetrics
 
@@ -61,7 +58,7 @@ def bench() -> Workbench:
     return found
 
 
-def test_a_models_scores_are_those_of_one_impression_at_a_time() -> None:
+def test_batched_scores_match_one_impression_at_a_time() -> None:
     mind, library, model = made_up_mind(), Library.of(made_up_vectors(DIM)), cosine_ranker()
     weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
     found = model_scores(mind.dev, model, weights, library)
@@ -72,7 +69,7 @@ def test_a_models_scores_are_those_of_one_impression_at_a_time() -> None:
         np.testing.assert_allclose(found[first:after], alone, atol=1e-6)
 
 
-def test_the_untrained_cosine_is_the_cosine_ranker() -> None:
+def test_untrained_cosine_is_the_cosine_ranker() -> None:
     mind, vectors, model = made_up_mind(), made_up_vectors(DIM), cosine_ranker()
     weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
     by_model = evaluate_model(mind.dev, model, weights, Library.of(vectors))
@@ -80,7 +77,7 @@ def test_the_untrained_cosine_is_the_cosine_ranker() -> None:
     assert by_model.auc == pytest.approx(evaluate(mind.dev, softmax_cosine(vectors, beta)).auc, abs=1e-9)
 
 
-def test_live_popularity_leaves_the_readers_own_click_out() -> None:
+def test_live_popularity_excludes_the_readers_own_click() -> None:
     mind = made_up_mind()
     rates = live_popularity(mind.dev, NEWS, rate=True)
     for place, (owner, news) in enumerate(zip(mind.dev.candidates.owners, mind.dev.candidates.values, strict=True)):
@@ -89,7 +86,7 @@ def test_live_popularity_leaves_the_readers_own_click_out() -> None:
         assert rates[place] == pytest.approx(expected)
 
 
-def test_a_paired_difference_is_the_difference_of_the_aucs() -> None:
+def test_paired_difference_is_the_difference_of_the_aucs() -> None:
     dev, rng = made_up_mind().dev, np.random.default_rng(0)
     first, second = rng.random((2, len(dev.candidates.values)))
     found = paired_difference(dev, first, second)
@@ -97,7 +94,7 @@ def test_a_paired_difference_is_the_difference_of_the_aucs() -> None:
     assert paired_difference(dev, first, 2 * first).error == 0
 
 
-def test_the_forms_of_the_default_are_compared_on_both_splits(bench: Workbench) -> None:
+def test_forms_of_the_default_are_compared_on_both_splits(bench: Workbench) -> None:
     shown = choices(bench.mind, bench.vectors)
     assert shown.columns[2:] == ("train AUC", "train difference", "dev AUC", "dev difference")
     assert all(row[2] == row[4] for row in shown.rows)  # the made-up splits are the same
@@ -119,7 +116,7 @@ def test_affinities_are_shares_of_the_readers_clicks() -> None:
     assert not found[..., 1].any()
 
 
-def test_a_study_repeats_itself_and_resumes_from_its_file(bench: Workbench, tmp_path: Path) -> None:
+def test_study_repeats_itself_and_resumes_from_its_file(bench: Workbench, tmp_path: Path) -> None:
     study = study_on(bench)
     runs = {job: study.run(job) for job in study.jobs}
     assert [run.schedule for run in runs.values()] == list(SCHEDULES)
@@ -137,18 +134,15 @@ def study_on(bench: Workbench) -> RankingStudy:
     return study
 
 
-def test_the_table_has_the_studys_figure_beside_ours(bench: Workbench) -> None:
+def test_table_shows_each_scorer_with_four_digits(bench: Workbench) -> None:
     untrained = untrained_table(bench.mind, bench.vectors, seed=0)
     shown = untrained_scorers(untrained)
     rows = {str(row[0]): row for row in shown.rows}
-    assert rows["mean cosine"][shown.columns.index("study")] == "0.618"
     assert rows["mean cosine"][1] == f"{untrained['mean cosine'].auc:.4f}"
-    trained = {f"{name}, {schedule}" for name in STUDY_MODELS for schedule in SCHEDULES}
-    assert PUBLISHED.keys() <= rows.keys() | trained, "a published figure has no row"
     assert json.loads(json.dumps(shown.as_json()))["rows"]
 
 
-def test_a_trained_model_is_one_row_with_a_mean_a_schedule() -> None:
+def test_trained_model_is_one_row_with_a_mean_per_schedule() -> None:
     """Oracle: mean and deviation by hand, of .60 and .62."""
     start, low, high = (RankingMetrics(auc, 0.3, 0.4, 0.45, 9, 0) for auc in (0.5, 0.60, 0.62))
     name = "NRMS, cosine start"
@@ -166,7 +160,6 @@ def test_a_trained_model_is_one_row_with_a_mean_a_schedule() -> None:
         "step 0": "0.5000",
         "nDCG@10 federated": "0.4500",
         "trainings": 2,
-        "study": "0.600 federated",
         "s": 20,
     }
 
@@ -181,23 +174,23 @@ def test_random_starts_follow_the_seed(name: str) -> None:
 
 
 def test_missing_data_is_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DataMissing, match=r"train/news\.tsv is not there"):
+    with pytest.raises(DataMissing, match=r"train/news\.tsv does not exist"):
         load_mind(tmp_path / "mind-subset")
 
 
-def test_what_simulates_devices_is_no_setting_of_a_study_as_it_changes_no_figure() -> None:
+def test_simulation_engine_is_not_part_of_the_study_settings() -> None:
     sizes = replace(TINY, engine="ray", cluster="10.0.0.7:6379")
     assert RankingStudy(Path("nowhere"), [], sizes).settings == RankingStudy(Path("nowhere"), [], TINY).settings
     assert RankingStudy(Path("nowhere"), [], replace(TINY, rounds=3)).settings["rounds"] == 3
 
 
-def test_a_model_whose_features_cannot_be_sent_to_ray_is_refused_before_anything_is_read() -> None:
+def test_model_with_unsendable_features_is_refused_before_reading() -> None:
     study = RankingStudy(Path("nowhere"), list(STUDY_MODELS), replace(TINY, engine="ray"))
     with pytest.raises(ValueError, match="engine: features can't be sent to Ray, so leave it out for feature ranker"):
         study.prepare()
 
 
-def test_ray_is_refused_by_name_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ray_is_refused_by_name_if_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("experiments.ranking.study.find_spec", lambda name: None)
     study = RankingStudy(Path("nowhere"), ["NRMS, cosine start"], replace(TINY, engine="ray"))
     with pytest.raises(ValueError, match="engine: Ray isn't installed; pip install"):
@@ -208,14 +201,14 @@ def test_ray_is_refused_by_name_where_it_is_not_installed(monkeypatch: pytest.Mo
     ("sizes", "words"),
     [({"cluster": "10.0.0.7:6379"}, "cluster: it takes engine ray"), ({"engine": "ray", "processes": 2}, "processes:")],
 )
-def test_a_size_that_the_engine_would_leave_aside_is_refused(sizes: dict[str, Any], words: str) -> None:
+def test_setting_that_the_engine_ignores_is_refused(sizes: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         RankingSettings(**sizes)
 
 
 @pytest.mark.data
 @pytest.mark.timeout(600)
-def test_untrained_cosines_reach_the_figures_of_the_design_study(shared_data: Path) -> None:
+def test_untrained_cosines_reach_the_design_studys_auc(shared_data: Path) -> None:
     """Embeds the 3,502 titles that these readers meet, where the user's cache does not hold them yet: half a minute."""
     mind = load_mind(shared_data / "mind-subset")
     met = np.unique(np.concatenate([*mind.dev.histories, *mind.dev.candidates]))

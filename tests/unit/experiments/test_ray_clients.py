@@ -22,7 +22,7 @@ from experiments.simulation.rounds import Rounds, simulate
 from tests.doubles.made_up_cohort import READERS, made_up, make_device
 
 
-def test_two_nodes_give_the_numbers_of_one_process_and_both_compute() -> None:
+def test_two_nodes_compute_the_result_of_one_process() -> None:
     make = partial(make_device, *made_up())
     plan, first = Rounds(rounds=3, cohort=5, readers=READERS, seed=3), {"w": np.zeros(3, np.float32)}
     expected = simulate(OneProcess(make()), first, plan, FedAvg(), Sgd(learning_rate=0.3)).weights["w"]

@@ -9,17 +9,16 @@ import numpy as np
 import pytest
 
 from backend.measurements.frontier import Chosen, Frontier, FrontierRow, PairedGain
-from backend.recall.bayes import code_weights
+from backend.recall.posterior import code_weights
 from backend.recall.prototype_lists import PrototypeLists
-from device_app.privacy.modes import MODES
 from device_app.privacy.noise_sources import SeededNoise
-from experiments.recall.bars import bars
+from device_app.reports.modes import MODES
+from experiments.recall.frontier import bars
 from experiments.recall.interests import channels, decomposed, lists, noisy
-from experiments.recall.measure import recall
+from experiments.recall.measure import HeldOut, WarmSplit, recall
 from experiments.recall.modes import MIXED, EmbeddedSplit, Mixtures, learned_book, nearest, topic_book
-from experiments.recall.sweeps import Sweep, sweeps, unmeasured
+from experiments.recall.sweeps import LABORATORY, Sweep, sweeps, unmeasured
 from experiments.recall.tower import reader_vectors, train_tower
-from experiments.recall.warm import HeldOut, WarmSplit
 
 NEWS, GROUPS, DIM = 600, 6, 32
 
@@ -47,13 +46,13 @@ def found(answers: object, depth: int = 100) -> float:
     return float(recall(answers, study.split.measured.targets, NEWS, (depth,)).mean())  # type: ignore[arg-type]
 
 
-def test_the_whole_vector_finds_the_readers_group_and_popularity_does_not() -> None:
+def test_exact_vector_finds_the_readers_group_and_popularity_does_not() -> None:
     study = world()
     assert found(study.exact(30.0)) > 0.95  # a group has 100 news
     assert found(study.popular()) < 0.4
 
 
-def test_a_code_finds_more_the_more_it_may_tell_and_everything_without_noise() -> None:
+def test_code_recall_grows_with_epsilon_up_to_the_noiseless_limit() -> None:
     mixtures = Mixtures(world(), learned_book(world(), GROUPS, seed=7), 30.0)
     shares = [found(mixtures.code(epsilon)) for epsilon in (0.0, 1.0, 3.0, 6.0, 30.0)]
     assert shares == sorted(shares)
@@ -61,7 +60,7 @@ def test_a_code_finds_more_the_more_it_may_tell_and_everything_without_noise() -
     assert found(mixtures.subset(30.0)) == pytest.approx(shares[-1], abs=1e-9)
 
 
-def test_the_chances_of_a_code_are_those_of_randomised_response() -> None:
+def test_code_probabilities_are_those_of_randomised_response() -> None:
     study = world()
     book = learned_book(study, GROUPS, seed=7)
     answers = Mixtures(study, book, 10.0).code(2.0)
@@ -72,7 +71,7 @@ def test_the_chances_of_a_code_are_those_of_randomised_response() -> None:
     assert (answers.chance[0] / answers.chance[0].min()).max() == pytest.approx(np.exp(2))
 
 
-def test_the_frontiers_lists_are_those_the_server_serves() -> None:
+def test_frontier_lists_match_the_servers() -> None:
     study = world()
     book = learned_book(study, GROUPS, seed=7)
     answers = Mixtures(study, book, 8.0).code(4.0)
@@ -83,20 +82,20 @@ def test_the_frontiers_lists_are_those_the_server_serves() -> None:
 
 
 @pytest.mark.parametrize("mode", ["topics", "direction"])
-def test_other_reports_find_the_group_with_budget_and_no_less_than_a_common_list_without(mode: str) -> None:
+def test_other_reports_find_the_group_or_the_default_list_at_zero_epsilon(mode: str) -> None:
     mixtures = Mixtures(world(), learned_book(world(), GROUPS, seed=7), 30.0)
     common = found(mixtures.code(0.0))
     assert found(getattr(mixtures, mode)(24.0)) > 0.8
     assert found(getattr(mixtures, mode)(0.01)) == pytest.approx(common, abs=0.08)
 
 
-def test_a_topic_book_takes_nothing_from_readers() -> None:
+def test_topic_book_uses_no_reader_data() -> None:
     study = world()
     without = EmbeddedSplit(WarmSplit((), study.split.measured, NEWS), study.news, study.clicks)
     np.testing.assert_array_equal(topic_book(study, GROUPS, 7).prototypes, topic_book(without, GROUPS, 7).prototypes)
 
 
-def test_quantised_news_find_nearly_as_much_and_take_a_byte_a_subspace() -> None:
+def test_quantised_news_find_nearly_as_much_with_a_byte_per_subspace() -> None:
     study = world()
     assert study.codes(16).nbytes == 16 * NEWS
     assert found(study.broadcast(30.0, 16)) > 0.9
@@ -113,7 +112,7 @@ def test_channels_are_the_groups_a_reader_reads() -> None:
     assert found(lists(study, decomposed(whole, basis, 20.0), 30.0)) > 0.9
 
 
-def test_the_papers_noise_at_a_small_epsilon_drowns_the_report() -> None:
+def test_papers_noise_at_a_small_epsilon_drowns_the_report() -> None:
     study = world()
     whole = channels(study.news, study.news, study.split.measured.histories)
     basis = topic_book(study, 30, 7).prototypes
@@ -121,7 +120,7 @@ def test_the_papers_noise_at_a_small_epsilon_drowns_the_report() -> None:
     assert found(lists(study, drowned, 30.0)) < 0.4
 
 
-def test_training_the_tower_brings_what_is_clicked_together_nearer() -> None:
+def test_tower_training_moves_co_clicked_news_closer() -> None:
     study = world()
     titles = np.random.default_rng(1).normal(size=(NEWS, 300)).astype(np.float32)  # titles that say nothing
     titles /= np.linalg.norm(titles, axis=1, keepdims=True)
@@ -166,7 +165,7 @@ def frontier(**gains: float) -> Frontier:
     return Frontier(rows, Chosen(4, {}), 77.0, 700, 3.7, {})
 
 
-def test_a_frontier_like_the_studys_clears_every_bar() -> None:
+def test_frontier_like_the_studys_passes_every_bar() -> None:
     assert [bar.what for bar in bars(frontier()) if not bar.met] == []
 
 
@@ -180,19 +179,20 @@ def test_a_frontier_like_the_studys_clears_every_bar() -> None:
         ({"served": -0.6}, "the lowest of every mode that reports, as served, R@400"),
     ],
 )
-def test_a_bar_that_is_missed_is_told(given: dict[str, float], what: str) -> None:
+def test_missed_bar_is_reported(given: dict[str, float], what: str) -> None:
     assert what in [bar.what for bar in bars(frontier(**given)) if not bar.met]
 
 
-def test_the_frontier_measures_every_mode_of_the_registry_that_reports() -> None:
+def test_frontier_measures_every_reporting_mode() -> None:
     assert unmeasured() == ()
-    assert {sweep.mode for sweep in sweeps()} == {mode.name for mode in MODES.values() if mode.reporter is not None}
+    reporting = {mode.name for mode in MODES.values() if mode.reporter is not None}
+    assert {sweep.mode for sweep in sweeps()} == {*reporting, *LABORATORY}
     assert len({sweep.name for sweep in sweeps()}) == len(list(sweeps()))
 
 
-def test_a_mode_that_the_laboratory_cannot_read_is_named_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unmeasurable_mode_is_named_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MODES, "toy", replace(MODES["subset"], name="toy"))
     assert unmeasured() == ("toy",)
     assert "toy" not in {sweep.mode for sweep in sweeps()}
     monkeypatch.setitem(MIXED, "toy", Mixtures.subset)
-    assert list(sweeps())[-1] == Sweep("toy", (1.0, 4.0, 16.0), 16)
+    assert Sweep("toy", (1.0, 4.0, 16.0), 16) in list(sweeps())

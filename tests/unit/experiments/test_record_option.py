@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from experiments import records
 from experiments.commands.studies import AsJson, Data, Recorded, evaluate
+from experiments.records import Table
 from experiments.study import Study
-from experiments.table import Table
 
 
 class NothingMeasured(Study[int, int]):
@@ -51,7 +51,7 @@ def toy(
     evaluate(context, NothingMeasured, as_json=as_json, record=record)
 
 
-def test_a_record_names_the_command_with_its_options_and_nothing_of_the_machine(
+def test_record_names_the_command_with_its_options_and_no_machine_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(records, "FOLDER", tmp_path)
@@ -63,7 +63,7 @@ def test_a_record_names_the_command_with_its_options_and_nothing_of_the_machine(
     assert "toy.json is written" in done.stderr
 
 
-def test_without_the_option_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_option_no_record_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "FOLDER", tmp_path / "results")
     assert CliRunner().invoke(app, ["toy"]).exit_code == 0
     assert not (tmp_path / "results").exists()

@@ -14,16 +14,14 @@ from backend.federation.optimizers import Adam, Carried, Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import GradientFn
 from device_app.training.tasks.full_gradient import FullGradientTask
-from experiments.datasets.mind import Impressions
-from experiments.datasets.ragged import Ragged
+from experiments.datasets.mind import Impressions, Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.simulation.central import train_centrally
-from experiments.simulation.clients import OneProcess, SimulatedDevice
-from experiments.simulation.engines import ranker_inputs
+from experiments.simulation.clients import OneProcess, SimulatedDevice, ranker_inputs
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Rounds, simulate
 from models.builders import nrms
-from models.user.nrms_naml_lstur import NrmsUser
+from models.user.papers import NrmsUser
 from tests.doubles.engines import TorchEngine, onnx_engine
 
 DIM, NEWS, READERS = 8, 40, 6
@@ -77,7 +75,7 @@ def pooled_mean(device: SimulatedDevice, model: NrmsUser, cohort: list[int], rou
 
 
 @pytest.mark.parametrize("engine", [TorchEngine, onnx_engine])
-def test_a_round_without_noise_steps_along_the_pooled_gradient(engine: Callable[..., GradientFn]) -> None:
+def test_noiseless_round_steps_along_the_pooled_gradient(engine: Callable[..., GradientFn]) -> None:
     samples, library, model = made_up_samples(), made_up_library(), tiny_model()
     device = SimulatedDevice(
         FullGradientTask(negatives=4, samples_limit=3),
@@ -94,7 +92,7 @@ def test_a_round_without_noise_steps_along_the_pooled_gradient(engine: Callable[
     assert max(np.abs(each).max() for each in pooled.values()) > 100 * TINY_ROUNDING  # there is something to see
 
 
-def test_a_cohort_has_no_reader_twice_and_depends_on_seed_and_round() -> None:
+def test_cohort_has_distinct_readers_and_depends_on_seed_and_round() -> None:
     plan = Rounds(rounds=5, cohort=20, readers=40, seed=1)
     cohorts = [plan.cohort_of(number) for number in range(5)]
     assert all(len(set(cohort)) == 20 for cohort in cohorts)
@@ -104,7 +102,7 @@ def test_a_cohort_has_no_reader_twice_and_depends_on_seed_and_round() -> None:
         Rounds(rounds=1, cohort=41, readers=40, seed=1)
 
 
-def test_what_a_device_protects_is_what_the_server_adds_up() -> None:
+def test_server_sums_the_protected_updates() -> None:
     plan, before = Rounds(rounds=1, cohort=4, readers=READERS, seed=3), weights_of(tiny_model())
     after = simulate(
         OneProcess(torch_device()),
@@ -118,7 +116,7 @@ def test_what_a_device_protects_is_what_the_server_adds_up() -> None:
         np.testing.assert_allclose(value - after[name], 0.25, atol=1e-6)
 
 
-def test_central_training_lowers_the_loss_and_repeats_itself() -> None:
+def test_central_training_lowers_the_loss_and_is_reproducible() -> None:
     model, library, samples = tiny_model(), made_up_library(), made_up_samples()
     runs = [
         train_centrally(
@@ -139,6 +137,6 @@ def test_central_training_lowers_the_loss_and_repeats_itself() -> None:
         np.testing.assert_array_equal(value, runs[1].weights[name])
 
 
-def test_a_library_refuses_vectors_that_are_not_finite() -> None:
+def test_library_refuses_non_finite_vectors() -> None:
     with pytest.raises(ValueError, match=r"vectors must be finite and have shape \[n, D\]"):
         Library.of(np.full((2, 3), np.nan, np.float32))

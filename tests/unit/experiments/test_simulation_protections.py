@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from device_app.training.tasks.task import Update
-from device_app.wire.protections import LocalLaplace
 from experiments.simulation.protections import CentralGaussian, local_laplace, noise_multiplier
+from protocol.protections import LocalLaplace
 
 N = 40_000
 
@@ -16,27 +16,27 @@ def update(value: float) -> Update:
     return Update({"g.w": np.full(N, value, np.float32)}, loss=0.0, samples=1)
 
 
-def test_local_noise_is_clipped_and_has_the_laplace_laws_spread() -> None:
+def test_local_noise_is_clipped_with_the_laplace_spread() -> None:
     found = local_laplace(LocalLaplace(clip=0.1, scale=0.05))(update(3.0), np.random.default_rng(0))["g.w"]
     assert found.mean() == pytest.approx(0.1, abs=5 * 0.05 * np.sqrt(2 / N))
     assert found.std() == pytest.approx(0.05 * np.sqrt(2), rel=0.05)  # 5 standard errors of 1 %
 
 
-def test_a_cohorts_shares_of_noise_add_up_to_the_central_noise() -> None:
+def test_noise_shares_of_a_cohort_add_up_to_the_central_noise() -> None:
     cohort, protect = 16, CentralGaussian(clip=2.0, noise_multiplier=1.5, cohort=16)
     rng = np.random.default_rng(0)
     total = np.sum([protect(update(0.0), rng)["g.w"] for _ in range(cohort)], axis=0)
     assert total.std() == pytest.approx(1.5 * 2.0, rel=0.02)  # 5 standard errors of .35 %
 
 
-def test_a_long_update_is_shortened_to_the_clip_and_a_short_one_left() -> None:
+def test_long_update_is_clipped_and_a_short_one_kept() -> None:
     protect = CentralGaussian(clip=1.0, noise_multiplier=1e-9, cohort=4)
     rng = np.random.default_rng(0)
     assert np.linalg.norm(protect(update(7.0), rng)["g.w"]) == pytest.approx(1.0, abs=1e-4)
     np.testing.assert_allclose(protect(update(1e-3), rng)["g.w"], 1e-3, atol=1e-8)
 
 
-def test_the_noise_is_what_the_accountant_asks_for() -> None:
+def test_noise_multiplier_matches_the_accountant() -> None:
     """Full sampling, 100 rounds: 12.42 by Renyi at multiplier 4 and delta 1e-3. Today's conversion
     to (epsilon, delta) is tighter, so a little less noise buys the same."""
     found = noise_multiplier(epsilon=12.42, delta=1e-3, cohort=10, readers=10, rounds=100)

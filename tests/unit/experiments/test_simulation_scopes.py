@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.simulation.engines import SharedGradients, ranker_inputs
+from experiments.simulation.clients import SharedGradients, ranker_inputs
 from exporters.signature import parameters
 from models.builders.user import lstur
-from models.scopes import private_names
+from models.shapes import private_names
 from tests.doubles.engines import TorchEngine
 
 D = 8
 
 
-def test_a_private_parameter_gets_no_gradient_and_the_others_keep_theirs() -> None:
+def test_private_parameter_gets_no_gradient_and_others_keep_theirs() -> None:
     model = lstur("ini", dim=D)
     inputs = ranker_inputs(D)
     rng = np.random.default_rng(3)

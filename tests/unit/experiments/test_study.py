@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from experiments.records import DataMissing, Table, required
 from experiments.study import Study, conduct
-from experiments.table import DataMissing, Table, required
 
 
 @dataclass
@@ -67,7 +67,7 @@ def quiet() -> Console:
     return Console(file=StringIO(), width=200)
 
 
-def test_the_tables_hold_every_run_in_the_order_of_the_jobs_with_their_seeds() -> None:
+def test_tables_hold_every_run_in_job_order_with_seeds() -> None:
     console = quiet()
     [table] = conduct(Squares([3, 1, 2]), console=console)
     assert table.rows == [(3, 9), (1, 1), (2, 4)]
@@ -75,11 +75,11 @@ def test_the_tables_hold_every_run_in_the_order_of_the_jobs_with_their_seeds() -
     assert "  1 -> 1" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_several_processes_find_the_same() -> None:
+def test_several_processes_give_the_same_results() -> None:
     assert conduct(Squares(range(5)), console=quiet(), processes=3) == conduct(Squares(range(5)), console=quiet())
 
 
-def test_what_stands_in_the_file_is_not_run_again_and_stays_in_the_tables(tmp_path: Path) -> None:
+def test_stored_runs_are_not_repeated_and_stay_in_the_tables(tmp_path: Path) -> None:
     out = tmp_path / "squares.json"
     conduct(Squares([1, 2]), console=quiet(), out=out)
     again = Squares([2, 3])
@@ -90,7 +90,7 @@ def test_what_stands_in_the_file_is_not_run_again_and_stays_in_the_tables(tmp_pa
         conduct(Squares([1], power=3), console=quiet(), out=out)
 
 
-def test_a_run_that_fails_leaves_those_before_it_in_the_file(tmp_path: Path) -> None:
+def test_failed_run_keeps_earlier_ones_in_the_file(tmp_path: Path) -> None:
     out = tmp_path / "squares.json"
     for processes in (1, 2):
         with pytest.raises(ValueError, match="none below 0"):
@@ -99,10 +99,10 @@ def test_a_run_that_fails_leaves_those_before_it_in_the_file(tmp_path: Path) -> 
     assert kept == [1, 2]
 
 
-def test_a_study_without_rows_has_no_file_and_missing_data_stops_it_before_the_first_run(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="out: runs of Unkept can't be kept"):
+def test_study_without_rows_has_no_file_and_missing_data_stops_it_first(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="out: runs of Unkept can't be written to a file"):
         conduct(Unkept([1]), console=quiet(), out=tmp_path / "squares.json")
     study = Squares([1], folder=tmp_path / "nowhere")
-    with pytest.raises(DataMissing, match="nowhere is not there"):
+    with pytest.raises(DataMissing, match="nowhere does not exist"):
         conduct(study, console=quiet())
     assert study.ran == []

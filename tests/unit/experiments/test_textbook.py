@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from experiments.bench.textbook import PlainAttention, PlainGru, PlainPooling, plain
+from experiments.bench.graphs import PlainAttention, PlainGru, PlainPooling, plain
 from models.builders.rankers import nrms
 from models.builders.user import fednewsrec, lstur
 from models.one_vector import UserModel
@@ -22,7 +22,7 @@ from models.one_vector import UserModel
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_the_textbooks_layers_have_our_values_and_gradients(model: UserModel) -> None:
+def test_textbook_layers_match_our_values_and_gradients(model: UserModel) -> None:
     torch.manual_seed(1)
     for each in model.parameters():
         torch.nn.init.normal_(each, std=0.3)

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.datasets.ragged import Ragged
-from experiments.recall.measure import recall
+from experiments.datasets.mind import Ragged
+from experiments.recall.measure import HeldOut, WarmSplit, recall
 from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.training import RecallTrainer, history_samples
 from experiments.recall.uni_fedrec import Decomposed, FirstModel, scale_of, unified_scores
-from experiments.recall.warm import HeldOut, WarmSplit
 
 NEWS, TOPICS, DIM = 600, 30, 256
 
@@ -50,7 +49,7 @@ def decomposed() -> Decomposed:
     return Decomposed.of(first, study.news, study.split.measured.histories)
 
 
-def test_what_a_reader_reads_is_found_through_the_basis_and_less_so_the_more_noise_there_is(
+def test_basis_recall_works_without_noise_and_declines_with_it(
     decomposed: Decomposed,
 ) -> None:
     clip = world()[1].model.score_clip
@@ -61,7 +60,7 @@ def test_what_a_reader_reads_is_found_through_the_basis_and_less_so_the_more_noi
     assert shares[-1] < 0.2
 
 
-def test_the_unified_score_puts_a_readers_topics_first() -> None:
+def test_unified_score_ranks_a_readers_topics_first() -> None:
     study, first = world()
     history, later = study.split.measured.histories[0], study.split.measured.targets[0]
     others = np.setdiff1d(np.arange(NEWS), np.flatnonzero(np.isin(np.arange(NEWS) % TOPICS, history % TOPICS)))
@@ -78,7 +77,7 @@ def test_training_lowers_the_loss_and_the_papers_noise_moves_every_weight() -> N
     assert all((noisy[name] != value).mean() > 0.99 for name, value in first.weights.items())
 
 
-def test_samples_of_histories_are_their_last_clicks_after_those_before_them() -> None:
+def test_history_samples_are_last_clicks_with_their_history() -> None:
     readers = [np.arange(9), np.arange(100, 104), np.arange(20, 41)]
     samples = history_samples(readers, 200)
     assert samples.reader.tolist() == [0] * 3 + [1] * 5

@@ -27,7 +27,7 @@ def test_list_names_every_model_graph_input_and_output() -> None:
     assert len(lines) == len(set(lines))
 
 
-def test_list_of_one_model_says_what_goes_in_and_comes_out() -> None:
+def test_list_of_one_model_shows_its_inputs_and_outputs() -> None:
     result = CliRunner().invoke(app, ["--list", "feature_ranker"])
     assert result.exit_code == 0
     given, made = result.output.splitlines()[0].split(" -> ")
@@ -35,7 +35,7 @@ def test_list_of_one_model_says_what_goes_in_and_comes_out() -> None:
     assert made == "scores"
 
 
-def test_a_graph_that_fails_ends_in_1_with_its_reason_and_the_others_are_still_checked(
+def test_failing_graph_exits_with_1_and_the_others_are_still_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("exporters.parity.SCORE_TOLERANCE", -1.0)
@@ -45,7 +45,7 @@ def test_a_graph_that_fails_ends_in_1_with_its_reason_and_the_others_are_still_c
     assert "dssm_item: graph vector" in result.output
 
 
-def test_one_model_is_exported_and_tabled() -> None:
+def test_one_model_is_exported_and_listed() -> None:
     result = CliRunner().invoke(app, ["cosine"])
     assert result.exit_code == 0
     assert "cosine" in result.output
@@ -54,7 +54,7 @@ def test_one_model_is_exported_and_tabled() -> None:
 
 
 @pytest.mark.parametrize(("words", "said"), [(["gru"], "no model gru"), ([], "--all")])
-def test_bad_words_are_answered(words: list[str], said: str) -> None:
+def test_invalid_arguments_are_refused_with_a_message(words: list[str], said: str) -> None:
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 2
     assert said in result.output

@@ -34,7 +34,7 @@ def name_of(model: nn.Module, architecture: str) -> str:
     return entry_name(architecture, *graphs_of(model, architectures()[architecture].graphs(model)))
 
 
-def test_what_was_made_once_is_read_by_every_later_start(tmp_path: Path) -> None:
+def test_cached_entry_is_reused_by_every_later_start(tmp_path: Path) -> None:
     make = CountedMaking()
     for _ in range(3):
         assert GraphCache(tmp_path / "graphs").kept("name", make) == MADE
@@ -58,7 +58,7 @@ def test_what_was_made_once_is_read_by_every_later_start(tmp_path: Path) -> None
     ],
     ids=["another byte", "a file is gone", "cut off", "half a list", "another list", "another fact"],
 )
-def test_a_damaged_entry_is_made_anew_and_told_in_one_line(
+def test_damaged_entry_is_rebuilt_and_logged_in_one_line(
     damage: Callable[[Path], object], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     make = CountedMaking()
@@ -68,13 +68,13 @@ def test_a_damaged_entry_is_made_anew_and_told_in_one_line(
     with caplog.at_level(logging.WARNING):
         assert cache.kept("name", make) == MADE
     (told,) = caplog.messages
-    assert "made anew" in told
+    assert "exported again" in told
     assert make.times == 2
     assert GraphCache(tmp_path).kept("name", make) == MADE
     assert make.times == 2
 
 
-def test_a_kill_while_writing_leaves_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kill_while_writing_leaves_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, make = GraphCache(tmp_path), CountedMaking()
     replace = Path.replace
 
@@ -91,15 +91,13 @@ def test_a_kill_while_writing_leaves_no_entry(tmp_path: Path, monkeypatch: pytes
     assert make.times == 2
 
 
-def test_a_folder_that_can_not_be_written_is_told_and_harms_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unwritable_folder_is_logged_and_harmless(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "graphs").write_text("a file is in the way", encoding="utf-8")
     assert GraphCache(tmp_path / "graphs").kept("name", CountedMaking()) == MADE
     assert "can't be kept" in caplog.messages[-1]
 
 
-def test_every_architecture_has_a_name_of_its_own_and_keeps_it_whatever_its_weights_are() -> None:
+def test_cache_name_identifies_an_architecture_independently_of_weights() -> None:
     built = {name: each.build() for name, each in architectures().items()}
     names = {name: name_of(model, name) for name, model in built.items()}
     assert len(set(names.values())) == len(names)
@@ -109,7 +107,7 @@ def test_every_architecture_has_a_name_of_its_own_and_keeps_it_whatever_its_weig
     assert {name: name_of(model, name) for name, model in built.items()} == names
 
 
-def test_a_setting_a_shape_and_the_source_make_another_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_shape_and_source_change_the_cache_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     def named(heads: int = 16, attention_dim: int = 200) -> str:
         return name_of(nrms(heads=heads, head_dim=256 // heads, attention_dim=attention_dim), "nrms")
 
@@ -119,14 +117,14 @@ def test_a_setting_a_shape_and_the_source_make_another_entry(monkeypatch: pytest
     assert len(names) == 4
 
 
-def test_a_setting_that_can_not_be_told_is_refused() -> None:
+def test_unhashable_setting_is_refused() -> None:
     model = cosine_ranker()
     model.given = object()  # type: ignore[assignment]
     with pytest.raises(TypeError, match=r"given is a object: graphs of it can't be kept"):
         name_of(model, "cosine")
 
 
-def test_an_exported_ranker_comes_from_the_cache_with_its_own_weights(
+def test_exported_ranker_comes_from_the_cache_with_its_own_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, model = GraphCache(tmp_path), cosine_ranker()

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from exporters.graph_writer import bytes_of
+from exporters.graph import export_gradient_graph
 from exporters.graphs import ranker_graphs, table_loss
-from exporters.model_graphs import export_gradient_graph
+from exporters.translate import bytes_of
 from models.builders.rankers import nrms
-from models.user.nrms_naml_lstur import NrmsUser
+from models.user.papers import NrmsUser
 
 DIM, NEWS, BATCH = 16, 12, 3
 
@@ -61,9 +61,7 @@ def run(session: ort.InferenceSession, model: NrmsUser, inputs: dict[str, Tensor
     return {name: torch.from_numpy(np.asarray(each)) for name, each in zip(names, results, strict=True)}
 
 
-def test_the_tables_gradient_is_the_sum_over_all_places_of_a_news(
-    session: ort.InferenceSession, model: NrmsUser
-) -> None:
+def test_table_gradient_sums_over_all_occurrences_of_a_news(session: ort.InferenceSession, model: NrmsUser) -> None:
     inputs = sample()
     clicks = inputs["table"][inputs["click_rows"]].requires_grad_(True)
     candidates = inputs["table"][inputs["candidate_rows"]].requires_grad_(True)
@@ -78,15 +76,13 @@ def test_the_tables_gradient_is_the_sum_over_all_places_of_a_news(
     assert (wanted[0] != 0).any()
 
 
-def test_rows_that_only_padding_or_nobody_names_have_no_gradient(
-    session: ort.InferenceSession, model: NrmsUser
-) -> None:
+def test_rows_used_only_as_padding_have_no_gradient(session: ort.InferenceSession, model: NrmsUser) -> None:
     gradient = run(session, model, sample())["g.table"]
     assert gradient[10:].count_nonzero() == 0
     assert (gradient[:10] != 0).any(dim=1).all()
 
 
-def test_the_loss_is_that_of_the_vectors(model: NrmsUser) -> None:
+def test_table_loss_equals_the_loss_on_vectors(model: NrmsUser) -> None:
     inputs = sample()
     direct = model.loss(
         inputs["table"][inputs["click_rows"]], inputs["click_mask"], inputs["table"][inputs["candidate_rows"]]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as f
 from torch.testing import assert_close
 
-from exporters.model_graphs import export_gradient_graph, export_inference_graph
+from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.signature import GraphInput, GraphSpec
 from models.layers.gru import MaskedGru
 
@@ -69,7 +69,7 @@ INDEXED: dict[str, Callable[..., Tensor]] = {
 
 
 def one_thread(graph: bytes) -> ort.InferenceSession:
-    """Scatters that add race between the threads of one graph (docs/decisions/032)."""
+    """Scatters that add race between the threads of one graph (docs/decisions/030)."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
@@ -117,7 +117,7 @@ def check(inputs: tuple[GraphInput, ...], function: Callable[..., Tensor], sizes
 
 
 @pytest.mark.parametrize("started", [False, True])
-def test_a_gru_without_gradients_is_onnxs_own(started: bool) -> None:
+def test_gru_without_gradients_uses_onnxs_operator(started: bool) -> None:
     model = Recurrence(started=started)
     graph = export_inference_graph(model, GraphSpec("score", "forward", (X, ROWS), "result"))
     assert sum(node.op_type == "GRU" for node in graph.graph.node) == 1
@@ -130,7 +130,7 @@ def test_a_gru_without_gradients_is_onnxs_own(started: bool) -> None:
 
 
 @pytest.mark.parametrize("name", list(VALUES))
-def test_values_are_those_of_torch(name: str) -> None:
+def test_values_match_torch(name: str) -> None:
     check((X,), VALUES[name])
 
 
@@ -144,7 +144,7 @@ def squared(name: str) -> GraphSpec:
 
 
 @pytest.mark.parametrize("name", list(INDEXED))
-def test_indexed_values_are_those_of_torch(name: str) -> None:
+def test_indexed_values_match_torch(name: str) -> None:
     check((X, ROWS), INDEXED[name])
 
 
@@ -159,7 +159,7 @@ def test_two_free_axes_keep_their_sizes() -> None:
     "name",
     ["arithmetic", "views", "slices", "selection", "padding", "layer norm", "products", "gelu", "where", "means"],
 )
-def test_gradients_are_those_of_autograd(name: str) -> None:
+def test_gradients_match_autograd(name: str) -> None:
     graph = export_gradient_graph(Parameterless(), squared(name)).SerializeToString()
     session = one_thread(graph)
     for batch in SIZES:
@@ -171,11 +171,11 @@ def test_gradients_are_those_of_autograd(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "said"), [("clamps", "logical_and_"), ("norm", "copy_"), ("pieces", "with a step")])
-def test_a_gradient_that_has_no_translation_is_refused_by_name(name: str, said: str) -> None:
+def test_untranslatable_gradient_is_refused_by_name(name: str, said: str) -> None:
     with pytest.raises(NotImplementedError, match=said):
         export_gradient_graph(Parameterless(), squared(name))
 
 
-def test_a_function_that_asks_for_the_size_of_the_batch_is_refused() -> None:
+def test_function_depending_on_the_batch_size_is_refused() -> None:
     with pytest.raises((RuntimeError, NotImplementedError), match=r"one size|depends on"):
         exported((X,), lambda x: x * 2 if x.shape[0] == 2 else x)

@@ -83,7 +83,7 @@ def axes(value: onnx.ValueInfoProto) -> list[str | int]:
         ("nrms", "table_gradient", ROWS, {"loss": []}),
     ],
 )
-def test_inputs_and_outputs_are_those_of_the_contract(
+def test_inputs_and_outputs_match_the_contract(
     exported: Exports, architecture: str, purpose: str, inputs: Axes, outputs: Axes
 ) -> None:
     model = exported[architecture]
@@ -108,7 +108,7 @@ def test_inputs_and_outputs_are_those_of_the_contract(
         ("nrms", "ranker", ["user", "score", "gradient", "table_gradient"]),
     ],
 )
-def test_an_export_knows_its_architecture_role_and_purposes(
+def test_export_has_its_architecture_role_and_purposes(
     exported: Exports, architecture: str, role: str, purposes: list[str]
 ) -> None:
     model = exported[architecture]
@@ -125,7 +125,7 @@ def test_weights_are_the_parameters_in_float32(exported: Exports, recall_model: 
 
 
 @pytest.mark.parametrize("architecture", ["basis", "cosine", "nrms"])
-def test_graphs_are_valid_small_bare_and_of_opset_18(exported: Exports, architecture: str) -> None:
+def test_graphs_are_valid_small_without_metadata_and_of_opset_18(exported: Exports, architecture: str) -> None:
     for purpose, blob in exported[architecture].graphs.items():
         proto = onnx.load_from_string(blob)
         onnx.checker.check_model(proto, full_check=True)
@@ -135,9 +135,7 @@ def test_graphs_are_valid_small_bare_and_of_opset_18(exported: Exports, architec
         assert len(blob) < 8 * 1024, purpose
 
 
-def test_gradients_agree_with_autograd_at_a_batch_that_parity_does_not_try(
-    exported: Exports, recall_model: BasisRecall
-) -> None:
+def test_gradients_match_autograd_at_another_batch_size(exported: Exports, recall_model: BasisRecall) -> None:
     draw = torch.Generator().manual_seed(4)
     labels = torch.randint(5, (64, 50), generator=draw)
     members = torch.nn.functional.one_hot(labels, 5).transpose(1, 2).float()
@@ -163,7 +161,7 @@ def test_gradients_agree_with_autograd_at_a_batch_that_parity_does_not_try(
 
 
 @pytest.mark.parametrize("architecture", ["basis", "cosine", "nrms"])
-def test_every_report_is_within_the_bars(exported: Exports, architecture: str) -> None:
+def test_every_parity_report_is_within_tolerance(exported: Exports, architecture: str) -> None:
     model = exported[architecture]
     assert [report.purpose for report in model.reports] == list(model.graphs)
     for report in model.reports:
@@ -171,12 +169,12 @@ def test_every_report_is_within_the_bars(exported: Exports, architecture: str) -
         assert report.size_bytes == len(model.graphs[report.purpose])
 
 
-def test_a_model_of_no_known_class_is_refused() -> None:
+def test_model_of_an_unknown_class_is_refused() -> None:
     with pytest.raises(ValueError, match="no ranker architecture has models of class Linear"):
         export_ranker(torch.nn.Linear(2, 2))
 
 
-def test_weights_that_are_not_finite_are_refused_by_name() -> None:
+def test_non_finite_weights_are_refused_by_name() -> None:
     model = cosine_ranker()
     with torch.no_grad():
         model.beta.fill_(float("nan"))
@@ -184,7 +182,7 @@ def test_weights_that_are_not_finite_are_refused_by_name() -> None:
         export_ranker(model)
 
 
-def test_a_part_of_a_model_has_no_role_in_a_release() -> None:
+def test_part_of_a_model_has_no_role_in_a_release() -> None:
     part = ExportedModel("dssm_item", "towers", {}, {})
     with pytest.raises(ValueError, match=r"dssm_item \(towers\) is no ranker or recall model"):
         _ = part.role
@@ -197,5 +195,5 @@ def test_exporting_again_gives_the_same_bytes(exported: Exports) -> None:
 @pytest.mark.parametrize(
     "name", ["basis", "youtubenet_residual", "ebnr_residual", "sasrec_residual", "octopus", "ebnr", "huita"]
 )
-def test_a_recall_model_is_known_by_its_class_and_a_correction_by_what_it_corrects_with(name: str) -> None:
+def test_architecture_is_recognised_from_the_model(name: str) -> None:
     assert name_of(architectures()[name].build(), "recall") == name

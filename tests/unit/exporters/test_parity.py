@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from exporters.model_graphs import export_gradient_graph, export_inference_graph
+from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.news_encoder import without_known_noise
 from exporters.package import recall_graphs
 from exporters.parity import ParityError, check_parity
@@ -48,18 +48,18 @@ def graph() -> onnx.ModelProto:
     return export_inference_graph(SumRanker(), SPEC)
 
 
-def test_a_right_graph_passes_with_the_difference_it_had(graph: onnx.ModelProto) -> None:
+def test_correct_graph_passes_with_its_measured_difference(graph: onnx.ModelProto) -> None:
     parity = check_parity(SumRanker(), SPEC, graph.SerializeToString())
     assert parity.largest_difference < 1e-5
     assert parity.cases == 18  # six batches, own weights and two fresh sets
 
 
-def test_a_graph_of_another_function_raises_and_names_output_and_readers(graph: onnx.ModelProto) -> None:
+def test_graph_of_another_function_fails_naming_output_and_readers(graph: onnx.ModelProto) -> None:
     with pytest.raises(ParityError, match=r"graph score, output scores, batch of 1 \(no clicks\): differs .* by 0.001"):
         check_parity(SumRanker(offset=0.001), SPEC, graph.SerializeToString())
 
 
-def test_a_graph_with_weights_baked_in_raises(graph: onnx.ModelProto) -> None:
+def test_graph_with_constant_weights_is_refused(graph: onnx.ModelProto) -> None:
     baked = onnx.ModelProto()
     baked.CopyFrom(graph)
     del baked.graph.input[:]
@@ -69,7 +69,7 @@ def test_a_graph_with_weights_baked_in_raises(graph: onnx.ModelProto) -> None:
         check_parity(SumRanker(), SPEC, baked.SerializeToString())
 
 
-def test_a_graph_that_gives_nan_raises(graph: onnx.ModelProto) -> None:
+def test_graph_producing_nan_is_refused(graph: onnx.ModelProto) -> None:
     broken = onnx.ModelProto()
     broken.CopyFrom(graph)
     last = next(node for node in broken.graph.node if "scores" in node.output)
@@ -84,7 +84,7 @@ def test_a_graph_that_gives_nan_raises(graph: onnx.ModelProto) -> None:
         check_parity(SumRanker(), SPEC, broken.SerializeToString())
 
 
-def test_a_graph_that_holds_for_one_length_of_history_raises() -> None:
+def test_graph_valid_for_only_one_history_length_is_refused() -> None:
     free = (
         GraphInput("clicks", ("batch", "clicks", 4)),
         GraphInput("click_mask", ("batch", "clicks")),
@@ -107,11 +107,11 @@ def test_a_graph_that_holds_for_one_length_of_history_raises() -> None:
         check_parity(MeanRanker(None), spec, burnt_in)
 
 
-def test_a_parameter_that_the_method_never_reads_is_no_input(graph: onnx.ModelProto) -> None:
+def test_unused_parameter_is_not_an_input(graph: onnx.ModelProto) -> None:
     assert [each.name for each in graph.graph.input] == ["p.scale", "clicks", "click_mask", "candidates"]
 
 
-def test_readers_are_drawn_as_a_device_feeds_them() -> None:
+def test_sample_readers_are_drawn_as_a_device_feeds_them() -> None:
     spec = recall_graphs(8)[2]
     drawn = draw_inputs(spec, (NONE, ONE, FULL, SOME), torch.Generator().manual_seed(0))
     assert list(drawn) == ["clicks", "click_mask", "membership", "quotas", "candidates"]
@@ -123,14 +123,14 @@ def test_readers_are_drawn_as_a_device_feeds_them() -> None:
     assert (drawn["membership"].sum(-1) == 0).any(dim=1).all()  # every reader has an empty channel
 
 
-def test_a_model_with_buffers_is_refused() -> None:
+def test_model_with_buffers_is_refused() -> None:
     model = SumRanker()
     model.register_buffer("mean", torch.zeros(4))
     with pytest.raises(ValueError, match="buffers can't be graph inputs: mean"):
         parameters(model)
 
 
-def test_only_the_known_messages_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_only_known_messages_are_suppressed(caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("torch.onnx._internal.exporter._registration")
     before = logger.propagate
     logger.propagate = True
@@ -147,7 +147,7 @@ def test_only_the_known_messages_are_left_out(caplog: pytest.LogCaptureFixture) 
     assert logged == ["something else", "torchvision is not installed. Skipping torchvision::nms"]
 
 
-def test_tolerance_grows_with_the_size_of_an_output_and_no_further() -> None:
+def test_tolerance_scales_with_the_output_size_only() -> None:
     model = SumRanker()
     with torch.no_grad():
         model.scale.fill_(1e6)
@@ -170,7 +170,7 @@ class Lookup(nn.Module):
         return ((self.frozen[category] + self.learnt[category]) * table).sum()
 
 
-def test_frozen_parameters_are_inputs_without_gradients_and_wrt_adds_those_of_inputs() -> None:
+def test_frozen_parameters_get_no_gradients_and_wrt_adds_input_gradients() -> None:
     inputs = (GraphInput("category", ("news",), indexes=9), GraphInput("table", ("news", 4)))
     spec = GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True, wrt=("table",))
     graph = export_gradient_graph(Lookup(), spec)
@@ -188,20 +188,20 @@ def test_frozen_parameters_are_inputs_without_gradients_and_wrt_adds_those_of_in
         ((GraphInput("click_rows", ("batch", 4), indexes="news"),), False, (), "click_rows indexes news"),
     ],
 )
-def test_a_graph_that_makes_no_sense_is_refused(
+def test_inconsistent_graph_spec_is_refused(
     inputs: tuple[GraphInput, ...], with_gradients: bool, wrt: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
         GraphSpec("gradient", "loss", inputs, "loss", with_gradients=with_gradients, wrt=wrt)
 
 
-def test_an_input_that_nobody_can_draw_is_named() -> None:
+def test_input_without_a_sample_is_named() -> None:
     spec = GraphSpec("score", "forward", (GraphInput("mood", ("batch",)),), "scores")
-    with pytest.raises(ValueError, match="can't draw the input mood"):
+    with pytest.raises(ValueError, match="no sample input is defined for mood"):
         draw_inputs(spec, (SOME,), torch.Generator())
 
 
-def test_an_operator_without_translation_is_named() -> None:
+def test_operator_without_translation_is_named() -> None:
     class Sorter(nn.Module):
         def forward(self, table: Tensor) -> Tensor:
             return table.sort(dim=-1).values

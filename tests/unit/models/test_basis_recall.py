@@ -37,7 +37,7 @@ def test_uni_fedrec_has_the_244_993_parameters_of_section_2_2() -> None:
     assert sum(each.numel() for each in uni_fedrec_recall().parameters()) == 244_993
 
 
-def test_decomposition_clip_and_aggregation_meet_the_golden_of_section_2_3() -> None:
+def test_decomposition_clip_and_aggregation_match_the_golden_of_section_2_3() -> None:
     model = golden()
     scores = model.decompose(torch.tensor([[[1.0, 2.0]]]), torch.ones(1, 1, 1))
     assert_close(scores, torch.tensor([[[1.0, 2.0, -1.0]]]))
@@ -51,7 +51,7 @@ def test_decomposition_clip_and_aggregation_meet_the_golden_of_section_2_3() -> 
 
 @settings(max_examples=50, deadline=None)
 @given(seeds, st.floats(0.01, 30))
-def test_an_interest_lies_in_the_convex_hull_of_the_values(seed: int, size: float) -> None:
+def test_interest_is_in_the_convex_hull_of_the_values(seed: int, size: float) -> None:
     model = small(seed)
     interest, directions = model.aggregate(size * drawn(seed, 1, 3, 5)), drawn(seed + 1, 8, 40)
     reach = (model.basis_values @ directions).amax(dim=0)  # a point is in the hull iff no direction separates it
@@ -60,7 +60,7 @@ def test_an_interest_lies_in_the_convex_hull_of_the_values(seed: int, size: floa
 
 @settings(max_examples=50, deadline=None)
 @given(seeds, st.floats(-50, 50))
-def test_a_constant_added_to_all_scores_changes_nothing(seed: int, shift: float) -> None:
+def test_constant_added_to_all_scores_changes_nothing(seed: int, shift: float) -> None:
     model, scores = small(seed), drawn(seed, 1, 3, 5)
     assert_close(model.aggregate(scores + shift), model.aggregate(scores))
 
@@ -82,7 +82,7 @@ def test_weights_of_clipped_scores_stay_in_the_range_of_section_2_3(seed: int) -
 
 @settings(max_examples=50, deadline=None)
 @given(seeds)
-def test_the_unified_score_sees_the_quota_weighted_mean_interest_only(seed: int) -> None:
+def test_unified_score_depends_only_on_the_quota_weighted_mean_interest(seed: int) -> None:
     model = small(seed)
     interests, quotas, news = drawn(seed, 2, 3, 8), drawn(seed + 1, 2, 3).softmax(-1), drawn(seed + 2, 2, 7, 8)
     each = torch.einsum("bc,bcd,brd->br", quotas, interests, news)  # z(d) = sum_c q_c <r^_c, d>
@@ -111,14 +111,14 @@ def test_padding_changes_neither_scores_nor_loss(seed: int, length: int, padding
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(2, 8))
-def test_the_order_of_clicks_does_not_matter(seed: int, length: int) -> None:
+def test_order_of_clicks_does_not_matter(seed: int, length: int) -> None:
     model, news, told = small(seed), drawn(seed + 9, 1, 5, 8), history(seed, length, 0)
     order = torch.randperm(length, generator=torch.Generator().manual_seed(seed))
     shuffled = {**told, "clicks": told["clicks"][:, order], "membership": told["membership"][..., order]}
     assert_close(model(**shuffled, candidates=news), model(**told, candidates=news))
 
 
-def test_an_empty_channel_and_an_empty_reader_are_zero_and_have_finite_gradients() -> None:
+def test_empty_channel_and_empty_reader_are_zero_with_finite_gradients() -> None:
     model = small()
     told = history(1, 4, 2)
     empty = {name: torch.cat([each, torch.zeros_like(each)]) for name, each in told.items()}
@@ -132,7 +132,7 @@ def test_an_empty_channel_and_an_empty_reader_are_zero_and_have_finite_gradients
 
 
 @pytest.mark.parametrize("score_clip", [1e3, 1e-9])
-def test_gradients_agree_with_finite_differences_inside_the_clip_and_keys_stand_still_outside(
+def test_gradients_match_finite_differences_and_vanish_outside_the_clip(
     score_clip: float,
 ) -> None:
     model, told, news = small(3, score_clip=score_clip), history(1, 4, 2), drawn(4, 1, 5, 8)
@@ -167,7 +167,7 @@ def started() -> BasisRecall:
     return model
 
 
-def test_cosine_start_rebuilds_the_reader_of_one_topic_nearest_to_that_topic() -> None:
+def test_cosine_start_recovers_the_topic_of_a_single_topic_reader() -> None:
     model, centroids = started(), topics()
     clicks, mask = centroids[:, None], torch.ones(30, 1)
     scores = model.clip(model.decompose(model.contexts(clicks, mask), torch.ones(30, 1, 1)))
@@ -175,14 +175,14 @@ def test_cosine_start_rebuilds_the_reader_of_one_topic_nearest_to_that_topic() -
     assert_close(found, torch.arange(30))
 
 
-def test_cosine_start_uses_the_range_of_the_clip_and_scores_of_the_size_of_a_cosine() -> None:
+def test_cosine_start_uses_the_clip_range_and_cosine_sized_scores() -> None:
     model, centroids = started(), topics()
     scores = centroids @ model.basis_keys.t()
     assert_close(scores.abs().amax(dim=-1).mean().item(), 3 * model.score_clip, atol=1e-5, rtol=0)
     assert_close(model.aggregate(model.clip(scores)).norm(dim=-1).mean().item(), 1.0, atol=1e-4, rtol=0)
 
 
-def test_cosine_start_leaves_nothing_that_every_reader_shares() -> None:
+def test_cosine_start_has_no_component_shared_by_all_readers() -> None:
     model = started()
     nothing = model.aggregate(torch.zeros(1, 1, 30))
     assert nothing.norm() < 1e-4 * model.basis_values.norm(dim=-1).mean()
@@ -224,7 +224,7 @@ def test_sizes_out_of_range_are_named() -> None:
         ("candidates", (1, 5, 9), r"candidates must have shape \[b, R, 8\], got \(1, 5, 9\)"),
     ],
 )
-def test_shapes_that_do_not_fit_are_named(name: str, shape: tuple[int, ...], words: str) -> None:
+def test_mismatched_shapes_are_named(name: str, shape: tuple[int, ...], words: str) -> None:
     told = {**history(1, 4, 0), "candidates": drawn(2, 1, 5, 8)}
     with pytest.raises(ValueError, match=words):
         small()(**{**told, name: torch.zeros(shape).double()})

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from backend.releases.draft import ReleaseDraft, blob_refs
-from backend.releases.vocabulary import pool_categories
-from device_app.wire.categories import CategoryVocabulary, Topic
-from device_app.wire.releases import ReleaseManifest
-from device_app.wire.vocabulary import WordVocabulary
+from backend.releases.blobs import ReleaseDraft, blob_refs
+from backend.releases.codebooks import pool_categories
 from models.builders.news import naml, topic_news
+from protocol.releases import CategoryVocabulary, ReleaseManifest, Topic
+from protocol.vocabulary import WordVocabulary
 from tests.doubles.small_release import migrated_engine, small_draft, small_store
 
 POOL: list[Topic] = [
@@ -28,7 +27,7 @@ POOL: list[Topic] = [
 KNOWN = CategoryVocabulary(("sports", "politics"), (("sports", "football"), ("politics", "general")))
 
 
-def test_frequent_names_come_first_and_the_order_of_the_pool_does_not_matter() -> None:
+def test_frequent_names_come_first_independently_of_pool_order() -> None:
     made = pool_categories(POOL)
     assert made.sections == ("sports", "politics", "food")
     assert made.topics == (
@@ -40,7 +39,7 @@ def test_frequent_names_come_first_and_the_order_of_the_pool_does_not_matter() -
     assert pool_categories(reversed(POOL)).digest == made.digest
 
 
-def test_rows_count_the_unknown_one_and_a_section_left_out_takes_its_topics_along() -> None:
+def test_row_limits_include_the_unknown_row_and_drop_topics_of_dropped_sections() -> None:
     small = pool_categories(POOL, section_rows=2, topic_rows=2)
     assert (small.sections, small.topics) == (("sports",), (("sports", "football"),))
     assert (small.section_rows, small.topic_rows) == (2, 2)
@@ -48,7 +47,7 @@ def test_rows_count_the_unknown_one_and_a_section_left_out_takes_its_topics_alon
         pool_categories(POOL, section_rows=0, topic_rows=5)
 
 
-def test_names_become_ids_and_what_the_release_does_not_know_is_0() -> None:
+def test_names_become_ids_and_unknown_ones_become_0() -> None:
     news = [("politics", "general"), ("sports", "general"), ("food", "baking"), ("sports", "football")]
     sections, topics = KNOWN.encode(news)
     assert sections.dtype == topics.dtype == np.int64
@@ -57,7 +56,7 @@ def test_names_become_ids_and_what_the_release_does_not_know_is_0() -> None:
     assert [each.shape for each in KNOWN.encode([])] == [(0,), (0,)]
 
 
-def test_naml_and_lstur_read_the_ids_and_an_unknown_category_is_no_view() -> None:
+def test_naml_and_lstur_read_the_ids_and_skip_unknown_categories() -> None:
     torch.manual_seed(0)
     words = WordVocabulary(("rain", "sun"))
     sizes = {"vocabulary": words.size, "categories": KNOWN.section_rows, "subcategories": KNOWN.topic_rows}
@@ -73,7 +72,7 @@ def test_naml_and_lstur_read_the_ids_and_an_unknown_category_is_no_view() -> Non
         assert torch.equal(vectors[1], vectors[2]), "two unknown ones have none"
 
 
-def test_they_survive_their_blob_and_the_digest_is_the_blobs_hash() -> None:
+def test_categories_survive_their_blob_and_the_digest_is_its_hash() -> None:
     again = CategoryVocabulary.unpack(KNOWN.pack())
     assert again == KNOWN
     assert again.digest == hashlib.sha256(KNOWN.pack()).hexdigest()
@@ -93,12 +92,12 @@ def test_they_survive_their_blob_and_the_digest_is_the_blobs_hash() -> None:
         (b'{"format":"ownfeed categories 1","sections":["a"],"topics":[["b","c"]]}', "sections given, got one of 'b'"),
     ],
 )
-def test_a_blob_that_is_none_is_refused_with_what_was_expected(blob: bytes, message: str) -> None:
+def test_invalid_categories_blob_is_refused_with_the_expected_form(blob: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         CategoryVocabulary.unpack(blob)
 
 
-def test_a_release_carries_its_categories_and_later_releases_keep_them(tmp_path: Path) -> None:
+def test_release_carries_its_categories_and_later_releases_keep_them(tmp_path: Path) -> None:
     store = small_store(migrated_engine(tmp_path), tmp_path, publish=False)
     blob = store.add_blob(KNOWN.pack())
     first = store.commit(ReleaseDraft(**{**vars(small_draft(store)), "categories": blob}), note="with categories")
@@ -110,7 +109,7 @@ def test_a_release_carries_its_categories_and_later_releases_keep_them(tmp_path:
     assert store.sweep(older_than_sec=0) == 0, "the release's categories are kept"
 
 
-def test_a_manifest_without_categories_still_reads(tmp_path: Path) -> None:
+def test_manifest_without_categories_is_readable(tmp_path: Path) -> None:
     store = small_store(migrated_engine(tmp_path), tmp_path)
     manifest = store.require_current()
     assert ReleaseManifest.model_validate_json(manifest.model_dump_json(exclude={"categories"})) == manifest

@@ -12,8 +12,8 @@ from torch.testing import assert_close
 
 from models.builders.dssm import dssm_item, dssm_strict, dssm_user, fl_dssm, fl_mv_dssm, semi_fl_mv_dssm
 from models.dssm import Dssm, MultiViewDssm, SemiDssm, Tower
-from models.scopes import private_names, scopes
 from models.scoring import cosines, unit
+from models.shapes import private_names, scopes
 from tests.doubles.torch_gradients import ModelLoss
 
 
@@ -42,7 +42,7 @@ GOLDEN_USER, GOLDEN_ITEMS = torch.tensor([[1.0, 0]]), torch.tensor([[[1.0, 0], [
     ("gamma", "probabilities", "loss"),
     [(1.0, [0.473041, 0.352937, 0.174022], 0.748573), (10.0, [0.949217, 0.050740, 0.000043], 0.052117)],
 )
-def test_score_softmax_and_loss_meet_the_golden_of_section_6_1(
+def test_score_softmax_and_loss_match_the_golden_of_section_6_1(
     gamma: float, probabilities: list[float], loss: float
 ) -> None:
     model = Dssm(Given(), Given(), gamma)
@@ -61,7 +61,7 @@ def test_towers_have_the_parameters_of_section_6_1() -> None:
         assert count(dssm_strict(features)) == count(Tower((features, 64, 32, 16))) - 64
 
 
-def test_a_tower_computes_its_formula_and_the_strict_one_is_linear_first() -> None:
+def test_tower_computes_its_formula_and_the_strict_one_starts_linear() -> None:
     x = drawn(1, 3, 5)
     for strict in (False, True):
         tower = Tower((5, 4, 3), strict=strict).double()
@@ -76,14 +76,14 @@ def test_a_tower_computes_its_formula_and_the_strict_one_is_linear_first() -> No
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**31), st.floats(1e-3, 1e3))
-def test_the_cosine_is_torchs_and_ignores_lengths(seed: int, scale: float) -> None:
+def test_cosine_matches_torch_and_ignores_lengths(seed: int, scale: float) -> None:
     user, items = drawn(seed, 2, 4), drawn(seed + 1, 2, 5, 4)
     wanted = torch.cosine_similarity(user[:, None], items, dim=-1)
     assert_close(cosines(scale * user, items), wanted)
     assert_close(cosines(user, scale * items), wanted)
 
 
-def test_a_zero_vector_has_cosine_zero_and_moves_nothing_not_even_beside_others() -> None:
+def test_zero_vector_has_cosine_zero_and_no_gradient() -> None:
     user = torch.zeros(2, 3)
     user[1] = torch.tensor([1.0, 2, 3])
     items = torch.randn(2, 4, 3)
@@ -102,13 +102,13 @@ def test_a_zero_vector_has_cosine_zero_and_moves_nothing_not_even_beside_others(
     assert unit(torch.full((3,), 1e-20)).eq(0).all()
 
 
-def test_a_cold_user_without_features_leaves_the_towers_alone() -> None:
+def test_cold_user_without_features_leaves_the_towers_unchanged() -> None:
     model = fl_dssm(30)
     model.loss(torch.zeros(1, 30), torch.rand(1, 5, 4_739)).backward()
     assert all(each.grad is not None and each.grad.eq(0).all() for each in model.parameters())
 
 
-def test_gradients_agree_with_finite_differences() -> None:
+def test_gradients_match_finite_differences() -> None:
     torch.manual_seed(0)
     model = Dssm(Tower((3, 4, 2)), Tower((5, 4, 2), strict=True), 10.0).double()
     names = [name for name, _ in model.named_parameters()]
@@ -127,7 +127,7 @@ def small_views() -> MultiViewDssm:
     return MultiViewDssm({"a": Tower((3, 2)), "b": Tower((4, 2))}, Tower((5, 2)), 10.0).double()
 
 
-def test_views_share_one_item_tower_and_nothing_else() -> None:
+def test_views_share_only_the_item_tower() -> None:
     model = small_views()
     a, b = model.view("a"), model.view("b")
     assert a.item_tower is b.item_tower is model.item_tower
@@ -145,7 +145,7 @@ def test_prediction_is_the_mean_of_the_views_probabilities() -> None:
     assert_close(model(a, b, items).sum(-1), torch.ones(2).double())
 
 
-def test_one_view_predicts_what_the_single_model_predicts_bit_for_bit() -> None:
+def test_one_view_predicts_exactly_like_the_single_model() -> None:
     torch.manual_seed(2)
     alone = Dssm(Tower((3, 2)), Tower((5, 2)), 10.0)
     model = MultiViewDssm({"only": alone.user_tower}, alone.item_tower, 10.0)

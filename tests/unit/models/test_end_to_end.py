@@ -13,8 +13,8 @@ from torch.testing import assert_close
 from models.builders.news import cnn_title, fednewsrec_news, fednewsrec_title, naml
 from models.builders.rankers import nrms
 from models.builders.user import fednewsrec_user_400
-from models.end_to_end import EndToEnd
 from models.one_vector import UserModel
+from models.scoring import EndToEnd
 from tests.doubles.torch_gradients import ModelLoss
 
 VOCABULARY, NEWS, CLICKS = 15, 6, 4
@@ -61,7 +61,7 @@ def gradients(model: nn.Module, loss: Tensor) -> dict[str, Tensor]:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**31))
-def test_it_is_the_user_model_on_the_rows_of_encoded_news(seed: int) -> None:
+def test_loss_equals_the_user_models_loss_on_encoded_news(seed: int) -> None:
     model, (words, click_rows, mask, candidate_rows) = small(seed), inputs(seed)
     vectors = model.news(words)
     clicks = torch.stack([torch.stack([vectors[row] for row in reader]) for reader in click_rows])
@@ -85,7 +85,7 @@ def test_news_named_twice_sum_their_gradients(seed: int) -> None:
         assert_close(gradient, each[name], msg=name)
 
 
-def test_the_news_gradient_is_the_encoders_pullback_of_the_vectors_gradient_as_in_section_3_2() -> None:
+def test_news_gradient_is_the_encoders_pullback_as_in_section_3_2() -> None:
     """The main identity of Efficient-FedRec: one backward of the encoder with the summed vector gradients."""
     model, (words, click_rows, mask, candidate_rows) = small(), inputs()
     whole = gradients(model.news, model.loss(words, click_rows, mask, candidate_rows))
@@ -98,7 +98,7 @@ def test_the_news_gradient_is_the_encoders_pullback_of_the_vectors_gradient_as_i
         assert_close(gradient, each, atol=1e-6, rtol=0, msg=name)
 
 
-def test_gradients_agree_with_finite_differences() -> None:
+def test_gradients_match_finite_differences() -> None:
     model, told = small(), inputs()
     names = [name for name, _ in model.named_parameters()]
 
@@ -111,7 +111,7 @@ def test_gradients_agree_with_finite_differences() -> None:
     assert torch.autograd.gradcheck(compute, tuple(leaves))
 
 
-def test_which_row_padding_names_changes_nothing_and_gives_that_news_no_gradient() -> None:
+def test_padding_row_choice_changes_nothing_and_gives_no_gradient() -> None:
     model, (words, click_rows, mask, candidate_rows) = small(), inputs(seed=5)
     elsewhere = torch.where(mask > 0, click_rows, (click_rows + 1) % NEWS)
     assert not elsewhere.equal(click_rows)
@@ -121,7 +121,7 @@ def test_which_row_padding_names_changes_nothing_and_gives_that_news_no_gradient
         assert_close(gradient, gradients(model, model.loss(words, elsewhere, mask, candidate_rows))[name])
 
 
-def test_a_reader_without_clicks_scores_zero_and_trains_nothing() -> None:
+def test_reader_without_clicks_scores_zero_without_gradients() -> None:
     model, (words, click_rows, _, candidate_rows) = small(), inputs()
     empty = torch.zeros(2, CLICKS).double()
     assert model(words, click_rows, empty, candidate_rows).eq(0).all()
@@ -129,7 +129,7 @@ def test_a_reader_without_clicks_scores_zero_and_trains_nothing() -> None:
         assert gradient.eq(0).all(), name
 
 
-def test_an_encoder_of_several_views_takes_its_own_inputs_first() -> None:
+def test_encoder_of_several_views_takes_its_own_inputs_first() -> None:
     news = naml(
         vocabulary=VOCABULARY, categories=4, subcategories=5, word_dim=4, element_dim=3, filters=6, attention_dim=3
     )
@@ -141,7 +141,7 @@ def test_an_encoder_of_several_views_takes_its_own_inputs_first() -> None:
     assert_close(model.loss(*views, click_rows, mask, candidate_rows), expected)
 
 
-def test_bad_input_is_named_with_what_was_expected() -> None:
+def test_bad_input_is_named_with_the_expected_form() -> None:
     model, (words, click_rows, mask, candidate_rows) = small(), inputs()
     with pytest.raises(ValueError, match=r"click_rows \[2, 4\] must be rows of 6 news, got .* to 9"):
         model.loss(words, click_rows.index_fill(1, torch.tensor([0]), 9), mask, candidate_rows)

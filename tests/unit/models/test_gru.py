@@ -54,9 +54,7 @@ def test_left_padding_gives_nn_grus_state_on_the_real_suffix(
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(1, 8), st.booleans())
-def test_without_gradients_the_state_is_that_of_the_recurrence_wherever_padding_stands(
-    seed: int, rows: int, started: bool
-) -> None:
+def test_state_without_gradients_matches_the_recurrence_for_any_padding(seed: int, rows: int, started: bool) -> None:
     gru, x = small(seed), drawn(seed + 1, 4, rows, 5)
     mask = (drawn(seed + 2, 4, rows) > 0).double()
     mask[0] = 0
@@ -67,7 +65,7 @@ def test_without_gradients_the_state_is_that_of_the_recurrence_wherever_padding_
     assert got[0].equal(torch.zeros(4).double() if start is None else start[0])
 
 
-def test_gradients_are_those_of_nn_gru_on_the_real_suffix() -> None:
+def test_gradients_match_nn_gru_on_the_real_suffix() -> None:
     gru, x, start = small(), drawn(1, 3, 9, 5), drawn(2, 3, 4)
     theirs = oracle(gru)
     mask = torch.cat([torch.zeros(3, 4), torch.ones(3, 5)], dim=1).double()
@@ -84,7 +82,7 @@ def test_padding_between_and_after_rows_is_skipped_too() -> None:
     assert_close(gru(x, mask), oracle(gru)(x[:, [0, 2, 3]])[1][0], atol=1e-6, rtol=0)
 
 
-def test_gradients_agree_with_finite_differences_and_none_reaches_a_masked_row() -> None:
+def test_gradients_match_finite_differences_and_skip_masked_rows() -> None:
     gru = small()
     names = [name for name, _ in gru.named_parameters()]
     mask = torch.tensor([[0.0, 1, 1, 1], [0, 0, 0, 1]]).double()
@@ -102,7 +100,7 @@ def test_gradients_agree_with_finite_differences_and_none_reaches_a_masked_row()
 
 
 @pytest.mark.parametrize("filling", [0.0, 1e30, -1e30])
-def test_without_a_real_row_the_state_is_the_start_and_nothing_has_a_gradient(filling: float) -> None:
+def test_without_a_real_row_the_state_is_the_start_without_gradients(filling: float) -> None:
     gru, start = small(), drawn(1, 2, 4)
     x, mask = torch.full((2, 3, 5), filling, dtype=torch.float64, requires_grad=True), torch.zeros(2, 3).double()
     assert gru(x, mask).eq(0).all()
@@ -116,13 +114,13 @@ def test_without_a_real_row_the_state_is_the_start_and_nothing_has_a_gradient(fi
         assert each.grad.eq(0).all(), name
 
 
-def test_the_order_of_rows_matters() -> None:
+def test_order_of_rows_matters() -> None:
     gru, x = small(), drawn(1, 1, 5, 5)
     mask = torch.ones(1, 5).double()
     assert (gru(x, mask) - gru(x.flip(1), mask)).abs().max() > 1e-2
 
 
-def test_the_paper_gru_of_section_4_1_has_961_200_parameters_and_torchs_1_200_more() -> None:
+def test_paper_gru_has_961_200_parameters_and_torchs_1_200_more() -> None:
     assert sum(each.numel() for each in MaskedGru(400, 400).parameters()) == 961_200
     assert sum(each.numel() for each in nn.GRU(400, 400).parameters()) == 961_200 + 1_200
 
@@ -132,7 +130,7 @@ def test_sizes_out_of_range_are_named() -> None:
         MaskedGru(0, 4)
 
 
-def test_shapes_that_do_not_fit_are_named() -> None:
+def test_mismatched_shapes_are_named() -> None:
     gru, x = small(), drawn(1, 2, 3, 5)
     with pytest.raises(ValueError, match=r"x must have shape \[b, H, 5\], got \[2, 3, 4\]"):
         gru(x[..., :4], torch.ones(2, 3))

@@ -15,7 +15,7 @@ from torch.testing import assert_close
 from models.builders.rankers import self_attention
 from models.layers.attention import AdditiveAttention, SelfAttention, masked_softmax
 from models.layers.gru import MaskedGru
-from models.layers.text_cnn import TextCnn
+from models.layers.words import TextCnn
 
 seeds = st.integers(0, 2**31)
 lengths = st.integers(1, 9)
@@ -38,19 +38,19 @@ def golden_attention() -> AdditiveAttention:
 GOLDEN_X = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
 
 
-def test_additive_attention_meets_the_golden_of_section_1_1() -> None:
+def test_additive_attention_matches_the_golden_of_section_1_1() -> None:
     layer = golden_attention()
     mask = torch.ones(1, 3)
     assert_close(layer.weights(GOLDEN_X, mask), torch.tensor([[0.593494, 0.129391, 0.277115]]), atol=1e-6, rtol=0)
     assert_close(layer(GOLDEN_X, mask), torch.tensor([[0.870609, 0.406506]]), atol=1e-6, rtol=0)
 
 
-def test_additive_attention_meets_the_golden_with_the_third_row_masked() -> None:
+def test_additive_attention_matches_the_golden_with_a_masked_row() -> None:
     weights = golden_attention().weights(GOLDEN_X, torch.tensor([[1.0, 1.0, 0.0]]))
     assert_close(weights, torch.tensor([[0.821007, 0.178993, 0.0]]), atol=1e-6, rtol=0)
 
 
-def test_additive_attention_pools_channels_as_it_pools_each_alone() -> None:
+def test_additive_attention_pools_channels_as_each_alone() -> None:
     layer = AdditiveAttention(6, 4).double()
     x, masks = drawn(1, 2, 5, 6), (drawn(2, 2, 3, 5) > 0).double()
     alone = torch.stack([layer(x, masks[:, c]) for c in range(3)], dim=1)
@@ -134,7 +134,7 @@ def test_sharp_start_returns_each_row_as_the_scale_grows() -> None:
 
 
 @pytest.mark.parametrize("layer", [self_attention(dim=4, heads=2, head_dim=2, bias=True), AdditiveAttention(4, 3)])
-def test_gradients_agree_with_finite_differences(layer: SelfAttention | AdditiveAttention) -> None:
+def test_gradients_match_finite_differences(layer: SelfAttention | AdditiveAttention) -> None:
     layer = layer.double()
     names = [name for name, _ in layer.named_parameters()]
     mask = torch.tensor([[0.0, 1, 1], [0, 0, 0], [1, 1, 1]]).double()
@@ -156,7 +156,7 @@ def test_wrong_sizes_are_named() -> None:
         AdditiveAttention(0, 3)
 
 
-def test_shapes_that_do_not_fit_are_named_with_what_was_expected() -> None:
+def test_mismatched_shapes_are_named_with_the_expected_ones() -> None:
     heads, pool = self_attention(dim=8, heads=2, head_dim=4, bias=True), AdditiveAttention(8, 3)
     x, mask = torch.ones(2, 3, 8), torch.ones(2, 3)
     for layer in (heads, pool):
@@ -180,7 +180,7 @@ def test_shapes_that_do_not_fit_are_named_with_what_was_expected() -> None:
 )
 @settings(max_examples=25, deadline=None)
 @given(seed=seeds, length=lengths)
-def test_a_masked_row_has_no_influence_and_no_gradient_and_nothing_is_nan(
+def test_masked_row_has_no_influence_no_gradient_and_gives_no_nan(
     build: Callable[[], nn.Module], seed: int, length: int
 ) -> None:
     torch.manual_seed(seed)

@@ -33,7 +33,7 @@ def plain_ranking(row: list[tuple[int, int]], k: int) -> tuple[float, float]:
     return sum(1 / rank for rank in positives) / len(positives), gain / ideal
 
 
-def test_metrics_meet_the_golden_of_section_1_8() -> None:
+def test_metrics_match_the_golden_of_section_1_8() -> None:
     assert auc(LABELS, SCORES) == pytest.approx(0.625)
     assert mrr(LABELS, SCORES) == pytest.approx(0.375)
     assert ndcg(LABELS, SCORES, 5) == pytest.approx(0.650921, abs=1e-6)
@@ -42,7 +42,7 @@ def test_metrics_meet_the_golden_of_section_1_8() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(impressions)
-def test_means_over_impressions_agree_with_a_plain_reading_ties_included(rows: list[list[tuple[int, int]]]) -> None:
+def test_impression_means_match_a_plain_implementation_with_ties(rows: list[list[tuple[int, int]]]) -> None:
     flat = [(group, *pair) for group, row in enumerate(rows) for pair in row]
     seen = by_impression(*map(list, zip(*flat, strict=True)))
     kept = [row for row in rows if len({label for label, _ in row}) == 2]
@@ -86,7 +86,7 @@ def test_ndcg_at_zero_is_refused() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(impressions, st.integers(1, 15))
-def test_precision_recall_and_ndcg_at_k_agree_with_a_plain_reading(rows: list[list[tuple[int, int]]], k: int) -> None:
+def test_precision_recall_and_ndcg_at_k_match_a_plain_implementation(rows: list[list[tuple[int, int]]], k: int) -> None:
     flat = [(group, *pair) for group, row in enumerate(rows) for pair in row]
     seen = top_k(*map(list, zip(*flat, strict=True)), k=k)  # type: ignore[arg-type, misc]
     kept = [row for row in rows if any(y for y, _ in row)]
@@ -99,17 +99,17 @@ def test_precision_recall_and_ndcg_at_k_agree_with_a_plain_reading(rows: list[li
     assert (seen.impressions, seen.skipped) == (len(kept), len(rows) - len(kept))
 
 
-def test_precision_is_over_ten_also_where_fewer_candidates_are_ranked() -> None:
+def test_precision_divides_by_ten_even_with_fewer_candidates() -> None:
     seen = top_k([0] * 6, LABELS, SCORES)
     assert (seen.precision, seen.recall) == pytest.approx((0.2, 1.0))
 
 
-def test_no_positive_at_all_is_refused() -> None:
+def test_labels_without_a_positive_are_refused() -> None:
     with pytest.raises(ValueError, match="hold a 1"):
         top_k([0, 0], [0, 0], [0.1, 0.2])
 
 
-def test_a_hundred_thousand_impressions_take_about_a_second() -> None:
+def test_hundred_thousand_impressions_take_about_a_second() -> None:
     draw = np.random.default_rng(0)
     groups = np.repeat(np.arange(100_000), draw.integers(2, 20, 100_000))
     labels, scores = draw.integers(0, 2, len(groups)), draw.normal(size=len(groups))

@@ -28,8 +28,7 @@ from models.builders.news import (
     topic_news,
 )
 from models.layers.attention import SelfAttention
-from models.layers.text_cnn import TextCnn
-from models.layers.word_embedding import WordEmbedding
+from models.layers.words import TextCnn, WordEmbedding
 from models.news.naml_lstur import NamlNews, WordVectorLstur, WordVectorNaml
 from models.news.text import TitleEncoder
 
@@ -98,7 +97,7 @@ def test_presets_have_the_parameters_of_the_papers(preset: Callable[[], nn.Modul
     assert trained_sizes(preset()) == count
 
 
-def test_fednewsrec_freezes_its_word_vectors_and_nothing_else() -> None:
+def test_fednewsrec_freezes_only_its_word_vectors() -> None:
     frozen = [name for name, each in fednewsrec_news().named_parameters() if not each.requires_grad]
     assert frozen == ["words.weight"]
 
@@ -116,7 +115,7 @@ def test_appended_padding_changes_no_news_vector(
 
 
 @pytest.mark.parametrize("build", TITLES)
-def test_a_title_without_words_is_zero_and_trains_nothing(build: Callable[[], TitleEncoder]) -> None:
+def test_title_without_words_is_zero_without_gradients(build: Callable[[], TitleEncoder]) -> None:
     model = build()
     out = model(torch.zeros(2, 6, dtype=torch.int64))
     assert out.eq(0).all()
@@ -125,7 +124,7 @@ def test_a_title_without_words_is_zero_and_trains_nothing(build: Callable[[], Ti
         assert each.grad is None or each.grad.eq(0).all(), name
 
 
-def test_nrms_titles_do_not_depend_on_word_order_and_titles_with_a_cnn_do() -> None:
+def test_word_order_matters_only_to_encoders_with_a_cnn() -> None:
     torch.manual_seed(0)
     words = drawn_words(1, 3, 6)
     for build, ordered in ((small_nrms, False), (small_fednewsrec, True), (small_lstur, True)):
@@ -134,7 +133,7 @@ def test_nrms_titles_do_not_depend_on_word_order_and_titles_with_a_cnn_do() -> N
         assert (difference > 1e-3) if ordered else (difference < 1e-12)
 
 
-def test_nrms_contexts_are_those_of_torchs_multihead_attention_with_padding_masked() -> None:
+def test_nrms_contexts_match_torchs_multihead_attention_with_padding_masked() -> None:
     model, words = small_nrms().double(), drawn_words(1, 3, 6)
     words[0, 4:] = 0
     ours = model.title.layers[0]
@@ -151,7 +150,7 @@ def test_nrms_contexts_are_those_of_torchs_multihead_attention_with_padding_mask
     assert_close(ours(x, mask), contexts * mask[..., None])
 
 
-def test_fednewsrec_is_conv1d_then_attention_and_the_codes_relu_is_an_option() -> None:
+def test_fednewsrec_is_conv1d_then_attention_with_an_optional_relu() -> None:
     torch.manual_seed(0)
     plain, words = small_fednewsrec().double(), drawn_words(1, 3, 6)
     rectified = small_fednewsrec(rectified=True).double()
@@ -171,7 +170,7 @@ def naml_inputs(n: int = 3) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return drawn_words(1, n, 5), drawn_words(2, n, 8), torch.tensor([1, 2, 3])[:n], torch.tensor([5, 1, 2])[:n]
 
 
-def test_naml_views_are_dense_relu_elements_and_texts_pooled_by_attention() -> None:
+def test_naml_views_are_dense_relu_elements_and_attention_pooled_texts() -> None:
     model, inputs = small_naml(), naml_inputs()
     views, present = model.views(*inputs)
     assert views.shape == (3, 4, 6)
@@ -185,7 +184,7 @@ def test_naml_views_are_dense_relu_elements_and_texts_pooled_by_attention() -> N
 
 
 @pytest.mark.parametrize("missing", [0, 1, 2, 3])
-def test_a_missing_view_takes_no_part_in_naml(missing: int) -> None:
+def test_missing_view_takes_no_part_in_naml(missing: int) -> None:
     model, inputs = small_naml(), list(naml_inputs())
     inputs[missing] = torch.zeros_like(inputs[missing])
     views, present = model.views(*inputs)
@@ -194,7 +193,7 @@ def test_a_missing_view_takes_no_part_in_naml(missing: int) -> None:
     assert_close(model(*inputs), model.pooling(views[:, kept], torch.ones(3, 3).double()))
 
 
-def test_naml_without_any_view_is_zero_and_trains_nothing() -> None:
+def test_naml_without_any_view_is_zero_without_gradients() -> None:
     model = small_naml()
     out = model(*(torch.zeros_like(each) for each in naml_inputs()))
     assert out.eq(0).all()
@@ -202,7 +201,7 @@ def test_naml_without_any_view_is_zero_and_trains_nothing() -> None:
     assert all(each.grad is None or each.grad.eq(0).all() for each in model.parameters())
 
 
-def test_lstur_topics_stand_beside_the_title_and_an_unknown_topic_is_zero() -> None:
+def test_unknown_lstur_topic_is_zero_beside_the_title() -> None:
     model = topic_news(
         vocabulary=VOCABULARY, categories=4, subcategories=6, word_dim=5, topic_dim=2, filters=6, attention_dim=3
     )
@@ -216,7 +215,7 @@ def test_lstur_topics_stand_beside_the_title_and_an_unknown_topic_is_zero() -> N
     assert_close(vectors[1, 8:], model.subcategory.weight[5])
 
 
-def test_naml_and_lstur_on_word_vectors_are_the_models_with_a_table_before_a_map_to_unit_length() -> None:
+def test_naml_and_lstur_on_word_vectors_match_the_table_models() -> None:
     """The first news has all, the others lack abstract and category or subcategory."""
     inputs = naml_inputs()
     inputs[1][1:] = 0
@@ -235,7 +234,7 @@ def test_naml_and_lstur_on_word_vectors_are_the_models_with_a_table_before_a_map
     assert_close(on_vectors(*title.words(inputs[0]), *inputs[2:]), expected)
 
 
-def test_gradients_agree_with_finite_differences_and_repeated_words_sum_theirs() -> None:
+def test_gradients_match_finite_differences_and_repeated_words_sum_theirs() -> None:
     torch.manual_seed(0)
     model = small_lstur().double()
     words = torch.tensor([[3, 3, 7, 0], [7, 3, 0, 0]])
@@ -250,7 +249,7 @@ def test_gradients_agree_with_finite_differences_and_repeated_words_sum_theirs()
     assert got.abs().sum(-1).nonzero().flatten().tolist() == [3, 7]
 
 
-def test_padding_is_no_word_even_if_its_row_is_disturbed() -> None:
+def test_padding_row_values_are_ignored() -> None:
     model, words = small_nrms(), torch.tensor([[4, 5, 0, 0]])
     before = model(words)
     with torch.no_grad():
@@ -267,12 +266,12 @@ def test_padding_is_no_word_even_if_its_row_is_disturbed() -> None:
         (torch.ones(1, 2), r"words \[1, 2\] must be int64, got torch.float32"),
     ],
 )
-def test_bad_words_are_named_with_what_was_expected(words: Tensor, message: str) -> None:
+def test_bad_words_are_named_with_the_expected_form(words: Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         small_nrms()(words)
 
 
-def test_bad_views_and_tables_are_named_with_what_was_expected() -> None:
+def test_bad_views_and_tables_are_named_with_the_expected_form() -> None:
     title, abstract, category, subcategory = naml_inputs()
     with pytest.raises(ValueError, match=r"abstract must have shape \[3, L\], got \[2, 8\]"):
         small_naml()(title, abstract[:2], category, subcategory)

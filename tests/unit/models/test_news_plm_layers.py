@@ -19,7 +19,7 @@ def tiny_bert(layers: int = 3) -> BertModel:
     return BertModel(config, add_pooling_layer=False)
 
 
-def test_plm_nr_with_bert_base_has_the_110_085_521_parameters_of_section_3_1() -> None:
+def test_plm_nr_with_bert_base_has_110_085_521_parameters() -> None:
     with torch.device("meta"):
         bert = BertModel(BertConfig())
     encoder = plm_nr_400(bert)
@@ -49,7 +49,7 @@ def test_word_piece_padding_changes_no_vector_and_training_has_no_dropout() -> N
     assert encoder(pieces, mask).equal(encoder(pieces, mask))
 
 
-def test_the_256_preset_fits_an_encoder_of_384_numbers() -> None:
+def test_preset_256_fits_an_encoder_of_width_384() -> None:
     with torch.device("meta"):
         config = BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
         encoder = plm_nr_256(BertModel(config, add_pooling_layer=False))
@@ -57,7 +57,7 @@ def test_the_256_preset_fits_an_encoder_of_384_numbers() -> None:
     assert encoder.pooling.hidden.out_features == 192
 
 
-def test_more_layers_than_there_are_and_models_without_layers_are_named() -> None:
+def test_too_many_layers_and_models_without_layers_are_named() -> None:
     with pytest.raises(ValueError, match="layers must be between 0 and 3, got 4"):
         plm_nr(tiny_bert(), head_dim=4, top_layers=4)
     other = nn.Linear(2, 2)

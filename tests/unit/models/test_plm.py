@@ -36,7 +36,7 @@ def pooled_news(count: int = 400, rank: int = WIDTH) -> Tensor:
     return torch.randn(count, rank, generator=draw) @ torch.randn(rank, WIDTH, generator=draw) + 1.0
 
 
-def test_the_start_pools_to_the_mean_over_real_word_pieces() -> None:
+def test_start_pools_to_the_mean_over_real_word_pieces() -> None:
     model = encoder()
     ids, mask = torch.tensor([[3, 4, 5, 0]]), torch.tensor([[1, 1, 1, 0]])
     pooled = model.pool(model.states(ids, mask), mask.float())
@@ -50,21 +50,21 @@ def test_padding_changes_no_vector() -> None:
     assert_close(padded, plain)
 
 
-def test_vectors_have_length_one_unless_told_otherwise() -> None:
+def test_vectors_have_length_one_by_default() -> None:
     ids, mask = torch.randint(50, (4, 6)), torch.ones(4, 6, dtype=torch.long)
     assert_close(encoder()(ids, mask).norm(dim=-1), torch.ones(4))
     raw = encoder(unit_length=False)
     assert_close(nn.functional.normalize(raw(ids, mask), dim=-1), encoder()(ids, mask))
 
 
-def test_a_fitted_head_keeps_every_cosine_of_states_that_span_its_size() -> None:
+def test_fitted_head_keeps_every_cosine_of_states_within_its_rank() -> None:
     model, pooled = encoder(), pooled_news(rank=15)  # 15 directions and the constant span at most 16
     assert model.fit_head(pooled) == pytest.approx(1.0, abs=1e-9)
     vectors, rows = model.project(pooled), nn.functional.normalize(pooled, dim=-1)
     assert_close(vectors @ vectors.t(), rows @ rows.t(), atol=1e-5, rtol=0)
 
 
-def test_a_fitted_head_keeps_as_much_as_the_best_projection_by_svd() -> None:
+def test_fitted_head_keeps_as_much_as_the_best_svd_projection() -> None:
     model, pooled = encoder(), pooled_news()
     kept = model.fit_head(pooled)
     values = torch.linalg.svdvals(nn.functional.normalize(pooled.double(), dim=-1)) ** 2
@@ -72,7 +72,7 @@ def test_a_fitted_head_keeps_as_much_as_the_best_projection_by_svd() -> None:
     assert kept < 1
 
 
-def test_every_attention_head_sees_about_an_equal_share_of_the_length() -> None:
+def test_every_attention_head_gets_about_an_equal_share_of_the_length() -> None:
     torch.manual_seed(3)
     model = PlmNewsEncoder(TinyBert(), WIDTH)
     model.fit_head(pooled_news() * torch.linspace(3, 0.01, WIDTH))
@@ -81,7 +81,7 @@ def test_every_attention_head_sees_about_an_equal_share_of_the_length() -> None:
     assert shares.max() < 0.5
 
 
-def test_the_rotation_is_orthogonal_and_the_same_every_time() -> None:
+def test_rotation_is_orthogonal_and_reproducible() -> None:
     assert_close(rotation(16) @ rotation(16).t(), torch.eye(16, dtype=torch.float64))
     assert rotation(16).equal(rotation(16))
 
@@ -106,7 +106,7 @@ def test_bad_states_are_named(pooled: Tensor, words: str) -> None:
         encoder().fit_head(pooled)
 
 
-def test_a_head_wider_than_the_model_keeps_every_cosine() -> None:
+def test_head_wider_than_the_model_keeps_every_cosine() -> None:
     model, pooled = encoder(40), pooled_news()
     assert model.fit_head(pooled) == pytest.approx(1.0, abs=1e-9)
     vectors, rows = model.project(pooled), nn.functional.normalize(pooled, dim=-1)
@@ -114,6 +114,6 @@ def test_a_head_wider_than_the_model_keeps_every_cosine() -> None:
     assert_close(vectors @ vectors.t(), rows @ rows.t(), atol=1e-5, rtol=0)
 
 
-def test_a_head_without_numbers_is_refused() -> None:
+def test_head_of_size_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="head_dim must be at least 1, got 0"):
         encoder(0)

@@ -83,13 +83,13 @@ def test_padding_and_order_of_clicks_change_no_score(model: torch.nn.Module, see
 
 
 @pytest.mark.parametrize("model", [cosine_ranker(), nrms(heads=2, head_dim=4, attention_dim=3)])
-def test_a_reader_without_clicks_and_a_zero_vector_score_zero(model: torch.nn.Module) -> None:
+def test_reader_without_clicks_and_zero_vector_score_zero(model: torch.nn.Module) -> None:
     news = unit_news(1, 1, 5, 8)
     assert model(torch.zeros(1, 6, 8), torch.zeros(1, 6), news).eq(0).all()
     assert model(unit_news(2, 1, 6, 8), torch.ones(1, 6), torch.zeros(1, 1, 8)).eq(0).all()
 
 
-def test_nrms_gradients_agree_with_finite_differences() -> None:
+def test_nrms_gradients_match_finite_differences() -> None:
     model = nrms(heads=2, head_dim=2, attention_dim=3).double()
     clicks, news = (unit_news(seed, 2, 5, 4).double().requires_grad_(True) for seed in (1, 2))
     mask = left_mask([2, 0], 5).double()

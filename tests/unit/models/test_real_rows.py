@@ -54,12 +54,12 @@ def test_only_real_rows_are_computed() -> None:
     assert seen == [(5, 4), (2, 3, 4)]  # the very first row always counts
 
 
-def test_every_row_shows_a_real_one_and_a_real_one_itself() -> None:
+def test_every_row_maps_to_a_real_row() -> None:
     places, shown = real_places(torch.tensor([[0.0, 0, 1], [0, 1, 1]]))
     assert places.tolist() == [0, 2, 4, 5]
     assert shown.tolist() == [0, 0, 1, 1, 2, 3]
 
 
-def test_a_mask_that_does_not_fit_is_named() -> None:
+def test_mismatched_mask_is_named() -> None:
     with pytest.raises(ValueError, match="mask must have shape"):
         by_row(lambda rows: (rows,), torch.randn(2, 3, 4), torch.ones(2, 4))

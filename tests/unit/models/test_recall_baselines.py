@@ -56,7 +56,7 @@ def real(length: int) -> Tensor:
 @pytest.mark.parametrize("name", SMALL)
 @settings(max_examples=15, deadline=None)
 @given(seeds, lengths, st.integers(1, 4), st.booleans())
-def test_padding_with_anything_under_it_changes_neither_scores_nor_loss(
+def test_padding_with_any_content_changes_neither_scores_nor_loss(
     name: str, seed: int, length: int, padding: int, on_the_left: bool
 ) -> None:
     model, x, news = small(name, seed), drawn(seed, 1, length, DIM), drawn(seed + 9, 1, 5, DIM)
@@ -68,7 +68,7 @@ def test_padding_with_anything_under_it_changes_neither_scores_nor_loss(
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_reader_without_clicks_scores_zero_and_moves_nothing(name: str) -> None:
+def test_reader_without_clicks_scores_zero_without_gradients(name: str) -> None:
     model = small(name)
     model.penalty = 0.0  # type: ignore[assignment]
     clicks = drawn(1, 2, 4, DIM).requires_grad_(True)
@@ -81,7 +81,7 @@ def test_a_reader_without_clicks_scores_zero_and_moves_nothing(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_readers_of_one_batch_do_not_meet(name: str) -> None:
+def test_readers_of_one_batch_are_independent(name: str) -> None:
     model, clicks, news = small(name), drawn(3, 3, 5, DIM), drawn(4, 3, 7, DIM)
     mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 0, 0, 0, 1]]).double()
     alone = torch.cat([model(clicks[i : i + 1], mask[i : i + 1], news[i : i + 1]) for i in range(3)])
@@ -91,14 +91,14 @@ def test_readers_of_one_batch_do_not_meet(name: str) -> None:
 @pytest.mark.parametrize("name", SMALL)
 @settings(max_examples=10, deadline=None)
 @given(seeds, st.integers(2, 7))
-def test_order_of_clicks_matters_to_the_sequence_models_only(name: str, seed: int, length: int) -> None:
+def test_order_of_clicks_matters_only_to_the_sequence_models(name: str, seed: int, length: int) -> None:
     model, x, news = small(name, seed), drawn(seed, 1, length, DIM), drawn(seed + 9, 1, 5, DIM)
     same = torch.allclose(model(x.flip(1), real(length), news), model(x, real(length), news), rtol=1e-9, atol=1e-12)
     assert same == (name not in ORDERED)
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if name != "mean"])
-def test_gradients_of_the_loss_agree_with_finite_differences(name: str) -> None:
+def test_loss_gradients_match_finite_differences(name: str) -> None:
     model = small(name, 5)
     names = [name for name, _ in model.named_parameters()]
     clicks, news = drawn(6, 3, 4, DIM), drawn(7, 3, 5, DIM)
@@ -122,13 +122,13 @@ def test_gradients_of_the_loss_agree_with_finite_differences(name: str) -> None:
         (((4, DIM), (2, 4), (2, 3, DIM)), r"clicks must have shape"),
     ],
 )
-def test_shapes_that_do_not_fit_are_named(name: str, shapes: tuple[tuple[int, ...], ...], words: str) -> None:
+def test_mismatched_shapes_are_named(name: str, shapes: tuple[tuple[int, ...], ...], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         small(name)(*(torch.zeros(shape).double() for shape in shapes))
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if name != "mean"])
-def test_training_finds_the_telling_click_among_those_that_everybody_makes(name: str) -> None:
+def test_training_finds_the_informative_click_among_common_ones(name: str) -> None:
     torch.manual_seed(3)
     model, draw = SMALL[name](), torch.Generator().manual_seed(4)
     topics = torch.eye(DIM)
@@ -198,14 +198,14 @@ def test_cosine_starts_score_the_mean_cosine_and_can_leave_it(preset: Callable[[
     assert unmoved <= {"pooling.query.bias"}
 
 
-def test_mean_recall_is_the_cosine_with_nothing_to_train() -> None:
+def test_mean_recall_is_the_cosine_without_parameters() -> None:
     clicks, mask, news = readers()
     model = recall.mean_recall(dim=256)
     assert not list(model.parameters())
     assert_close(model(clicks[:1], mask[:1], news[:1]), (news[:1] @ clicks[:1].mean(dim=1)[..., None])[..., 0])
 
 
-def test_youtubenet_without_clicks_is_zero_in_spite_of_its_biases() -> None:
+def test_youtubenet_without_clicks_is_zero_despite_its_biases() -> None:
     model = recall.youtubenet()
     nn.init.ones_(model.tower[2].bias)  # type: ignore[index]
     assert model.user_vector(torch.zeros(1, 50, 256), torch.zeros(1, 50)).eq(0).all()
@@ -228,6 +228,6 @@ def test_ebnr_ends_in_the_state_of_torchs_gru() -> None:
     assert_close(model.user_vector(x, torch.ones(2, 6).double()), gru(x)[1][0])  # type: ignore[operator]
 
 
-def test_a_state_of_another_size_than_the_news_is_refused() -> None:
-    with pytest.raises(ValueError, match="size of a news, 5, got 6"):
+def test_state_of_another_size_than_the_news_is_refused() -> None:
+    with pytest.raises(ValueError, match="size of a news vector, 5; got 6"):
         Ebnr(MaskedGru(5, 6))

@@ -39,7 +39,7 @@ def plain(model: Octopus, clicks: Tensor) -> dict[int, Tensor]:
 
 @settings(max_examples=30, deadline=None)
 @given(seeds, st.integers(1, 8), st.integers(0, 3))
-def test_channel_vectors_scores_and_loss_are_those_of_a_plain_reading(seed: int, length: int, padding: int) -> None:
+def test_channels_scores_and_loss_match_a_plain_implementation(seed: int, length: int, padding: int) -> None:
     model, news = small(seed), drawn(seed + 2, 1, 5, 6)
     clicks = drawn(seed, 1, padding + length, 6)
     mask = torch.cat([torch.zeros(1, padding), torch.ones(1, length)], dim=1).double()
@@ -53,14 +53,14 @@ def test_channel_vectors_scores_and_loss_are_those_of_a_plain_reading(seed: int,
     assert_close(model.loss(clicks, mask, news), -chosen.log_softmax(-1)[0])
 
 
-def test_an_inactive_channel_does_not_compete_even_where_all_active_ones_score_below_zero() -> None:
+def test_inactive_channel_never_wins_even_against_negative_scores() -> None:
     model = small(1)
     click = model.channels[0].detach()
     scores = model(click[None, None], torch.ones(1, 1).double(), -click[None, None])
     assert_close(scores, -click.square().sum()[None, None])
 
 
-def test_equal_channels_take_a_click_once_and_the_first_of_them_has_it() -> None:
+def test_first_of_equal_channels_takes_the_click_alone() -> None:
     assert one_hot_of_largest(torch.tensor([[2.0, 5.0, 5.0], [0.0, 0.0, 0.0]])).tolist() == [[0, 1, 0], [1, 0, 0]]
     model = small(2)
     with torch.no_grad():
@@ -70,7 +70,7 @@ def test_equal_channels_take_a_click_once_and_the_first_of_them_has_it() -> None
     assert members[:, 1].eq(0).all()
 
 
-def test_orthogonality_is_zero_at_the_start_and_the_squared_distance_of_the_gram_matrix_elsewhere() -> None:
+def test_orthogonality_penalty_is_the_gram_matrix_distance_and_starts_at_zero() -> None:
     torch.manual_seed(0)
     assert octopus().orthogonality() < 1e-9
     model = small(4)
@@ -84,7 +84,7 @@ def test_orthogonality_is_zero_at_the_start_and_the_squared_distance_of_the_gram
     assert_close(bound.loss(clicks, mask, news) - free.loss(clicks, mask, news), torch.tensor(22.0).double())
 
 
-def test_the_start_scores_the_mean_cosine_with_the_clicks_of_the_best_active_channel() -> None:
+def test_start_scores_the_mean_cosine_with_the_best_active_channels_clicks() -> None:
     torch.manual_seed(0)
     model = octopus()
     unit = torch.nn.functional.normalize

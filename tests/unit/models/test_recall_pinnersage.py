@@ -46,7 +46,7 @@ def test_ward_merges_at_the_heights_of_the_golden_of_section_2_3(height: float, 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 12), st.floats(0.05, 5.0), st.integers(0, 2**32 - 1), st.booleans())
-def test_interests_are_those_of_the_plain_reading(clicks: int, limit: float, seed: int, timed: bool) -> None:
+def test_interests_match_a_plain_implementation(clicks: int, limit: float, seed: int, timed: bool) -> None:
     draw = np.random.default_rng(seed)
     points, days = draw.normal(size=(clicks, 3)), draw.uniform(0, 300, clicks)
     found = medoids(points, days if timed else None, merge_cost_limit=limit, limit=clicks)
@@ -63,7 +63,7 @@ def test_interests_are_those_of_the_plain_reading(clicks: int, limit: float, see
     assert medoids(points, days if timed else None, merge_cost_limit=limit) == found[:3]
 
 
-def test_a_medoid_is_a_clicked_news_even_where_no_click_lies_near_the_centre() -> None:
+def test_medoid_is_always_a_clicked_news() -> None:
     ring = np.array([[math.cos(a), math.sin(a)] for a in np.linspace(0, 2 * math.pi, 7)[:-1]])
     (one,) = medoids(ring, merge_cost_limit=100.0)
     assert 0 <= one.click < 6
@@ -77,7 +77,7 @@ def test_fresh_clicks_outweigh_more_but_older_ones() -> None:
     assert medoids(points, [200, 200, 200, 1, 0])[1].importance == pytest.approx(3 * math.exp(-2))
 
 
-def test_no_click_has_no_interest_and_one_click_is_its_own() -> None:
+def test_zero_clicks_give_no_interest_and_one_click_is_its_own() -> None:
     assert medoids(np.zeros((0, 4))) == []
     assert [(one.click, one.size) for one in medoids(np.ones((1, 4)))] == [(0, 1)]
 
@@ -93,6 +93,6 @@ def test_no_click_has_no_interest_and_one_click_is_its_own() -> None:
         ({"clicks": GOLDEN, "limit": 0}, "limit"),
     ],
 )
-def test_senseless_arguments_are_named(arguments: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_are_named(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         medoids(**arguments)

@@ -26,9 +26,7 @@ def small(seed: int, blocks: int = 2) -> SasRec:
 
 @settings(max_examples=30, deadline=None)
 @given(seeds, st.integers(2, 9), st.data())
-def test_changing_a_click_leaves_every_earlier_state_and_changes_its_own(
-    seed: int, length: int, data: st.DataObject
-) -> None:
+def test_changing_a_click_changes_only_its_own_and_later_states(seed: int, length: int, data: st.DataObject) -> None:
     model, x, mask = small(seed), drawn(seed, 1, length, 8), torch.ones(1, length).double()
     at = data.draw(st.integers(0, length - 1))
     other = x.clone()
@@ -40,7 +38,7 @@ def test_changing_a_click_leaves_every_earlier_state_and_changes_its_own(
         assert not torch.allclose(after[:, -1], before[:, -1])
 
 
-def test_the_user_is_the_state_at_the_last_real_click_wherever_the_padding_lies() -> None:
+def test_user_is_the_state_at_the_last_real_click_for_any_padding() -> None:
     model, x = small(1), drawn(2, 1, 5, 8)
     for mask, newest in (([0, 0, 1, 1, 1], 4), ([1, 1, 1, 0, 0], 2), ([1, 0, 1, 0, 0], 2)):
         real = torch.tensor([mask]).double()
@@ -57,7 +55,7 @@ def test_positions_count_from_the_newest_click() -> None:
     assert_close(model.states(x, torch.ones(1, 4).double()), 8**0.5 * x + model.positions[:4].flip(0))
 
 
-def test_a_block_is_torchs_attention_norm_and_feed_forward() -> None:
+def test_block_matches_torchs_attention_norm_and_feed_forward() -> None:
     torch.manual_seed(5)
     block = CausalBlock(CausalAttention(8, 2), 8).double()
     x, seen = drawn(6, 3, 5, 8), torch.ones(5, 5).tril().bool()

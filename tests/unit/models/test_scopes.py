@@ -13,7 +13,7 @@ from torch import nn
 
 from models.builders.rankers import feature_ranker, nrms_user
 from models.builders.user import fednewsrec, lstur, naml
-from models.scopes import Scope, private_names, scopes
+from models.shapes import Scope, private_names, scopes
 
 
 class GroupHeads(nn.Module):
@@ -28,7 +28,7 @@ class GroupHeads(nn.Module):
         self.user = lstur("ini", dim=2)
 
 
-def test_what_is_not_declared_is_shared() -> None:
+def test_undeclared_parameters_are_shared() -> None:
     for model in (
         nrms_user(),
         feature_ranker(4),
@@ -46,7 +46,7 @@ def test_lsturs_reader_vector_is_private_and_all_else_shared(form: typing.Litera
     assert set(found.values()) == {"shared"}
 
 
-def test_a_declaration_about_a_child_holds_below_it_and_the_narrower_one_wins() -> None:
+def test_child_declaration_applies_below_it_and_the_narrower_one_wins() -> None:
     found = scopes(GroupHeads())
     assert found["base.weight"] == "shared"
     assert found["head.weight"] == found["head.bias"] == found["user.gru.input.weight"] == "group"
@@ -54,7 +54,7 @@ def test_a_declaration_about_a_child_holds_below_it_and_the_narrower_one_wins() 
     assert private_names(GroupHeads()) == ("user.user_embedding",)
 
 
-def test_a_declaration_that_fits_nothing_is_an_error() -> None:
+def test_declaration_matching_no_parameter_is_an_error() -> None:
     class Misspelt(nn.Linear):
         SCOPES: ClassVar[Mapping[str, Scope]] = {"wieght": "private"}
 
@@ -67,7 +67,7 @@ def test_a_declaration_that_fits_nothing_is_an_error() -> None:
         scopes(Unknown(2, 2))
 
 
-def test_the_device_knows_the_name_of_the_reader_vector_without_the_models() -> None:
+def test_device_knows_the_reader_vectors_name_without_torch() -> None:
     """The device has no torch and so no scopes; it keeps that name back whatever a release says."""
     from device_app.privacy.private_parameters import ALWAYS_PRIVATE
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from models.layers.text_cnn import TextCnn
+from models.layers.words import TextCnn
 
 seeds = st.integers(0, 2**31)
 
@@ -27,7 +27,7 @@ def small(seed: int = 0, width: int = 3) -> TextCnn:
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(1, 9), st.sampled_from([1, 3, 5]))
-def test_without_padding_words_it_is_conv1d_with_same_padding_and_relu(seed: int, length: int, width: int) -> None:
+def test_text_cnn_without_padding_matches_conv1d_same_with_relu(seed: int, length: int, width: int) -> None:
     cnn, x = small(seed, width), drawn(seed + 1, 2, length, 5)
     oracle = nn.Conv1d(5, 7, width, padding="same").double()
     assert oracle.bias is not None
@@ -50,7 +50,7 @@ def test_padding_on_either_side_changes_no_word_and_gives_zeros(seed: int, lengt
     assert out[mask == 0].eq(0).all()
 
 
-def test_a_text_without_words_is_zero_with_zero_gradients() -> None:
+def test_text_without_words_is_zero_with_zero_gradients() -> None:
     cnn, x = small(), drawn(1, 2, 4, 5).requires_grad_(True)
     out = cnn(x, torch.zeros(2, 4).double())
     assert out.eq(0).all()
@@ -60,7 +60,7 @@ def test_a_text_without_words_is_zero_with_zero_gradients() -> None:
     assert all(each.grad is not None and each.grad.eq(0).all() for each in cnn.parameters())
 
 
-def test_gradients_agree_with_finite_differences() -> None:
+def test_gradients_match_finite_differences() -> None:
     cnn, mask = small(), torch.tensor([[1.0, 1, 1, 0], [1, 0, 0, 0]]).double()
     assert torch.autograd.gradcheck(lambda x: cnn(x, mask), (drawn(1, 2, 4, 5).requires_grad_(True),))
 
@@ -70,12 +70,12 @@ def test_section_4_1_sizes_have_360_400_parameters() -> None:
 
 
 @pytest.mark.parametrize("width", [0, 2, -1])
-def test_a_width_that_is_not_odd_is_named(width: int) -> None:
+def test_even_width_is_refused_by_name(width: int) -> None:
     with pytest.raises(ValueError, match=f"width must be odd and positive, got {width}"):
         TextCnn(4, 4, width)
 
 
-def test_shapes_that_do_not_fit_are_named() -> None:
+def test_mismatched_shapes_are_named() -> None:
     cnn, x = small(), drawn(1, 2, 4, 5)
     with pytest.raises(ValueError, match=r"x must have shape \[n, L, 5\], got \[2, 4, 3\]"):
         cnn(x[..., :3], torch.ones(2, 4))

@@ -26,7 +26,7 @@ MASK = (torch.arange(7) < torch.tensor([[7], [2], [5], [1]])).long()
 
 
 @pytest.mark.parametrize("layers", [0, 1, 3])
-def test_from_the_states_below_it_gives_the_whole_encoders_vectors(encoder: PlmNewsEncoder, layers: int) -> None:
+def test_upper_encoder_gives_the_whole_encoders_vectors_from_lower_states(encoder: PlmNewsEncoder, layers: int) -> None:
     out = encoder.bert(input_ids=PIECES, attention_mask=MASK, output_hidden_states=True)
     upper = UpperEncoder.of(encoder, layers)
     wanted = encoder(PIECES, MASK)
@@ -35,7 +35,7 @@ def test_from_the_states_below_it_gives_the_whole_encoders_vectors(encoder: PlmN
     assert_close(upper(nonsense, MASK), wanted, atol=1e-12, rtol=0, msg="padding is read")
 
 
-def test_what_it_trains_is_what_stands_above(encoder: PlmNewsEncoder) -> None:
+def test_upper_encoder_trains_exactly_its_layers(encoder: PlmNewsEncoder) -> None:
     names = {name.split(".")[0] for name, _ in UpperEncoder.of(encoder, 0).named_parameters()}
     assert names == {"pooling", "head"}
     layers = {name.split(".")[1] for name, _ in UpperEncoder.of(encoder, 2).named_parameters() if "layers" in name}
@@ -45,7 +45,7 @@ def test_what_it_trains_is_what_stands_above(encoder: PlmNewsEncoder) -> None:
     )
 
 
-def test_more_layers_than_there_are_are_refused(encoder: PlmNewsEncoder) -> None:
+def test_too_many_layers_are_refused(encoder: PlmNewsEncoder) -> None:
     with pytest.raises(ValueError, match="between 0 and 3, got 4"):
         UpperEncoder.of(encoder, 4)
     with pytest.raises(ValueError, match=r"encoder\.layer"):

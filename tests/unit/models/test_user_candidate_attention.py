@@ -37,7 +37,7 @@ def written_out(model: CandidateAttention, clicks: torch.Tensor, news: torch.Ten
 
 @settings(max_examples=30, deadline=None)
 @given(seeds, st.integers(1, 6))
-def test_scores_are_those_of_the_formula(seed: int, count: int) -> None:
+def test_scores_match_the_formula(seed: int, count: int) -> None:
     model = CandidateAttention(D)
     clicks, mask, news = drawn(seed, count)
     with torch.no_grad():
@@ -48,7 +48,7 @@ def test_scores_are_those_of_the_formula(seed: int, count: int) -> None:
     assert_close(scores, torch.tensor(wanted), atol=1e-5, rtol=1e-5)
 
 
-def test_it_has_386_parameters_at_384_and_258_at_256() -> None:
+def test_candidate_attention_has_386_parameters_at_384_and_258_at_256() -> None:
     for dim, wanted in ((384, 386), (256, 258)):
         assert sum(each.numel() for each in candidate_attention(dim).parameters()) == wanted
     with_features = sum(each.numel() for each in feature_ranker().parameters())
@@ -57,7 +57,7 @@ def test_it_has_386_parameters_at_384_and_258_at_256() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(seeds, st.integers(0, 6))
-def test_it_starts_at_the_softmax_weighted_cosine(seed: int, count: int) -> None:
+def test_candidate_attention_starts_at_the_softmax_weighted_cosine(seed: int, count: int) -> None:
     clicks, mask, news = drawn(seed, count)
     wanted = CosineRanker(START_BETA, dim=clicks.shape[-1])(clicks, mask, news)
     assert_close(CandidateAttention(D)(clicks, mask, news), wanted, atol=1e-6, rtol=0)
@@ -104,7 +104,7 @@ def test_without_clicks_the_features_alone_decide() -> None:
     assert_close(model(clicks, torch.zeros(1, 6), news, features)[0], model.feature_weights)
 
 
-def test_features_add_to_the_fit_by_their_weights() -> None:
+def test_weighted_features_are_added_to_the_score() -> None:
     model = feature_ranker(D)
     clicks, mask, news = drawn(1)
     features = torch.rand(1, 4, 4)
@@ -114,7 +114,7 @@ def test_features_add_to_the_fit_by_their_weights() -> None:
     assert model.matching.beta.item() == 3.0
 
 
-def test_gradients_of_clicks_and_candidates_agree_with_finite_differences() -> None:
+def test_gradients_of_clicks_and_candidates_match_finite_differences() -> None:
     model = feature_ranker(D).double()
     clicks, mask, news = (each.double() for each in drawn(1, 4))
     clicks.requires_grad_(True)
@@ -123,7 +123,7 @@ def test_gradients_of_clicks_and_candidates_agree_with_finite_differences() -> N
     assert torch.autograd.gradcheck(lambda c, n: model.loss(c, mask.double(), n, features), (clicks, news))
 
 
-def test_the_sharpness_of_the_loss_changes_no_ranking() -> None:
+def test_sharpness_of_the_loss_changes_no_ranking() -> None:
     model = CandidateAttention(D)
     before = model(*drawn(1)).detach()
     with torch.no_grad():
@@ -132,7 +132,7 @@ def test_the_sharpness_of_the_loss_changes_no_ranking() -> None:
     assert model.loss(*drawn(1)) > 0
 
 
-def test_it_learns_which_numbers_of_the_vectors_matter() -> None:
+def test_metric_learns_which_vector_dimensions_matter() -> None:
     """Readers click what agrees with their clicks in the first half of the numbers; the second half is noise."""
     draw = torch.Generator().manual_seed(0)
     clicks, news = torch.randn(256, 6, D, generator=draw), torch.randn(256, 5, D, generator=draw)
@@ -158,7 +158,7 @@ def test_it_learns_which_numbers_of_the_vectors_matter() -> None:
         ((1, 6, 8), (1, 6), (1, 4, 8), (1, 4, 3), r"features must have shape \[b, R, 4\], got \(1, 4, 3\)"),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused_by_name(
+def test_mismatched_shapes_are_refused_by_name(
     clicks: tuple[int, ...], mask: tuple[int, ...], news: tuple[int, ...], features: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
@@ -166,6 +166,6 @@ def test_shapes_that_do_not_fit_are_refused_by_name(
 
 
 @pytest.mark.parametrize("names", [(), ("recency", "recency")])
-def test_features_have_names_of_their_own(names: tuple[str, ...]) -> None:
+def test_features_have_distinct_names(names: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="features must be distinct names"):
         FeatureRanker(CandidateAttention(D), names)

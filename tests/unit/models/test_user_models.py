@@ -24,7 +24,7 @@ from models.builders.user import (
 )
 from models.one_vector import UserModel
 from models.user.fednewsrec import most_recent
-from models.user.nrms_naml_lstur import LsturConUser, LsturIniUser
+from models.user.papers import LsturConUser, LsturIniUser
 
 seeds = st.integers(0, 2**31)
 D = 8
@@ -68,7 +68,7 @@ def size(model: torch.nn.Module) -> int:
     return sum(each.numel() for each in model.parameters())
 
 
-def test_parameters_are_as_many_as_the_papers_have() -> None:
+def test_parameter_counts_match_the_papers() -> None:
     assert size(nrms_400()) == 561_601, "3.1: Efficient-FedRec"
     assert size(fednewsrec_user_400()) == 1_602_002, "4.1: FedNewsRec's user model"
     assert size(fednewsrec_user()) == 3 * 256 * 256 + 2 * 51_601 + 3 * (2 * 256 * 256 + 256)
@@ -115,9 +115,7 @@ def test_lstur_starts_at_a_mean_of_cosines_that_favours_recent_clicks(form: Lstu
         ),
     ],
 )
-def test_a_cosine_start_can_be_left_and_a_few_steps_later_every_part_learns(
-    make: Callable[[], UserModel], learning: set[str]
-) -> None:
+def test_cosine_start_can_be_left_and_every_part_learns_soon(make: Callable[[], UserModel], learning: set[str]) -> None:
     """At the first step at least the named parameters have a gradient; at the fifth all have, but the scorers' last
     bias, which no softmax notices, and the bias of keys, which adds the same to every logit of a query."""
     model = make()
@@ -153,9 +151,7 @@ def test_padding_changes_no_score(make: Callable[[], UserModel], seed: int, coun
 @settings(max_examples=15, deadline=None)
 @given(seed=seeds, count=st.integers(2, 6))
 @pytest.mark.parametrize("make", WITHOUT_GRU)
-def test_the_order_of_clicks_changes_no_score_without_a_gru(
-    make: Callable[[], UserModel], seed: int, count: int
-) -> None:
+def test_order_of_clicks_changes_no_score_without_a_gru(make: Callable[[], UserModel], seed: int, count: int) -> None:
     torch.manual_seed(seed % 1_000)
     model = make()
     clicks, news, mask = unit_news(seed, 1, count, D), unit_news(seed + 1, 1, 5, D), torch.ones(1, count)
@@ -163,7 +159,7 @@ def test_the_order_of_clicks_changes_no_score_without_a_gru(
 
 
 @pytest.mark.parametrize("make", WITH_GRU)
-def test_the_order_of_clicks_matters_to_a_gru(make: Callable[[], UserModel]) -> None:
+def test_order_of_clicks_matters_to_a_gru(make: Callable[[], UserModel]) -> None:
     torch.manual_seed(3)
     model = make()
     clicks, news, mask = unit_news(1, 1, 5, D), unit_news(2, 1, 5, D), torch.ones(1, 5)
@@ -171,7 +167,7 @@ def test_the_order_of_clicks_matters_to_a_gru(make: Callable[[], UserModel]) -> 
 
 
 @pytest.mark.parametrize("make", SMALL)
-def test_a_reader_without_clicks_scores_zero_and_teaches_nothing(make: Callable[[], UserModel]) -> None:
+def test_reader_without_clicks_scores_zero_without_gradients(make: Callable[[], UserModel]) -> None:
     torch.manual_seed(3)
     model = make()
     clicks, news = unit_news(1, 2, 6, D), unit_news(2, 2, 5, D)
@@ -183,7 +179,7 @@ def test_a_reader_without_clicks_scores_zero_and_teaches_nothing(make: Callable[
 
 
 @pytest.mark.parametrize("make", SMALL)
-def test_gradients_of_news_vectors_agree_with_finite_differences(make: Callable[[], UserModel]) -> None:
+def test_gradients_of_news_vectors_match_finite_differences(make: Callable[[], UserModel]) -> None:
     torch.manual_seed(5)
     model = make().double()
     clicks, news = (unit_news(seed, 2, 4, D).double().requires_grad_(True) for seed in (1, 2))
@@ -214,7 +210,7 @@ def test_lstur_ini_with_a_zero_vector_is_torchs_gru() -> None:
         assert (started - wanted).abs().max() > 1e-3
 
 
-def test_lstur_con_with_a_zero_vector_is_its_short_term_alone() -> None:
+def test_lstur_con_with_a_zero_vector_is_only_its_short_term() -> None:
     torch.manual_seed(2)
     model = lstur("con", dim=D)
     clicks, mask = unit_news(1, 2, 6, D), left_mask([4, 6], 6)
@@ -235,7 +231,7 @@ def test_removing_short_or_long_leaves_weight_1_on_the_other(removed: int, left:
     assert (both - terms[left]).abs().max() > 1e-3
 
 
-def test_with_fewer_than_20_clicks_the_short_term_is_a_gru_on_the_real_suffix() -> None:
+def test_short_term_with_few_clicks_is_a_gru_on_the_real_suffix() -> None:
     """4.1, tests. With more, it is a GRU on the newest 20."""
     torch.manual_seed(2)
     model = fednewsrec(heads=2, head_dim=4, attention_dim=3)
@@ -245,7 +241,7 @@ def test_with_fewer_than_20_clicks_the_short_term_is_a_gru_on_the_real_suffix() 
     assert_close(short[1:2], model.gru(clicks[1:2, -20:], torch.ones(1, 20)))
 
 
-def test_the_most_recent_clicks_are_found_wherever_padding_stands() -> None:
+def test_most_recent_clicks_are_found_for_any_padding() -> None:
     rows = torch.arange(1.0, 7.0)[None, :, None]
     mask = torch.tensor([[1.0, 0, 1, 1, 0, 0]])
     found, kept = most_recent(rows, mask, 2)
@@ -265,14 +261,14 @@ def test_the_most_recent_clicks_are_found_wherever_padding_stands() -> None:
         ((2, 6, 8), (2, 6), (5, 8), r"candidates must have shape \[b, R, 8\], got \(5, 8\)"),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused_by_name(
+def test_mismatched_shapes_are_refused_by_name(
     make: Callable[[], UserModel], clicks: tuple[int, ...], mask: tuple[int, ...], news: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         make()(torch.zeros(clicks), torch.zeros(mask), torch.zeros(news))
 
 
-def test_a_form_of_lstur_that_does_not_exist_is_refused() -> None:
+def test_unknown_form_of_lstur_is_refused() -> None:
     with pytest.raises(ValueError, match="form must be 'ini' or 'con', got 'mix'"):
         lstur("mix", dim=D)  # type: ignore[arg-type]
     assert isinstance(lstur("ini", dim=D), LsturIniUser)

@@ -7,7 +7,7 @@ import torch
 
 from models.builders.dssm import GAMMA, fl_dssm_ranker, multi_view_ranker
 from models.dssm import Dssm
-from models.scopes import private_names
+from models.shapes import private_names
 
 DIM = 8
 
@@ -23,7 +23,7 @@ def inputs(rows: int = 5) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return clicks, mask, torch.randn(3, 4, DIM)
 
 
-def test_a_view_scores_as_the_laboratorys_dssm_on_the_unit_mean_of_its_vectors() -> None:
+def test_view_scores_as_the_experiments_dssm_on_the_mean_vector() -> None:
     model = fl_dssm_ranker(DIM, (6, 4))
     with torch.no_grad():
         for value in model.parameters():
@@ -37,7 +37,7 @@ def test_a_view_scores_as_the_laboratorys_dssm_on_the_unit_mean_of_its_vectors()
     torch.testing.assert_close(model.loss(clicks, mask, candidates), view.loss(users, items))
 
 
-def test_towers_start_alike_so_that_news_fits_itself_best() -> None:
+def test_towers_start_equal_so_that_news_matches_itself_best() -> None:
     model = multi_view_ranker(DIM, (6, 4))
     news = torch.randn(1, 9, DIM)
     for row in range(9):
@@ -46,7 +46,7 @@ def test_towers_start_alike_so_that_news_fits_itself_best() -> None:
         torch.testing.assert_close(scores[0, row], torch.tensor(GAMMA))
 
 
-def test_the_order_of_clicks_their_length_and_padding_change_no_score() -> None:
+def test_click_order_vector_length_and_padding_change_no_score() -> None:
     model = multi_view_ranker(DIM, (6, 4))
     clicks, mask, candidates = inputs()
     found = model(clicks, mask, candidates)
@@ -64,7 +64,7 @@ def test_semi_keeps_the_user_tower_private_and_fl_dssm_shares_both() -> None:
     assert sizes == {name: value.shape for name, value in semi.item_tower.named_parameters()}
 
 
-def test_the_live_towers_have_18528_parameters_and_odd_shapes_are_refused_by_name() -> None:
+def test_live_towers_have_18528_parameters_and_wrong_shapes_are_refused() -> None:
     model = multi_view_ranker()
     assert sum(value.numel() for value in model.item_tower.parameters()) == 256 * 64 + 64 + 64 * 32 + 32 == 18_528
     with pytest.raises(ValueError, match="gamma must be above 0"):

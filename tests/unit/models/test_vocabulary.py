@@ -14,11 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from backend.releases.draft import ReleaseDraft, blob_refs
-from backend.releases.vocabulary import pool_vocabulary
-from device_app.wire.releases import ReleaseManifest
-from device_app.wire.vocabulary import WORD_LIMIT_CHARS, WordVocabulary, split_words
+from backend.releases.blobs import ReleaseDraft, blob_refs
+from backend.releases.codebooks import pool_vocabulary
 from models.builders.news import cnn_title
+from protocol.releases import ReleaseManifest
+from protocol.vocabulary import WORD_LIMIT_CHARS, WordVocabulary, split_words
 from tests.doubles.small_release import migrated_engine, small_draft, small_store
 
 NEWS = WordVocabulary(("rain", "sun", "snow"))
@@ -38,11 +38,11 @@ NEWS = WordVocabulary(("rain", "sun", "snow"))
         ("a" * 50, ["a" * WORD_LIMIT_CHARS]),
     ],
 )
-def test_words_are_runs_of_letters_and_digits_case_folded(text: str, words: list[str]) -> None:
+def test_words_are_case_folded_runs_of_letters_and_digits(text: str, words: list[str]) -> None:
     assert split_words(text) == words
 
 
-def test_the_rule_is_fixed_for_every_character_of_unicode() -> None:
+def test_word_rule_is_fixed_for_every_unicode_character() -> None:
     """The digest was computed with Python 3.11; another Python that splits any one character differently fails here."""
     digest = hashlib.sha256()
     for first in range(0, sys.maxunicode + 1, 4096):
@@ -55,7 +55,7 @@ def test_the_rule_is_fixed_for_every_character_of_unicode() -> None:
 @given(st.text())
 @example("ǰ ᾷ Ⴀ ẞ İ ͅ ﬃ")
 @example("ا\u0655")
-def test_a_word_by_itself_is_split_into_itself(text: str) -> None:
+def test_single_word_is_split_into_itself(text: str) -> None:
     for word in split_words(text):
         assert split_words(word) == [word]
 
@@ -66,7 +66,7 @@ def test_texts_joined_by_a_space_have_the_words_of_both(one: str, other: str) ->
     assert split_words(f"{one} {other}") == split_words(one) + split_words(other)
 
 
-def test_words_that_occur_once_are_left_out_and_frequent_words_come_first() -> None:
+def test_rare_words_are_left_out_and_frequent_words_come_first() -> None:
     texts = ["sun and rain", "Rain, rain and sun", "snow"]
     assert pool_vocabulary(texts).words == ("rain", "and", "sun")
     assert pool_vocabulary(texts, least_count=1).words == ("rain", "and", "sun", "snow")
@@ -74,13 +74,13 @@ def test_words_that_occur_once_are_left_out_and_frequent_words_come_first() -> N
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.text(alphabet="abc ", max_size=12), max_size=12), st.randoms(use_true_random=False))
-def test_the_order_of_the_pool_does_not_matter(texts: list[str], draw: object) -> None:
+def test_order_of_the_pool_does_not_matter(texts: list[str], draw: object) -> None:
     shuffled = list(texts)
     draw.shuffle(shuffled)  # type: ignore[attr-defined]
     assert pool_vocabulary(texts).digest == pool_vocabulary(shuffled).digest
 
 
-def test_the_limit_counts_padding_and_the_unknown_word() -> None:
+def test_limit_includes_padding_and_the_unknown_word() -> None:
     small = pool_vocabulary(["c b a"] * 2, rows_limit=4)
     assert small.words == ("a", "b")
     assert small.size == 4
@@ -98,7 +98,7 @@ def test_ids_are_int64_padded_on_the_right_and_cut_at_the_length() -> None:
         NEWS.encode(["sun"], 0)
 
 
-def test_a_news_encoder_reads_the_ids() -> None:
+def test_news_encoder_reads_the_ids() -> None:
     torch.manual_seed(0)
     encoder = cnn_title(vocabulary=NEWS.size, word_dim=4, filters=3, attention_dim=2)
     assert len(encoder.words.weight) == NEWS.size
@@ -108,7 +108,7 @@ def test_a_news_encoder_reads_the_ids() -> None:
     assert_close(vectors[2:], alone)
 
 
-def test_it_survives_its_blob_and_the_digest_is_the_blobs_hash() -> None:
+def test_vocabulary_survives_its_blob_and_the_digest_is_its_hash() -> None:
     again = WordVocabulary.unpack(NEWS.pack())
     assert again == NEWS
     assert again.digest == hashlib.sha256(NEWS.pack()).hexdigest()
@@ -128,12 +128,12 @@ def test_it_survives_its_blob_and_the_digest_is_the_blobs_hash() -> None:
         (b"ownfeed words 1\n\n", "words must be words as texts are split into, got ''"),
     ],
 )
-def test_a_blob_that_is_no_vocabulary_is_refused_with_what_was_expected(blob: bytes, message: str) -> None:
+def test_invalid_vocabulary_blob_is_refused_with_the_expected_form(blob: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         WordVocabulary.unpack(blob)
 
 
-def test_a_release_carries_its_vocabulary_and_later_releases_keep_it(tmp_path: Path) -> None:
+def test_release_carries_its_vocabulary_and_later_releases_keep_it(tmp_path: Path) -> None:
     store = small_store(migrated_engine(tmp_path), tmp_path, publish=False)
     draft = small_draft(store)
     words = store.add_blob(NEWS.pack())
@@ -149,13 +149,5 @@ def test_a_release_carries_its_vocabulary_and_later_releases_keep_it(tmp_path: P
     assert store.sweep(older_than_sec=0) == 0, "the release's words are kept"
 
 
-def test_a_manifest_without_a_vocabulary_still_reads(tmp_path: Path) -> None:
-    store = small_store(migrated_engine(tmp_path), tmp_path)
-    manifest = store.require_current()
-    older = manifest.model_dump_json(exclude={"vocabulary"})
-    assert ReleaseManifest.model_validate_json(older) == manifest
-    assert manifest.vocabulary is None
-
-
-def test_the_frozen_unicode_is_the_one_the_rule_names() -> None:
+def test_frozen_unicode_version_matches_the_rule() -> None:
     assert unicodedata.ucd_3_2_0.unidata_version == "3.2.0"

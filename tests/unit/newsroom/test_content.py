@@ -49,7 +49,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     _forget()
 
 
-def test_every_data_file_is_read_by_the_paper_or_the_world() -> None:
+def test_every_data_file_is_used() -> None:
     """Reading checks: a file that no section lists would never be."""
     listed = {
         f"{section['name']}/{name}" for section in document("sections.toml")["sections"] for name in section["kinds"]
@@ -59,7 +59,7 @@ def test_every_data_file_is_read_by_the_paper_or_the_world() -> None:
     assert sum(len(section.kinds) for section in sections()) == len(listed)
 
 
-def test_every_column_of_every_table_is_the_same_in_all_rows_and_may_be_a_form() -> None:
+def test_every_table_column_has_one_type_and_valid_forms() -> None:
     for path in DATA.rglob("*/*.toml"):
         for table in tables(path.relative_to(DATA).as_posix()).values():
             for text in _texts(table):
@@ -76,7 +76,7 @@ def _texts(value: Any) -> list[str]:
     return _texts(tuple(vars(value).values())) if hasattr(value, "__dict__") else []
 
 
-def test_most_facts_are_told() -> None:
+def test_most_facts_are_used() -> None:
     """A fact that no form, table or other fact names is a mistake in its name more often than not."""
     told = drawn = 0
     for section in sections():
@@ -87,7 +87,7 @@ def test_most_facts_are_told() -> None:
     assert told > 0.8 * drawn
 
 
-def test_a_story_that_holds_to_the_schema_is_read(broken: Any) -> None:
+def test_valid_story_is_read(broken: Any) -> None:
     assert broken("bread", "bread").topic == "bread"
 
 
@@ -115,7 +115,7 @@ def test_a_story_that_holds_to_the_schema_is_read(broken: Any) -> None:
         ("topic", "[topic", "is no TOML"),
     ],
 )
-def test_what_breaks_the_schema_is_named(old: str, new: str, error: str, broken: Any) -> None:
+def test_schema_violation_is_named(old: str, new: str, error: str, broken: Any) -> None:
     with pytest.raises(DataError, match=error) as refused:
         broken(old, new)
     assert refused.value.file == "food/bread.toml"
@@ -130,12 +130,12 @@ def test_what_breaks_the_schema_is_named(old: str, new: str, error: str, broken:
         ('[tables]\novens = ["a", 2]', "tables.ovens: must have values of one type"),
     ],
 )
-def test_a_table_whose_rows_differ_is_refused(rows: str, error: str, broken: Any) -> None:
+def test_table_with_differing_rows_is_refused(rows: str, error: str, broken: Any) -> None:
     with pytest.raises(DataError, match=error):
         broken("bread", "bread", rows)
 
 
-def test_a_column_may_be_left_out_where_the_file_says_so(broken: Any) -> None:
+def test_optional_column_may_be_left_out(broken: Any) -> None:
     rows = '[optional]\novens = ["heat"]\n[[tables.ovens]]\nname = "a"\nheat = 3\n[[tables.ovens]]\nname = "b"'
     broken("bread", "bread", rows)
     first, second = tables("food/bread.toml")["ovens"]

@@ -49,22 +49,22 @@ def small_paper() -> list[PrintedArticle]:
     return list(edition(NOW, articles=SMALL))
 
 
-def test_the_same_seed_prints_the_same_paper(small_paper: list[PrintedArticle]) -> None:
+def test_same_seed_gives_the_same_edition(small_paper: list[PrintedArticle]) -> None:
     assert list(edition(NOW, articles=SMALL)) == small_paper
 
 
-def test_another_seed_prints_another_paper(small_paper: list[PrintedArticle]) -> None:
+def test_another_seed_gives_another_edition(small_paper: list[PrintedArticle]) -> None:
     other = {item.title for item in edition(NOW, seed=8, articles=SMALL)}
     assert len(other & {item.title for item in small_paper}) < 0.02 * SMALL
 
 
-def test_the_paper_has_as_many_articles_as_asked_with_distinct_ids(paper: list[PrintedArticle]) -> None:
+def test_edition_has_the_requested_number_of_articles_with_distinct_ids(paper: list[PrintedArticle]) -> None:
     assert len(paper) == ARTICLES
     assert len({item.id for item in paper}) == ARTICLES
     assert len({item.url for item in paper}) == ARTICLES
 
 
-def test_items_come_in_order_of_time_and_fill_the_fortnight(paper: list[PrintedArticle]) -> None:
+def test_items_are_ordered_by_time_and_fill_the_fortnight(paper: list[PrintedArticle]) -> None:
     times = [item.published_at for item in paper]
     assert times == sorted(times)
     assert NOW - timedelta(days=14) <= times[0] < NOW - timedelta(days=13)
@@ -72,13 +72,13 @@ def test_items_come_in_order_of_time_and_fill_the_fortnight(paper: list[PrintedA
     assert len({time.date() for time in times}) == 15
 
 
-def test_more_is_printed_by_day_than_by_night(paper: list[PrintedArticle]) -> None:
+def test_more_is_published_by_day_than_by_night(paper: list[PrintedArticle]) -> None:
     hours = Counter(item.published_at.hour for item in paper)
     assert sum(hours[hour] for hour in range(5)) < 0.03 * len(paper)
     assert sum(hours[hour] for hour in range(7, 19)) > 0.6 * len(paper)
 
 
-def test_every_section_prints_all_its_topics(paper: list[PrintedArticle]) -> None:
+def test_every_section_publishes_all_its_topics(paper: list[PrintedArticle]) -> None:
     printed = defaultdict(set)
     for item in paper:
         printed[item.section].add(item.topic)
@@ -117,7 +117,7 @@ def test_developing_stories_run_over_days_in_several_papers(paper: list[PrintedA
         ("a sentence that starts with a figure", r"[a-z][.?!]”? [“‘]?\d"),
     ],
 )
-def test_no_text_has(fault: str, pattern: str, paper: list[PrintedArticle]) -> None:
+def test_texts_are_free_of_known_faults(fault: str, pattern: str, paper: list[PrintedArticle]) -> None:
     assert not _offences(paper, pattern)[:5], fault
 
 
@@ -129,14 +129,14 @@ def test_paragraphs_end_as_sentences_and_titles_do_not(paper: list[PrintedArticl
             assert paragraph.count("“") == paragraph.count("”"), f"{item.id}: {paragraph}"
 
 
-def test_bodies_have_three_to_nine_paragraphs_none_of_them_twice(paper: list[PrintedArticle]) -> None:
+def test_bodies_have_three_to_nine_distinct_paragraphs(paper: list[PrintedArticle]) -> None:
     for item in paper:
         paragraphs = item.body.split("\n\n")
         assert 3 <= len(paragraphs) <= 9, item.id
         assert len(set(paragraphs)) == len(paragraphs), item.id
 
 
-def test_names_and_sums_of_a_title_return_below_it(paper: list[PrintedArticle]) -> None:
+def test_names_and_sums_of_a_title_appear_in_its_text(paper: list[PrintedArticle]) -> None:
     """A title's capitalised words and figures are in the abstract or body, or in its story."""
     stories = defaultdict(list)
     for item in paper:
@@ -149,7 +149,7 @@ def test_names_and_sums_of_a_title_return_below_it(paper: list[PrintedArticle]) 
     assert missing < 0.08 * len(paper)
 
 
-def test_a_title_returns_only_as_a_reprint_within_its_story(paper: list[PrintedArticle]) -> None:
+def test_title_is_repeated_only_as_a_reprint_within_its_story(paper: list[PrintedArticle]) -> None:
     by_title = defaultdict(list)
     for item in paper:
         by_title[item.title.casefold()].append(item)
@@ -168,7 +168,7 @@ def test_headlines_have_many_shapes(paper: list[PrintedArticle]) -> None:
     assert len(shapes) >= HEADLINE_SHAPES
 
 
-def test_no_eight_words_in_a_row_return_in_many_articles_of_a_section(paper: list[PrintedArticle]) -> None:
+def test_eight_word_phrases_are_rarely_repeated_within_a_section(paper: list[PrintedArticle]) -> None:
     """Counts each story once, so that reports of one event may share its facts."""
     sections = defaultdict(list)
     for item in paper:
@@ -184,7 +184,7 @@ def test_no_eight_words_in_a_row_return_in_many_articles_of_a_section(paper: lis
         assert len(seen[worst]) <= LONGEST_SHARE * len(items), f"{section}: {len(seen[worst])} x {' '.join(worst)}"
 
 
-def test_nobody_is_quoted_twice_with_the_same_words_in_one_text(paper: list[PrintedArticle]) -> None:
+def test_quotes_are_not_repeated_within_one_text(paper: list[PrintedArticle]) -> None:
     for item in paper:
         quoted = re.findall(r"“([^”]{25,})”", item.body)
         plain = [re.sub(r"\W+", " ", quote.casefold()).strip() for quote in quoted]
@@ -198,9 +198,7 @@ def test_nobody_is_quoted_twice_with_the_same_words_in_one_text(paper: list[Prin
         ("fisherman|widower|postman|grandfather|spokesman|fireman", r"\b(?:she|herself)\b"),
     ],
 )
-def test_whom_a_noun_calls_a_woman_or_man_has_the_pronoun_of_it(
-    noun: str, pronouns: str, paper: list[PrintedArticle]
-) -> None:
+def test_gendered_nouns_get_matching_pronouns(noun: str, pronouns: str, paper: list[PrintedArticle]) -> None:
     """Looks at what is said by the person within the sentence: 'Feng Ouyang, a seamstress, … she said'."""
     told = re.compile(rf"[A-Z]\w+, an? (?:\w+ ){{0,2}}(?:{noun})\b[^.“”]*\.? “[^”]+” ({pronouns}) said")
     assert not [item.body for item in paper if told.search(item.body)]
@@ -218,30 +216,30 @@ def test_whom_a_noun_calls_a_woman_or_man_has_the_pronoun_of_it(
         ("who lost his mother", None),
     ],
 )
-def test_a_description_tells_whether_it_fits_one_gender_only(description: str, answer: bool | None) -> None:
+def test_description_states_whether_it_fits_one_gender_only(description: str, answer: bool | None) -> None:
     assert woman(description) is answer
 
 
-def test_every_section_has_papers_of_its_own_and_no_paper_a_section_that_is_not_there() -> None:
+def test_every_section_has_its_own_papers_and_papers_name_existing_sections() -> None:
     named = {name for paper in publishers() for name in paper.sections}
     assert named - {section.name for section in sections()} <= SECTIONS_TO_COME
     assert len([paper for paper in publishers() if not paper.sections and paper is not agency()]) >= 3
 
 
 @pytest.mark.parametrize(("days", "seed"), [(1, 3), (3, 4)])
-def test_a_few_days_have_a_paper_too(days: int, seed: int) -> None:
+def test_few_days_have_an_edition_too(days: int, seed: int) -> None:
     items = list(edition(NOW, seed=seed, articles=100 * days, days=days))
     assert len(items) == 100 * days
     assert all(NOW - timedelta(days=days) <= item.published_at <= NOW for item in items)
 
 
-def test_what_a_section_has_no_matter_for_others_write(paper: list[PrintedArticle]) -> None:
+def test_short_sections_are_filled_by_others(paper: list[PrintedArticle]) -> None:
     """A day is too short for some sections, whose stories would end after it; the paper is full all the same."""
     items = list(edition(NOW, articles=SMALL * 2, days=1))
     assert len(items) == SMALL * 2
 
 
-def test_a_paper_that_no_section_can_fill_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edition_that_no_section_can_fill_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("newsroom.edition.sections", lambda: sections()[:1])
     with pytest.raises(TooLittleToSayError, match="3,000 are wanted"):
         edition(NOW, articles=3000)
@@ -255,15 +253,15 @@ def test_a_paper_that_no_section_can_fill_is_refused(monkeypatch: pytest.MonkeyP
         ("“so?,” she asked , twice..", "“So?” she asked, twice."),
     ],
 )
-def test_house_style_is_put_right(draft: str, printed: str) -> None:
+def test_house_style_is_applied(draft: str, printed: str) -> None:
     assert tidied(draft) == printed
 
 
-def test_a_time_without_a_zone_is_refused() -> None:
+def test_time_without_a_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="time zone"):
         edition(datetime(2026, 3, 18))  # noqa: DTZ001
 
 
-def test_no_articles_are_refused() -> None:
+def test_zero_articles_are_refused() -> None:
     with pytest.raises(ValueError, match="articles"):
         edition(NOW, articles=0)

@@ -31,11 +31,11 @@ VERBS = {"draw": lambda scene, *values: scene.append(values) or values[0], "twic
         ("draw(*(5, 6))", 5),
     ],
 )
-def test_an_expression_has_its_value(source: str, value: object) -> None:
+def test_expression_has_its_value(source: str, value: object) -> None:
     assert Expression(source, VERBS).evaluated({"ada": NamedPerson()}, []) == value
 
 
-def test_verbs_are_called_in_the_order_of_writing_and_only_where_the_condition_leads() -> None:
+def test_calls_run_left_to_right_and_only_in_the_taken_branch() -> None:
     drawn: list[Any] = []
     Expression("draw(1) + (draw(2) if draw(0) else draw(3))", VERBS).evaluated({}, drawn)
     assert drawn == [(1,), (0,), (3,)]
@@ -57,6 +57,6 @@ def test_verbs_are_called_in_the_order_of_writing_and_only_where_the_condition_l
         "",
     ],
 )
-def test_what_is_outside_the_language_is_refused_before_anything_runs(source: str) -> None:
+def test_expression_outside_the_language_is_refused_before_running(source: str) -> None:
     with pytest.raises(ExpressionError):
         Expression(source, VERBS)

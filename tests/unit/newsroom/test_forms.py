@@ -7,7 +7,7 @@ import pytest
 from newsroom.forms import Slot, Wordings, heads_of, parsed
 
 
-def test_a_form_is_text_slots_and_alternatives() -> None:
+def test_form_consists_of_text_slots_and_alternatives() -> None:
     assert parsed("a {b.c:s} [x|y {z}|]!") == (
         "a ",
         Slot(("b", "c"), "s", ""),
@@ -17,15 +17,15 @@ def test_a_form_is_text_slots_and_alternatives() -> None:
     )
 
 
-def test_a_slot_before_a_percent_sign_prints_figures() -> None:
+def test_slot_before_a_percent_sign_prints_digits() -> None:
     assert parsed("{n}% up")[0] == Slot(("n",), "fig", "")
 
 
-def test_a_bar_outside_of_brackets_is_text() -> None:
+def test_bar_outside_of_brackets_is_text() -> None:
     assert parsed("one|two") == ("one|two",)
 
 
-def test_the_facts_a_form_names_are_the_heads_of_its_slots() -> None:
+def test_facts_named_by_a_form_are_the_heads_of_its_slots() -> None:
     assert heads_of(("{a.b} [x|{c:cap}]", "{d}")) == {"a", "c", "d"}
 
 
@@ -38,6 +38,6 @@ def test_the_facts_a_form_names_are_the_heads_of_its_slots() -> None:
         ("one } two", "stray '}'"),
     ],
 )
-def test_an_unbalanced_form_is_refused_by_name(form: str, error: str) -> None:
+def test_unbalanced_form_is_refused_by_name(form: str, error: str) -> None:
     with pytest.raises(ValueError, match=error):
         parsed(form)

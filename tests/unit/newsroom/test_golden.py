@@ -40,7 +40,7 @@ EDITIONS = [
 
 
 @pytest.mark.parametrize(("now", "seed", "articles", "days", "expected"), EDITIONS)
-def test_an_edition_is_what_it_was(now: datetime, seed: int, articles: int, days: int, expected: str) -> None:
+def test_edition_matches_its_golden_hash(now: datetime, seed: int, articles: int, days: int, expected: str) -> None:
     found = sha256()
     for article in edition(now, seed=seed, articles=articles, days=days):
         found.update(repr([str(value) for value in astuple(article)]).encode())

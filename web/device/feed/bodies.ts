@@ -1,44 +1,47 @@
-// The texts of whole returned lists, fetched in the background before anything on them is opened.
+// Fetches the texts of whole returned lists in the background, before any story on them is opened.
 import { BackendRefused, BackendUnreachable } from "../errors";
-import type { Clock, Pause } from "../moments";
+import type { Clock, Pause } from "../protocol/moments";
 import { sealBlock, sealCommon, sealReturned } from "../privacy/list_texts";
 import type { Sealed } from "../privacy/sealed";
 import type { NewsStore } from "../store/news";
 import type { PoolBlock } from "../store/pool_codes";
 import type { Uplink } from "../uplink/backend_client";
 import type { Vectors } from "../vectors";
-import type { BodiesRequest } from "../wire/news";
-import type { RecallAnswer } from "../wire/recall";
+import type { BodiesRequest } from "../protocol/news";
+import type { RecallAnswer } from "../protocol/recall";
 
 const LISTS_WAITING = 4;
-/** A list is not asked for while all its texts came within this time, with it or with other lists. */
+/**
+ * The default list and blocks of the pool aren't requested again within this time if all their texts came. A list that
+ * answers a report is requested every time, so that nobody can see whether it changed.
+ */
 const AGAIN_AFTER_MS = 3_600_000;
-/** So often a list is tried whose texts are refused, though the backend answers; then it is dropped. */
+/** Attempts for a list whose texts are refused although the backend answers; then it is dropped. */
 const TRIES = 3;
 const BUSY: readonly number[] = [429, 503];
 
-/** Of a list: what to keep of it. A block of the pool is kept already. */
+/** A list to fetch, and what to keep of it. A block of the pool is kept already. */
 interface Wanted {
   readonly ids: readonly string[];
-  /** Of the list that every device gets. */
-  readonly common: boolean;
+  /** The default list, one that answers a report, or a block of the pool. */
+  readonly kind: "common" | "answer" | "block";
   readonly sealed: () => Sealed<BodiesRequest>;
   readonly list?: { readonly answer: RecallAnswer; readonly vectors: Vectors };
   readonly failures: number;
 }
 
 /**
- * Fetches the texts of lists one list at a time: every id of an answer in one request, never a choice among them.
+ * Fetches texts one list at a time: every id of an answer in one request, never a selection.
  *
- * Whether and when a list is fetched depends on the lists alone, which the backend made, not on what the reader opens. The
- * exception, in mode `broadcast` alone, is news that this device found by itself: its text is fetched when it is opened,
- * among a whole block of the pool.
+ * Whether and when a list is fetched depends only on the lists, which the backend made, not on what the reader opens.
+ * The exception, in mode `broadcast` only, is an article that this device found itself: its text is fetched when it is
+ * opened, together with a whole block of the pool.
  */
 export class Bodies {
   private waiting: Wanted[] = [];
   private underWay: Wanted | null = null;
   private fetching = false;
-  /** Fetches that were asked for and are to begin after a pause. */
+  /** Number of requested fetches that are still pausing before they start. */
   private pausing = 0;
   private fetched = new Map<string, number>();
   private watchers: (() => void)[] = [];
@@ -50,21 +53,22 @@ export class Bodies {
     private readonly pause: Pause = async () => undefined,
   ) {}
 
-  /** Queue a returned list (vectors [R, D], in its order). common: whether it is the list that every device gets. */
+  /** Queues a returned list (vectors [R, D], in its order). common: whether it is the default list. */
   want(answer: RecallAnswer, vectors: Vectors, { common = false } = {}): void {
     const ids = answer.candidates.map((card) => card.id);
     const sealed = (): Sealed<BodiesRequest> => (common ? sealCommon(answer) : sealReturned(answer));
-    if (ids.length) this.queue({ ids, common, sealed, list: { answer, vectors }, failures: 0 });
+    const kind = common ? "common" : "answer";
+    if (ids.length) this.queue({ ids, kind, sealed, list: { answer, vectors }, failures: 0 });
   }
 
-  /** Queue a block of the pool, one of whose stories was opened. */
+  /** Queues the block of the pool that contains an opened story. */
   wantBlock(block: PoolBlock): void {
-    this.queue({ ids: block.ids, common: false, sealed: () => sealBlock(block), failures: 0 });
+    this.queue({ ids: block.ids, kind: "block", sealed: () => sealBlock(block), failures: 0 });
   }
 
   /**
-   * Fetch what waits, one list after the other, pauseMs from now, after those of a fetch under way. Throws the errors of
-   * `step`, and then the rest waits for the next call.
+   * Fetches the waiting lists one by one, pauseMs from now and after any fetch under way. Throws the errors of `step`;
+   * the rest then waits for the next call.
    */
   async fetchAll(pauseMs = 0): Promise<void> {
     await this.after(pauseMs);
@@ -72,10 +76,9 @@ export class Bodies {
     await this.fetch(() => true);
   }
 
-  /** As `fetchAll`, but of what the reader's own page or story brought, and not while another fetch is under way. */
-  async fetchReturned(pauseMs = 0): Promise<void> {
-    await this.after(pauseMs);
-    if (!this.fetching) await this.fetch(({ common }) => !common);
+  /** Like `fetchAll`, but skips the default list and does nothing while another fetch is under way. */
+  async fetchReturned(): Promise<void> {
+    if (!this.fetching) await this.fetch(({ kind }) => kind !== "common");
   }
 
   private async after(pauseMs: number): Promise<void> {
@@ -99,14 +102,16 @@ export class Bodies {
   }
 
   private queue(wanted: Wanted): void {
+    // one request per answer, and none for an answer that a later one has replaced
+    if (wanted.kind === "answer") this.waiting = this.waiting.filter(({ kind }) => kind !== "answer");
     const known = [...this.waiting, ...(this.underWay ? [this.underWay] : [])];
-    if (known.some((one) => one.ids.length === wanted.ids.length && one.ids.every((id, at) => id === wanted.ids[at]))) return;
+    if (wanted.kind !== "answer" && known.some((one) => one.ids.length === wanted.ids.length && one.ids.every((id, at) => id === wanted.ids[at]))) return;
     this.waiting = [...this.waiting, wanted].slice(-LISTS_WAITING);
   }
 
   /**
-   * Store a waiting list and fetch its texts. Throws the errors of `Uplink.bodies`. While the backend is busy or out
-   * of reach, the list stays the next; after any other error the others go first, and at the third it is dropped.
+   * Stores a waiting list and fetches its texts. Throws the errors of `Uplink.bodies`. If the backend is busy or
+   * unreachable, the list stays first. After any other error it goes to the end, and it is dropped after the third.
    */
   private async step(current: Wanted): Promise<void> {
     this.waiting = this.waiting.filter((list) => list !== current);
@@ -114,11 +119,11 @@ export class Bodies {
     try {
       const { list } = current;
       if (list) this.store.put(list.answer.candidates, list.vectors, list.answer.encoder, this.clock());
-      if (this.due(current.ids)) {
+      if (this.due(current)) {
         const answer = await this.uplink.bodies(current.sealed());
         this.store.putBodies(new Map(answer.bodies.map((body) => [body.id, body.body])));
         const now = this.clock();
-        for (const id of current.ids) this.fetched.set(id, now);
+        if (current.kind !== "answer") for (const id of current.ids) this.fetched.set(`${current.kind} ${id}`, now);
       }
     } catch (trouble) {
       this.putBack(passes(trouble) ? current : { ...current, failures: current.failures + 1 });
@@ -129,7 +134,7 @@ export class Bodies {
     }
   }
 
-  /** Wait while a list with this news is being fetched, or is one of the next, at most so long. */
+  /** Waits, up to timeoutMs, while a list with this article is being fetched or about to be. */
   async waitFor(newsId: string, timeoutMs: number): Promise<void> {
     const until = performance.now() + timeoutMs;
     while (this.coming(newsId) && performance.now() < until) {
@@ -145,20 +150,25 @@ export class Bodies {
     return (this.fetching || this.pausing > 0) && lists.some((list) => list.ids.includes(newsId));
   }
 
-  /** To the front if it has not failed by itself, else to the end, if there is room and it may be tried again. */
+  /**
+   * Puts a list back at the front if the failure wasn't its own, otherwise at the end if there is room and tries are
+   * left.
+   */
   private putBack(current: Wanted): void {
+    if (current.kind === "answer" && this.waiting.some(({ kind }) => kind === "answer")) return;
     if (current.failures === 0) this.waiting.unshift(current);
     else if (current.failures < TRIES && this.waiting.length < LISTS_WAITING) this.waiting.push(current);
   }
 
-  private due(ids: readonly string[]): boolean {
+  private due({ kind, ids }: Wanted): boolean {
+    if (kind === "answer") return true;
     const now = this.clock();
     this.fetched = new Map([...this.fetched].filter(([, at]) => Math.abs(now - at) < AGAIN_AFTER_MS));
-    return ids.some((id) => !this.fetched.has(id));
+    return ids.some((id) => !this.fetched.has(`${kind} ${id}`));
   }
 }
 
-/** Whether the next list would meet the same trouble, and this one may well come through later. */
+/** Whether the error would also affect the next list, so that this one may succeed later. */
 function passes(trouble: unknown): boolean {
   return (
     trouble instanceof BackendUnreachable || (trouble instanceof BackendRefused && BUSY.includes(trouble.problem.status))

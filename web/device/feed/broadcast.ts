@@ -1,22 +1,22 @@
-// Recall on the device: the pool's product-quantised codes, scored by asymmetric distance (docs/decisions/020).
+// Recall on the device: scores the pool's product-quantised codes by asymmetric distance (docs/decisions/021).
 import type { NewsStore } from "../store/news";
 import type { Place, PoolStore, StoredPool } from "../store/pool_codes";
 import { type Vectors, bestFirst, rowOf } from "../vectors";
-import { CENTROIDS, newsInPool, unpackBook, unpackCodes, unpackPriors } from "../wire/broadcast";
-import type { NewsCard } from "../wire/news";
-import { TensorError } from "../wire/tensors";
-import type { Bytes } from "../wire/values";
+import { CENTROIDS, newsInPool, unpackBook, unpackCodes, unpackPriors } from "../protocol/broadcast";
+import type { NewsCard } from "../protocol/news";
+import { TensorError } from "../protocol/tensors";
+import type { Bytes } from "../protocol/forms";
 import { Candidates } from "./candidates";
 
-/** As many cards of a pool are held in memory, about ten lists of candidates. */
+/** Cards of the pool held in memory, about ten candidate lists. */
 const CARDS_HELD = 4_000;
 
-/** Parts of the kept pool are missing or no longer what was checked when they came. */
+/** Parts of the kept pool are missing or no longer match what was verified on arrival. */
 export class PoolBroken extends Error {}
 
 /**
- * n news as codes: row i is d_i = the centroids[m, codes[m, i]] side by side, each D / M wide. codes is [M, n], one row a
- * subspace; centroids [M, 256, D / M]; priors [n], log popularity; sharpness s.
+ * n articles as codes. Row i is d_i, the concatenation of centroids[m, codes[m, i]], each of width D / M. codes [M, n],
+ * one row per subspace; centroids [M, 256, D / M]; priors [n], log popularity; sharpness s.
  */
 export class CodedPool {
   constructor(
@@ -28,8 +28,8 @@ export class CodedPool {
   ) {}
 
   /**
-   * s <u, d_i> + prior_i for every row, [n], or without the prior; user is [D], of length 1. One table of 256 inner
-   * products a subspace, then M look-ups a row: no vector of the pool is ever built.
+   * Returns s <u, d_i> + prior_i for every row, [n], or without the prior. user is [D], of length 1. Computes a table
+   * of 256 inner products per subspace, then M look-ups per row; no vector of the pool is built.
    */
   scores(user: Float32Array, priors = true): Float32Array {
     const total = priors ? this.priors.slice() : new Float32Array(this.priors.length);
@@ -49,7 +49,7 @@ export class CodedPool {
     return total;
   }
 
-  /** Rows of the `limit` greatest scores, best first; ties to the lower row. */
+  /** Returns the `limit` rows with the greatest scores, best first; ties go to the lower row. */
   best(user: Float32Array, limit: number, priors = true): number[] {
     const scores = this.scores(user, priors);
     if (!scores.length || limit < 1) return [];
@@ -59,7 +59,7 @@ export class CodedPool {
     return bestFirst(scores, rows).slice(0, limit);
   }
 
-  /** d_i of these rows, [len(rows), D]: what is left of the news vectors after quantising. */
+  /** Returns d_i for these rows, [len(rows), D]: the quantised article vectors. */
   vectors(rows: readonly number[]): Vectors {
     const width = this.dimensions / this.codes.length;
     const data = new Float32Array(rows.length * this.dimensions);
@@ -73,10 +73,7 @@ export class CodedPool {
   }
 }
 
-/**
- * Finds news in the kept pool; its codes are held in memory (16 or 32 bytes a piece of news), and of its cards those that
- * were found lately.
- */
+/** Finds articles in the kept pool. Holds the codes (16 or 32 bytes per article) and recently found cards in memory. */
 export class Broadcast {
   private held: { readonly kept: StoredPool; readonly coded: CodedPool; cards: Map<number, NewsCard> } | null = null;
 
@@ -85,15 +82,15 @@ export class Broadcast {
     private readonly news: NewsStore,
   ) {}
 
-  /** Whether a whole pool by this encoder is here. */
+  /** Whether a complete pool by this encoder is stored. */
   ready(encoder: string): boolean {
     return this.pool.current()?.listing.encoder === encoder;
   }
 
   /**
-   * The best news for a unit vector [D] with their cards and vectors, best first. priors: whether what is popular comes
-   * before what is as near. Vectors are exact where the news is in the store already, else as the codes have them. Throws
-   * PoolBroken.
+   * Returns the best articles for a unit vector [D] with cards and vectors, best first. priors: whether popular
+   * articles rank above equally similar ones. Vectors are exact if the article is in the store, otherwise decoded.
+   * Throws PoolBroken.
    */
   find(user: Float32Array, limit: number, encoder: string, priors = true): Candidates {
     const kept = this.kept(encoder);
@@ -109,7 +106,7 @@ export class Broadcast {
     return first.size === cards.length ? found : found.only([...first.values()]);
   }
 
-  /** Vectors [n, D] of news of the pool, as the codes have them. Throws PoolBroken where one isn't there. */
+  /** Returns decoded vectors [n, D] of articles in the pool. Throws PoolBroken if one isn't there. */
   coded(ids: readonly string[], encoder: string, dimensions: number): Vectors {
     const kept = this.kept(encoder);
     const starts = startsOf(kept);
@@ -124,18 +121,18 @@ export class Broadcast {
     return this.loaded(kept, dimensions).vectors(rows);
   }
 
-  /** Drop the codes from memory. */
+  /** Drops the codes from memory. */
   forget(): void {
     this.held = null;
   }
 
-  /** Let go of a damaged pool, so that the next sync fetches it whole. */
+  /** Deletes a damaged pool, so that the next sync fetches it again. */
   discard(): void {
     this.forget();
     this.pool.drop();
   }
 
-  /** The cards of these rows of the pool whose codes are held; those that no list found lately are read from the store. */
+  /** The cards of these rows of the pool in memory; those not found recently are read from the store. */
   private cards(kept: StoredPool, rows: readonly number[]): NewsCard[] {
     const held = this.held?.cards ?? new Map<number, NewsCard>();
     const starts = startsOf(kept);
@@ -188,7 +185,7 @@ export class Broadcast {
   }
 }
 
-/** Of each shard, how many news come before it. */
+/** For each shard, the number of articles before it. */
 function startsOf(kept: StoredPool): number[] {
   let before = 0;
   return kept.listing.shards.map((shard) => (before += shard.count) - shard.count);

@@ -1,45 +1,43 @@
-// The whole serve flow, from the reader's clicks to the page, in one function.
-import { BackendRefused, BackendUnreachable } from "../errors";
+// Builds a feed: the complete path from the reader's clicks to the page.
 import type { FeedSettings, PerformanceSettings } from "../feed_settings";
-import { type Profile, namedProfile } from "../interests/profile";
-import { type Clock, DAY_MS, momentOf } from "../moments";
-import { systemNoise } from "../privacy/noise_sources";
+import { type Profile, namedProfile } from "../reading/interest_profile";
+import { type Clock, DAY_MS, momentOf } from "../protocol/moments";
+import { systemNoise } from "../privacy/exact_samplers";
 import type { Fit } from "../ranking/ranker";
 import { usable } from "../ranking/session";
 import type { ImpressionStore } from "../store/impressions";
-import type { PrivateParameters } from "../store/parameters";
+import type { PrivateParameters } from "../store/preferences";
 import { type Vectors, finite } from "../vectors";
-import { Stopwatch } from "../wire/server_timing";
-import { toBase64 } from "../wire/values";
-import { type Candidates, nothing } from "./candidates";
+import { Stopwatch } from "../protocol/server_timing";
+import { toBase64 } from "../protocol/forms";
+import type { Candidates } from "./candidates";
 import type { Chance } from "./chance";
-import type { DefaultList } from "./default_list";
+import type { DefaultList, Popular } from "./lists";
 import { allowed } from "./exclusions";
-import { featureContextAt } from "./feature_context";
+import { featureContextAt, type PreferenceReader, type UserPreferences } from "./preference_reader";
 import type { Feed, FeedItem, Reason } from "./item";
 import type { KeptFeeds } from "./kept";
-import { Kinship, floorOf } from "./kinship";
+import { Kinship, floorOf } from "./similarity";
 import type { ServingModels } from "./model_cache";
 import { placed } from "./page_order";
-import type { Popular } from "./popular";
-import type { PreferenceReader } from "./preference_reader";
-import type { UserPreferences } from "./preferences";
+import type { RareFeeds } from "./rare";
 import { reasons } from "./reasons";
-import { type Found, NOTICES, type Recall } from "./recall";
+import { type Found, NOTICES, type Recall } from "./candidate_search";
 import { type ScoreTerms, adjusted, ageHours } from "./scores";
 
 const ID_BYTES = 9;
 
-/** What a feed is built with. */
+/** What building a feed needs. */
 export interface FeedContext {
   readonly userPreferences: PreferenceReader;
   readonly impressions: ImpressionStore;
   readonly defaultList: DefaultList;
   readonly recall: Recall;
   readonly own: PrivateParameters;
-  /** The vector [1, D] of what is searched for and followed; no row where nothing is. */
+  /** The mean vector [1, D] of searches and followed names; no rows if there are none. */
   readonly searched: (encoder: string) => Vectors;
   readonly popular: Popular;
+  readonly rare: RareFeeds;
   readonly kept: KeptFeeds;
   readonly performance: PerformanceSettings;
   readonly weights: FeedSettings;
@@ -48,64 +46,49 @@ export interface FeedContext {
 }
 
 /**
- * Build, save and return a feed: nothing is shown that was not recorded as served.
+ * Builds, saves and returns a feed; nothing is shown that wasn't recorded as served.
  *
- * clicks -> interest clusters -> report (the one in use, or a fresh one) -> recall -> filters -> local ranking -> variety
- * -> slots. When the backend does not answer or has too much to do, the last feed comes back, mode 'offline'.
+ * clicks -> interest clusters -> last answer to a report -> filters -> local ranking -> diversity -> slots. Sends no
+ * request, so network traffic doesn't reveal when a page is made.
  */
 export async function buildFeed(context: FeedContext, models: ServingModels): Promise<Feed> {
   const [now, watch] = [context.clock(), new Stopwatch()];
-  // what the reader did; all of it stays in these variables
+  // the reader's data stays in these variables
   const [reader, defaultList] = watch.stage("store", () => [
     withContexts(models, readerOf(context, models)),
     context.defaultList.candidates(models.encoder, models.dimensions),
   ]);
 
-  let found: Found;
-  try {
-    // the report and its request: the only lines that may cause anything to be sent
-    found = await context.recall.find(models, reader.preferences.clickVectors, watch);
-  } catch (trouble) {
-    if (trouble instanceof BackendUnreachable) return context.kept.offline(trouble);
-    if (!(trouble instanceof BackendRefused)) throw trouble;
-    if (context.kept.last()) return context.kept.offline(trouble);
-    const notice = NOTICES.say("default_list", { trouble: trouble.message });
-    found = { candidates: nothing(models.encoder, models.dimensions), mode: "front", notice, serverMs: new Map() };
-  }
-  try {
-    return await ranked(context, models, found, defaultList, reader, now, watch);
-  } finally {
-    // whatever became of the feed: the texts of what was returned are asked for by everybody alike
-    context.recall.fetchTexts();
-  }
+  const found = context.recall.find(models, reader.preferences.clickVectors, watch);
+  return ranked(context, models, found, defaultList, reader, now, watch);
 }
 
-/** What a reader told. */
+/** The reader's preferences and recent clicks. */
 export interface Reader {
   readonly reading: ReturnType<PreferenceReader["reading"]>;
   readonly preferences: UserPreferences;
 }
 
-/** contexts of the clicks, which are being computed. */
+/** contexts of the clicks, still being computed. */
 export interface ReaderWithContexts extends Reader {
   readonly contexts: Promise<Vectors>;
 }
 
-/** What a reader told, as the store has it now. */
+/** Reads the reader's preferences from the store. */
 export function readerOf({ userPreferences }: Pick<FeedContext, "userPreferences">, models: ServingModels): Reader {
   const reading = userPreferences.reading(models.encoder);
   return { reading, preferences: userPreferences.userPreferences(reading, models.encoder, models.dimensions) };
 }
 
 /**
- * The same, with the contexts begun: the runtime's thread computes them while this one finds and scores candidates. Only
- * the reasons of a page name interests, so that nothing else waits for them.
+ * Starts computing the click contexts on the runtime's thread, while this one finds and scores candidates. Only a
+ * page's reasons name interests, so nothing else waits for them.
  */
 export function withContexts(models: ServingModels, reader: Reader): ReaderWithContexts {
   return { ...reader, contexts: models.recall.contexts(reader.preferences.clickVectors) };
 }
 
-/** The interests of clicks, and the reader's preferences with their names (Uni-FedRec, "Interest Modeling"). */
+/** The clusters of the clicks, and the preferences with named interests (Uni-FedRec, "Interest Modeling"). */
 export async function clustered(
   models: ServingModels,
   { reading, preferences, contexts }: ReaderWithContexts,
@@ -115,7 +98,7 @@ export async function clustered(
   return { profile, preferences: { ...preferences, clickInterests: profile.clickNames } };
 }
 
-/** Rank what was found beside the default list, choose a page and keep it; sends nothing. */
+/** Ranks the found candidates with the default list, chooses a page and keeps it; sends nothing. */
 async function ranked(
   context: FeedContext,
   models: ServingModels,
@@ -141,7 +124,7 @@ async function ranked(
     mode: found.mode,
     notice: found.notice ?? ofThePage(page, leftOut),
     device_ms: Object.fromEntries(watch.stagesMs),
-    server_ms: Object.fromEntries(found.serverMs),
+    server_ms: {},
     recalled: found.candidates.length,
     fresh: ageHours(page.shown, now).filter((age) => age <= fresh_hours).length,
     fresh_hours,
@@ -151,22 +134,22 @@ async function ranked(
   return context.kept.save(feed, page.shown, page.popularity, watch);
 }
 
-/** What there is to say of it; where all was left out the page says so itself. */
+/** The page's notice; null if everything was left out, which the page says itself. */
 function ofThePage(page: RankedPage, leftOut: number): string | null {
   if (page.items.length) return page.allSeen ? NOTICES.say("all_seen") : null;
   return leftOut ? null : NOTICES.say("empty");
 }
 
-/** Items in their places; shown are their cards and vectors in that order, popularity [n] what was known of them. */
+/** Items in their slots. shown: their cards and vectors in that order; popularity [n]: what was known of them. */
 export interface RankedPage {
   readonly items: readonly FeedItem[];
   readonly shown: Candidates;
   readonly popularity: Float64Array;
-  /** Whether each of them was looked at before. */
+  /** Whether all of them were seen before. */
   readonly allSeen: boolean;
 }
 
-/** The best page of at most `size` of these candidates, all of which may be shown; sends nothing, keeps nothing. */
+/** Returns the best page of at most `size` of these candidates, which must all be allowed. Sends and stores nothing. */
 export async function rankedPage(
   context: FeedContext,
   models: ServingModels,
@@ -178,14 +161,15 @@ export async function rankedPage(
   size: number,
 ): Promise<RankedPage> {
   const { weights, chance } = context;
-  const [timesSeen, popular] = watch.stage("rank", () => [
+  const [timesSeen, popular, rare] = watch.stage("rank", () => [
     timesSeenOf(context, candidates, now),
     context.popular.of(candidates),
+    context.rare.of(candidates, now),
   ]);
   models.ranker.takeOwn((model) => context.own.get(model, models.encoder));
   models.ranker.takeViews(() => context.searched(models.encoder));
   const score = await watch.during("rank", () =>
-    scored(models, candidates, reader.preferences, now, weights, popular, timesSeen),
+    scored(models, candidates, reader.preferences, now, weights, popular, timesSeen, rare),
   );
   const { preferences } = await watch.during("cluster", () => clustered(models, reader));
   return watch.stage("build", () => {
@@ -206,8 +190,8 @@ export async function rankedPage(
 }
 
 /**
- * The candidates' scores, term by term, under one reader's ranker. Where the release's ranker gives none that can be used,
- * every candidate fits alike.
+ * The candidates' score terms under one reader's ranker. If the release's ranker gives no usable scores, all candidates
+ * score the same.
  */
 async function scored(
   { ranker }: ServingModels,
@@ -217,6 +201,7 @@ async function scored(
   settings: FeedSettings,
   popularity: Float64Array,
   timesSeen: Float64Array,
+  rare: Float64Array,
 ): Promise<ScoreTerms> {
   const beside = featureContextAt(candidates, preferences.clicks, now, settings.half_life_hours, popularity);
   const [clicks, { vectors }] = [preferences.clickVectors, candidates];
@@ -228,10 +213,10 @@ async function scored(
     return found.scores;
   };
   const fit = await usable(scores, none, "scores of candidates");
-  return adjusted(fit, candidates, preferences, now, settings, weighed, popularity, timesSeen);
+  return adjusted(fit, candidates, preferences, now, settings, weighed, popularity, timesSeen, rare);
 }
 
-/** [n]: in how many feeds each was looked at, of what was looked at lately. */
+/** [n]: in how many recent feeds each article was seen. */
 function timesSeenOf(context: FeedContext, candidates: Candidates, now: number): Float64Array {
   const since = now - context.performance.seen_days * DAY_MS;
   const found = context.impressions.timesSeen(candidates.ids, since);

@@ -1,38 +1,37 @@
 // Candidates as columns: cards in rows, with their vectors.
-import { msOf } from "../moments";
 import { type Vectors, concatenated, noVectors, taken, unit } from "../vectors";
-import { kinshipFloor } from "../wire/kinship";
-import type { NewsCard } from "../wire/news";
-import type { RecallAnswer } from "../wire/recall";
-import { readVectors } from "../uplink/answers";
+import { kinshipFloor } from "../protocol/similarity";
+import { type NewsCard, countedMs } from "../protocol/news";
+import type { RecallAnswer } from "../protocol/recall";
+import { readVectors } from "../uplink/backend_client";
 
-/** What is worked out of a card once: its headline as it is compared, and seconds since 1970 of its publication. */
-interface Told {
+/** What is computed once per card: its normalised headline, and its publication time in seconds since 1970. */
+interface Facts {
   readonly headline: string;
   readonly publishedSec: number;
 }
 
-const TOLD = new WeakMap<NewsCard, Told>();
+const FACTS = new WeakMap<NewsCard, Facts>();
 
-function told(card: NewsCard): Told {
-  let found = TOLD.get(card);
+function factsOf(card: NewsCard): Facts {
+  let found = FACTS.get(card);
   if (!found) {
-    // Upper case first, so that letters with several small forms meet, as Python's `casefold` has them.
+    // Upper case first, so that letters with several lower-case forms match, as in Python's `casefold`.
     const headline = card.title.trim().toUpperCase().toLowerCase();
-    found = { headline, publishedSec: msOf(card.published_at) / 1_000 };
-    TOLD.set(card, found);
+    found = { headline, publishedSec: countedMs(card) / 1_000 };
+    FACTS.set(card, found);
   }
   return found;
 }
 
-/** News of no developing story. */
+/** For articles outside any developing story. */
 export const NO_STORY = "";
 
-/** n cards with their vectors [n, D], all of one encoder. Ids are unique. */
+/** n cards with their vectors [n, D], all by one encoder. Ids are unique. */
 export class Candidates {
   readonly ids: readonly string[];
   private readonly made: { unit?: Vectors; floor?: number | null; publishedSec?: number[] } = {};
-  /** What these are rows of: scaled once, they are scaled for every page. */
+  /** The candidates that these were selected from: unit vectors are computed there once and reused by every page. */
   private whole: readonly [Candidates, readonly number[]] | null = null;
 
   constructor(
@@ -59,19 +58,19 @@ export class Candidates {
     return this.cards.map((card) => card.publisher);
   }
 
-  /** Developing stories; NO_STORY for news of none. */
+  /** Developing stories; NO_STORY for articles outside any. */
   get stories(): string[] {
     return this.cards.map((card) => card.story ?? NO_STORY);
   }
 
-  /** Headlines without regard to case and outer white space. */
+  /** Headlines, ignoring case and surrounding white space. */
   get headlines(): string[] {
-    return this.cards.map((card) => told(card).headline);
+    return this.cards.map((card) => factsOf(card).headline);
   }
 
   /** Publication times in seconds since 1970. */
   get publishedSec(): readonly number[] {
-    return (this.made.publishedSec ??= this.cards.map((card) => told(card).publishedSec));
+    return (this.made.publishedSec ??= this.cards.map((card) => factsOf(card).publishedSec));
   }
 
   /** Vectors of length 1 (or 0), [n, D]. */
@@ -79,20 +78,20 @@ export class Candidates {
     return (this.made.unit ??= this.whole ? taken(this.whole[0].unitVectors, this.whole[1]) : unit(this.vectors));
   }
 
-  /** Where vectors of length 1 (or 0) of these rows stand: among those of all that these were chosen from. */
+  /** The unit (or zero) vectors of these rows, as rows of the candidates that these were selected from. */
   units(rows: readonly number[]): { readonly units: Vectors; readonly rows: readonly number[] } {
     if (!this.whole || this.made.unit) return { units: this.unitVectors, rows };
     const [whole, places] = this.whole;
     return whole.units(rows.map((row) => places[row] as number));
   }
 
-  /** The cosine that random pairs of these hardly ever have (wire/kinship). */
+  /** A cosine that random pairs of these rarely exceed (protocol/similarity.ts). */
   get kinshipFloor(): number | null {
     if (this.made.floor === undefined) this.made.floor = kinshipFloor(this.vectors);
     return this.made.floor;
   }
 
-  /** These rows, in this order. */
+  /** Selects these rows, in this order. */
   only(rows: readonly number[]): Candidates {
     if (rows.length === this.length && rows.every((row, at) => row === at)) return this;
     const cards = rows.map((row) => this.cards[row] as NewsCard);
@@ -107,14 +106,14 @@ export class Candidates {
   }
 }
 
-/** Places where a mask is true. */
+/** The positions at which a mask is true. */
 export function placesOf(mask: readonly boolean[]): number[] {
   const places: number[] = [];
   mask.forEach((here, at) => here && places.push(at));
   return places;
 }
 
-/** [n]: which rows of a column are among `names`. */
+/** [n]: whether each entry of a column is in `names`. */
 export function named(column: readonly string[], names: ReadonlySet<string>): boolean[] {
   return column.map((name) => names.has(name));
 }
@@ -128,7 +127,7 @@ export function candidatesOf(answer: RecallAnswer, dimensions: number): Candidat
   return first.size < whole.length ? whole.only([...first.values()]) : whole;
 }
 
-/** Both, without repeats; the rows of `first` come first. Of another encoder, `second` is left out. */
+/** Both without repeats, the rows of `first` first. `second` is left out if it is by another encoder. */
 export function together(first: Candidates, second: Candidates): Candidates {
   if (!second.length || second.encoder !== first.encoder) return first;
   if (!first.length) return second;
@@ -137,7 +136,7 @@ export function together(first: Candidates, second: Candidates): Candidates {
   return new Candidates([...first.cards, ...fresh.cards], concatenated(first.vectors, fresh.vectors), first.encoder);
 }
 
-/** No candidates. */
+/** An empty set of candidates. */
 export function nothing(encoder: string, dimensions: number): Candidates {
   return new Candidates([], noVectors(dimensions), encoder);
 }

@@ -1,38 +1,43 @@
-// Chance as the feed uses it: Python's `random.Random`, so that the same seed draws the same lots on both devices
-// (Matsumoto and Nishimura 1998; seeding as CPython's `random.seed` version 2 does). In the product the first bits come
-// from the browser's cryptographic generator.
+// The feed's random numbers: Python's `random.Random`, so that a seed gives the same draws on both devices (Matsumoto
+// and Nishimura 1998; seeding as in CPython's `random.seed` version 2). In the product the seed comes from the
+// browser's cryptographic generator.
 import { sha512 } from "@noble/hashes/sha2.js";
-import { systemNoise } from "../privacy/noise_sources";
+import { systemNoise } from "../privacy/exact_samplers";
 
-/** What a feed draws its lots by. */
+/** The feed's source of randomness. */
 export interface Chance {
-  /** 64 bits, even over all values. */
+  /** 64 uniform bits. */
   bits64(): bigint;
 }
 
-/** What a reader's device uses. */
+/** The browser's cryptographic generator, which a reader's device uses. */
 export const systemChance: Chance = {
   bits64: () => new DataView(systemNoise.uniformBits(8).buffer).getBigUint64(0, true),
 };
+
+/** Uniform in [0, 1), with 53 bits. */
+export function uniform(chance: Chance): number {
+  return Number(chance.bits64() >> 11n) / 2 ** 53;
+}
 
 const UTF_8 = new TextEncoder();
 const N = 624;
 const M = 397;
 const SHA512_BYTES = 64;
 
-/** `random.Random(seed)`: MT19937. Nothing secret may rest on it. */
+/** `random.Random(seed)`: MT19937. Not for secrets. */
 export class PythonRandom implements Chance {
   private readonly state: Uint32Array;
   private at = 0;
 
-  /** A whole number counts by its absolute value; bytes, or the UTF-8 bytes of a text, followed by their SHA-512. */
+  /** Seeds with an integer's absolute value, or with bytes (UTF-8 for a string) followed by their SHA-512. */
   constructor(seed: bigint | string | Uint8Array) {
     this.state = UNSEEDED.slice();
     if (typeof seed === "bigint") this.seedBy(wordsOf(seed < 0n ? -seed : seed));
     else this.seedBy(bytesSeed(typeof seed === "string" ? UTF_8.encode(seed) : seed));
   }
 
-  /** 32 bits. The state is twisted word by word, since a lot needs two of its 624. */
+  /** 32 bits. The state is twisted one word at a time, since a draw needs only two of its 624 words. */
   private next(): number {
     const { state, at } = this;
     this.at = (at + 1) % N;
@@ -45,23 +50,23 @@ export class PythonRandom implements Chance {
     return y >>> 0;
   }
 
-  /** A double from 0 to below 1, of 53 bits. */
+  /** A double in [0, 1), with 53 bits. */
   random(): number {
     const [high, low] = [this.next() >>> 5, this.next() >>> 6];
     return (high * 67_108_864 + low) / 9_007_199_254_740_992;
   }
 
-  /** A double from a to b. */
+  /** A double between a and b. */
   uniform(a: number, b: number): number {
     return a + (b - a) * this.random();
   }
 
-  /** A whole number from `from` to below `before`. */
+  /** An integer from `from` up to, but not including, `before`. */
   randrange(from: number, before: number): number {
     return from + this.below(before - from);
   }
 
-  /** A whole number from `from` to `last`. */
+  /** An integer from `from` to `last`, inclusive. */
   randint(from: number, last: number): number {
     return this.randrange(from, last + 1);
   }
@@ -70,7 +75,7 @@ export class PythonRandom implements Chance {
     return among[this.below(among.length)] as T;
   }
 
-  /** So many of them in a new order, as Python draws from a list of a few dozen. */
+  /** Draws `count` elements without replacement, as Python samples a list of a few dozen. */
   sample<T>(among: readonly T[], count: number): T[] {
     const pool = [...among];
     return Array.from({ length: count }, (_, taken) => {
@@ -109,7 +114,7 @@ export class PythonRandom implements Chance {
   }
 }
 
-/** What every seed is mixed into: to make it is half of what a seed costs. */
+/** The state that every seed is mixed into, cached because computing it is half the cost of seeding. */
 const UNSEEDED = new Uint32Array(N);
 UNSEEDED[0] = 19_650_218;
 for (let i = 1; i < N; i++) UNSEEDED[i] = mixed(UNSEEDED, i - 1, 1_812_433_253, 0) + i;
@@ -119,7 +124,7 @@ function mixed(state: Uint32Array, at: number, factor: number, plus: number): nu
   return (Math.imul(word ^ (word >>> 30), factor) + plus) >>> 0;
 }
 
-/** The bytes and then those of their hash, as one big number: its words as `wordsOf` has them. */
+/** The bytes followed by their hash as one big integer, in words as in `wordsOf`. */
 function bytesSeed(bytes: Uint8Array): Uint32Array {
   const whole = new Uint8Array(bytes.length + SHA512_BYTES);
   whole.set(bytes);
@@ -132,14 +137,14 @@ function bytesSeed(bytes: Uint8Array): Uint32Array {
   return words.subarray(0, count);
 }
 
-/** 32-bit words, the lowest first; one at least. */
+/** 32-bit words, lowest first; at least one. */
 function wordsOf(whole: bigint): Uint32Array {
   const found: number[] = [];
   for (let left = whole; left > 0n; left >>= 32n) found.push(Number(left & 0xffffffffn));
   return Uint32Array.from(found.length ? found : [0]);
 }
 
-/** One number a name, even from 0 to 1; that one name more or less is there changes no other's. */
+/** One uniform number in [0, 1] per name. Adding or removing a name changes no other's number. */
 export function lots(chance: Chance, names: Iterable<string>): Map<string, number> {
   const salt = chance.bits64();
   return new Map(Array.from(names, (name) => [name, new PythonRandom(`${salt} ${name}`).random()]));

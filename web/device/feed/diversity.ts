@@ -1,16 +1,16 @@
-// Variety: maximal marginal relevance under caps (Carbonell and Goldstein 1998).
+// Diversity: maximal marginal relevance with caps (Carbonell and Goldstein 1998).
 import { type Vectors, bestFirst, deviation, productOf } from "../vectors";
 
-/** MMR looks at so many of the best rows. */
+/** MMR considers this many of the best rows. */
 const POOL_ROWS = 120;
-/** Likeness weighs against so many standard deviations of the pool's scores. */
+/** Weight of similarity, in standard deviations of the pool's scores. */
 const SPREADS = 4;
-/** Of any one capped value it looks at so many times the cap, so that caps seldom leave places empty. */
+/** Of any capped value, MMR considers this many times the cap, so that caps rarely leave places empty. */
 const POOL_OF_A_CAP = 3;
 
 export type Value = string | number;
 
-/** No value of a column [n] is picked more than `limit` times; `more` are limits of its own for some values. */
+/** Limits each value of a column [n] to `limit` picks; `more` sets other limits for some values. */
 export class Cap {
   constructor(
     readonly column: readonly Value[],
@@ -22,12 +22,12 @@ export class Cap {
     return this.more.get(this.column[row] as Value) ?? this.limit;
   }
 
-  /** The same limit on these rows only. */
+  /** The same limit, restricted to these rows. */
   only(rows: readonly number[]): Cap {
     return new Cap(rows.map((row) => this.column[row] as Value), this.limit, this.more);
   }
 
-  /** What is left of it once these rows have their places. */
+  /** The remaining limit after these rows are placed. */
   beside(rows: readonly number[]): Cap {
     const left = new Map(this.more);
     for (const row of rows) left.set(this.column[row] as Value, (left.get(this.column[row] as Value) ?? this.limit) - 1);
@@ -35,32 +35,32 @@ export class Cap {
   }
 }
 
-/** At least so many of the picked are among these rows [n], where there are so many. */
+/** Reserves at least this many picks for these rows [n], if there are enough. */
 export class Share {
   constructor(
     readonly rows: readonly boolean[],
     readonly least: number,
   ) {}
 
-  /** The same share among these rows only. */
+  /** The same share, restricted to these rows. */
   only(rows: readonly number[]): Share {
     return new Share(rows.map((row) => this.rows[row] as boolean), this.least);
   }
 
-  /** What is left to fill once these rows have their places. */
+  /** The remaining share after these rows are placed. */
   beside(taken: readonly number[]): Share {
     return new Share(this.rows, Math.max(0, this.least - taken.filter((row) => this.rows[row]).length));
   }
 }
 
-/** Cosines of rows, each worked out once: a page is chosen several times over from the same rows. */
+/** Cosines between rows, each computed once: a page is chosen several times from the same rows. */
 export class Cosines {
   private readonly known = new Map<number, Float32Array>();
 
-  /** units: [m, D] of length 1, or 0; rows [n] are those of them that are chosen from. */
+  /** units: [m, D] of length 1 or 0; rows [n]: the indices of the candidates in it. */
   constructor(private readonly among: { readonly units: Vectors; readonly rows: readonly number[] }) {}
 
-  /** Of one to these others, at their places in [n]; numbers at other places mean nothing. */
+  /** Cosines of one row to `others`, at their positions in [n]; other positions are undefined. */
   of(one: number, others: readonly number[]): Float32Array {
     let found = this.known.get(one);
     if (!found) this.known.set(one, (found = new Float32Array(this.among.rows.length).fill(NaN)));
@@ -72,11 +72,11 @@ export class Cosines {
 }
 
 /**
- * Rows picked, best first: each time the greatest (1 - variety) * score - variety * likeness to those picked.
+ * Returns picked rows, best first; each maximises (1 - variety) * score - variety * similarity to those picked.
  *
- * scores [n] and cosines of [n] describe the candidates; likeness is the greatest cosine, put on the scale of the scores
- * of the pool. Shares are filled first, in their order, then the rest; both in that way. Fewer than `count` rows come
- * back if caps or candidates run out. Equal values go to the better score.
+ * scores [n] and the cosines describe the candidates. Similarity is the greatest cosine, rescaled to the spread of the
+ * pool's scores. Shares are filled first, in order, then the rest, both in this way. Returns fewer than `count` rows if
+ * caps or candidates run out. Ties go to the better score.
  */
 export function diversified(
   scores: Float64Array,
@@ -89,7 +89,7 @@ export function diversified(
   const ranked = bestFirst(scores);
   const places = caps.map(() => new Map<Value, number>());
   const within = ranked.filter((row) =>
-    // every cap counts every row, whether or not another leaves it out
+    // every cap counts every row, even one that another cap excludes
     caps
       .map((cap, at) => {
         const held = places[at] as Map<Value, number>;
@@ -123,10 +123,10 @@ function filled(selection: Selection, shares: readonly Share[], count: number): 
   return selection.picked;
 }
 
-/** Rows of a pool, best scored first, as they are picked one by one. */
+/** Rows of a pool, best score first, picked one by one. */
 class Selection {
   readonly picked: number[] = [];
-  /** -Infinity once a row is picked or shut out by a cap. */
+  /** -Infinity once a row is picked or excluded by a cap. */
   private readonly relevance: Float64Array;
   private readonly nearest: Float64Array;
   private readonly counts: readonly Map<Value, number>[];
@@ -147,7 +147,7 @@ class Selection {
     pool.forEach((row, at) => caps.some((cap) => cap.limitOf(row) <= 0) && (this.relevance[at] = -Infinity));
   }
 
-  /** Pick until so many of these rows (of all, if not given) are picked, or none is left. */
+  /** Picks until `count` of these rows (default: all) are picked or none is left. */
   fill(count: number, among?: readonly boolean[]): void {
     let have = among ? this.picked.filter((row) => among[row]).length : this.picked.length;
     for (; have < count; have++) {

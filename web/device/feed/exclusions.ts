@@ -1,40 +1,44 @@
-// News that a feed leaves out: what the reader has ruled out (blocked names, muted interests, 'not interested'), and
-// what tells the same again.
+// Which articles a feed leaves out: those the reader has excluded (blocked names, muted interests, "not interested"),
+// and repeats of the same story.
 import { type Vectors, bestFirst, products, rowOf, taken, unit } from "../vectors";
 import { type Candidates, NO_STORY, placesOf } from "./candidates";
-import type { UserPreferences } from "./preferences";
+import type { UserPreferences } from "./preference_reader";
 
-/** A candidate this near to a click of a muted interest, and nearer to it than to every other click, is muted too. */
+/**
+ * A candidate is muted if it is at least this similar to a click of a muted interest, and closer to it than to every
+ * other click.
+ */
 const MUTED_COSINE = 0.6;
 
-/** [n]: true where nothing the reader said rules the news out. Already opened news is ruled out too. */
+/** [n]: true unless the reader's choices exclude the article. Read articles are excluded too. */
 export function allowed(candidates: Candidates, preferences: UserPreferences): boolean[] {
-  const { opened, dislikedIds } = preferences;
+  const { read, dislikedIds } = preferences;
   return notHidden(candidates, preferences).map((shown, row) => {
     const id = candidates.ids[row] as string;
-    return shown && !opened.has(id) && !dislikedIds.has(id);
+    return shown && !read.has(id) && !dislikedIds.has(id);
   });
 }
 
 /**
- * [n]: true where the reader blocked neither topic, section nor publisher, and muted no interest it belongs to: what a
- * list shows whose stories stay when they are opened or waved away.
+ * [n]: true unless the reader blocked the topic, section or publisher, muted an interest it belongs to, or hides it by a rule. For lists
+ * whose stories stay after being opened or dismissed.
  */
 export function notHidden(candidates: Candidates, preferences: UserPreferences): boolean[] {
   const { topics, sections, publishers } = preferences.blocked;
   const silent = muted(candidates, preferences);
   return candidates.cards.map(
-    (card, row) => !silent[row] && !topics.has(card.topic) && !sections.has(card.section) && !publishers.has(card.publisher),
+    (card, row) => !silent[row] && !preferences.hiddenIds.has(card.id) && !topics.has(card.topic) && !sections.has(card.section) && !publishers.has(card.publisher),
   );
 }
 
-/** [n]: true where the nearest click belongs to a muted interest and is near. */
+/** [n]: true if the nearest click belongs to a muted interest and is near. */
 function muted(candidates: Candidates, preferences: UserPreferences): boolean[] {
   const silent = candidates.cards.map(() => false);
   if (!preferences.muted.length || !candidates.length) return silent;
   const units = candidates.unitVectors;
   const nearMuted = nearest(units, preferences.muted.map((interest) => interest.vectors));
-  const rows = placesOf(Array.from(nearMuted, (near) => near >= MUTED_COSINE)); // few: only these are held against other clicks
+  // few: only these are compared with other clicks
+  const rows = placesOf(Array.from(nearMuted, (near) => near >= MUTED_COSINE));
   const nearRest = nearest(taken(units, rows), [preferences.clickVectors]);
   rows.forEach((row, at) => (silent[row] = (nearMuted[row] as number) > (nearRest[at] as number)));
   return silent;
@@ -52,17 +56,17 @@ function nearest(units: Vectors, clicks: readonly Vectors[]): Float32Array {
   return most;
 }
 
-/** [n]: true for the best-scored news of every headline, and of those, of every developing story. */
+/** [n]: true for the best-scored article of every headline and, among those, of every developing story. */
 export function oneOfEach(candidates: Candidates, scores: ArrayLike<number>): boolean[] {
   const { headlines, stories } = candidates;
-  const [said, told] = [new Set<string>(), new Set<string>()];
+  const [headlinesUsed, storiesUsed] = [new Set<string>(), new Set<string>()];
   const found = candidates.cards.map(() => false);
   for (const row of bestFirst(scores)) {
     const [headline, story] = [headlines[row] as string, stories[row] as string];
-    if (said.has(headline)) continue;
-    said.add(headline);
-    if (story !== NO_STORY && told.has(story)) continue;
-    told.add(story);
+    if (headlinesUsed.has(headline)) continue;
+    headlinesUsed.add(headline);
+    if (story !== NO_STORY && storiesUsed.has(story)) continue;
+    storiesUsed.add(story);
     found[row] = true;
   }
   return found;

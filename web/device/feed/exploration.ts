@@ -1,19 +1,22 @@
-// Places in the feed that the reader's profile does not decide: fresh for everyone, and sections rarely read.
+// Feed slots that don't depend on the reader's profile (fresh, and rarely read sections), and shares of a page.
+//
+// What share of a feed belongs to what its reader picked and reads, and what it is for others at most. Scores alone
+// don't keep it: a few reads would fill a page with their topic, or three refreshes use it up.
 import type { FeedSettings } from "../feed_settings";
+import type { NewsCard } from "../protocol/news";
 import { bestFirst } from "../vectors";
-import type { NewsCard } from "../wire/news";
-import { type Candidates, placesOf } from "./candidates";
-import { type Chance, lots } from "./chance";
-import type { UserPreferences } from "./preferences";
+import { named, placesOf, type Candidates } from "./candidates";
+import { lots, type Chance } from "./chance";
+import { Cap, Share } from "./diversity";
+import type { UserPreferences } from "./preference_reader";
 import { ageHours, recency } from "./scores";
-import { tally } from "./shares";
 
-/** Fresh news is drawn from so many of the newest. */
+/** Fresh articles are drawn from this many of the newest. */
 const FRESH_POOL = 40;
 
 /**
- * Rows of the last hours, drawn at random from the newest, each from another section while there are some. free is [n],
- * the rows that may be taken. The draw knows nothing of the reader beyond `free`.
+ * Rows from the last hours, drawn at random from the newest, from different sections if possible. free [n]: the rows
+ * that may be used. The draw depends on the reader only through `free`.
  */
 export function freshRows(
   candidates: Candidates,
@@ -40,9 +43,9 @@ export function freshRows(
 }
 
 /**
- * The best news, by its editors and its age, of sections the reader rarely opens. Sections are drawn without repeats
- * with weight 1 / (1 + clicks in the section) squared (Efraimidis and Spirakis 2006), so that the least read come most
- * often and none is shut out.
+ * The best articles, by editorial weight and age, of sections that the reader rarely opens. Sections are drawn without
+ * replacement with weight 1 / (1 + clicks in the section)^2 (Efraimidis and Spirakis 2006): the least read come most
+ * often and none is excluded.
  */
 export function exploreRows(
   candidates: Candidates,
@@ -66,4 +69,102 @@ export function exploreRows(
     .sort((one, other) => key(other) - key(one))
     .slice(0, settings.explore_slots)
     .map((name) => best.get(name) as number);
+}
+
+/**
+ * Shares and caps of one page. topics, sections, chosen: shares of what the reader reads and of the sections picked at
+ * the first visit. own [n]: whether a candidate is in a section that the reader picked, follows or reads. sectionLimit:
+ * the most places for any other section, and half the most for one's own. unwanted: the number of disliked stories per
+ * topic.
+ */
+export class PageShares {
+  private constructor(
+    readonly topics: ReadonlyMap<string, Share>,
+    readonly sections: ReadonlyMap<string, Share>,
+    readonly chosen: Share | null,
+    readonly own: readonly boolean[],
+    readonly sectionLimit: number,
+    readonly half: number,
+    readonly unwanted: ReadonlyMap<string, number>,
+    private readonly candidates: Candidates,
+  ) {}
+
+  /** The shares that the settings give for a page of `size` places. */
+  static of(candidates: Candidates, preferences: UserPreferences, settings: FeedSettings, size: number): PageShares {
+    const { clicks, chosenSections: picked } = preferences;
+    const reading = settings.reading_share * size * Math.min(1, clicks.length / settings.reads_for_share);
+    const blending = picked.size > 0 && clicks.length < settings.blend_reads;
+    const mine = new Set([...clicks.map((card) => card.section), ...picked, ...preferences.followed.sections]);
+    const read = clicks.map((card) => card.topic).filter((topic) => topic !== "");
+    return new PageShares(
+      byName(candidates.topics, read, reading),
+      byName(candidates.sections, clicks.map((card) => card.section), reading),
+      blending ? new Share(named(candidates.sections, picked), Math.ceil(settings.chosen_share * size)) : null,
+      named(candidates.sections, mine),
+      Math.max(1, Math.trunc(settings.section_share * size)),
+      Math.max(1, Math.floor(size / 2)),
+      tally(preferences.unwanted),
+      candidates,
+    );
+  }
+
+  /** Shares not contained in another (picked sections may also be read ones). */
+  get outermost(): Share[] {
+    return [...this.sections.values(), ...(this.chosen ? [this.chosen] : [])];
+  }
+
+  /** All shares, in the order in which they are filled. */
+  get least(): Share[] {
+    return [...this.topics.values(), ...this.outermost];
+  }
+
+  /**
+   * The remaining places, next to these rows, for each topic, each section, and the picked sections together. A topic
+   * gets `topicLimit` or its share if greater, minus one per disliked story. A section outside the reader's own gets
+   * sectionLimit; one of their own, and all picked ones together, half the page.
+   */
+  caps(topicLimit: number, taken: readonly number[]): Cap[] {
+    const { topics, sections } = this.candidates;
+    const shares = [...this.topics].filter(([, share]) => share.least > topicLimit);
+    const ofTopics = new Map(shares.map(([topic, share]) => [topic, share.least]));
+    for (const [topic, less] of this.unwanted)
+      ofTopics.set(topic, Math.max(1, (ofTopics.get(topic) ?? topicLimit) - less));
+    const ofOwn = sections.filter((_, row) => this.own[row]).map((section) => [section, this.half] as const);
+    const found = [
+      new Cap(topics, topicLimit, ofTopics),
+      new Cap(sections, this.sectionLimit, new Map(ofOwn)),
+    ];
+    const { chosen } = this;
+    if (chosen) found.push(new Cap(chosen.rows.map((here, row) => (here ? -1 : row)), this.half));
+    return found.map((cap) => cap.beside(taken));
+  }
+
+  /** [n]: whether a row's section may have another place next to these rows. */
+  room(taken: readonly number[]): boolean[] {
+    const { sections } = this.candidates;
+    const held = tally(taken.map((row) => sections[row] as string));
+    return sections.map((section, row) => this.own[row] || (held.get(section) ?? 0) < this.sectionLimit);
+  }
+}
+
+/** Counts each name, in order of first occurrence. */
+export function tally<T>(names: Iterable<T>): Map<T, number> {
+  const counts = new Map<T, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+/** Counts each name, greatest count first; ties in order of first occurrence. */
+export function mostCommon<T>(names: Iterable<T>): [T, number][] {
+  return [...tally(names)].sort(([, one], [, other]) => other - one);
+}
+
+/** Each name's share in proportion to reads, greatest first; names with less than one place have none. */
+function byName(column: readonly string[], read: readonly string[], places: number): Map<string, Share> {
+  const found = new Map<string, Share>();
+  for (const [name, count] of mostCommon(read)) {
+    const least = Math.floor((places * count) / read.length + 1e-9);
+    if (least) found.set(name, new Share(column.map((each) => each === name), least));
+  }
+  return found;
 }

@@ -1,22 +1,22 @@
-// Lists that hold still: Fresh, Popular, Explore, Following and Saved stay as they were shown until another is asked for.
-import { type Clock, HOUR_MS, momentOf, msOf } from "../moments";
+// Stable lists: Fresh, Popular, Explore, Following and Saved stay as shown until the reader asks for new ones.
+import { type Clock, HOUR_MS, momentOf, msOf } from "../protocol/moments";
 import type { NewsStore } from "../store/news";
 import type { PoolStore } from "../store/pool_codes";
 import type { Preferences } from "../store/preferences";
-import type { NewsCard } from "../wire/news";
-import type { Moment } from "../wire/values";
+import type { NewsCard } from "../protocol/news";
+import type { Moment } from "../protocol/forms";
 
 const PREFERENCE = "list/";
 export const FOUND = "search/";
-/** Results of searches that are held at once. */
+/** Number of searches whose results are held at once. */
 const FOUND_KEPT = 16;
-/** Of a search what has its words, and what is close to that in meaning. */
+/** A search's results: articles with its words, and articles close in meaning. */
 const FOUND_PARTS = ["found", "near"] as const;
 type FoundPart = (typeof FOUND_PARTS)[number];
 
 /**
- * A list as it was made, in its order. new: how many stories it would have now that are not in it. came: ids of those in
- * it that came to this device since its reader was shown the list before it; none in a first list.
+ * A list in its original order. new: number of stories that it would have now but doesn't contain. came: ids of its
+ * stories that reached this device since the reader was shown the previous list; none in a first list.
  */
 export interface HeldList {
   readonly made_at: Moment;
@@ -25,7 +25,18 @@ export interface HeldList {
   readonly came: readonly string[];
 }
 
-/** Ids of all that a search found, in their order. new: how many it would find now besides. */
+/**
+ * The ids of a list in its original order. new: number of stories that it would have now but doesn't contain. before:
+ * when the previous list was made.
+ */
+export interface HeldIds {
+  readonly made_at: Moment;
+  readonly ids: readonly string[];
+  readonly new: number;
+  readonly before: Moment | null;
+}
+
+/** Ids of all results of a search, in order. new: number of further results that it would have now. */
 export interface HeldResults {
   readonly made_at: Moment;
   readonly ids: readonly string[];
@@ -39,8 +50,8 @@ interface StoredList {
 }
 
 /**
- * Keeps the ids of each list for so many hours. An erase takes them. What a search found is kept in memory alone: a search
- * is on no disk.
+ * Keeps the ids of each list for a number of hours; an erase deletes them. Search results are kept only in memory: no
+ * search is written to disk.
  */
 export class HeldLists {
   private readonly found = new Map<string, HeldResults>();
@@ -54,30 +65,48 @@ export class HeldLists {
   ) {}
 
   /**
-   * The list in use; `listed`, which is what it would be now, where there is none, an empty or an old one. whole: false
-   * where `listed` lacks what will be back in a moment, so that it is not kept; nor is one whose stories everything was
-   * erased with meanwhile.
+   * Returns the current list, or `ids` (the list as of now) if there is none or it is empty or old. whole: false if
+   * `ids` lacks stories that will be back shortly, so that it isn't kept; it isn't kept after an erase either.
    */
-  hold(name: string, listed: readonly NewsCard[], whole = true): HeldList {
+  holdIds(name: string, ids: readonly string[], whole = true): HeldIds {
     const kept = this.kept(name);
     const now = this.clock();
     if (!kept?.ids.length || Math.abs(now - msOf(kept.made_at)) >= this.hours * HOUR_MS) {
       const madeAt = momentOf(now);
       const before = kept?.made_at ?? null;
-      if (whole && this.areHere(listed)) this.keep(name, { made_at: madeAt, ids: listed.map((card) => card.id), before });
-      return { made_at: madeAt, cards: listed, new: 0, came: this.came(listed, before) };
+      if (whole && this.areHere(ids)) this.keep(name, { made_at: madeAt, ids, before });
+      return { made_at: madeAt, ids, new: 0, before };
     }
-    const here = new Map(listed.map((card) => [card.id, card]));
-    for (const card of this.news.cards(kept.ids.filter((id) => !here.has(id)))) here.set(card.id, card);
-    const places = this.pool.places(kept.ids.filter((id) => !here.has(id)));
-    for (const card of this.pool.cards(places.values())) here.set(card.id, card);
-    const shown = kept.ids.map((id) => here.get(id)).filter((card) => card !== undefined);
     const known = new Set(kept.ids);
-    const more = new Set(listed.map((card) => card.id).filter((id) => !known.has(id))).size;
-    return { made_at: kept.made_at, cards: shown, new: more, came: this.came(shown, kept.before) };
+    const more = new Set(ids.filter((id) => !known.has(id))).size;
+    return { made_at: kept.made_at, ids: kept.ids, new: more, before: kept.before };
   }
 
-  /** The results in use; `found`, which is what these words find now, where there are none or old ones. whole: see `hold`. */
+  /**
+   * Returns the current list with its cards, as `holdIds`; for lists that are short. listed: the list as of now.
+   */
+  hold(name: string, listed: readonly NewsCard[], whole = true): HeldList {
+    const held = this.holdIds(name, listed.map((card) => card.id), whole);
+    const here = new Map(listed.map((card) => [card.id, card]));
+    for (const card of this.news.cards(held.ids.filter((id) => !here.has(id)))) here.set(card.id, card);
+    const places = this.pool.places(held.ids.filter((id) => !here.has(id)));
+    for (const card of this.pool.cards(places.values())) here.set(card.id, card);
+    const shown = held.ids.map((id) => here.get(id)).filter((card) => card !== undefined);
+    return { made_at: held.made_at, cards: shown, new: held.new, came: this.came(held, shown) };
+  }
+
+  /** Ids of these cards that reached this device since the previous list, and were published not long before it. */
+  came({ before }: HeldIds, cards: readonly NewsCard[]): string[] {
+    if (before === null) return [];
+    const oldest = msOf(before) - this.hours * HOUR_MS;
+    const recent = cards.filter((card) => msOf(card.published_at) > oldest).map((card) => card.id);
+    return [...this.news.arrivedSince(msOf(before), recent)];
+  }
+
+  /**
+   * Returns the current results, or `found` (the results as of now) if there are none or they are old. whole: see
+   * `hold`.
+   */
   holdFound(words: string, found: readonly string[], part: FoundPart = "found", whole = true): HeldResults {
     const now = this.clock();
     const key = `${part} ${words}`;
@@ -85,19 +114,19 @@ export class HeldLists {
     const holds = kept?.ids.length && Math.abs(now - msOf(kept.made_at)) < this.hours * HOUR_MS;
     const held = holds ? kept : { made_at: momentOf(now), ids: found, new: 0 };
     if (!holds && !whole) return held;
-    this.found.delete(key); // the one last asked for leaves last
+    this.found.delete(key); // the most recently requested one is evicted last
     for (const oldest of [...this.found.keys()].slice(0, Math.max(0, this.found.size - FOUND_KEPT + 1))) this.found.delete(oldest);
     this.found.set(key, held);
     const known = new Set(held.ids);
     return { ...held, new: found.filter((id) => !known.has(id)).length };
   }
 
-  /** Drop what searches found: the reader erases what there is. */
+  /** Drops search results, when the reader erases everything. */
   forget(): void {
     this.found.clear();
   }
 
-  /** The reader asks for another: the next visit makes it. */
+  /** Discards a list at the reader's request; the next visit makes a new one. */
   renew(name: string): void {
     if (name.startsWith(FOUND)) {
       for (const part of FOUND_PARTS) this.found.delete(`${part} ${name.slice(FOUND.length)}`);
@@ -107,16 +136,8 @@ export class HeldLists {
     if (kept) this.keep(name, { made_at: kept.made_at, ids: [], before: null });
   }
 
-  /** Ids of the cards that first came to this device after a moment, and were published at most so long before it. */
-  private came(cards: readonly NewsCard[], before: Moment | null): string[] {
-    if (before === null) return [];
-    const oldest = msOf(before) - this.hours * HOUR_MS;
-    const recent = cards.filter((card) => msOf(card.published_at) > oldest).map((card) => card.id);
-    return [...this.news.arrivedSince(msOf(before), recent)];
-  }
-
-  private areHere(listed: readonly NewsCard[]): boolean {
-    const first = listed.slice(0, 1).map((card) => card.id);
+  private areHere(ids: readonly string[]): boolean {
+    const first = ids.slice(0, 1);
     return this.news.cards(first).length > 0 || this.pool.places(first).size > 0;
   }
 

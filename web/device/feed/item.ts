@@ -1,21 +1,22 @@
-// What a feed is made of: its items with their reasons, and a story as it is opened. A feed is kept as this very JSON, by
-// the names of the Python device, and its pages are drawn from it.
-import type { NewsCard } from "../wire/news";
-import type { Moment } from "../wire/values";
+// What a feed consists of: items with reasons, and opened stories. A feed is stored as this JSON, with the Python
+// device's names, and its pages are drawn from it.
+import { blocksOf, CUT, oneLine, type Piece, piecesOf, textOfBody } from "../protocol/bodies";
+import type { NewsCard } from "../protocol/news";
+import type { Moment } from "../protocol/forms";
 
 export type PageSlot = "lead" | "for_you" | "fresh" | "explore" | "developing" | "following" | "more";
 export type FeedMode = "personal" | "cold" | "front" | "offline";
 export type Ending = "whole" | "teaser" | "cut" | "absent";
 export type ReasonKind =
-  "interest" | "following" | "chosen" | "liked" | "recent" | "explore" | "developing" | "popular" | "editors";
+  "interest" | "following" | "chosen" | "liked" | "recent" | "explore" | "developing" | "popular" | "rare" | "editors";
 
-/** The last paragraph of a text that is sent up to here, being too long to come whole with the others of its list. */
-export const CUT = "[…]";
+/** Elements that are a story by themselves. */
+const SHOWN = new Set(["img", "audio", "video"]);
 const TEASED = /\[\s*(?:…|\.\.\.)\s*\]$/;
-/** Paragraphs from the end in which a feed says so that it gives no more. */
+/** A publisher's notice that the text ends here is looked for in this many of the last paragraphs. */
 const TEASED_WITHIN = 2;
 
-/** Why a story is in the feed; clicks are the reader's own that weighed most, strongest first. */
+/** Why a story is in the feed. clicks: the reader's clicks that weighed most, strongest first. */
 export interface Reason {
   readonly kind: ReasonKind;
   readonly words: string;
@@ -23,7 +24,7 @@ export interface Reason {
   readonly clicks: readonly NewsCard[];
 }
 
-/** One card in its place; score is the adjusted local score (no unit), position counts from 0. */
+/** One card in its place. score: the adjusted local score (no unit); position counts from 0. */
 export interface FeedItem {
   readonly card: NewsCard;
   readonly position: number;
@@ -32,7 +33,7 @@ export interface FeedItem {
   readonly score: number;
 }
 
-/** A built feed; saved before it is shown. device_ms and server_ms are milliseconds by stage. */
+/** A built feed, saved before it is shown. device_ms and server_ms are milliseconds per stage. */
 export interface Feed {
   readonly feed_id: string;
   readonly made_at: Moment;
@@ -43,7 +44,7 @@ export interface Feed {
   readonly device_ms: Readonly<Record<string, number>>;
   readonly server_ms: Readonly<Record<string, number>>;
   readonly recalled: number;
-  /** Of the candidates and of the default list, those that its reader has opened or hides. */
+  /** Candidates and default-list articles left out because the reader has opened or hidden them. */
   readonly left_out: number;
   readonly fresh: number;
   readonly fresh_hours: number;
@@ -55,10 +56,10 @@ export function inSlot(feed: Feed, ...slots: readonly PageSlot[]): FeedItem[] {
   return feed.items.filter((item) => slots.includes(item.slot));
 }
 
-/** An opened story. paragraphs is empty if its text is not on this device (it is never asked for alone). */
+/** An opened story. pieces: its checked text, empty if it isn't on this device (a text is never requested alone). */
 export interface Article {
   readonly card: NewsCard;
-  readonly paragraphs: readonly string[];
+  readonly pieces: readonly Piece[];
   readonly standfirst: string;
   readonly reason: Reason | null;
   readonly related: readonly NewsCard[];
@@ -67,18 +68,25 @@ export interface Article {
   readonly ending: Ending;
 }
 
-/** A body's paragraphs and how it ends; null: it is not here. */
-export function textOf(body: string | null): { paragraphs: string[]; ending: Ending } {
-  if (body === null) return { paragraphs: [], ending: "absent" };
-  const parts = body.split("\n\n").map((block) => block.trim()).filter(Boolean);
-  if (parts.at(-1) === CUT) return { paragraphs: parts.slice(0, -1), ending: "cut" };
-  const teased = !parts.length || parts.slice(-TEASED_WITHIN).some((part) => TEASED.test(part));
-  return { paragraphs: parts, ending: teased ? "teaser" : "whole" };
+/**
+ * Reads a body and says how it ends; null if the body isn't here. A body outside the vocabulary is plain text. A text that
+ * is no more than its abstract is a teaser.
+ */
+export function textOf(body: string | null, abstract = ""): { pieces: Piece[]; ending: Ending } {
+  if (body === null) return { pieces: [], ending: "absent" };
+  const pieces = piecesOf(body);
+  const blocks = blocksOf(pieces);
+  if (textOfBody(blocks.at(-1) ?? []) === CUT) return { pieces: blocks.slice(0, -1).flat(), ending: "cut" };
+  const text = textOfBody(pieces);
+  const shows = pieces.some(({ kind, value }) => kind === "start" && SHOWN.has(value));
+  const alone = !shows && (!text || oneLine(text) === oneLine(abstract));
+  const teased = alone || text.split("\n\n").slice(-TEASED_WITHIN).some((part) => TEASED.test(part));
+  return { pieces, ending: teased ? "teaser" : "whole" };
 }
 
-/** The abstract; nothing where the text begins with the same words. */
-export function standfirstOf(card: NewsCard, paragraphs: readonly string[]): string {
-  const plain = (text: string) => text.split(/\s+/).filter(Boolean).join(" ");
-  const begun = card.abstract.replace(TEASED, "").replace(/[ …]+$/, "").replace(/\.+$/, "");
-  return begun && plain(paragraphs.join(" ")).startsWith(plain(begun)) ? "" : card.abstract;
+/** The abstract; empty if the text or a picture's description begins with the same words. */
+export function standfirstOf(card: NewsCard, pieces: readonly Piece[]): string {
+  const begun = oneLine(card.abstract.replace(TEASED, "").replace(/[ …]+$/, "").replace(/\.+$/, ""));
+  const texts = [textOfBody(pieces), textOfBody(pieces, { pictures: true })];
+  return begun && texts.some((text) => oneLine(text).startsWith(begun)) ? "" : card.abstract;
 }

@@ -1,19 +1,18 @@
-// Feeds kept on the disk: saved whole before they are shown, and read back unchanged until another is asked for. They are
-// kept as the JSON that the Python device keeps, so that either reads the other's.
+// Feeds on disk: saved completely before they are shown, and read back unchanged until the reader asks for another. The
+// JSON is the Python device's, so that either device reads the other's.
 import { BackendUnreachable, type DeviceError } from "../errors";
-import { type Clock, momentOf, msOf } from "../moments";
+import { type Clock, momentOf, msOf } from "../protocol/moments";
 import type { Database } from "../store/database";
 import type { FeedStore, KeptFeed } from "../store/feeds";
 import type { ImpressionStore } from "../store/impressions";
 import type { NewsStore } from "../store/news";
-import type { TimingStore } from "../store/timings";
-import { type Form, WireError, list, nullable, optional, readMessage, record } from "../wire/forms";
-import { newsCard } from "../wire/news";
-import type { Stopwatch } from "../wire/server_timing";
-import { integer, literal, moment, real, realText, text, truth } from "../wire/values";
+import type { TimingStore } from "../store/byte_log";
+import { WireError, integer, list, literal, moment, nullable, optional, readMessage, real, realText, record, text, truth, type Form } from "../protocol/forms";
+import { newsCard } from "../protocol/news";
+import type { Stopwatch } from "../protocol/server_timing";
 import type { Candidates } from "./candidates";
 import type { Feed, FeedItem, Reason } from "./item";
-import { NOTICES } from "./recall";
+import { NOTICES } from "./candidate_search";
 
 const stages: Form<Readonly<Record<string, number>>> = {
   read(value) {
@@ -25,13 +24,13 @@ const stages: Form<Readonly<Record<string, number>>> = {
 };
 
 const reasonForm = record({
-  kind: literal("interest", "following", "chosen", "liked", "recent", "explore", "developing", "popular", "editors"),
+  kind: literal("interest", "following", "chosen", "liked", "recent", "explore", "developing", "popular", "rare", "editors"),
   words: text(),
   interest: optional(nullable(text()), null),
   clicks: optional(list(newsCard), []),
 });
 
-/** A feed as it is kept. */
+/** A feed as stored. */
 export const feedForm = record({
   feed_id: text(),
   made_at: moment,
@@ -56,7 +55,7 @@ export const feedForm = record({
   left_out: optional(integer(), 0),
 });
 
-/** Where feeds are kept, and what is kept with them. */
+/** The stores that hold feeds and related data. */
 export interface FeedStores {
   readonly database: Database;
   readonly feeds: FeedStore;
@@ -73,8 +72,8 @@ export class KeptFeeds {
   ) {}
 
   /**
-   * Store the news it shows, record that it is served and keep the feed, all or nothing; then return it. shown are the
-   * feed's cards with their vectors, in its order, and popularity [n] what was known of them.
+   * Stores the shown articles, records them as served and saves the feed, in one transaction; returns the feed. shown:
+   * the feed's cards with vectors, in order; popularity [n]: what was known of them.
    */
   save(feed: Feed, shown: Candidates, popularity: Float64Array, watch: Stopwatch): Feed {
     const { database, feeds, impressions, news, timings } = this.stores;
@@ -88,12 +87,12 @@ export class KeptFeeds {
     );
     timings.record("feed", watch.stagesMs, new Map(Object.entries(feed.server_ms)), at);
     const whole = { ...feed, device_ms: Object.fromEntries(watch.stagesMs) };
-    // How long the storing took is known only now; after a reload the page is to say the same as before.
+    // Only now is the time for storing known; after a reload the page must show the same numbers.
     feeds.rewrite(keptOf(whole));
     return whole;
   }
 
-  /** Keep a feed with further items at its end, as `save` does; of one that is kept no longer nothing is kept. */
+  /** Saves a feed with items added at its end, like `save`; does nothing if the feed is no longer kept. */
   grow(feed: Feed, added: Candidates, popularity: Float64Array, at: number): Feed {
     const { database, feeds, impressions, news } = this.stores;
     if (!feeds.get(feed.feed_id)) return feed;
@@ -105,7 +104,7 @@ export class KeptFeeds {
     return feed;
   }
 
-  /** The newest feed that is kept, or null. */
+  /** The newest kept feed, or null. */
   last(): Feed | null {
     return read(this.stores.feeds.last());
   }
@@ -116,8 +115,8 @@ export class KeptFeeds {
   }
 
   /**
-   * Take clicks that the reader deleted out of the reasons of kept feeds; the stories stay where they stand. Call it in
-   * the reader's own deletion: what is deleted is in no feed of before, either.
+   * Removes deleted clicks from the reasons of kept feeds; the stories keep their places. Call it within the reader's
+   * deletion, so that older feeds no longer contain what was deleted.
    */
   forgetClicks(newsIds: Iterable<string>): void {
     const gone = new Set(newsIds);
@@ -131,7 +130,7 @@ export class KeptFeeds {
     });
   }
 
-  /** The last feed as it was, marked 'offline'; an empty one if there never was any. */
+  /** The last feed unchanged but marked 'offline'; an empty one if there never was any. */
   offline(trouble: DeviceError): Feed {
     const last = this.last();
     const said = trouble instanceof BackendUnreachable ? NOTICES.say("unreachable") : trouble.message;
@@ -163,7 +162,7 @@ function without(item: FeedItem, gone: ReadonlySet<string>): FeedItem {
   return { ...item, reason };
 }
 
-/** The feed; null where none is kept, or one that can't be read: another is made then. */
+/** The feed; null if none is kept or it can't be read, in which case another is made. */
 function read(kept: KeptFeed | null): Feed | null {
   try {
     return kept && readMessage(feedForm, kept.content);

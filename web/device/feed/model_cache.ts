@@ -1,17 +1,17 @@
 // One release's models, loaded and bound, as serving uses them.
 import { ReleaseRefused } from "../errors";
-import { RecallModel } from "../interests/decomposition";
-import { GroupRanker } from "../ranking/group_ranker";
+import { RecallModel } from "../reading/decomposition";
+import { GroupRanker } from "../ranking/groups";
 import { type LocalRanker, Ranker } from "../ranking/ranker";
 import type { Graphs, GraphSession } from "../ranking/session";
 import { ViewsRanker } from "../ranking/views_ranker";
 import type { PublicVectors, Release } from "../sync/installed_release";
-import type { ReleaseManifest } from "../wire/releases";
+import type { ReleaseManifest } from "../protocol/releases";
 
-/** Architectures that are not ranked by clicks and features alone. */
+/** Architectures that need more than clicks and features. */
 const OF_VIEWS: readonly string[] = ["multi_view", "fl_mv_dssm_news"];
 
-/** Replaced whole when a release is swapped in, so that no feed mixes two of them. */
+/** A release's models; replaced together when a release is swapped in, so that no feed mixes two releases. */
 export class ServingModels {
   constructor(
     readonly manifest: ReleaseManifest,
@@ -26,23 +26,25 @@ export class ServingModels {
     return this.manifest.release;
   }
 
-  /** Digest of the encoder whose vectors these models understand. */
+  /** Digest of the encoder whose vectors these models take. */
   get encoder(): string {
     return this.manifest.encoder;
   }
 
-  /** D: the numbers of a news vector. */
+  /** D, the dimension of an article vector. */
   get dimensions(): number {
     return this.manifest.dimensions;
   }
 
-  /** Let go of the graphs' memory. */
+  /** Frees the graphs' memory. */
   async dispose(): Promise<void> {
     for (const session of this.sessions) await session.release();
   }
 }
 
-/** The release's recall model and ranker; `chosen` names another ranker than its default. Throws ReleaseRefused. */
+/**
+ * Loads the release's recall model and ranker. chosen: a ranker to use instead of its default. Throws ReleaseRefused.
+ */
 export async function loadModels(release: Release, graphs: Graphs, chosen: string | null): Promise<ServingModels> {
   const { manifest } = release;
   const name = chosen ?? manifest.default_ranker;

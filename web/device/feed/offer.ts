@@ -1,20 +1,26 @@
-// What a page of the feed is offered in its place: the page itself stays until its reader asks for another.
-import { HOUR_MS, msOf } from "../moments";
+// What a feed page offers: a new page in its place, or more stories at its end.
+//
+// A page stays until the reader asks for another. It grows in place, and added stories then belong to it.
+import { HOUR_MS, msOf } from "../protocol/moments";
 import type { DeviceStores } from "../parts";
-import type { NewsCard } from "../wire/news";
+import { type NewsCard, countedMs } from "../protocol/news";
+import { Stopwatch } from "../protocol/server_timing";
+import { rankedPage, readerOf, type FeedContext, withContexts } from "./build";
+import { allowed } from "./exclusions";
 import type { Feed } from "./item";
+import type { ServingModels } from "./model_cache";
 
 /**
- * Why another page would differ from this one, and which pages lie before it and after it.
+ * Why a new page would differ from this one, and the pages before and after it.
  *
- * new: stories that came to this device since it was made and that its reader may want;
- * read: stories opened since; told: something was liked, unwanted, followed or hidden since; ranked: another release ranks
- * now. came: ids of stories in the page itself that came here since the page before it was made.
+ * new: stories of likely interest that reached this device since the page was made. read: stories read since. changed:
+ * whether the reader liked, disliked, followed or hid something since. ranked: whether the release changed since. came:
+ * ids of stories on the page that arrived after the previous page was made.
  */
 export interface Offer {
   readonly new: number;
   readonly read: number;
-  readonly told: boolean;
+  readonly changed: boolean;
   readonly ranked: boolean;
   readonly before: string | null;
   readonly after: string | null;
@@ -22,8 +28,8 @@ export interface Offer {
 }
 
 /**
- * Nothing is asked of anybody for it. listed: ids of the default list; release: the one in use, null before the first;
- * toldSince: whether something else was said since, in this visit.
+ * Returns the offer for a page, without a request. listed: ids of the default list; release: the current one, null
+ * before the first; changedSince: whether the reader said anything else since, in this visit.
  */
 export function offered(
   feed: Feed,
@@ -31,33 +37,34 @@ export function offered(
   listed: readonly string[],
   release: string | null,
   freshHours: number,
-  toldSince: boolean,
+  changedSince: boolean,
 ): Offer {
   const madeAt = msOf(feed.made_at);
   const { before, after } = stores.feeds.beside(feed.feed_id);
   const earlier = before === null ? null : stores.feeds.get(before);
   const items = feed.items.map((item) => item.card);
   const came = earlier ? [...stores.news.arrivedSince(earlier.madeAt, recent(items, earlier.madeAt, freshHours))] : [];
-  const none = { new: 0, read: 0, told: false, ranked: false, before, after, came };
+  const none = { new: 0, read: 0, changed: false, ranked: false, before, after, came };
   if (after !== null || !feed.feed_id || release === null) return none;
   const said = stores.feedback.reactions().some(({ kind, at }) => kind !== "save" && at > madeAt);
-  const told = said || toldSince;
+  const changed = said || changedSince;
   const more = newStories(feed, stores, listed, freshHours);
-  const read = stores.clicks.countSince(madeAt);
+  const read = stores.readMarks.countSince(madeAt);
   const ranked = feed.release !== release;
-  return { new: more, read, told, ranked, before, after, came };
+  return { new: more, read, changed, ranked, before, after, came };
 }
 
 function recent(cards: readonly NewsCard[], moment: number, hours: number): string[] {
-  return cards.filter((card) => msOf(card.published_at) > moment - hours * HOUR_MS).map((card) => card.id);
+  return cards.filter((card) => countedMs(card) > moment - hours * HOUR_MS).map((card) => card.id);
 }
 
-/** Of a whole list only what arrived since is read: on most visits nothing is. */
+/** Counts new stories. Reads only what arrived in a list since, which on most visits is nothing. */
 function newStories(feed: Feed, stores: DeviceStores, listed: readonly string[], freshHours: number): number {
   const madeAt = msOf(feed.made_at);
   const arrived = stores.news.arrivedSince(madeAt, listed);
   if (!arrived.size) return 0;
-  const shown = new Set([...feed.items.map((item) => item.card.id), ...stores.clicks.clicked()]);
+  const shown = new Set([...feed.items.map((item) => item.card.id), ...stores.readMarks.ids()]);
+  for (const hidden of stores.muteRules.hiddenAmong(arrived)) shown.add(hidden);
   for (const { newsId } of stores.feedback.reactions("less")) shown.add(newsId);
   const blocked = new Set(stores.stances.blocked().map(({ kind, name }) => `${kind}/${name}`));
   const wanted = stores.news.cards([...arrived]).filter(
@@ -68,4 +75,29 @@ function newStories(feed: Feed, stores: DeviceStores, listed: readonly string[],
   const fresh = new Set(recent(wanted, madeAt, freshHours));
   for (const seen of stores.impressions.timesSeen(fresh, madeAt).keys()) fresh.delete(seen);
   return fresh.size;
+}
+
+export const ADDED = 12;
+/** Most items of a grown page; after that the reader asks for a new one. */
+const LONGEST = 150;
+
+/**
+ * Adds the next best stories to the feed and saves it; marks it complete if there are no more. Ranks the last answer
+ * and the default list like a page; sends no request.
+ */
+export async function grown(context: FeedContext, models: ServingModels, feed: Feed): Promise<Feed> {
+  if (feed.complete) return feed;
+  const now = context.clock();
+  const reader = withContexts(models, readerOf(context, models));
+  const defaultList = context.defaultList.candidates(models.encoder, models.dimensions);
+  const known = context.recall.known(defaultList);
+  const here = new Set(feed.items.map((item) => item.card.id));
+  const left = known.where(allowed(known, reader.preferences).map((may, row) => may && !here.has(known.ids[row] as string)));
+  const size = Math.min(ADDED, LONGEST - feed.items.length);
+  const page = await rankedPage(context, models, left, defaultList, reader, now, new Stopwatch(), size);
+  const first = feed.items.length;
+  const added = page.items.map((item, at) => ({ ...item, slot: "more" as const, position: first + at }));
+  const items = [...feed.items, ...added];
+  const complete = added.length < ADDED || items.length >= LONGEST;
+  return context.kept.grow({ ...feed, items, complete }, page.shown, page.popularity, now);
 }

@@ -1,29 +1,28 @@
-// Who gets which place: lead, for you, developing stories (several reports on one event), fresh, explore.
+// Assigns places: lead, for you, developing stories (several reports on one event), fresh, explore.
 import type { FeedSettings } from "../feed_settings";
 import { bestFirst } from "../vectors";
 import { type Candidates, NO_STORY, placesOf } from "./candidates";
 import type { Chance } from "./chance";
 import { Cap, Cosines, diversified } from "./diversity";
 import { oneOfEach } from "./exclusions";
-import { exploreRows, freshRows } from "./exploration";
+import { PageShares, exploreRows, freshRows } from "./exploration";
 import type { PageSlot } from "./item";
-import type { Kinship } from "./kinship";
-import type { UserPreferences } from "./preferences";
-import { PageShares } from "./shares";
+import type { Kinship } from "./similarity";
+import type { UserPreferences } from "./preference_reader";
 
 const LEAST_REPORTS = 2;
 const REPORTS_PER_STORY = 3;
 
-/** A row of the candidates in its slot. */
+/** A row of the candidates and its slot. */
 export interface Placed {
   readonly row: number;
   readonly slot: PageSlot;
 }
 
 /**
- * Rows of the best stories with two or more reports, newest first, at most three a story. A story is as good as the mean
- * score of its two best reports; equal stories go by name. Reports that nothing but the name of their story ties to its
- * best one are no part of the group.
+ * Rows of the best stories with two or more reports, newest first, at most three per story. A story scores the mean of
+ * its two best reports; ties go by name. A report linked to the best one only by the story's name isn't part of the
+ * group.
  */
 function developingGroups(candidates: Candidates, scores: Float64Array, stories: number, kinship: Kinship): number[][] {
   const reports = new Map<string, number[]>();
@@ -51,24 +50,26 @@ function newest(candidates: Candidates, rows: readonly number[]): number[] {
     .slice(0, REPORTS_PER_STORY);
 }
 
-/** What a page is laid out by, besides candidates and their scores. */
+/** What lays out a page, besides candidates and scores. */
 export interface PageTerms {
   readonly size: number;
   readonly chance: Chance;
   readonly kinship: Kinship;
-  /** [n]: what was looked at before: its score has sunk for that, and fresh and explore have others to draw from. */
+  /** [n]: whether each was seen before; its score is reduced for that, and fresh and explore prefer others. */
   readonly seen: readonly boolean[];
-  /** [n]: scores without reactions: they choose the developing stories, so that one press doesn't replace groups. */
+  /**
+   * [n]: scores without reactions, which choose the developing stories, so that one reaction doesn't replace groups.
+   */
   readonly steady: Float64Array;
 }
 
 /**
- * At most `size` rows, none twice and no story or headline twice outside its group; the page's order.
+ * Returns at most `size` rows in page order, without repeats; no story or headline twice outside its group.
  *
- * candidates hold only what may be shown; scores is [n]. The personal places are what fresh, explore and developing leave
- * over, and are filled first, so that those never take the reader's best; places those can't fill are personal. What the
- * reader picked and reads has its share of the page, and developing stories make room for it; what is neither has no more
- * than its own, unless a place would stay empty.
+ * candidates must all be allowed; scores is [n]. Personal slots get the places left by fresh, explore and developing,
+ * and are filled first, so that those never take the reader's best. Places that those can't fill become personal. What
+ * the reader picked and reads gets its share of the page, for which developing stories make room; other sections get at
+ * most their limit, unless a place would stay empty.
  */
 export function placed(
   candidates: Candidates,
@@ -84,8 +85,8 @@ export function placed(
   const groups = shortened(developingGroups(candidates, steady, settings.developing_stories, kinship), kept);
   const grouped = groups.flat();
   const { stories } = candidates;
-  const told = new Set(grouped.map((row) => stories[row] as string));
-  let free = stories.map((story) => !told.has(story));
+  const groupedStories = new Set(grouped.map((row) => stories[row] as string));
+  let free = stories.map((story) => !groupedStories.has(story));
   const single = oneOfEach(candidates, scores.map((score, row) => (free[row] ? score : -Infinity)));
   free = free.map((here, row) => here && (single[row] as boolean));
   const anyShare = [...free];
@@ -117,7 +118,7 @@ export function placed(
         left -= 1;
       }
   if (left > 0) {
-    // of a narrow pool: shares and caps give way before a place stays empty
+    // narrow pool: shares and caps give way before a place stays empty
     for (const row of [...taken, ...explore]) anyShare[row] = false;
     picked.push(...bestFirst(scores, placesOf(anyShare)).slice(0, left));
   }
@@ -132,7 +133,7 @@ export function placed(
   return page.slice(0, size);
 }
 
-/** The groups in so many places: the last ones lose their third report first, then go. */
+/** Shortens the groups to this many places: the last ones lose their third report first, then are dropped. */
 function shortened(groups: readonly number[][], places: number): number[][] {
   const kept = groups.map((group) => [...group]);
   const held = () => kept.reduce((sum, group) => sum + group.length, 0);

@@ -1,28 +1,99 @@
-// Reads from the store what the ranking needs to know of the reader.
-import type { InterestNames } from "../interests/names";
-import { type ClickedNews, type KeptInterest, type MutedClicks, vectorsOf, withoutMuted } from "../interests/profile";
+// Reads from the store what ranking needs to know about the reader: preferences, and the features' context.
+import { type ClickedNews, type InterestNames, type KeptInterest, type MutedClicks, vectorsOf, withoutMuted } from "../reading/interest_profile";
+import type { NewsCard } from "../protocol/news";
+import { CLICKS_LIMIT } from "../protocol/recall";
+import type { FeatureContext } from "../ranking/ranker";
 import type { Click, Clicks } from "../store/clicks";
 import type { NewsStore } from "../store/news";
 import type { Feedback, NamedStance, Stances } from "../store/opinions";
+import type { MuteRules } from "../store/mute_rules";
+import type { ReadMarks } from "../store/read_marks";
 import type { Preferences } from "../store/preferences";
-import { type Vectors, noVectors, rowOf, taken } from "../vectors";
-import type { NewsCard } from "../wire/news";
-import { CLICKS_LIMIT } from "../wire/recall";
-import { placesOf } from "./candidates";
-import { type Named, type UserPreferences, byKind } from "./preferences";
+import { noVectors, rowOf, taken, type Vectors } from "../vectors";
+import { placesOf, type Candidates } from "./candidates";
+import { recency } from "./scores";
+
+/**
+ * Sections, topics and recency at a given time, with the clicks made by then; training needs past times. popularity
+ * [n]: what was known then; null if nothing had been counted.
+ */
+export function featureContextAt(
+  candidates: Candidates,
+  clicks: readonly NewsCard[],
+  at: number,
+  halfLifeHours: number,
+  popularity: Float64Array | null,
+): FeatureContext {
+  return {
+    sections: candidates.sections,
+    topics: candidates.topics,
+    clickedSections: clicks.map((card) => card.section),
+    clickedTopics: clicks.map((card) => card.topic),
+    recency: recency(candidates, at, halfLifeHours),
+    popularity: popularity ?? new Float64Array(candidates.length),
+  };
+}
+
+/** Topics, sections and publishers by name. */
+export interface Named {
+  readonly topics: ReadonlySet<string>;
+  readonly sections: ReadonlySet<string>;
+  readonly publishers: ReadonlySet<string>;
+}
+
+/** Groups (kind, name) pairs by kind. */
+export function byKind(names: Iterable<readonly [string, string]>): Named {
+  const pairs = [...names];
+  const of = (kind: string) => new Set(pairs.filter(([one]) => one === kind).map(([, name]) => name));
+  return { topics: of("topic"), sections: of("section"), publishers: of("publisher") };
+}
+
+export function anyOf(names: Named): boolean {
+  return names.topics.size + names.sections.size + names.publishers.size > 0;
+}
+
+/** A muted interest: the vectors of its clicks, [n, D]. */
+export interface MutedInterest {
+  readonly label: string;
+  readonly vectors: Vectors;
+}
+
+/**
+ * The reader's preferences. Sensitive: only read on the device.
+ *
+ * clicks: recently clicked articles, oldest first, with clickVectors [H, D] in the same order and clickInterests [H],
+ * each click's interest label ('' if none). likedCards with liked [n, D], and disliked [n, D]: articles with reactions.
+ * read, dislikedIds and hiddenIds (by mute rules) are in no new page. unwanted: the topics of disliked articles, one entry each.
+ */
+export interface UserPreferences {
+  readonly clicks: readonly NewsCard[];
+  readonly clickVectors: Vectors;
+  readonly clickInterests: readonly string[];
+  readonly likedCards: readonly NewsCard[];
+  readonly liked: Vectors;
+  readonly disliked: Vectors;
+  readonly read: ReadonlySet<string>;
+  readonly hiddenIds: ReadonlySet<string>;
+  readonly dislikedIds: ReadonlySet<string>;
+  readonly unwanted: readonly string[];
+  readonly followed: Named;
+  readonly blocked: Named;
+  readonly chosenSections: ReadonlySet<string>;
+  readonly muted: readonly MutedInterest[];
+}
 
 export const CHOSEN_SECTIONS = "chosen_sections";
 const MUTED_CLICKS_LIMIT = 1_000;
 const REACTIONS_LIMIT = 50;
 
-/** The recent clicks that count, those of muted interests, and what was said of interests. */
+/** The recent clicks that count, those of muted interests, and the reader's choices about interests. */
 export interface PreferenceInputs {
   readonly active: readonly ClickedNews[];
   readonly muted: MutedClicks;
   readonly kept: readonly KeptInterest[];
 }
 
-/** One consistent look at clicks, reactions, stances and choices. */
+/** Reads clicks, reactions, stances and choices as one consistent snapshot. */
 export class PreferenceReader {
   private clicked: { edition: string; found: ReadonlyMap<number, ClickedNews> } = { edition: "", found: new Map() };
 
@@ -33,9 +104,11 @@ export class PreferenceReader {
     private readonly stances: Stances,
     private readonly names: InterestNames,
     private readonly preferences: Preferences,
+    private readonly readMarks: ReadMarks,
+    private readonly muteRules: MuteRules,
   ) {}
 
-  /** Drop the clicked news that is kept in memory from one feed to the next. */
+  /** Drops the clicked articles cached between feeds. */
   forget(): void {
     this.clicked = { edition: "", found: new Map() };
   }
@@ -49,7 +122,7 @@ export class PreferenceReader {
     return { active: active.slice(-CLICKS_LIMIT), muted, kept };
   }
 
-  /** All that the feed weighs, with the interests of clicks still unnamed. */
+  /** All preferences that the feed uses, with the clicks' interests still unnamed. */
   userPreferences(reading: PreferenceInputs, encoder: string, dimensions: number): UserPreferences {
     const reactions = this.feedback.reactions();
     const of = (kind: string): string[] => reactions.filter((one) => one.kind === kind).map((one) => one.newsId);
@@ -63,7 +136,8 @@ export class PreferenceReader {
       likedCards: liked.cards,
       liked: liked.vectors,
       disliked: waved.vectors,
-      opened: this.clicks.clicked(),
+      read: this.readMarks.ids(),
+      hiddenIds: this.muteRules.hidden(),
       dislikedIds: new Set(disliked),
       unwanted: waved.cards.map((card) => card.topic).filter((topic) => topic !== ""),
       followed: namesIn(this.stances.followed()),
@@ -80,7 +154,7 @@ export class PreferenceReader {
     return (this.preferences.get(CHOSEN_SECTIONS) ?? null) as readonly string[] | null;
   }
 
-  /** The clicked news with card and vector. Only new clicks are read from the store; deleted ones are dropped. */
+  /** The clicked articles with card and vector. Reads only new clicks from the store and drops deleted ones. */
   private stored(clicks: readonly Click[], encoder: string): ClickedNews[] {
     const edition = JSON.stringify([encoder, this.store.width(encoder), this.store.edition]);
     const known = this.clicked.edition === edition ? this.clicked.found : new Map<number, ClickedNews>();
@@ -117,7 +191,7 @@ export class PreferenceReader {
   }
 }
 
-/** What is followed, or blocked, by kind. */
+/** Names that are followed, or blocked, by kind. */
 export function namesIn(stances: readonly NamedStance[]): Named {
   return byKind(stances.map(({ kind, name }) => [kind, name] as const));
 }

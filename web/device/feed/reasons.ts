@@ -1,27 +1,27 @@
-// Why a story is in the feed, said in one sentence; made on the device from the terms of the story's own score.
+// Explains in one sentence why a story is in the feed, from the terms of its own score.
 import whys from "../../../device_app/feed/whys.toml";
-import { Prose } from "../prose";
+import { TextCatalogue } from "../protocol/text_catalogue";
 import { rowOf } from "../vectors";
-import type { NewsCard } from "../wire/news";
+import type { NewsCard } from "../protocol/news";
 import type { Candidates } from "./candidates";
 import type { Reason } from "./item";
-import type { Kin, Kinship } from "./kinship";
+import type { Kin, Kinship } from "./similarity";
 import type { Placed } from "./page_order";
-import { type UserPreferences, anyOf } from "./preferences";
+import { type Named, type UserPreferences, anyOf } from "./preference_reader";
 import type { ScoreTerms, TermName } from "./scores";
-import { tally } from "./shares";
+import { tally } from "./exploration";
 
 const CLICKS_NAMED = 3;
-/** So many stories read on a topic, or in a section, are worth counting aloud. */
+/** This many stories read on a topic, or in a section, are worth mentioning. */
 const READ_OFTEN = 2;
 
-/** What readers are told, by what decided. */
-const WHYS = new Prose(whys);
+/** The sentences shown to readers, by reason. */
+const WHYS = new TextCatalogue(whys);
 
 type Lifts = Readonly<Record<TermName, number>>;
-type Nameable = "read" | "section" | "liked" | "following" | "chosen" | "popular" | "editors";
+type Nameable = "read" | "section" | "liked" | "following" | "chosen" | "popular" | "rare" | "editors";
 
-/** How many of the recent clicks were on each topic and in each section. */
+/** The number of recent clicks per topic and per section. */
 interface Read {
   readonly topics: ReadonlyMap<string, number>;
   readonly sections: ReadonlyMap<string, number>;
@@ -30,11 +30,11 @@ interface Read {
 const topicOf = (card: NewsCard): string => JSON.stringify([card.section, card.topic]);
 
 /**
- * One reason for each place of the page, in its order.
+ * Returns one reason for each place of the page, in order.
  *
- * Of a personal place: what put its score furthest above the usual one, among what can be named. Likeness to news that
- * was read or liked is named only where there is kinship; of a story that nothing nameable lifts, it is said whether it
- * is recent or weighty above the usual, or neither.
+ * For a personal slot: the nameable term that raised the story's score furthest above the mean. Similarity to what was
+ * read or liked is named only if the articles are close enough (similarity.ts). If no nameable term raises a story, the
+ * reason says whether its recency or editorial weight is above the mean, or neither.
  */
 export function reasons(
   candidates: Candidates,
@@ -82,7 +82,7 @@ function personal(
   return editors(lifts, preferences);
 }
 
-/** What can be the reason, with what it lifts: terms that a reader would call one thing are taken together. */
+/** Possible reasons with their lift; terms that a reader would consider the same are added up. */
 function weightsOf(lifts: Lifts): [Nameable, number][] {
   return [
     ["read", lifts.content + lifts.topic_affinity],
@@ -91,11 +91,12 @@ function weightsOf(lifts: Lifts): [Nameable, number][] {
     ["following", lifts.followed],
     ["chosen", lifts.chosen],
     ["popular", lifts.popularity],
+    ["rare", lifts.rare],
     ["editors", lifts.recency + lifts.editorial],
   ];
 }
 
-/** The reason in words; null where it can't be told of this story without saying more than is true. */
+/** The reason as text; null if it can't be stated for this story without overclaiming. */
 function namedReason(
   what: Exclude<Nameable, "editors">,
   candidates: Candidates,
@@ -122,9 +123,11 @@ function namedReason(
       return example ? reason("liked", WHYS.say("liked", { title: example.title }), { clicks: [example] }) : null;
     }
     case "following":
-      return followReason(card, preferences);
+      return followReason(card, preferences.followed);
     case "chosen":
       return preferences.chosenSections.has(section) ? reason("chosen", WHYS.say("chosen", { section })) : null;
+    case "rare":
+      return card.publisher ? reason("rare", WHYS.say("rare", { publisher: card.publisher })) : null;
     case "popular":
       return reason("popular", WHYS.say("popular"));
   }
@@ -145,7 +148,7 @@ function readReason(card: NewsCard, kin: readonly Kin[], preferences: UserPrefer
   return reason("interest", words, { interest: preferences.clickInterests[first.row] || null, clicks: close });
 }
 
-/** By age and weight as far as they are above the usual; else by the fit as a whole; else that nothing decides. */
+/** By recency and editorial weight if above the mean; otherwise by overall fit; otherwise that nothing decided. */
 function editors(lifts: Lifts, preferences: UserPreferences): Reason {
   const [recent, weighty] = [lifts.recency > 0, lifts.editorial > 0];
   const read = preferences.clicks.length > 0 && lifts.content + lifts.topic_affinity > 0;
@@ -157,9 +160,8 @@ function editors(lifts: Lifts, preferences: UserPreferences): Reason {
   return reason("editors", known ? said : WHYS.say("unused", { said }));
 }
 
-/** Named after the narrowest name that is followed; null if none is. */
-export function followReason(card: NewsCard, preferences: UserPreferences): Reason | null {
-  const { topics, sections, publishers } = preferences.followed;
+/** A reason by the narrowest followed name; null if none is followed. */
+export function followReason(card: NewsCard, { topics, sections, publishers }: Named): Reason | null {
   for (const [name, names] of [
     [card.topic, topics],
     [card.section, sections],

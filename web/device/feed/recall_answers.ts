@@ -1,93 +1,103 @@
-// Keeps the last answer to a report, and how long a busy backend is left alone.
-import type { BackendRefused } from "../errors";
-import type { Clock } from "../moments";
-import type { Sealed } from "../privacy/sealed";
-import type { Vectors } from "../vectors";
-import type { RecallAnswer, RecallRequest } from "../wire/recall";
-import { type Candidates, candidatesOf, together } from "./candidates";
-import { systemChance } from "./chance";
+// Keeps the last answer to a report, across restarts too, and the outcome of the last request.
+import type { BudgetSpent, DeviceError } from "../errors";
+import type { NewsStore } from "../store/news";
+import { LAST_ANSWER, type Preferences } from "../store/preferences";
+import { taken } from "../vectors";
+import type { RecallAnswer } from "../protocol/recall";
+import { Candidates, candidatesOf, placesOf, together } from "./candidates";
+import type { VectorsIncomplete } from "../reports/choice";
 
-/** Where a backend that has too much to do doesn't say when to come back. */
-const BUSY_RETRY_SEC = 5;
-
-interface Kept {
-  readonly payloadSha256: string;
-  readonly encoder: string;
-  readonly at: number;
-  readonly answer: RecallAnswer;
-  readonly found: Candidates;
+/** The outcome of a request: why no new report was drawn for it, and what failed. */
+export interface LastRequest {
+  readonly why?: BudgetSpent | VectorsIncomplete | null;
+  readonly trouble?: DeviceError;
+  readonly movedOn?: boolean;
 }
 
-/** At most one answer is kept. */
-export class RecallAnswers {
-  private kept: Kept | null = null;
-  private both: readonly [Candidates, Candidates, Candidates] | null = null;
-  private notFetched: readonly [RecallAnswer, Vectors] | null = null;
-  private busy: BackendRefused | null = null;
-  private busyUntil = 0;
+interface Kept {
+  readonly found: Candidates;
+  readonly blank: boolean;
+  /** null: from an earlier run. */
+  readonly answer: RecallAnswer | null;
+}
 
-  /** maxAgeSec: an older answer is not used again unless the backend is too busy for another. */
+interface StoredAnswer {
+  readonly encoder: string;
+  readonly ids: readonly string[];
+  readonly blank: boolean;
+}
+
+/**
+ * Keeps at most one answer. Its ids are sensitive; cards and vectors are in the article store, so that a restart can
+ * reuse it. An erase deletes everything.
+ */
+export class RecallAnswers {
+  asked: LastRequest = {};
+  private kept: Kept | null = null;
+  private looked = false;
+  private both: readonly [Candidates, Candidates, Candidates] | null = null;
+
   constructor(
-    private readonly maxAgeSec: number,
-    private readonly clock: Clock,
+    private readonly preferences: Preferences,
+    private readonly news: NewsStore,
   ) {}
 
-  /** Drop the kept answer and the busy backend's wait. */
+  /** Drops the kept answer and the outcome of the last request. */
   forget(): void {
-    this.kept = this.both = this.notFetched = this.busy = null;
-    this.busyUntil = 0;
+    this.preferences.set(LAST_ANSWER, null);
+    this.kept = this.both = null;
+    this.asked = {};
   }
 
-  /** The candidates of an answer just heard, which is kept from now on. Throws AnswerMalformed. */
-  keep(report: Sealed<RecallRequest>, encoder: string, answer: RecallAnswer, dimensions: number): Candidates {
+  /**
+   * Keeps a received answer and returns its candidates. blank: whether it answers a blank report. Throws
+   * AnswerMalformed.
+   */
+  keep(answer: RecallAnswer, dimensions: number, { blank }: { blank: boolean }): Candidates {
     const found = this.kept?.answer === answer ? this.kept.found : candidatesOf(answer, dimensions);
-    this.busy = null;
-    this.kept = { payloadSha256: report.sha256, encoder, at: this.clock(), answer, found };
-    this.notFetched = [answer, found.vectors];
+    this.preferences.set(LAST_ANSWER, { encoder: found.encoder, ids: found.ids, blank } satisfies StoredAnswer);
+    this.kept = { found, blank, answer };
     return found;
   }
 
-  /** What the kept answer brought, whatever was asked. */
+  /** The candidates of the kept answer, whatever was asked. */
   found(): Candidates | null {
-    return this.kept?.found ?? null;
+    return this.inUse()?.found ?? null;
   }
 
-  /** What the kept answer to this very report brought; null if none is kept, or only one too old where young. */
-  of(report: Sealed<RecallRequest>, encoder: string, { young }: { young: boolean }): Candidates | null {
-    const { kept } = this;
-    if (!kept || kept.payloadSha256 !== report.sha256 || kept.encoder !== encoder) return null;
-    return young && Math.abs(this.clock() - kept.at) >= 1_000 * this.maxAgeSec ? null : kept.found;
+  /** The candidates of the kept answer for this reader and encoder; null if it answers a blank report. */
+  personal(encoder: string): Candidates | null {
+    const kept = this.inUse();
+    return kept && !kept.blank && kept.found.encoder === encoder ? kept.found : null;
   }
 
-  /** The answer whose texts nobody has asked for yet, with its vectors; given once. */
-  unfetched(): readonly [RecallAnswer, Vectors] | null {
-    const found = this.notFetched;
-    this.notFetched = null;
-    return found;
+  /** The answer in memory; before the first of this run, that of the last run. */
+  private inUse(): Kept | null {
+    if (!this.kept && !this.looked) {
+      this.looked = true;
+      this.kept = this.ofLastRun();
+    }
+    return this.kept;
   }
 
-  /** `together`, remembered: both live longer than a feed. */
+  /** What is left of the last run's answer, with vectors; null if nothing. */
+  private ofLastRun(): Kept | null {
+    const stored = this.preferences.get(LAST_ANSWER) as StoredAnswer | null;
+    if (!stored) return null;
+    const cards = this.news.cards(stored.ids);
+    const { present, vectors } = this.news.vectors(cards.map((card) => card.id), stored.encoder);
+    const here = placesOf(present);
+    if (!here.length) return null;
+    const found = new Candidates(here.map((row) => cards[row] as (typeof cards)[number]), taken(vectors, here), stored.encoder);
+    return { found, blank: stored.blank, answer: null };
+  }
+
+  /** Cached `together`: both arguments outlive a feed. */
   joined(found: Candidates, defaultList: Candidates): Candidates {
     if (this.both?.[0] !== found || this.both[1] !== defaultList) {
       const another = defaultList.length > 0 && found.encoder !== defaultList.encoder;
       this.both = [found, defaultList, another ? defaultList : together(found, defaultList)];
     }
     return this.both[2];
-  }
-
-  /** Throws the BackendRefused of a backend that asked to be left alone for longer than this. */
-  requireIdle(): void {
-    if (this.busy && this.clock() < this.busyUntil) throw this.busy;
-  }
-
-  /**
-   * Leave the backend alone for as long as it says, and a random time more, so that devices that were refused together
-   * don't come back together.
-   */
-  noteBusy(busy: BackendRefused): void {
-    if (busy === this.busy) return;
-    const more = Number(systemChance.bits64() >> 11n) / 2 ** 53;
-    this.busy = busy;
-    this.busyUntil = this.clock() + 1_000 * (busy.retryAfterSec || BUSY_RETRY_SEC) * (1 + more);
   }
 }

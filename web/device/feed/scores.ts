@@ -2,7 +2,7 @@
 import type { FeedSettings } from "../feed_settings";
 import { type Vectors, deviation, mean, products, rowOf, unit } from "../vectors";
 import type { Candidates } from "./candidates";
-import type { UserPreferences } from "./preferences";
+import type { UserPreferences } from "./preference_reader";
 
 export const TERMS = [
   "content",
@@ -14,30 +14,31 @@ export const TERMS = [
   "followed",
   "chosen",
   "reactions",
+  "rare",
   "seen",
 ] as const;
 export type TermName = (typeof TERMS)[number];
 type Terms = Record<TermName, Float64Array>;
 
-/** One spread of the default ranker's fit over a pool, for the reader in the middle. */
+/** Median spread, over readers, of the default ranker's fit over a pool. */
 const SPREAD_WITHOUT_CLICKS = 0.06;
 
-/** [n]: hours since publication; news dated in the future counts as published now. now: milliseconds since 1970. */
+/** [n]: hours since publication; articles dated in the future count as published now. now: milliseconds since 1970. */
 export function ageHours(candidates: Candidates, now: number): Float64Array {
   return Float64Array.from(candidates.publishedSec, (sec) => Math.max(0, (now / 1_000 - sec) / 3_600));
 }
 
-/** [n]: 1 for news of this moment, 1/2 after one half-life, and so on. */
+/** [n]: 1 for articles published now, 1/2 after one half-life, and so on. */
 export function recency(candidates: Candidates, now: number, halfLifeHours: number): Float64Array {
   return ageHours(candidates, now).map((age) => 2 ** (-age / halfLifeHours));
 }
 
 /**
- * What the scores of n candidates are made of: each term [n], by name, in units of one spread of the fit. A reason is
- * read off these: it names what lifted a story above the usual one, and nothing else.
+ * The score terms of n candidates: each [n], by name, in units of one spread of the fit. Reasons are read from these:
+ * they name what raised a story above the mean.
  */
 export class ScoreTerms {
-  /** [n]: the score, which is their sum. */
+  /** [n]: the score, the sum of all terms. */
   readonly total: Float64Array;
   private readonly usual: Record<TermName, number>;
 
@@ -46,7 +47,7 @@ export class ScoreTerms {
     this.usual = Object.fromEntries(TERMS.map((name) => [name, mean(terms[name])])) as Record<TermName, number>;
   }
 
-  /** By how much each term puts this row above the mean of all: what all rows have alike decides no place. */
+  /** By how much each term exceeds its mean over all rows: what all rows share decides no place. */
   lifts(row: number): Record<TermName, number> {
     const lift = (name: TermName) => [name, (this.terms[name][row] as number) - this.usual[name]];
     return Object.fromEntries(TERMS.map(lift)) as Record<TermName, number>;
@@ -54,12 +55,12 @@ export class ScoreTerms {
 }
 
 /**
- * Standardised fit + recency + popularity + editorial weight + names followed or chosen + reactions - seen.
+ * Standardised fit + recency + popularity + editorial weight + followed or chosen names + reactions - seen.
  *
- * fit is [n], the ranker's scores; weighed holds what each of the ranker's own features adds to them, [n] by name: those
- * terms are part of the fit and are not counted again. popularity is [n], from -1 to 1; timesSeen is [n], in how many
- * feeds each was looked at and not opened: the first costs seen_penalty, three twice as much. Without clicks the
- * features alone make up the fit; its spread would make too much of them: a typical one is used.
+ * fit [n]: the ranker's scores. weighed: what each of the ranker's features adds to them, [n] by name; these terms are
+ * part of the fit and aren't counted again. popularity [n]: from -1 to 1. timesSeen [n]: in how many feeds each was
+ * seen but not opened; the first costs seen_penalty, three cost twice as much. Without clicks the fit consists of the
+ * features alone, and dividing by its small spread would inflate them, so a typical spread is used.
  */
 export function adjusted(
   fit: Float32Array,
@@ -70,6 +71,7 @@ export function adjusted(
   weighed: ReadonlyMap<string, Float64Array>,
   popularity: Float64Array,
   timesSeen: Float64Array,
+  rare: Float64Array,
 ): ScoreTerms {
   const spread = weighed.size && !preferences.clicks.length ? SPREAD_WITHOUT_CLICKS : deviation(fit);
   const none = new Float64Array(candidates.length);
@@ -98,18 +100,19 @@ export function adjusted(
     followed: Float64Array.from(isFollowed, (here) => (here ? settings.follow_weight : 0)),
     chosen: chosenBy.map((value) => settings.chosen_section_weight * value),
     reactions: reactedTo.map((value) => settings.reaction_weight * value),
+    rare: rare.map((value) => settings.rare_weight * value),
     seen: timesSeen.map((times) => -settings.seen_penalty * Math.log2(1 + times)),
   });
 }
 
-/** [n]: distances from their mean, in units of the spread; zeros where all are equal. */
+/** [n]: deviations from the mean divided by the spread; zeros if all values are equal. */
 function over(values: Float64Array, spread: number): Float64Array {
   if (spread < 1e-9) return new Float64Array(values.length);
   const middle = mean(values);
   return values.map((value) => (value - middle) / spread);
 }
 
-/** [n]: true where topic, section or publisher is followed. */
+/** [n]: whether topic, section or publisher is followed. */
 export function followed(candidates: Candidates, preferences: UserPreferences): boolean[] {
   const { topics, sections, publishers } = preferences.followed;
   return candidates.cards.map(
@@ -117,22 +120,22 @@ export function followed(candidates: Candidates, preferences: UserPreferences): 
   );
 }
 
-/** [n]: 1 in the sections picked at the first visit, falling evenly to 0 over the first `blendReads` clicks. */
+/** [n]: 1 in the sections picked at the first visit, decreasing linearly to 0 over the first `blendReads` clicks. */
 function chosen(candidates: Candidates, preferences: UserPreferences, blendReads: number): Float64Array {
   const weight = Math.max(0, 1 - preferences.clicks.length / blendReads);
   return Float64Array.from(candidates.cards, (card) => (preferences.chosenSections.has(card.section) ? weight : 0));
 }
 
 /**
- * [n]: pull of liked news less pull of news the reader wants less of, each from 0 to 1. A reaction reaches the `reach`
- * candidates that are most like it; "less" reaches one, since the card that was pressed is gone as well.
+ * [n]: pull of liked articles minus pull of disliked ones, each from 0 to 1. A like affects the `reach` most similar
+ * candidates; a dislike affects one, since the disliked card disappears as well.
  */
 function reacted(candidates: Candidates, preferences: UserPreferences, reach: number): Float64Array {
   const away = pull(candidates, preferences.disliked, Math.min(reach, 1));
   return pull(candidates, preferences.liked, reach).map((value, row) => value - (away[row] as number));
 }
 
-/** [n]: the greatest cosine to a reaction that reaches the candidate; 0 where none does. */
+/** [n]: the greatest cosine to a reaction that affects the candidate; 0 if none does. */
 function pull(candidates: Candidates, vectors: Vectors, reach: number): Float64Array {
   const found = new Float64Array(candidates.length);
   if (!vectors.rows || !candidates.length || !reach) return found;

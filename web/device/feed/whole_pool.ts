@@ -1,38 +1,35 @@
-// All news that is on this device: what its lists brought, and the copy of the pool where one is kept. Nothing is asked of
-// anybody for it, so that nobody learns which topic was opened or what was searched for.
+// All articles on this device, for topic pages, search and related stories: those of its lists, and the copy of the
+// pool if kept. Sends no request, so nobody learns which topic was opened or what was searched for.
 import { ErasedMeanwhile } from "../errors";
-import { type Clock, breath, msOf } from "../moments";
-import type { DeviceStores } from "../parts";
-import type { Naming } from "../store/news";
-import { toUs } from "../store/rows";
+import { breath, type Clock } from "../protocol/moments";
+import type { DeviceStores, Parts } from "../parts";
+import { newsInPool } from "../protocol/broadcast";
+import type { NewsCard } from "../protocol/news";
+import type { Moment } from "../protocol/forms";
+import { reportOf, type Naming } from "../store/news";
+import { toUs } from "../store/database";
 import type { WordHit } from "../store/search_index";
-import { noVectors, rowOf, taken, unit, vectors as rowsOf } from "../vectors";
-import { newsInPool } from "../wire/broadcast";
-import type { NewsCard } from "../wire/news";
-import type { Moment } from "../wire/values";
+import { bestFirst, noVectors, products, rowOf, taken, unit, vectors as rowsOf } from "../vectors";
 import { PoolBroken } from "./broadcast";
 import { Candidates } from "./candidates";
-import { oneOfEach } from "./exclusions";
+import { allowed, oneOfEach } from "./exclusions";
 import type { HeldLists } from "./held_lists";
-import { type Kin, Kinship, floorOf } from "./kinship";
-import { namesIn } from "./preference_reader";
-import type { Named } from "./preferences";
+import { Kinship, floorOf, type Kin } from "./similarity";
+import { byKind, namesIn, type Named } from "./preference_reader";
 import type { Serving } from "./serving";
 
 export const SEARCH_PAGE = 50;
-/** Most stories of one topic, section or publisher, the newest. */
-export const LISTED = 300;
-/** What was published now counts half as much again as its words alone, and half of that is gone after so many days. */
+/** Boost of an article published now, as a fraction of its word score, and the boost's half-life in days. */
 const FRESH_GAIN = 0.5;
 const FRESH_DAYS = 7;
 const DAY_US = 86_400_000_000;
-/** Stories close in meaning, how many of the best results they may be close to, and how many are looked at for them. */
+/** Number of similar stories shown, how many of the best results they may be similar to, and how many are examined. */
 const [NEAR, NEAR_LEADS, NEAR_LOOKED_AT] = [6, 5, 60];
 
 /**
- * A page of results, best first. total: stories found. upto: how many results this page and those before it show. near:
- * stories without the words that are close in meaning to one of the best results; on the first page alone. made_at, new:
- * as of a list that is held.
+ * A page of results, best first. total: stories found. upto: number of results on this and previous pages. near:
+ * similar stories without the words, on the first page only. made_at, new: as for a held list. hidden: how many more a
+ * mute rule hides.
  */
 export interface SearchResults {
   readonly cards: readonly NewsCard[];
@@ -41,9 +38,10 @@ export interface SearchResults {
   readonly near: readonly NewsCard[];
   readonly made_at: Moment;
   readonly new: number;
+  readonly hidden: number;
 }
 
-/** Lists news by what names it. */
+/** Lists articles by topic, section, publisher or words. */
 export class WholePool {
   constructor(
     private readonly stores: DeviceStores,
@@ -53,35 +51,43 @@ export class WholePool {
     private readonly pause: () => Promise<void> = breath,
   ) {}
 
-  /** How many news the copy of the pool holds; null where none is kept that the release in use can read. */
+  /** Number of articles in the copy of the pool; null if none is kept that the current release can read. */
   size(): number | null {
     const [release, kept] = [this.serving.manifest(), this.stores.pool.current()];
     return release && kept && this.broadcast.ready(release.encoder) ? newsInPool(kept.listing) : null;
   }
 
-  /** Whether a copy is kept that the release in use can't read: it is being replaced, and no list without it is to stay. */
+  /**
+   * Whether a copy is kept that the current release can't read; it is being replaced, and no list made without it may
+   * be kept.
+   */
   isUnread(): boolean {
     return this.size() === null && this.stores.pool.current() !== null;
   }
 
-  /** The newest news of a topic, section or publisher, newest first, without what the reader hides otherwise. */
-  named(kind: Naming, name: string): NewsCard[] {
-    const { news, pool, stances } = this.stores;
-    const pooled = this.size() === null ? [] : pool.named(kind, name, LISTED);
-    const found = new Map([...pooled, ...news.cards(news.named(kind, name, LISTED))].map((card) => [card.id, card]));
-    const shown = [...found.values()].filter((card) => !isHidden(card, namesIn(stances.blocked()), kind));
-    shown.sort((one, other) => msOf(other.published_at) - msOf(one.published_at) || (one.id < other.id ? 1 : -1));
-    return shown.slice(0, LISTED);
+  /**
+   * Ids of all articles of a topic, section or publisher, newest first, without what the reader hides in other ways.
+   * Of the reports of one event only the newest is listed; a publisher's list has all.
+   */
+  named(kind: Naming, name: string): string[] {
+    const { articles, stances } = this.stores;
+    return this.readable(articles.byName([{ kind, name }], stances.blocked().filter((one) => one.kind !== kind), { events: kind !== "publisher" }));
   }
 
-  /** How many news its lists have brought to this device, with their texts or without. */
+  /** Ids of all articles that the reader follows by a name, newest first, without what is hidden. */
+  following(): string[] {
+    const { articles, stances } = this.stores;
+    return this.readable(articles.byName(stances.followed(), stances.blocked(), { events: true }));
+  }
+
+  /** Number of articles that lists have brought to this device, with or without text. */
   texts(): number {
     return this.stores.news.count();
   }
 
   /**
-   * All news that has every word of `text`, the most relevant and most recent first, each once. Days of the pool that no
-   * search has looked through yet are taken in first, with other pages answered between the steps.
+   * All articles with every word of `text`, most relevant and recent first, each once. Days of the pool not yet indexed
+   * are indexed first, serving other requests between steps.
    */
   async hits(text: string): Promise<WordHit[]> {
     const found = new Map<string, WordHit>();
@@ -98,34 +104,36 @@ export class WholePool {
   }
 
   /**
-   * A page of the news that has every word of `text`, laid out (see `show`), out of the results that are held. Throws
-   * ErasedMeanwhile where the reader erases everything before they are found.
+   * One page of the articles with every word of `text`, from the held results, opened up by `show`. Throws
+   * ErasedMeanwhile if the reader erases everything during the search.
    */
-  async search(text: string, page: number): Promise<SearchResults> {
+  async search(text: string, page: number, { hidden: withHidden = false } = {}): Promise<SearchResults> {
     const { erasures } = this.serving;
     this.stores.searches.looked(text, this.clock());
     const hits = (await this.hits(text)).map((hit) => hit.id);
-    if (this.serving.erasures !== erasures) throw new ErasedMeanwhile(); // from here on nothing waits
-    const { made_at, ids, new: more } = this.lists.holdFound(text, hits, "found", !this.isUnread());
+    if (this.serving.erasures !== erasures) throw new ErasedMeanwhile(); // no await from here on
+    const held = this.lists.holdFound(text, hits, "found", !this.isUnread());
+    const hidden = withHidden ? new Set<string>() : this.stores.muteRules.hiddenAmong(held.ids);
+    const { made_at, new: more } = held;
+    const ids = held.ids.filter((id) => !hidden.has(id));
     const upto = page * SEARCH_PAGE;
-    const cards = this.cards(ids.slice(upto - SEARCH_PAGE, upto));
+    const cards = this.cardsOf(ids.slice(upto - SEARCH_PAGE, upto));
     this.show(cards);
     let near = page === 1 ? this.near(cards.slice(0, NEAR_LEADS), new Set(ids)) : [];
-    if (near.length) near = this.wanted(this.cards(this.lists.holdFound(text, near.map((card) => card.id), "near").ids));
+    if (near.length) near = this.wanted(this.cardsOf(this.lists.holdFound(text, near.map((card) => card.id), "near").ids));
     this.show(near);
-    return { cards, total: ids.length, upto: Math.min(upto, ids.length), near, made_at, new: more };
+    return { cards, total: ids.length, upto: Math.min(upto, ids.length), near, made_at, new: more, hidden: hidden.size };
   }
 
-  /**
-   * These are laid out: what of them only the pool's copy has goes to the other news, with its vector as coded, so that it
-   * can be opened and reacted to as any.
-   */
+  /** Stores cards that only the pool's copy has, with decoded vectors, so that they can be opened and reacted to. */
   show(cards: readonly NewsCard[]): void {
     const release = this.serving.manifest();
     const missing = new Set(this.stores.news.missing(cards.map((card) => card.id)));
     if (!release || !missing.size || this.isUnread()) return;
     const shown = cards.filter((card) => missing.has(card.id));
-    const coded = this.intact(() => this.broadcast.coded(shown.map((card) => card.id), release.encoder, release.dimensions));
+    const leads = this.stores.articles.leads(shown.map((card) => card.id));
+    // a report has the vector of the article that lists it
+    const coded = this.intact(() => this.broadcast.coded(shown.map(({ id }) => leads.get(id) ?? id), release.encoder, release.dimensions));
     if (coded) this.stores.news.put(shown, coded, release.encoder, this.clock());
   }
 
@@ -133,15 +141,30 @@ export class WholePool {
     return this.serving.context.recall.broadcast;
   }
 
-  private cards(ids: readonly string[]): NewsCard[] {
+  /** Those of these articles that can be opened: not those of a copy that can't be read. */
+  private readable(ids: string[]): string[] {
+    if (this.size() !== null) return ids;
+    const missing = new Set(this.stores.news.missing(ids));
+    return ids.filter((id) => !missing.has(id));
+  }
+
+  /** The cards of these articles that are here, in order. */
+  cardsOf(ids: readonly string[]): NewsCard[] {
     const { news, pool } = this.stores;
     const cards = new Map(news.cards(ids).map((card) => [card.id, card]));
     const places = pool.places(ids.filter((id) => !cards.has(id)));
     for (const card of pool.cards(places.values())) cards.set(card.id, card);
+    const leads = this.stores.articles.leads(ids.filter((id) => !cards.has(id)));
+    const listing = new Map((leads.size ? this.cardsOf([...new Set(leads.values())].sort()) : []).map((card) => [card.id, card]));
+    for (const [id, lead] of leads) {
+      const card = listing.get(lead);
+      const report = card && reportOf(card, id);
+      if (report) cards.set(id, report);
+    }
     return ids.flatMap((id) => cards.get(id) ?? []);
   }
 
-  /** News of the pool's copy that one of `leads` is close to by topic or likeness (feed/kinship), the most alike first. */
+  /** Articles of the pool's copy that are close to one of `leads` by topic or similarity, most similar first. */
   private near(leads: readonly NewsCard[], found: ReadonlySet<string>): NewsCard[] {
     const release = this.serving.manifest();
     if (!release || !leads.length || this.size() === null) return [];
@@ -166,17 +189,18 @@ export class WholePool {
     return this.wanted(best.map(([, card]) => card));
   }
 
-  /** The first of these that the reader hides by no name and has not waved away, one a story. */
+  /** The first of these that the reader neither hides nor has dismissed, one per story. */
   private wanted(cards: readonly NewsCard[]): NewsCard[] {
     const blocked = namesIn(this.stores.stances.blocked());
     const less = new Set(this.stores.feedback.reactions("less").map((one) => one.newsId));
+    for (const hidden of this.stores.muteRules.hiddenAmong(cards.map((card) => card.id))) less.add(hidden);
     const left = cards.filter((card) => !less.has(card.id) && !isHidden(card, blocked));
     const places = left.map((_, place) => -place);
     const single = oneOfEach(new Candidates(left, taken(noVectors(1), []), ""), places);
     return left.filter((_, place) => single[place]).slice(0, NEAR);
   }
 
-  /** What `work` gives; null where the copy of the pool is damaged, which is let go of then. */
+  /** The result of `work`; null if the copy of the pool is damaged, which is then deleted. */
   private intact<R>(work: () => R): R | null {
     try {
       return work();
@@ -188,21 +212,61 @@ export class WholePool {
   }
 }
 
-/** Two people may share a name: by itself it says nothing of what a story means. */
+/** Two people may share a name: a name alone doesn't show similar meaning. */
 function isByMeaning(kin: Kin, floor: number | null): boolean {
   return kin.tie !== "name" || (floor !== null && kin.cosine > floor);
 }
 
-/** Whether the reader hides what a story is on, but for what it is listed by. */
-function isHidden(card: NewsCard, { topics, sections, publishers }: Named, listedBy?: Naming): boolean {
-  return (
-    (listedBy !== "topic" && topics.has(card.topic)) ||
-    (listedBy !== "section" && sections.has(card.section)) ||
-    (listedBy !== "publisher" && publishers.has(card.publisher))
-  );
+/** Whether the reader hides the article's topic, section or publisher. */
+function isHidden(card: NewsCard, { topics, sections, publishers }: Named): boolean {
+  return topics.has(card.topic) || sections.has(card.section) || publishers.has(card.publisher);
 }
 
 function score(hit: WordHit, nowUs: number): number {
   const days = Math.max(0, (nowUs - hit.publishedUs) / DAY_US);
   return hit.relevance * (1 + FRESH_GAIN * 0.5 ** (days / FRESH_DAYS));
+}
+
+const RELATED = 4;
+/** Number of nearest articles considered. */
+const LOOKED_AT = 60;
+
+/**
+ * The articles nearest to a story, from the default list and last answer: one per story, nothing excluded. Only those
+ * close enough; perhaps none, and none before the first release.
+ */
+export function related({ serving, stores }: Parts, newsId: string): NewsCard[] {
+  const manifest = serving.manifest();
+  if (!manifest) return [];
+  const { present, vectors } = stores.news.vectors([newsId], manifest.encoder);
+  if (!present[0]) return [];
+  const { defaultList: held, recall } = serving.context;
+  const defaultList = held.candidates(manifest.encoder, manifest.dimensions);
+  const known = recall.known(defaultList);
+  const kinship = new Kinship(known, floorOf(manifest, defaultList));
+  const none = noVectors(manifest.dimensions);
+  const near = known.where(
+    allowed(known, {
+      clicks: [],
+      clickVectors: none,
+      clickInterests: [],
+      likedCards: [],
+      liked: none,
+      disliked: none,
+      read: new Set([newsId]),
+      dislikedIds: new Set(stores.feedback.reactions("less").map((one) => one.newsId)),
+      unwanted: [],
+      hiddenIds: stores.muteRules.hiddenAmong(known.ids),
+      followed: byKind([]),
+      blocked: namesIn(stores.stances.blocked()),
+      chosenSections: new Set(),
+      muted: [],
+    }),
+  );
+  const scores = products(unit(near.vectors), rowOf(unit(vectors), 0));
+  const best = bestFirst(scores).slice(0, LOOKED_AT);
+  const nearest = near.only(best);
+  const single = nearest.where(oneOfEach(nearest, best.map((row) => scores[row] ?? 0)));
+  const kin = kinship.of(stores.news.card(newsId), rowOf(vectors, 0), single.cards, single.vectors);
+  return kin.slice(0, RELATED).flatMap(({ row }) => single.cards[row] ?? []);
 }

@@ -1,40 +1,43 @@
 // For you, Popular now, Fresh, saved stories and the first visit.
+//
+// Explore and Following, and all that is here of one topic, section or publisher. Nobody is told which was opened.
 import type { Device } from "../device";
-import { FOLLOWING_LIMIT } from "../feed/following";
-import { ADDED } from "../feed/more";
-import { type Feed, type FeedItem, inSlot } from "../feed/item";
-import type { Offer } from "../feed/offer";
-import { HOUR_MS, msOf } from "../moments";
-import { type PrivacySettings, privacySettings } from "../privacy/settings";
+import { inSlot, type Feed, type FeedItem } from "../feed/item";
+import { ADDED, type Offer } from "../feed/offer";
+import { namesIn } from "../feed/preference_reader";
+import { followReason } from "../feed/reasons";
+import { HOUR_MS, msOf } from "../protocol/moments";
+import { privacySettings, type PrivacySettings } from "../privacy/settings";
+import { type NewsCard, countedMs } from "../protocol/news";
+import type { StanceKind } from "../store/opinions";
+import { regrouped } from "../view_models/explore";
 import { mechanismFacts, worthOf } from "../view_models/privacy";
-import { STANCE_KINDS } from "../store/opinions";
 import { todayView } from "../view_models/today";
-import type { NewsCard } from "../wire/news";
-import { type PageAnswer, type PageRenderer, type PageRequest, WORDS, lookup } from "./renderer";
-import { Nowhere, type Route, pageNumber, seeOther } from "./routes";
+import { WORDS, lookup, type PageAnswer, type PageRenderer, type PageRequest } from "./renderer";
+import { Nowhere, pageNumber, seeOther, type Route } from "./route";
 
 const FRESH_SHOWN = 120;
-/** Cards of one page of Fresh, whose HTML stays below 80 kB so. */
-const FRESH_PAGE = 40;
+/** Cards on one page of Fresh, which keeps its HTML below 80 kB. */
+const FRESH_PAGE = 30;
 const LIST_PAGE = 30;
-const LIST_PAGES = 1_000;
-/** The first visit waits so long for the sections that there are. */
+const LIST_PAGES = 10_000;
+/** The first visit waits this long for the list of sections. */
 const SECTIONS_WAIT_MS = 1_500;
 const SAVED_HELD_MS = HOUR_MS / 4;
-/** The shapes of a page's cards in turn, so that a long page reads like a newspaper and not like a wall of tiles. */
+/** The cycle of card shapes, so that a long page looks like a newspaper rather than a grid of tiles. */
 const RHYTHM = ["", "", "", "brief", "brief", "brief", "wide", "", "", "", "half", "half", "brief", "brief", "brief"] as const;
 const SIXTHS: Readonly<Record<string, number>> = { wide: 6, half: 3 };
 const RENEWED = /^(?:fresh|explore|popular|following|saved|(?:topic|section|publisher)\/[\s\S]{1,120}|search\/[\s\S]{1,200})$/;
-/** What taking part allows a day where nothing was allowed: one round of the usual kind is charged 4.3. */
+/** The daily budget that joining sets if there was none: one usual round is charged 4.3. */
 const ONE_ROUND_EPSILON = 5;
 
 type Allowance = "reports" | "counting" | "training";
 
 export function feedPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
-  const { stores, serving, ledger } = device.parts;
+  const { stores, serving, policy, ledger } = device.parts;
 
-  const pageOf = (request: PageRequest, feed: Feed) => feedPage(renderer, request, feed, device.offer(feed));
+  const pageOf = (request: PageRequest, feed: Feed) => feedPage(renderer, request, feed, device.reading.offer(feed));
   const listed = (request: PageRequest, name: string, cards: readonly NewsCard[], more: object) => {
     const held = device.lists.hold(name, cards);
     const page = pageNumber(request, LIST_PAGES);
@@ -46,7 +49,7 @@ export function feedPages(renderer: PageRenderer): Route[] {
       method: "GET",
       path: /^\/$/,
       async answer(call) {
-        return isFirstVisit(device) ? seeOther("/welcome") : pageOf(call, await device.feed());
+        return isFirstVisit(device) ? seeOther("/welcome") : pageOf(call, await device.reading.feed());
       },
     },
     {
@@ -62,7 +65,7 @@ export function feedPages(renderer: PageRenderer): Route[] {
       method: "POST",
       path: /^\/seen$/,
       answer({ form }) {
-        device.view(form.one("feed"), form.all("news"));
+        device.reading.view(form.one("feed"), form.all("news"));
         return { kind: "done" };
       },
     },
@@ -70,7 +73,7 @@ export function feedPages(renderer: PageRenderer): Route[] {
       method: "POST",
       path: /^\/feed\/refresh$/,
       async answer() {
-        const feed = await device.feed(true);
+        const feed = await device.reading.feed(true);
         return seeOther("/", feed.mode === "offline" ? undefined : "refreshed");
       },
     },
@@ -78,51 +81,56 @@ export function feedPages(renderer: PageRenderer): Route[] {
       method: "POST",
       path: /^\/feed\/more$/,
       async answer({ form }) {
-        const longer = await device.more(form.one("feed"));
+        const longer = await device.reading.more(form.one("feed"));
         if (!longer) throw new Nowhere();
         const [first] = inSlot(longer, "more").slice(-ADDED);
-        return seeOther(device.pagePath(longer.feed_id) + (first ? `#n-${first.card.id}` : ""));
+        return seeOther(device.reading.pagePath(longer.feed_id) + (first ? `#n-${first.card.id}` : ""));
       },
     },
     {
       method: "GET",
       path: /^\/fresh$/,
       answer(call) {
-        const cards = device.explore().flatMap((each) => (each.stance === "block" ? [] : each.cards));
-        const newest = [...cards].sort((one, other) => msOf(other.published_at) - msOf(one.published_at));
-        const held = device.lists.hold("fresh", newest.slice(0, FRESH_SHOWN));
+        const cards = device.reading.explore().flatMap((each) => (each.stance === "block" ? [] : each.cards));
+        const newest = [...cards].sort((one, other) => +other.dated - +one.dated || msOf(other.published_at) - msOf(one.published_at));
+        const held = device.lists.hold("fresh", onePerEvent(newest).slice(0, FRESH_SHOWN));
         const page = pageNumber(call, FRESH_SHOWN / FRESH_PAGE);
         const upto = page * FRESH_PAGE;
-        const spans = bySpan(held.cards.slice(upto - FRESH_PAGE, upto), msOf(held.made_at));
+        const shown = held.cards.slice(upto - FRESH_PAGE, upto);
+        const spans = bySpan(shown, msOf(held.made_at));
         const older = held.cards.length > upto ? page + 1 : null;
-        return renderer.cards(call, "fresh", { spans, held, came: held.came, page, older });
+        return renderer.cards(call, "fresh", { spans, shown, held, came: held.came, page, older });
       },
     },
     {
       method: "GET",
       path: /^\/popular$/,
-      answer: async (call) => listed(call, "popular", await device.popular(), { counted_at: serving.context.popular.countedAt() }),
+      answer: async (call) => listed(call, "popular", await device.reading.popular(), { counted_at: serving.context.popular.countedAt() }),
     },
     {
       method: "GET",
       path: /^\/following$/,
-      async answer(call) {
-        const items = await device.following();
-        const held = device.lists.hold("following", items.map((item) => item.card));
-        const reasons = lookup(new Map(items.map((item) => [item.card.id, item])));
-        // What is no longer among the newest keeps its place; what is no longer followed doesn't.
-        const followed = new Set(stores.stances.followed().map(({ kind, name }) => `${kind}/${name}`));
-        const cards = held.cards.filter((card) => STANCE_KINDS.some((kind) => followed.has(`${kind}/${card[kind]}`)));
-        const page = pageNumber(call, FOLLOWING_LIMIT / LIST_PAGE);
-        const values = { follows: followed.size > 0, reasons, held, came: held.came };
-        return renderer.cards(call, "following", { ...values, ...part(cards, page) });
+      answer(call) {
+        const follows = stores.stances.followed();
+        const followed = namesIn(follows);
+        const held = device.lists.holdIds("following", device.wholePool.following());
+        const page = pageNumber(call, LIST_PAGES);
+        const upto = page * LIST_PAGE;
+        const listed = device.wholePool.cardsOf(held.ids.slice(upto - LIST_PAGE, upto));
+        device.wholePool.show(listed);
+        // A story whose name is no longer followed leaves the list at once.
+        const whys = new Map(listed.flatMap((card) => [[card.id, followReason(card, followed)] as const]));
+        const cards = listed.filter((card) => whys.get(card.id));
+        const came = device.lists.came(held, listed);
+        const older = held.ids.length > upto ? page + 1 : null;
+        return renderer.cards(call, "following", { follows: follows.length > 0, reasons: lookup(whys), held, came, cards, page, older });
       },
     },
     {
       method: "GET",
       path: /^\/saved$/,
       answer(call) {
-        const cards = device.saved();
+        const cards = device.library.saved();
         const held = device.lists.hold("saved", cards);
         const old = renderer.now() - msOf(held.made_at) > SAVED_HELD_MS;
         if (pageNumber(call, LIST_PAGES) === 1 && (held.new || old)) device.lists.renew("saved");
@@ -144,22 +152,23 @@ export function feedPages(renderer: PageRenderer): Route[] {
       path: /^\/welcome$/,
       async answer(call) {
         const before = device.status();
-        // at first alone: the page asks again and again, and what failed is tried again at the device's own intervals
+        // only at first: the page polls, and failures are retried at the device's own intervals
         const isComing = before.online === null && !before.alerts.length && !serving.context.defaultList.known();
         if (isComing) await soon(device.syncForFeed());
         const { chosen_sections, clicks } = device.status();
         const first = chosen_sections === null && clicks === 0;
-        const sections = new Set([...device.explore().map(({ section }) => section), ...(chosen_sections ?? [])]);
+        const sections = new Set([...device.reading.explore().map(({ section }) => section), ...(chosen_sections ?? [])]);
         const release = serving.manifest() ?? null;
         const mechanism = mechanismFacts(device, release?.recall ?? null);
-        const privacy = { today: todayView(stores, ledger), mechanism };
+        const privacy = { today: todayView(stores, policy, ledger), mechanism };
         return renderer.page(call, "welcome", {
           sections: [...sections].sort(),
           chosen: chosen_sections ?? [],
           first,
-          allowed: first ? [...allowedBy(device.settings)] : [],
+          allowed: first ? [...allowedBy(device.privacy.settings)] : [],
           worth: worthOf(device, release),
           privacy,
+          first_use: stores.firstUse.question,
         });
       },
     },
@@ -167,16 +176,19 @@ export function feedPages(renderer: PageRenderer): Route[] {
       method: "POST",
       path: /^\/welcome$/,
       async answer({ form }) {
-        if (form.one("first")) device.setPrivacy(allowing(new Set(form.all("allow") as Allowance[]), device.settings));
-        device.chooseSections(form.one("skip") ? [] : form.all("section"));
-        await device.feed(true);
-        return seeOther("/");
+        const isBefore = form.one("before") !== "";
+        if (form.one("first_use") && !isBefore) device.privacy.beginFirstUse();
+        if (form.one("first")) device.privacy.change(allowing(new Set(form.all("allow") as Allowance[]), device.privacy.settings));
+        if (isBefore) stores.firstUse.signFound();
+        device.interests.chooseSections(form.one("skip") ? [] : form.all("section"));
+        await device.reading.feed(true);
+        return seeOther(isBefore ? "/settings#first-use" : "/");
       },
     },
   ];
 }
 
-/** The page of a feed in use, as its address answers; null where the reader would be welcomed first. */
+/** The page of the current feed; null if the reader should see the first visit instead. */
 export function frontPage(renderer: PageRenderer, feed: Feed, offer: Offer): PageAnswer | null {
   if (isFirstVisit(renderer.device)) return null;
   return feedPage(renderer, { path: "/", query: new URLSearchParams() }, feed, offer);
@@ -188,22 +200,28 @@ function isFirstVisit(device: Device): boolean {
 }
 
 function feedPage(renderer: PageRenderer, request: PageRequest, feed: Feed, offer: Offer): PageAnswer {
-  const path = renderer.device.pagePath(feed.feed_id || null);
+  const path = renderer.device.reading.pagePath(feed.feed_id || null);
   return renderer.cards(request, "for_you", { feed, offer, path, came: offer.came, ...columns(feed) });
 }
 
-/** Wait for what is under way, but not so long that its reader sees nothing. */
+/** Waits for work under way, but not so long that the reader sees nothing. */
 function soon(work: Promise<void>): Promise<void> {
   return Promise.race([work, new Promise<void>((done) => setTimeout(done, SECTIONS_WAIT_MS))]);
 }
 
-/** The thirty cards of one page of a list, its number, and that of the page below it where there is one. */
+/** The cards without later ones that report the event of an earlier one. */
+function onePerEvent(cards: readonly NewsCard[]): NewsCard[] {
+  const first = new Map([...cards].reverse().flatMap((card) => (card.story ? [[card.story, card.id] as const] : [])));
+  return cards.filter((card) => !card.story || first.get(card.story) === card.id);
+}
+
+/** One page of a list's cards, its number, and the next page's number if there is one. */
 function part(cards: readonly NewsCard[], page: number): object {
   const upto = page * LIST_PAGE;
   return { cards: cards.slice(upto - LIST_PAGE, upto), page, older: cards.length > upto ? page + 1 : null };
 }
 
-/** Where the items of a feed stand on the page. */
+/** The feed's items by place on the page. */
 function columns(feed: Feed): object {
   const following = inSlot(feed, "following");
   const beside = following.length <= 4;
@@ -221,7 +239,7 @@ function columns(feed: Feed): object {
   };
 }
 
-/** Each item with the shape of its card; the last row is filled out where a lone card would leave a hole. */
+/** Each item with its card's shape; fills the last row if a lone card would leave a gap. */
 function withShapes(items: readonly FeedItem[]): (readonly [FeedItem, string])[] {
   const shapes: string[] = items.map((_, at) => RHYTHM[at % RHYTHM.length] ?? "");
   const over = shapes.reduce((sum, shape) => sum + (SIXTHS[shape] ?? 2), 0) % 6;
@@ -230,7 +248,7 @@ function withShapes(items: readonly FeedItem[]): (readonly [FeedItem, string])[]
   return items.map((item, at) => [item, shapes[at] ?? ""] as const);
 }
 
-/** Runs of one key, in order. */
+/** Runs of consecutive items with the same key. */
 function runs<T>(items: readonly T[], key: (item: T) => string): (readonly [string, T[]])[] {
   const found: [string, T[]][] = [];
   for (const item of items) {
@@ -250,13 +268,13 @@ function threads(items: readonly FeedItem[]): FeedItem[][] {
 function bySpan(cards: readonly NewsCard[], now: number): (readonly [string, NewsCard[]])[] {
   const spans = WORDS.table("spans");
   return runs(cards, (card) => {
-    const hours = (now - msOf(card.published_at)) / HOUR_MS;
+    const hours = (now - countedMs(card)) / HOUR_MS;
     const name = hours < 1 ? "hour" : hours < 6 ? "six_hours" : hours < 24 ? "day" : "before";
     return spans[name] ?? "";
   });
 }
 
-/** What these settings let leave. */
+/** What these settings allow to be sent. */
 export function allowedBy(settings: PrivacySettings): Set<Allowance> {
   const allowed = new Set<Allowance>();
   if (settings.mode !== "none" && settings.mode !== "broadcast") allowed.add("reports");
@@ -265,7 +283,7 @@ export function allowedBy(settings: PrivacySettings): Set<Allowance> {
   return allowed;
 }
 
-/** The changes that let these leave and nothing else; a switch that stands so already is left alone. */
+/** The changes that allow exactly these to be sent; switches that already fit aren't changed. */
 export function allowing(allowed: ReadonlySet<Allowance>, before: PrivacySettings): Partial<PrivacySettings> {
   const stands = allowedBy(before);
   const changed = (name: Allowance) => allowed.has(name) !== stands.has(name);
@@ -276,4 +294,46 @@ export function allowing(allowed: ReadonlySet<Allowance>, before: PrivacySetting
     ...(changed("training") && { training }),
     ...(changed("training") && training && !before.epsilon_per_day_training && { epsilon_per_day_training: ONE_ROUND_EPSILON }),
   };
+}
+
+const EXPLORE_SHOWN = 3;
+const SECTIONS_SHOWN = 24;
+const SHOWN = 30;
+const NAME_CHARS = 120;
+
+export function listPages(renderer: PageRenderer): Route[] {
+  const { device } = renderer;
+  const { stores } = device.parts;
+
+  const named = (call: PageRequest & { parts: readonly string[] }, kind: StanceKind) => {
+    const [name = ""] = call.parts;
+    if (!name || name.length > NAME_CHARS) throw new Nowhere();
+    const held = device.lists.holdIds(`${kind}/${name}`, device.wholePool.named(kind, name), !device.wholePool.isUnread());
+    const page = pageNumber(call, LIST_PAGES);
+    const upto = page * SHOWN;
+    const shown = device.wholePool.cardsOf(held.ids.slice(upto - SHOWN, upto));
+    device.wholePool.show(shown);
+    const older = held.ids.length > upto ? page + 1 : null;
+    const came = device.lists.came(held, shown);
+    const [stance, pool] = [stores.stances.of(kind, name), device.wholePool.size()];
+    const values = { kind, name, stance, pool, held, count: held.ids.length, came, shown, page, older };
+    return renderer.cards(call, "named", values, shown.length ? 200 : 404);
+  };
+
+  return [
+    {
+      method: "GET",
+      path: /^\/explore$/,
+      answer(call) {
+        const listed = device.reading.explore().flatMap(({ cards }) => cards.slice(0, EXPLORE_SHOWN));
+        const held = device.lists.hold("explore", listed);
+        const all = regrouped(held.cards, device.interests.stances());
+        const values = { listed: all.slice(0, SECTIONS_SHOWN), others: all.slice(SECTIONS_SHOWN), held, came: held.came };
+        return renderer.cards(call, "explore", values);
+      },
+    },
+    { method: "GET", path: /^\/explore\/(.+)$/, answer: (call) => named(call, "section") },
+    { method: "GET", path: /^\/topic\/(.+)$/, answer: (call) => named(call, "topic") },
+    { method: "GET", path: /^\/publisher\/(.+)$/, answer: (call) => named(call, "publisher") },
+  ];
 }

@@ -1,22 +1,22 @@
-// Keeps the front page as a device that opens now would draw it, for the next tab. What the reader does next takes it away
-// before it is done, so that no tab shows a page of before.
-import type { Asking } from "../asking";
-import { HOUR_MS, msOf } from "../moments";
+// Keeps the front page as a device opened now would draw it, for the next tab. The reader's next action removes it
+// before it is performed, so that no tab shows an outdated page.
+import type { Asking } from "../link";
+import { HOUR_MS, msOf } from "../protocol/moments";
 import type { FrontPage, FrontPageFile } from "../store/front_page";
 import { frontPage } from "./feed_pages";
-import type { Pictures } from "./pictures";
+import type { Pictures } from "./picture_links";
 import { KEPT, type PageRenderer } from "./renderer";
 
-/** A page is kept when nothing was asked for so long. */
+/** A page is kept after this long without a request. */
 const KEPT_AFTER_MS = 300;
 const PICTURE = /<img\b[^>]* src="([^"]*)"/g;
-/** What the templates write for characters of an address. */
+/** The templates' escapes for characters of an address. */
 const WRITTEN: Readonly<Record<string, string>> = { "&amp;": "&", "&#x2f;": "/", "&#x27;": "'", "&quot;": '"' };
-/** Looks change at most a number in what the page offers: it is right in the page that is kept next. */
+/** Seen cards change at most a number in the page's offer, which the next kept page will have right. */
 const LOOKS = "/seen";
 const DELETES = /\/(?:delete|forget|erase)$/;
 
-/** The page that was kept could not be overwritten, so that nothing is deleted that it may tell. The message is for readers. */
+/** The kept page couldn't be overwritten, so nothing that it may show is deleted. The message is for readers. */
 export class NotOverwritten extends Error {
   constructor() {
     super(KEPT.say("not_overwritten"));
@@ -28,7 +28,7 @@ export class FrontPages {
   private state = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** script: the address of this worker's script, whose templates and words the page is drawn with. */
+  /** script: the address of this worker's script, whose templates and texts the page is drawn with. */
   constructor(
     private readonly renderer: PageRenderer,
     private readonly pictures: Pictures,
@@ -37,8 +37,8 @@ export class FrontPages {
   ) {}
 
   /**
-   * Answer what a page asked; what changes the front page leaves none of before, whenever this worker is killed. Throws
-   * NotOverwritten before a deletion.
+   * Answers a page's question. If the action changes the front page, no outdated one remains, whenever this worker is
+   * killed. Throws NotOverwritten before a deletion.
    */
   async around<R>(asked: Asking, answer: () => Promise<R>): Promise<R> {
     const isDeed = (asked.form !== null && asked.address !== LOOKS) || (asked.followed && asked.address.startsWith("/story/"));
@@ -58,7 +58,7 @@ export class FrontPages {
     }
   }
 
-  /** Something may have changed what the page says: keep it anew in a moment in which nothing is asked. */
+  /** Something may have changed the page: keeps it again at the next idle moment. */
   keepSoon(): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
@@ -66,10 +66,10 @@ export class FrontPages {
     }, KEPT_AFTER_MS);
   }
 
-  /** No tab shows the page of before any more. What can't be overwritten is removed. */
+  /** Overwrites the kept page so that no tab shows it; removes it if it can't be overwritten. */
   private async takeAway({ address, form }: Asking): Promise<void> {
     try {
-      this.file.wipe({ waits: form !== null }); // who opens a story deletes nothing
+      this.file.wipe({ waits: form !== null }); // opening a story deletes nothing
     } catch (fault) {
       console.error("the front page was not overwritten:", fault);
       await this.file.remove().catch((left: unknown) => console.error("and is still there:", left));
@@ -84,13 +84,17 @@ export class FrontPages {
     else this.file.wipe();
   }
 
-  /** Null where a device that opens now would show another page than this one, or say what is of this visit alone. */
+  /**
+   * Null where a device that opens now would show another page than this one, or say what is of this visit alone, or where
+   * the drawn pictures are not here yet.
+   */
   drawn(): FrontPage | null {
+    if (!this.pictures.loaded) return null;
     const { device } = this.renderer;
     const { serving } = device.parts;
     const { alerts, online } = device.status();
     const feed = alerts.length || online === false ? null : serving.held();
-    const page = feed && frontPage(this.renderer, feed, device.offer(feed, { ofThisVisit: false }));
+    const page = feed && frontPage(this.renderer, feed, device.reading.offer(feed, { ofThisVisit: false }));
     if (!feed || page?.kind !== "page") return null;
     const made = msOf(feed.made_at);
     const hours = serving.context.weights.page_hours * HOUR_MS;

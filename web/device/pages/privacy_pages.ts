@@ -1,10 +1,9 @@
-// What left this device, and what it could reveal; one request to the byte.
+// Pages about what left this device and what it could reveal, down to a single request's bytes.
 import { levelOf, unusable } from "./settings_pages";
 import { dayEnds, privacyView } from "../view_models/privacy";
-import { requestView } from "../view_models/request";
-import { requestGroup } from "../view_models/traffic";
+import { requestGroup, requestView } from "../view_models/traffic";
 import { type PageRenderer, WORDS } from "./renderer";
-import { Nowhere, type Route, pageNumber } from "./routes";
+import { Nowhere, type Route, pageNumber } from "./route";
 
 const LOG_PAGES = 100_000;
 
@@ -23,7 +22,7 @@ export function privacyPages(renderer: PageRenderer): Route[] {
         const show = call.query.get("show");
         if (show !== null && show !== "all" && show !== "concerning") throw new Nowhere();
         const privacy = privacyView(device, pageNumber(call, LOG_PAGES), show);
-        const values = { privacy, channels: [], level: levelOf(device.settings), unusable: unusable(privacy) };
+        const values = { privacy, channels: [], level: levelOf(device.privacy.settings), unusable: unusable(privacy) };
         return renderer.page(call, "privacy", { ...values, day_ends: dayEnds(renderer.now()) });
       },
     },

@@ -1,95 +1,34 @@
-// Which page answers which address, as on the Python device. Addresses are those below the device's own place.
-import { hasErased } from "../asking";
+// Maps addresses to pages, as on the Python device. Addresses are relative to the device's root.
+import { hasErased } from "../link";
 import { BackendUnreachable, DeviceError, NewsNotHere } from "../errors";
-import { WireError } from "../wire/forms";
-import { feedPages } from "./feed_pages";
+import { WireError } from "../protocol/forms";
+import { feedPages, listPages } from "./feed_pages";
 import { WORDS, type PageAnswer, type PageRenderer, type PageRequest } from "./renderer";
-import { interestPages } from "./interest_pages";
-import { latencyPages } from "./latency_pages";
-import { listPages } from "./list_pages";
+import { type Asked, FormFields, Nowhere, NotTaken, type Route, seeOther } from "./route";
+import { interestPages, latencyPages } from "./interest_pages";
+import { muteRulesPages } from "./mute_rules_pages";
 import { privacyPages } from "./privacy_pages";
 import { searchPages } from "./search_pages";
 import { settingsPages } from "./settings_pages";
 import { storyPages } from "./story_pages";
 import { trainingPages } from "./training_pages";
 
-/** A form as it was sent; null: the page is only looked at. quietly: a script that wants no page back. */
-export interface Asked {
-  readonly address: string;
-  readonly form: readonly (readonly [string, string])[] | null;
-  /** Whether the reader followed a link to it, rather than coming back or loading it again. */
-  readonly followed: boolean;
-  readonly quietly: boolean;
-}
-
-/** What a handler is given: named parts of its path, decoded. */
-export interface Call extends PageRequest {
-  readonly parts: readonly string[];
-  readonly form: FormFields;
-  readonly followed: boolean;
-}
-
-/** The fields of a form, by name. */
-export class FormFields {
-  constructor(private readonly fields: readonly (readonly [string, string])[]) {}
-
-  one(name: string): string {
-    return this.all(name).at(-1) ?? "";
-  }
-
-  all(name: string): string[] {
-    return this.fields.filter(([key]) => key === name).map(([, value]) => value);
-  }
-}
-
-export interface Route {
-  readonly method: "GET" | "POST";
-  /** Of the whole path; its groups are the call's parts. */
-  readonly path: RegExp;
-  answer(call: Call): PageAnswer | Promise<PageAnswer>;
-}
-
-/** Nothing is at this address, or no longer. */
-export class Nowhere extends Error {}
-
-/** What was typed can't be taken; the message says why. */
-export class NotTaken extends Error {}
-
-const BACK_CHARS = 3_000;
-
-/** Answer a form: go and look at `path`, which may say one of [said] in words.toml. */
-export function seeOther(path: string, said?: string): PageAnswer {
-  const local = /^\/(?![/\\])[^\\\s\x00-\x1f]*$/.test(path) && path.length <= BACK_CHARS ? path : "/";
-  if (said === undefined) return { kind: "see_other", path: local };
-  const [before = "", anchor] = local.split("#", 2);
-  const joined = `${before}${before.includes("?") ? "&" : "?"}said=${said}`;
-  return { kind: "see_other", path: anchor === undefined ? joined : `${joined}#${anchor}` };
-}
-
-/** A whole number of an address, from 1; throws Nowhere. */
-export function pageNumber(request: PageRequest, most: number): number {
-  const text = request.query.get("page") ?? "1";
-  const page = /^\d{1,6}$/.test(text) ? Number(text) : 0;
-  if (page < 1 || page > most) throw new Nowhere();
-  return page;
-}
-
-/** Answers addresses; errors become a page: what happened, and the way back. */
+/** Answers addresses; errors become a page that says what happened and how to go back. */
 export class Pages {
   private readonly routes: readonly Route[];
 
   constructor(private readonly renderer: PageRenderer) {
     const reading = [feedPages, listPages, storyPages, searchPages, interestPages];
-    const own = [privacyPages, settingsPages, trainingPages, latencyPages];
+    const own = [privacyPages, settingsPages, trainingPages, latencyPages, muteRulesPages];
     this.routes = [...reading, ...own].flatMap((pages) => pages(renderer));
   }
 
-  /** Whether this browser has promised to keep what is stored. */
+  /** Whether this browser has promised to keep stored data. */
   set persisted(promised: boolean) {
     this.renderer.lasts = promised ? "promised" : "refused";
   }
 
-  /** Nothing is shown that was made of what the reader has erased meanwhile. */
+  /** Answers an address; never shows data that the reader erased in the meantime. */
   async answer(asked: Asked): Promise<PageAnswer> {
     const { serving } = this.renderer.device.parts;
     const { erasures } = serving;

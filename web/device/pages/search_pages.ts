@@ -1,11 +1,11 @@
-// Searching the news on this device, and the saved list. Every answer comes from the device alone.
-import { mostCommon } from "../feed/shares";
+// Search over the articles on this device, and the saved list. Every answer comes from the device alone.
+import { mostCommon } from "../feed/exploration";
 import { SEARCH_PAGE } from "../feed/whole_pool";
-import type { NewsCard } from "../wire/news";
+import type { NewsCard } from "../protocol/news";
 import { SearchRefused, WORDS_LIMIT_CHARS, plainOf } from "../store/searches";
-import { savedIn } from "../view_models/searches";
+import { savedIn } from "../view_models/explore";
 import { type PageRenderer, WORDS } from "./renderer";
-import { type Route, pageNumber, seeOther } from "./routes";
+import { type Route, pageNumber, seeOther } from "./route";
 
 const PAGES_LIMIT = 10_000;
 const TOPICS_OFFERED = 3;
@@ -21,13 +21,15 @@ export function searchPages(renderer: PageRenderer): Route[] {
       async answer(call) {
         const query = plainOf((call.query.get("q") ?? "").slice(0, WORDS_LIMIT_CHARS));
         const page = pageNumber(call, PAGES_LIMIT);
-        const found = query ? await device.wholePool.search(query, page) : null;
+        const withHidden = call.query.get("hidden") === "show";
+        const found = query ? await device.wholePool.search(query, page, { hidden: withHidden }) : null;
         const topics = topicsOf(found?.cards ?? []).map((name) => [name, stores.stances.of("topic", name)]);
-        const kept = await device.searches();
+        const kept = await device.library.searches();
         const values = {
           query,
           found,
           page,
+          with_hidden: withHidden,
           size: SEARCH_PAGE,
           pool: device.wholePool.size(),
           texts: device.wholePool.texts(),
@@ -41,14 +43,14 @@ export function searchPages(renderer: PageRenderer): Route[] {
     {
       method: "GET",
       path: /^\/searches$/,
-      answer: async (call) => renderer.page(call, "searches", { kept: await device.searches() }),
+      answer: async (call) => renderer.page(call, "searches", { kept: await device.library.searches() }),
     },
     {
       method: "POST",
       path: /^\/searches$/,
       answer(call) {
         try {
-          device.saveSearch(call.form.one("words"));
+          device.library.saveSearch(call.form.one("words"));
         } catch (refused) {
           if (!(refused instanceof SearchRefused)) throw refused;
           return renderer.problem(call, 422, WORDS.say("search_refused_title"), `${refused.message}.`);
@@ -60,14 +62,14 @@ export function searchPages(renderer: PageRenderer): Route[] {
       method: "POST",
       path: /^\/searches\/(\d{1,15})\/delete$/,
       answer({ parts, form }) {
-        device.deleteSearch(Number(parts[0]));
+        device.library.deleteSearch(Number(parts[0]));
         return seeOther(form.one("back") || "/searches", "search_deleted");
       },
     },
   ];
 }
 
-/** The topics most of the best results are on, to follow one. */
+/** The topics of most of the best results, to offer for following. */
 function topicsOf(found: readonly NewsCard[]): string[] {
   const topics = found.slice(0, LOOKED_THROUGH).flatMap((card) => (card.topic ? [card.topic] : []));
   return mostCommon(topics).slice(0, TOPICS_OFFERED).map(([name]) => name);

@@ -1,22 +1,24 @@
-// You as one place, the history, and the forms that change or take what this device keeps.
+// The You pages, the history, and the forms that change or delete what this device stores.
 import { ExportRefused } from "../errors";
-import { plural } from "../figures";
+import { plural } from "../protocol/formatting";
 import { type PrivacySettings, privacySettings } from "../privacy/settings";
 import { exportAll } from "../view_models/export";
-import { historyPage } from "../view_models/history";
+import { historyPage } from "../view_models/explore";
 import { todayView } from "../view_models/today";
-import { sectionName } from "./filters";
-import { type PageAnswer, type PageRenderer, WORDS } from "./renderer";
+import { WORDS, sectionName, type PageAnswer, type PageRenderer } from "./renderer";
 import { privacyView } from "../view_models/privacy";
-import { WireError } from "../wire/forms";
-import { type FormFields, type Route, pageNumber, seeOther } from "./routes";
+import { RARE_FIRST } from "../store/preferences";
+import { WireError } from "../protocol/forms";
+import { type FormFields, type Route, pageNumber, seeOther } from "./route";
 import { chosen } from "./story_pages";
 
 export const ERASE_WORD = "erase";
 const HISTORY_PAGES = 100_000;
 const QUERY_CHARS = 200;
 const INTERESTS_NAMED = 3;
-/** What each level sets. Balanced is how a device comes, training apart: that is asked for by itself. */
+/**
+ * The switches that each level sets. Balanced is a device's default, except for training, which is asked separately.
+ */
 const LEVELS: Readonly<Record<"off" | "balanced" | "strict", Partial<PrivacySettings>>> = {
   off: { mode: "none", counting: false, training: false },
   balanced: usual(),
@@ -30,7 +32,7 @@ function usual(): Partial<PrivacySettings> {
   return others;
 }
 
-/** Which level these settings are; 'custom' where a switch stands as no level sets it. */
+/** The level that these settings match; 'custom' if none. */
 export function levelOf(settings: PrivacySettings): Level {
   const levels = Object.entries(LEVELS) as [Exclude<Level, "custom">, Partial<PrivacySettings>][];
   const stands = (sets: Partial<PrivacySettings>) =>
@@ -38,7 +40,7 @@ export function levelOf(settings: PrivacySettings): Level {
   return levels.find(([, sets]) => stands(sets))?.[0] ?? "custom";
 }
 
-/** Levels that can't be had from this newsroom just now. */
+/** Levels that this server can't currently support. */
 export function unusable(privacy: Record<string, unknown>): string[] {
   const modes = (privacy["modes"] as { name: string; unusable: string | null }[]).filter((mode) => mode.unusable);
   return Object.entries(LEVELS).flatMap(([name, sets]) => (modes.some((mode) => mode.name === sets.mode) ? [name] : []));
@@ -46,7 +48,7 @@ export function unusable(privacy: Record<string, unknown>): string[] {
 
 const TRUTHS = ["training", "searches_in_reports", "counting"] as const;
 
-/** The switches that a form sets, each still to be checked by its form; a field left blank changes nothing. */
+/** The switches that a form sets, not yet validated; a blank field changes nothing. */
 export function switchesOf(form: FormFields): Partial<PrivacySettings> {
   const changes: Record<string, unknown> = { mode: form.one("mode") };
   for (const name of TRUTHS) if (name === "training" || form.all(name).length) changes[name] = form.all(name).includes("on");
@@ -59,23 +61,23 @@ export function switchesOf(form: FormFields): Partial<PrivacySettings> {
 
 export function settingsPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
-  const { stores, ledger } = device.parts;
+  const { stores, policy, ledger } = device.parts;
 
   const you = async (call: Parameters<Route["answer"]>[0]): Promise<PageAnswer> => {
     const { clicks, training } = device.status();
-    const { searches, topics } = await device.searches();
-    const found = [...new Set((await device.interests()).map(({ label }) => label))].slice(0, INTERESTS_NAMED).map(sectionName);
+    const { searches, topics } = await device.library.searches();
+    const found = [...new Set((await device.interests.clusters()).map(({ label }) => label))].slice(0, INTERESTS_NAMED).map(sectionName);
     const places = [
       ["/interests", "Interests", found.join(", ") || WORDS.say("no_interests")],
-      ["/saved", "Saved", plural(device.saved().length, "story", "stories")],
+      ["/saved", "Saved", plural(device.library.saved().length, "story", "stories")],
       ["/searches", "Searches", `${plural(searches.length + topics.length, "search or topic", "searches and topics")} saved`],
       ["/interests/history", "History", `${plural(clicks, "story", "stories")} opened`],
       ["/privacy", "Privacy", WORDS.say("privacy_place")],
       ["/training", "Training", training ? "On" : "Off"],
-      ["/settings", "Settings", LEVEL_NAMES[levelOf(device.settings)]],
+      ["/settings", "Settings", LEVEL_NAMES[levelOf(device.privacy.settings)]],
       ["/latency", "Speed", WORDS.say("speed_place")],
     ];
-    const privacy = { today: todayView(stores, ledger), settings: device.settings };
+    const privacy = { today: todayView(stores, policy, ledger), settings: device.privacy.settings };
     return renderer.page(call, "you", { privacy, places });
   };
 
@@ -84,13 +86,15 @@ export function settingsPages(renderer: PageRenderer): Route[] {
     const values = {
       privacy,
       problem,
+      first_use: stores.firstUse.question,
       erase_word: ERASE_WORD,
-      level: levelOf(device.settings),
+      level: levelOf(device.privacy.settings),
       unusable: unusable(privacy),
       switches_open: call.query.has("switches"),
-      hidden: device.stances().filter(({ stance }) => stance === "block").map(({ kind, name }) => [kind, name]),
-      unwanted: device.unwanted(),
+      hidden: device.interests.stances().filter(({ stance }) => stance === "block").map(({ kind, name }) => [kind, name]),
+      unwanted: device.library.unwanted(),
       pictures_shown: stores.pictures.shown(),
+      rare_first: device.parts.serving.context.rare.on(),
     };
     return renderer.page(call, "settings", values, problem === null ? 200 : 422);
   };
@@ -103,7 +107,7 @@ export function settingsPages(renderer: PageRenderer): Route[] {
       path: /^\/privacy\/switches$/,
       answer(call) {
         try {
-          device.setPrivacy(switchesOf(call.form));
+          device.privacy.change(switchesOf(call.form));
         } catch (refused) {
           if (!(refused instanceof WireError)) throw refused;
           return settings(call, WORDS.say("nothing_changed", { field: "switches", what: refused.message }));
@@ -124,7 +128,7 @@ export function settingsPages(renderer: PageRenderer): Route[] {
       method: "POST",
       path: /^\/interests\/history\/(\d{1,15})\/delete$/,
       answer(call) {
-        device.deleteClick(Number(call.parts[0]));
+        device.library.deleteClick(Number(call.parts[0]));
         return seeOther(call.form.one("back"), "deleted");
       },
     },
@@ -139,11 +143,20 @@ export function settingsPages(renderer: PageRenderer): Route[] {
     },
     {
       method: "POST",
+      path: /^\/settings\/rare-first$/,
+      answer({ form }) {
+        stores.preferences.set(RARE_FIRST, chosen("rare", form.one("rare"), ["on", "off"] as const) === "on");
+        device.parts.serving.changed();
+        return seeOther("/settings#rare", "settings");
+      },
+    },
+    {
+      method: "POST",
       path: /^\/settings\/level$/,
       answer({ form }) {
         const level = chosen("level", form.one("level"), ["off", "balanced", "strict", "custom"] as const);
         if (level === "custom") return seeOther("/settings?switches=open#custom");
-        device.setPrivacy(LEVELS[level]);
+        device.privacy.change(LEVELS[level]);
         return seeOther(form.one("back") || "/settings", "settings");
       },
     },
@@ -172,11 +185,22 @@ export function settingsPages(renderer: PageRenderer): Route[] {
     },
     {
       method: "POST",
+      path: /^\/settings\/first-use$/,
+      answer({ form }) {
+        const answer = chosen("answer", form.one("answer"), ["before", "first"] as const);
+        if (!stores.firstUse.isOpen) return seeOther("/settings");
+        if (answer === "first") device.privacy.beginFirstUse();
+        else device.moving.beginAgain();
+        return seeOther("/settings", answer === "first" ? "first_use" : "began_again");
+      },
+    },
+    {
+      method: "POST",
       path: /^\/privacy\/erase$/,
       async answer(call) {
         if (call.form.one("confirm").trim().toLowerCase() !== ERASE_WORD)
           return settings(call, WORDS.say("nothing_erased", { word: ERASE_WORD }));
-        await device.erase();
+        await device.privacy.erase();
         return { kind: "see_other", path: "/welcome?said=erased", erased: true };
       },
     },

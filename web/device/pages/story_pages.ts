@@ -1,24 +1,36 @@
-// A story, and what the reader says about it. Everything here is answered by the device alone.
+// A story's page and its reactions. The device alone answers everything here.
 import type { Article } from "../feed/item";
-import { readingMinutes } from "../figures";
+import { textOfBody } from "../protocol/bodies";
+import { readingMinutes } from "../protocol/formatting";
 import { REACTION_KINDS, STANCE_KINDS, type StanceKind } from "../store/opinions";
-import { query } from "./filters";
-import { WORDS, type PageRenderer } from "./renderer";
-import { NotTaken, type Route, seeOther } from "./routes";
+import { WORDS, query, type PageAnswer, type PageRenderer } from "./renderer";
+import { NotTaken, type Route, seeOther } from "./route";
 
 const STANCES = ["follow", "block", "none"] as const;
 const NAME_CHARS = 120;
+/** Most stories that one form marks as read; no page shows more. */
+const MARKED_AT_ONCE = 1_000;
+const NEWS_ID = /^[A-Za-z0-9][A-Za-z0-9._:~-]{0,79}$/;
 
-/** One of what a form offers; throws NotTaken. */
+/** Redirects to a page that offers to undo this mark; 0: nothing was marked. */
+function answerMark(back: string, batch: number): PageAnswer {
+  if (!batch) return seeOther(back, "all_read");
+  const [path = "/", query = ""] = (back.split("#", 1)[0] ?? "").split("?", 2);
+  const asked = query.split("&").filter((pair) => pair && !/^(?:marked|said)=/.test(pair));
+  return seeOther(`${path}?${[...asked, `marked=${batch}`].join("&")}`);
+}
+
+/** Returns the value if the form offers it; throws NotTaken. */
 export function chosen<T extends string>(field: string, value: string, known: readonly T[]): T {
   const found = known.find((one) => one === value);
   if (found === undefined) throw new NotTaken(WORDS.say("field_wrong", { field, what: value.slice(0, 40) }));
   return found;
 }
 
-/** How long its text takes; null where it has none, or stops before the story does. */
-export function minutesToRead({ paragraphs, ending }: Article): number | null {
-  return paragraphs.length && ending === "whole" ? readingMinutes(paragraphs.join(" ")) : null;
+/** Reading time; null if the story has no text, or its text is cut off. */
+export function minutesToRead({ pieces, ending }: Article): number | null {
+  const text = textOfBody(pieces);
+  return text && ending === "whole" ? readingMinutes(text.replaceAll("\n\n", " ")) : null;
 }
 
 export function storyPages(renderer: PageRenderer): Route[] {
@@ -30,8 +42,8 @@ export function storyPages(renderer: PageRenderer): Route[] {
       async answer(call) {
         const feed = call.query.get("feed");
         const found = call.query.get("found");
-        const from = found === null ? device.pagePath(feed) : `/search?${query({ q: found })}`;
-        const article = await device.open(call.parts[0] ?? "", feed, { clicked: call.followed, found: found !== null });
+        const from = found === null ? device.reading.pagePath(feed) : `/search?${query({ q: found })}`;
+        const article = await device.reading.open(call.parts[0] ?? "", feed, { clicked: call.followed, found: found !== null });
         const { card } = article;
         const stanceOf = (kind: StanceKind, name: string) => device.parts.stores.stances.of(kind, name);
         const stances = STANCE_KINDS.map((kind) => [kind, card[kind], stanceOf(kind, card[kind])] as const).filter(
@@ -42,6 +54,7 @@ export function storyPages(renderer: PageRenderer): Route[] {
           card,
           stances,
           minutes: minutesToRead(article),
+          text: renderer.textOf(article),
           back: `${from}#n-${card.id}`,
           back_words: WORDS.say(found === null ? "back_to_feed" : "back_to_results"),
         });
@@ -51,8 +64,29 @@ export function storyPages(renderer: PageRenderer): Route[] {
       method: "POST",
       path: /^\/story\/([^/]+)\/react$/,
       answer(call) {
-        device.react(call.parts[0] ?? "", chosen("kind", call.form.one("kind"), REACTION_KINDS));
+        const [newsId = ""] = call.parts;
+        const kind = chosen("kind", call.form.one("kind"), [...REACTION_KINDS, "read"] as const);
+        if (kind === "read") device.library.mark([newsId], { read: !device.parts.stores.readMarks.has(newsId) });
+        else device.library.react(newsId, kind);
         return seeOther(call.form.one("back"));
+      },
+    },
+    {
+      method: "POST",
+      path: /^\/read$/,
+      answer({ form }) {
+        const newsIds = form.one("news").split(" ");
+        if (newsIds.length > MARKED_AT_ONCE || newsIds.some((id) => !NEWS_ID.test(id)))
+          throw new NotTaken(WORDS.say("field_wrong", { field: "news", what: String(newsIds.length) }));
+        return answerMark(form.one("back"), device.library.mark(newsIds));
+      },
+    },
+    {
+      method: "POST",
+      path: /^\/read\/undo$/,
+      answer({ form }) {
+        device.library.undoMark(Number(form.one("batch")) || 0);
+        return seeOther(form.one("back"));
       },
     },
     {
@@ -63,7 +97,7 @@ export function storyPages(renderer: PageRenderer): Route[] {
         const stance = chosen("stance", form.one("stance"), STANCES);
         const name = form.one("name");
         if (!name || name.length > NAME_CHARS) throw new NotTaken(WORDS.say("field_wrong", { field: "name", what: name }));
-        device.stance(kind, name, stance === "none" ? null : stance);
+        device.interests.stance(kind, name, stance === "none" ? null : stance);
         return seeOther(form.one("back"));
       },
     },

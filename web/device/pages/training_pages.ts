@@ -1,11 +1,11 @@
-// Training: the round under way, what this device gives to it, and the switch.
-import { grouped, size } from "../figures";
+// Training: the current round, what this device contributes, and the switch.
+import { grouped, size } from "../protocol/formatting";
 import { type TrainingView, trainingView } from "../view_models/training";
 import { type PageRenderer, WORDS } from "./renderer";
-import { type Route, seeOther } from "./routes";
+import { type Route, seeOther } from "./route";
 import { chosen } from "./story_pages";
 
-/** What taking part allows a day where nothing was allowed: one round of the usual kind is charged 4.3. */
+/** The daily budget that joining sets if there was none: one usual round is charged 4.3. */
 const ONE_ROUND_EPSILON = 5;
 
 export function trainingPages(renderer: PageRenderer): Route[] {
@@ -42,15 +42,15 @@ export function trainingPages(renderer: PageRenderer): Route[] {
       path: /^\/training\/switch$/,
       answer({ form }) {
         const training = chosen("training", form.one("training"), ["on", "off"] as const) === "on";
-        const allowed = device.settings.epsilon_per_day_training;
-        device.setPrivacy({ training, ...(training && !allowed && { epsilon_per_day_training: ONE_ROUND_EPSILON }) });
+        const allowed = device.privacy.settings.epsilon_per_day_training;
+        device.privacy.change({ training, ...(training && !allowed && { epsilon_per_day_training: ONE_ROUND_EPSILON }) });
         return seeOther("/training", "settings");
       },
     },
   ];
 }
 
-/** What the page's script reads while a round is under way. */
+/** The data that the page's script reads during a round. */
 function live({ round, gone, stage }: TrainingView): unknown {
   if (round === null || gone) return { round: null, live: false };
   const figures = {
@@ -61,10 +61,10 @@ function live({ round, gone, stage }: TrainingView): unknown {
   return { round: round.round, state: round.state, stage, live: !["applied", "failed"].includes(round.state), figures };
 }
 
-/** The stages of a round as (label, words, state), where state is 'done', 'now', 'failed' or ''. */
+/** A round's stages as (label, description, state), where state is 'done', 'now', 'failed' or ''. */
 function steps({ round, gone }: TrainingView): (readonly [string, string, string])[] {
   if (round === null) return [];
-  // the stages of a secure sum after the keys are those in which updates arrive and are opened
+  // after the keys stage, a secure sum's stages are those in which updates arrive and are unmasked
   const at = round.state === "keys" || round.state === "open" ? 0 : round.state === "applied" ? 2 : 1;
   const plain = round.state === "applied" && round.published === null;
   const ended = WORDS.say(round.finished_at === null ? "not_yet" : "published_nothing");

@@ -1,18 +1,17 @@
-// A device's share of discrete Gaussian noise, drawn exactly and added before masking (docs/decisions/016).
+// A device's share of discrete Gaussian noise, drawn exactly and added before masking (docs/decisions/006).
 //
-// Canonne, Kamath and Steinke 2020 for the sampler, Kairouz, Liu and Steinke 2021 for sums of such shares. The same
-// uniform bits give the same draws as those of the Python device.
-import { type FixedPoint, RingError, type RingVector, addTo, centred, put, ringVector } from "../wire/ring";
-import { atMostExp } from "./exponential";
-import { type NoiseSource, words } from "./noise_sources";
+// Sampler: Canonne, Kamath and Steinke 2020; sums of such shares: Kairouz, Liu and Steinke 2021. The same uniform bits
+// give the same draws as on the Python device.
+import { type FixedPoint, RingError, type RingVector, addTo, centred, put, ringVector } from "../protocol/ring";
+import { atMostExp, type NoiseSource, words } from "./exact_samplers";
 
-/** Steps. Keeps every intermediate number of the sampler exact, or known to 2^-40. */
+/** In steps. Keeps every intermediate number of the sampler exact, or known to 2^-40. */
 export const SIGMA_LIMIT = 2 ** 24;
-/** More than the relative error of exp(-x) in doubles for the exponents that occur. */
+/** Exceeds the relative error of exp(-x) in doubles for the exponents that occur. */
 const FLOAT_SLACK = 2 ** -40;
 
 /**
- * A vector of ring elements whose centred L2 norm is at most `boundSteps`; checked when it's made. Throws RingError.
+ * A vector of ring elements with centred L2 norm of at most `boundSteps`, checked on construction. Throws RingError.
  */
 export class BoundedCode {
   constructor(
@@ -26,8 +25,8 @@ export class BoundedCode {
 }
 
 /**
- * Scale a vector into the L2 ball of `norm`, encode it, and see to it that rounding doesn't leave the ball: a code that
- * rounding pushed out is cut toward zero instead. Throws RingError for NaN or infinity.
+ * Scales a vector into the L2 ball of `norm` and encodes it so that rounding can't leave the ball: a code that rounding
+ * pushes out is rounded toward zero instead. Throws RingError for NaN or infinity.
  */
 export function clipAndEncode(values: Float64Array, norm: number, fixed: FixedPoint): BoundedCode {
   const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0));
@@ -36,7 +35,7 @@ export function clipAndEncode(values: Float64Array, norm: number, fixed: FixedPo
   let codes = fixed.encode(scaled);
   const bound = norm / fixed.step;
   if (normAbove(centred(codes)) > bound) {
-    // A hair inside the ball, so that the rounding of doubles can't put it outside.
+    // Slightly inside the ball, so that floating-point rounding can't leave it.
     const inside = (1 - 1e-9) / fixed.step;
     codes = ringVector(scaled.length, fixed.bits);
     scaled.forEach((value, place) =>
@@ -47,7 +46,7 @@ export function clipAndEncode(values: Float64Array, norm: number, fixed: FixedPo
 }
 
 /**
- * The code with this device's share of the noise, in the ring; to be masked, and never sent as it is.
+ * Returns the code plus this device's noise share, in the ring; mask it before sending.
  *
  * shareSigma: sigma of one share, in steps. The opened sum over n survivors is protected like a Gaussian mechanism of
  * standard deviation sqrt(n) sigma and sensitivity boundSteps, with a correction for sums of discrete Gaussians
@@ -61,12 +60,12 @@ export function addNoiseShare(code: BoundedCode, shareSigma: number, source: Noi
 }
 
 /**
- * Independent draws of the discrete Gaussian: P(x) proportional to exp(-x^2 / (2 sigma^2)) on the whole numbers.
+ * Independent draws of the discrete Gaussian: P(x) proportional to exp(-x^2 / (2 sigma^2)) on the integers.
  *
- * Algorithm 3 of the paper: a discrete Laplace variable of scale t = sigma + 1 is accepted with probability
- * exp(-(|y| - sigma^2/t)^2 / (2 sigma^2)). Exact: every coin is an infinite uniform number compared with an
- * exponential; 64 bits of it against a double decide unless they are within the double's error, and then as many digits
- * of both as it takes. Throws RangeError unless sigma is whole, from 1 to 2^24.
+ * Algorithm 3 of the paper: a discrete Laplace variable of scale t = sigma + 1 is accepted with probability exp(-(|y| -
+ * sigma^2/t)^2 / (2 sigma^2)). Exact: every coin compares an infinite uniform number with an exponential. Its first 64
+ * bits are compared with a double; if they are within the double's error, as many further digits of both are computed
+ * as needed. Throws RangeError unless sigma is an integer from 1 to 2^24.
  */
 export function discreteGaussian(sigma: number, size: number, source: NoiseSource): Float64Array<ArrayBuffer> {
   if (!(Number.isInteger(sigma) && sigma >= 1 && sigma <= SIGMA_LIMIT))
@@ -76,7 +75,7 @@ export function discreteGaussian(sigma: number, size: number, source: NoiseSourc
   let found = 0;
   while (found < size) {
     const tries = discreteLaplace(scale, Math.trunc(1.5 * (size - found)) + 32, source);
-    // Beyond 2^53: |y| is below 700 scale.
+    // Exceeds 2^53: |y| is below 700 scale.
     const [wide, squared] = [BigInt(scale), BigInt(sigma) ** 2n];
     const distances = tries.map((value) => BigInt(Math.abs(value)) * wide - squared);
     const kept = coins(
@@ -107,14 +106,14 @@ function discreteLaplace(scale: number, size: number, source: NoiseSource): numb
   lows.forEach((low, place) => {
     const negative = ((signs[place] ?? 0) & 1) === 1;
     const magnitude = low + scale * (highs[place] ?? 0);
-    // Minus zero is zero a second time: thrown away, as the paper says.
+    // Minus zero would count zero twice: it is rejected, as in the paper.
     if (!negative) draws.push(magnitude);
     else if (magnitude !== 0) draws.push(-magnitude);
   });
   return draws;
 }
 
-/** How many coins of probability 1/e show heads in a row. */
+/** The number of consecutive heads of coins with probability 1/e. */
 function geometric(size: number, source: NoiseSource): number[] {
   const counts = new Array<number>(size).fill(0);
   let going = counts.map((_, place) => place);
@@ -126,7 +125,7 @@ function geometric(size: number, source: NoiseSource): number[] {
   return counts;
 }
 
-/** Exactly uniform whole numbers from 0 to limit - 1: 62 bits of each word, those beyond a multiple refused. */
+/** Exactly uniform integers from 0 to limit - 1: 62 bits of each word, rejecting those beyond a multiple of limit. */
 function below(limit: number, size: number, source: NoiseSource): number[] {
   const wide = BigInt(limit);
   const edge = (2n ** 62n / wide) * wide;
@@ -138,8 +137,8 @@ function below(limit: number, size: number, source: NoiseSource): number[] {
 }
 
 /**
- * Coins that show heads with probability exp(-x) exactly: is a uniform number below exp(-x)? `exponents` are doubles
- * near x; `exactly` gives x itself as a fraction, asked where 64 bits don't decide.
+ * Coins that show heads with probability exactly exp(-x). `exponents` are doubles near x; `exactly` gives x as a
+ * fraction, used where 64 bits don't decide.
  */
 function coins(
   exponents: readonly number[],
@@ -147,7 +146,7 @@ function coins(
   source: NoiseSource,
 ): boolean[] {
   const drawn = words(source, exponents.length);
-  const halves = new Uint32Array(drawn.buffer); // a number from two halves is rounded once, as one from a whole word is
+  const halves = new Uint32Array(drawn.buffer); // combining two halves rounds once, like converting a whole word
   return exponents.map((exponent, place) => {
     const uniform = ((halves[2 * place + 1] ?? 0) * 2 ** 32 + (halves[2 * place] ?? 0)) * 2 ** -64;
     const chance = Math.exp(-exponent);
@@ -157,7 +156,7 @@ function coins(
   });
 }
 
-/** An L2 norm that is the true one or a little more. */
+/** An upper bound of the L2 norm, equal to it or slightly larger. */
 function normAbove(values: Float64Array): number {
   return Math.sqrt(values.reduce((sum, value) => sum + value * value, 0)) * (1 + 1e-10);
 }

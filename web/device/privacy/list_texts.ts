@@ -1,18 +1,18 @@
-// Requests for texts, made of nothing that clicks tell, or of a whole block of the pool.
+// Requests for texts, computed from the server's own answers or for a whole block of the pool, never from clicks.
 import sentences from "../../../device_app/privacy/words.toml";
-import { plural } from "../figures";
-import { Prose } from "../prose";
+import { plural } from "../protocol/formatting";
+import { TextCatalogue } from "../protocol/text_catalogue";
 import { BLOCK, type PoolBlock } from "../store/pool_codes";
-import { BODIES_PER_REQUEST, type BodiesRequest, bodiesRequest } from "../wire/news";
-import type { RecallAnswer } from "../wire/recall";
+import { BODIES_PER_REQUEST, type BodiesRequest, bodiesRequest } from "../protocol/news";
+import type { RecallAnswer } from "../protocol/recall";
 import { Sealed, free } from "./sealed";
 
-const WORDS = new Prose(sentences);
+const WORDS = new TextCatalogue(sentences);
 
 /**
- * Ask for the texts of every candidate of an answer, in the answer's order: any choice among the candidates would come
- * from the reader's clicks. The request is a function of the server's own answer, so it's post-processing of a report
- * that was paid for: epsilon 0. Throws RangeError for an answer without candidates or with more than 1,000.
+ * Seals a request for the texts of every candidate of an answer, in the answer's order: any selection would be based on
+ * the reader's clicks. The request is a function of the server's answer, so it is post-processing of a report that was
+ * paid for: epsilon 0. Throws RangeError for an answer without candidates or with more than 1,000.
  */
 export function sealReturned(answer: RecallAnswer): Sealed<BodiesRequest> {
   const request = wholeOf(answer);
@@ -20,10 +20,10 @@ export function sealReturned(answer: RecallAnswer): Sealed<BodiesRequest> {
   return Sealed.closeJson(bodiesRequest, request, free("post_processing"), words);
 }
 
-/** The mechanism of what every device asks alike. */
+/** The mechanism of requests that are the same on every device. */
 export const LIST_OF_EVERYBODY = "public_list";
 
-/** Ask for the texts of the list that every device gets, in its order: a function of a public list, epsilon 0. */
+/** Seals a request for the default list's texts, in its order: a function of a public list, epsilon 0. */
 export function sealCommon(listed: RecallAnswer): Sealed<BodiesRequest> {
   const request = wholeOf(listed);
   const words = WORDS.say("texts_of_common", { stories: plural(request.ids.length, "story", "stories") });
@@ -31,12 +31,12 @@ export function sealCommon(listed: RecallAnswer): Sealed<BodiesRequest> {
 }
 
 /**
- * Ask for the texts of a whole block of the pool, one of which was opened after it was found on this device.
+ * Seals a request for the texts of a whole block of the pool, one of whose stories was found on this device and opened.
  *
- * Epsilon 0 is charged for the report that isn't made, and none is claimed for this: it tells that one of the block's
- * stories (neighbours by id, not by topic) was opened now, and not which. Blocks are cut alike on every device. A server
- * that fills the pool with news that nobody would open learns which was opened. Throws RangeError for a block of fewer
- * than BLOCK, or of more than can be asked for at once.
+ * Epsilon 0 is charged for the report that isn't made, and no epsilon is claimed for this request: it reveals that one
+ * of the block's stories (neighbours by id, not by topic) was opened now, but not which. Blocks are the same on every
+ * device. A server that fills the pool with articles that nobody would open learns which was opened. Throws RangeError
+ * for a block of fewer than BLOCK, or of more than one request may name.
  */
 export function sealBlock(block: PoolBlock): Sealed<BodiesRequest> {
   const distinct = new Set(block.ids).size;

@@ -1,9 +1,9 @@
-// What of a training update may be shared at all; private parameters stop here, before any clipping or noise.
-import type { Values } from "../wire/layout";
-import type { ModelEntry } from "../wire/releases";
+// What of a training update may be shared; private parameters stop here, before clipping and noise.
+import type { Values } from "../protocol/ring";
+import type { ModelEntry } from "../protocol/releases";
 
 export const PREFIX = "g.";
-/** Last names of parameters that this program never shares, whatever a release declares. */
+/** Last name components of parameters that are never shared, whatever a release declares. */
 const ALWAYS_PRIVATE: ReadonlySet<string> = new Set(["user_embedding"]);
 
 /** A tensor of an update: float32 in C order. */
@@ -21,7 +21,7 @@ export class PrivateParameterShared extends RangeError {
 }
 
 /**
- * Tensors none of which is the gradient `g.<parameter>` of a private parameter of `model`; checked when it's made. A
+ * Tensors none of which is the gradient `g.<parameter>` of a private parameter of `model`; checked on construction. A
  * release could misname such a parameter; those in ALWAYS_PRIVATE are held back under any release.
  */
 export class SharedUpdate {
@@ -33,7 +33,7 @@ export class SharedUpdate {
   }
 }
 
-/** What a device gives that has nothing to give: zeros of these shapes, by name. It depends on no reader. */
+/** The update of a device with no data: zeros of these shapes, by name. It depends on no reader. */
 export function zeroUpdate(shapes: Shapes, model: ModelEntry | null): SharedUpdate {
   const zeros = [...shapes].map(([name, shape]): [string, UpdateTensor] => [
     name,
@@ -42,7 +42,7 @@ export function zeroUpdate(shapes: Shapes, model: ModelEntry | null): SharedUpda
   return new SharedUpdate(new Map(zeros), model);
 }
 
-/** An update in two: what may be shared, and the gradients of private parameters, by parameter, that stay here. */
+/** Splits an update into what may be shared and the gradients of private parameters, which stay here. */
 export function divide(tensors: UpdateTensors, model: ModelEntry | null): readonly [SharedUpdate, UpdateTensors] {
   const shared = [...tensors].filter(([name]) => !isPrivate(name, model));
   const own = [...tensors].filter(([name]) => isPrivate(name, model));
@@ -50,13 +50,13 @@ export function divide(tensors: UpdateTensors, model: ModelEntry | null): readon
   return [new SharedUpdate(new Map(shared), model), new Map(byParameter)];
 }
 
-/** Whether `g.<parameter>` belongs to a parameter that this device keeps for itself. */
+/** Whether `g.<parameter>` belongs to a parameter that this device keeps private. */
 export function isPrivate(tensor: string, model: ModelEntry | null): boolean {
   const parameter = parameterOf(tensor);
   return (model?.private ?? []).includes(parameter) || ALWAYS_PRIVATE.has(parameter.split(".").at(-1) ?? "");
 }
 
-/** How many numbers a tensor of this shape has. */
+/** The number of elements of a tensor of this shape. */
 export function elements(shape: readonly number[]): number {
   return shape.reduce((all, axis) => all * axis, 1);
 }

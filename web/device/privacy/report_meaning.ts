@@ -1,22 +1,22 @@
-// What a report's number means, and when another release's codebook can be seen to mean the same. A server names its
-// prototypes as it likes; this device goes by what it can compute: the prototypes' own inner products.
+// What a report's number means, and when another release's codebook provably means the same. A server may name its
+// prototypes as it likes; this device uses what it can compute: the prototypes' own inner products.
 import type { Memo } from "../store/report_memo";
 import type { Vectors } from "../vectors";
-import type { Bytes } from "../wire/values";
+import type { Bytes } from "../protocol/forms";
 import { digest } from "./sealed";
 
 /**
- * Most that an inner product of two carried prototypes may differ from what it was: it decides what a number means, not
- * what is told.
+ * The most by which an inner product of two carried prototypes may change. It decides what a number means, not what is
+ * sent.
  */
 const GRAM_TOLERANCE = 1e-4;
 
 /**
- * Of two reports with one `name` and one number, both say the same.
+ * Two reports with the same `name` and number say the same.
  *
- * name: hash of everything that the server has a hand in and that the true value is computed from. mechanism: by name,
- * with size and epsilon. encoder: whose vectors the reader's are. directions: hash of what these are compared with. gram:
- * the directions' inner products [n x n], which no turn of the space changes.
+ * name: hash of everything that the server influences and the true value is computed from. mechanism: by name, with
+ * size and epsilon. encoder: the reader's vectors are by this one. directions: hash of what these are compared with.
+ * gram: the directions' inner products [n x n], invariant under rotations of the space.
  */
 export interface ReportMeaning {
   readonly name: string;
@@ -27,9 +27,9 @@ export interface ReportMeaning {
 }
 
 /**
- * Whether a number said under `kept` may be said again, as it was drawn, under `offered`. It may under the same meaning;
- * by the same directions in the space of the same encoder; and where the offered directions are these under a turn of the
- * space, in the space of another news encoder. A turn that comes without another encoder has no reason to be.
+ * Whether a number sent under `kept` may be sent again, as drawn, under `offered`. True for the same meaning; for the
+ * same directions in the space of the same encoder; and if the offered directions are a rotation of these, in the space
+ * of another encoder. A rotation under the same encoder has no justification.
  */
 export function carriedTo(kept: ReportMeaning, offered: ReportMeaning): boolean {
   if (kept.name === offered.name) return true;
@@ -38,7 +38,7 @@ export function carriedTo(kept: ReportMeaning, offered: ReportMeaning): boolean 
   return kept.gram.every((value, at) => Math.abs(value - (offered.gram[at] as number)) <= GRAM_TOLERANCE);
 }
 
-/** What the report in use means. */
+/** The meaning of the report in use. */
 export function meaningOf(memo: Memo): ReportMeaning {
   const bytes = new Uint8Array(memo.gram);
   return {
@@ -50,7 +50,7 @@ export function meaningOf(memo: Memo): ReportMeaning {
   };
 }
 
-/** Inner products of all rows together, [rows x rows], rounded to float32 once. */
+/** Inner products of all rows, [rows x rows], rounded to float32 once. */
 export function gram(all: Vectors): Float32Array {
   const { data, rows, width } = all;
   const found = new Float32Array(rows * rows);
@@ -64,12 +64,12 @@ export function gram(all: Vectors): Float32Array {
   return found;
 }
 
-/** SHA-256 of all that a server has a hand in and a true value is computed from: `ReportMeaning.name`. */
+/** SHA-256 of everything that a server influences and a true value is computed from: `ReportMeaning.name`. */
 export function meaningName(...parts: readonly string[]): string {
   return digest(new TextEncoder().encode(parts.join("\n")));
 }
 
-/** A meaning's numbers as they are kept. */
+/** A meaning's numbers as stored. */
 export function gramBytes(meaning: ReportMeaning): Bytes {
   const { buffer, byteOffset, byteLength } = meaning.gram;
   return new Uint8Array(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer);

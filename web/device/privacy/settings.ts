@@ -1,25 +1,14 @@
-// The settings that can change privacy: what may leave the device, how, and what it may cost. Names, defaults and
-// limits are those of device_app/privacy/settings.py, which also says what each is for.
-import { type ValueOf, nullable, optional, record } from "../wire/forms";
-import { integer, literal, real, truth } from "../wire/values";
+// The settings that can change privacy: what may leave the device, how, and at what cost. Names, defaults and limits
+// are those of device_app/privacy/settings.py, which describes each.
+import { integer, literal, nullable, optional, real, record, truth, type ValueOf } from "../protocol/forms";
 
 const anyPrice = real({ min: 0 });
 const positive = real({ above: 0 });
 const days = integer({ min: 1, max: 100 });
 
-export const modeName = literal(
-  "code",
-  "auto",
-  "broadcast",
-  "none",
-  "topics",
-  "subset",
-  "direction",
-  "basis_l1",
-  "basis_laplace",
-);
+export const modeName = literal("code", "auto", "broadcast", "none", "topics", "subset", "basis_l1", "basis_laplace");
 
-/** Everything here can change what leaves the device, and nothing outside it can; null: no ceiling. */
+/** Only these settings can change what leaves the device; null: no ceiling. */
 export const privacySettings = record({
   mode: optional(modeName, "code"),
   epsilon_per_report: optional(positive, 4),
@@ -40,7 +29,7 @@ export const privacySettings = record({
   weakest_scale_to_clip: optional(positive, 0.1),
   weakest_view_sigma: optional(positive, 1),
   secure_sum: optional(literal("never", "noisy", "exact"), "noisy"),
-  secure_sum_mode: optional(literal("semi_honest", "active", "by_cohort"), "by_cohort"),
+  secure_sum_mode: optional(literal("semi_honest", "active"), "active"),
   smallest_sum: optional(integer({ min: 2, max: 10_000 }), 10),
   epsilon_per_sum: optional(positive, 8),
   epsilon_per_sum_alone: optional(positive, 24),

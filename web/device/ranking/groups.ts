@@ -1,13 +1,16 @@
 // FINDING's groups on the device: which of a ranker's group models is this reader's (CIKM 2023, section 4.2). The device
-// finds its group by itself and tells nobody. All devices fetch all groups.
-import { type Vectors, bestFirst, products, scaled } from "../vectors";
-import type { Tensor } from "../wire/tensors";
-import { type Values, leftPadded } from "./padding";
-import { type Weights, usable } from "./session";
+// finds its group by itself and reports it to nobody. All devices fetch all groups.
+//
+// A ranker with a model for each group of readers, by the one that this reader is in.
+import type { Tensor } from "../protocol/tensors";
+import { bestFirst, products, scaled, type Vectors } from "../vectors";
+import { Ranker, type FeatureContext, type Fit, type LocalRanker } from "./ranker";
+import { leftPadded, type Values } from "./padding";
+import { type GraphSession, type Graphs, type Weights, usable } from "./session";
 
 /**
- * A ranker's groups as a release brings them. weights: each parameter [K, ...shape]; centroids and nextCentroids [K, D];
- * vectors and nextVectors: the global weights that user vectors are computed with for each of the two.
+ * A ranker's groups as in a release. weights: each parameter [K, ...shape]; centroids and nextCentroids [K, D]; vectors
+ * and nextVectors: the global weights with which user vectors are computed for each of the two.
  */
 export interface GroupModels {
   readonly size: number;
@@ -27,12 +30,12 @@ export function weightsOf({ size, weights }: GroupModels, group: number): Weight
   return new Map([...weights].map(([name, all]) => [name, block(all)]));
 }
 
-/** Runs a `score` graph with given weights: every output by name. */
+/** Runs a `score` graph with given weights; returns every output by name. */
 export type ScoreGraph = (inputs: Readonly<Record<string, Values>>) => Promise<Float32Array | undefined>;
 
 /**
- * The vector that a ranker gives a reader: its scores of the D axes of the news space, at length 1, from clicks [H, D],
- * oldest first; features count as zeros. A zero vector stays zero, and stands for scores that can't be had.
+ * A ranker's user vector: its scores of the D axes of the news space, scaled to length 1, from clicks [H, D], oldest
+ * first; features count as zeros. A zero vector stays zero, and also stands for unusable scores.
  */
 export async function readerVector(score: ScoreGraph, clicks: Vectors, features: number): Promise<Float32Array> {
   const size = clicks.width;
@@ -49,14 +52,14 @@ export async function readerVector(score: ScoreGraph, clicks: Vectors, features:
   return scaled(Float64Array.from(await usable(scores, new Float32Array(size), "the reader's vector")));
 }
 
-/** The centroid of greatest inner product; the first of equals, so a zero vector's group is 0. */
+/** The centroid with the greatest inner product; the first of ties, so a zero vector's group is 0. */
 export function nearestGroup(centroids: Vectors, vector: Float32Array): number {
   return bestFirst(products(centroids, vector))[0] ?? 0;
 }
 
-/** Which group a reader is in, by the centroids in force and by the draft of the next. */
+/** A reader's group, by the current centroids and by the draft of the next. */
 export class GroupChoice {
-  /** now and next: the `score` graph with the weights of user vectors for each. features: how many the graph takes. */
+  /** now and next: the `score` graph with the user-vector weights of each. features: how many the graph takes. */
   constructor(
     private readonly groups: GroupModels,
     private readonly now: ScoreGraph,
@@ -64,15 +67,79 @@ export class GroupChoice {
     private readonly features: number,
   ) {}
 
-  /** The group whose model this reader ranks with; 0 without clicks. */
+  /** The group whose model ranks for this reader; 0 without clicks. */
   async inForce(clicks: Vectors): Promise<number> {
     if (!clicks.rows) return 0;
     return nearestGroup(this.groups.centroids, await readerVector(this.now, clicks, this.features));
   }
 
-  /** The group by the draft, and the vector [D] that it was found with. clicks: at least one. */
+  /** The group by the draft, and the vector [D] that determined it. clicks: at least one. */
   async drafted(clicks: Vectors): Promise<{ group: number; vector: Float32Array }> {
     const vector = await readerVector(this.next, clicks, this.features);
     return { group: nearestGroup(this.groups.nextCentroids, vector), vector };
   }
+}
+
+/** Chooses the group from the clicks, and ranks with that group's weights. */
+export class GroupRanker implements LocalRanker {
+  private constructor(
+    private readonly choice: GroupChoice,
+    private readonly rankers: readonly Ranker[],
+    /** Released together with the release. */
+    readonly sessions: readonly GraphSession[],
+  ) {}
+
+  /** Throws GraphMismatch like `Ranker`. */
+  static async make(
+    graphs: Graphs,
+    graph: Uint8Array,
+    groups: GroupModels,
+    name: string,
+    features: readonly string[],
+  ): Promise<GroupRanker> {
+    const sessions: GraphSession[] = [];
+    try {
+      const weights = Array.from({ length: groups.size }, (_, group) => weightsOf(groups, group));
+      for (const each of [groups.vectors, groups.nextVectors, ...weights]) sessions.push(await graphs.session(graph, each));
+      const [now, next, ...own] = sessions as [GraphSession, GraphSession, ...GraphSession[]];
+      const choice = new GroupChoice(groups, scoresOf(now), scoresOf(next), features.length);
+      return new GroupRanker(choice, own.map((each) => new Ranker(each, name, features)), sessions);
+    } catch (broken) {
+      for (const each of sessions) await each.release();
+      throw broken;
+    }
+  }
+
+  get name(): string {
+    return this.rankers[0]?.name ?? "";
+  }
+
+  get features(): readonly string[] {
+    return this.rankers[0]?.features ?? [];
+  }
+
+  /** The group of a reader with these clicks [H, D]. */
+  group(clicks: Vectors): Promise<number> {
+    return this.choice.inForce(clicks);
+  }
+
+  /** Does nothing: no parameter of a grouped ranker is private. */
+  takeOwn(): void {}
+
+  /** Does nothing: it uses clicks only. */
+  takeViews(): void {}
+
+  /** Like `Ranker.fit`, with the model of the reader's group. */
+  async fit(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Fit> {
+    return (await this.of(clicks)).fit(clicks, candidates, context);
+  }
+
+  private async of(clicks: Vectors): Promise<Ranker> {
+    return this.rankers[await this.choice.inForce(clicks)] as Ranker;
+  }
+}
+
+function scoresOf(session: GraphSession) {
+  return async (inputs: Parameters<GraphSession["run"]>[0]): Promise<Float32Array | undefined> =>
+    (await session.run(inputs))["scores"]?.data;
 }

@@ -4,7 +4,7 @@ import * as ort from "onnxruntime-web/wasm";
 import type { Declared, Values } from "./padding";
 import type { LoadedGraph, Runtime } from "./runtime";
 
-/** An ONNX graph of one Identity: ONNX Runtime has nothing else to be started with. */
+/** An ONNX graph of a single Identity: ONNX Runtime can only be started with a graph. */
 const SMALLEST_GRAPH = hexToBytes(
   "08083a370a100a017812017922084964656e746974791201675a0f0a0178120a0a08080112040a020801620f0a0179120a0a08080112040a020801" +
     "42040a001011",
@@ -12,7 +12,7 @@ const SMALLEST_GRAPH = hexToBytes(
 
 const LOADED_BY: ort.InferenceSession.SessionOptions = { executionProviders: ["wasm"], logSeverityLevel: 3 };
 
-/** The bytes of ort-wasm-simd-threaded.wasm, or what gives them when they are needed. */
+/** The bytes of ort-wasm-simd-threaded.wasm, or a function that fetches them when needed. */
 export type RuntimeFile = ArrayBuffer | Uint8Array | (() => Promise<ArrayBuffer | Uint8Array>);
 
 /** The wasm is started with the first graph. */

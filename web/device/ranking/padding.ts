@@ -1,27 +1,27 @@
-// Padding of click histories: put before short ones, and cut off again where nobody has more.
+// Pads click histories at the front, and trims padding that is common to the whole batch.
 import { type Vectors, taken } from "../vectors";
-import { CLICKS_LIMIT } from "../wire/recall";
+import { CLICKS_LIMIT } from "../protocol/recall";
 
-/** The name of a graph's free axis of clicks. */
+/** The name of a graph's free click axis. */
 export const CLICKS_AXIS = "clicks";
 
-/** Numbers in C order, by axes. spent: nobody reads them again, so a run may take their memory with it. */
+/** Numbers in C order, by axes. spent: not read again, so a run may take over their memory. */
 export interface Values {
   readonly dims: readonly number[];
   readonly data: Float32Array;
   readonly spent?: boolean;
 }
 
-/** How a graph declares an input or output; a free axis is its name. */
+/** How a graph declares an input or output; a free axis is given by its name. */
 export interface Declared {
   readonly name: string;
   readonly shape: readonly (number | string)[];
 }
 
-/** Inputs that are 0 at padding, whatever the model; each ends with the axis of clicks. */
+/** Inputs that are 0 at padding in every model; the click axis is their last. */
 const MASKS: readonly string[] = ["click_mask", "membership"];
 
-/** [H, D] oldest first -> clicks [1, 50, D] and mask [1, 50]; only the newest 50 are kept. */
+/** [H, D] oldest first -> clicks [1, 50, D] and mask [1, 50]; keeps only the newest 50. */
 export function leftPadded(clicks: Vectors): { clicks: Values; mask: Values } {
   const kept = Math.min(clicks.rows, CLICKS_LIMIT);
   const newest = taken(clicks, Array.from({ length: kept }, (_, at) => clicks.rows - kept + at));
@@ -32,8 +32,8 @@ export function leftPadded(clicks: Vectors): { clicks: Values; mask: Values } {
 }
 
 /**
- * Where the free axis of clicks is, by the name of input and output. No result depends on padding, so one for the longest
- * history of the batch is the same and costs less.
+ * The position of the free click axis, by input and output name. No result depends on padding, so padding to the
+ * longest history of the batch gives the same result at less cost.
  */
 export class SharedPadding {
   private readonly inputs: ReadonlyMap<string, number>;
@@ -44,7 +44,7 @@ export class SharedPadding {
     this.outputs = axes(outputs);
   }
 
-  /** How many columns of clicks, from the oldest on, are padding for everybody; one column is always left. */
+  /** How many of the first click columns are padding in the whole batch; at least one column is always left. */
   count(given: Readonly<Record<string, Values>>): number {
     const name = MASKS.find((each) => this.inputs.has(each) && each in given);
     const mask = name === undefined ? undefined : given[name];
@@ -54,12 +54,12 @@ export class SharedPadding {
     return first < columns ? first : Math.max(columns - 1, 0);
   }
 
-  /** Inputs without their first `count` columns. */
+  /** Removes the first `count` columns from the inputs. */
   cut(given: Readonly<Record<string, Values>>, count: number): Record<string, Values> {
     return this.each(given, this.inputs, (values, axis) => reached(values, axis, -count));
   }
 
-  /** Outputs with zeros for these columns. */
+  /** Restores these columns in the outputs, as zeros. */
   putBack(made: Readonly<Record<string, Values>>, count: number): Record<string, Values> {
     return this.each(made, this.outputs, (values, axis) => reached(values, axis, count));
   }
@@ -77,7 +77,7 @@ export class SharedPadding {
   }
 }
 
-/** `more` columns of zeros before the first along an axis, or so many fewer. */
+/** Adds `more` columns of zeros at the start of an axis, or removes that many if negative. */
 function reached(values: Values, axis: number, more: number): Values {
   if (!more) return values;
   const { dims, data } = values;

@@ -1,36 +1,78 @@
-// The local ranker: how well candidates fit the reader's clicks, by a graph of the release.
+// The local ranker: how well candidates fit the reader's clicks, by a graph of the release. Besides vectors it may use
+// features of a candidate that are computed on the device from the reader's own data.
 import { GraphMismatch } from "../errors";
-import { type Vectors, finite, rowOf } from "../vectors";
-import type { Tensor } from "../wire/tensors";
-import { FEATURES, type FeatureContext, featureColumns } from "./features";
-import { type Values, leftPadded } from "./padding";
+import type { Tensor } from "../protocol/tensors";
+import { finite, rowOf, type Vectors } from "../vectors";
+import { leftPadded, type Values } from "./padding";
 import type { GraphSession } from "./session";
+
+/**
+ * R candidates beside the reader's H clicks. Sensitive: never leaves the device. sections and topics are [R],
+ * clickedSections and clickedTopics [H]; recency [R] is 1 for articles published now and halves with every half-life;
+ * popularity [R] is from -1 to 1, 0 if nothing is known.
+ */
+export interface FeatureContext {
+  readonly sections: readonly string[];
+  readonly topics: readonly string[];
+  readonly clickedSections: readonly string[];
+  readonly clickedTopics: readonly string[];
+  readonly recency: Float64Array;
+  readonly popularity: Float64Array;
+}
+
+/** [R]: the share of clicks with the candidate's name; zeros without clicks. */
+export function shareOfClicks(column: readonly string[], clicked: readonly string[]): Float64Array {
+  const counts = new Map<string, number>();
+  for (const name of clicked) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return Float64Array.from(column, (name) => (counts.get(name) ?? 0) / Math.max(1, clicked.length));
+}
+
+/** Every feature this program computes, by the name used in a release's model; each [R], within -1 to 1. */
+export const FEATURES: ReadonlyMap<string, (seen: FeatureContext) => Float64Array> = new Map([
+  ["section_affinity", (seen: FeatureContext) => shareOfClicks(seen.sections, seen.clickedSections)],
+  ["topic_affinity", (seen: FeatureContext) => shareOfClicks(seen.topics, seen.clickedTopics)],
+  ["popularity", (seen: FeatureContext) => seen.popularity],
+  ["recency", (seen: FeatureContext) => seen.recency],
+]);
+
+/** [1, R, F], one column for each of `names`, in order. Throws RangeError for a name not in FEATURES. */
+export function featureColumns(names: readonly string[], context: FeatureContext): Values {
+  const columns = names.map((name) => {
+    const feature = FEATURES.get(name);
+    if (!feature) throw new RangeError(`feature ${name}: this program does not compute it`);
+    return feature(context);
+  });
+  const [rows, width] = [context.sections.length, names.length];
+  const data = new Float32Array(rows * width);
+  columns.forEach((column, at) => column.forEach((value, row) => (data[row * width + at] = value)));
+  return { dims: [1, rows, width], data };
+}
 
 const FEATURES_INPUT = "features";
 
-/** Scores [R] of candidates, higher fits better, and what each feature adds to them, [R] by name. */
+/** Scores [R] of candidates, higher fits better, and each feature's contribution, [R] by name. */
 export interface Fit {
   readonly scores: Float32Array;
   readonly contributions: ReadonlyMap<string, Float64Array>;
 }
 
-/** What ranks on this device. */
+/** A ranker on this device. */
 export interface LocalRanker {
   readonly name: string;
   readonly features: readonly string[];
-  /** This reader's own private parameters, by the model's name, if the model has any. */
+  /** Sets this reader's private parameters, by the model's name, if the model has any. */
   takeOwn(parameters: (model: string) => Readonly<Record<string, Tensor>>): void;
-  /** Vectors [n, D] of what is saved and followed, asked for by a ranker of views alone. */
+  /** Sets vectors [n, D] of what is saved and followed; used only by multi-view rankers. */
   takeViews(searched: () => Vectors): void;
-  /** How well candidates [R, D] fit clicks [H, D]. Throws GraphMismatch. */
+  /** Returns how well candidates [R, D] fit clicks [H, D]. Throws GraphMismatch. */
   fit(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Fit>;
 }
 
 /** Scores candidates with a `score` graph. */
 export class Ranker implements LocalRanker {
   /**
-   * features: what the graph's input `features` holds, in order; none for a graph without that input. Throws
-   * GraphMismatch if graph and features do not fit, or for a feature that this program does not compute.
+   * features: the contents of the graph's input `features`, in order; empty for a graph without it. Throws
+   * GraphMismatch if graph and features don't fit, or for a feature that this program doesn't compute.
    */
   constructor(
     private readonly graph: GraphSession,
@@ -46,20 +88,20 @@ export class Ranker implements LocalRanker {
     throw new GraphMismatch(`input ${FEATURES_INPUT} of ${name}: the graph ${does} it; features named: ${named}`);
   }
 
-  /** This reader's own private parameters, by the model's name, if the model has any. */
+  /** Sets this reader's private parameters, by the model's name, if the model has any. */
   takeOwn(parameters: (model: string) => Readonly<Record<string, Tensor>>): void {
     if (this.graph.private.size) this.graph.takePrivate(parameters(this.name));
   }
 
-  /** Nothing: it weighs clicks, whatever other views a reader has. */
+  /** Does nothing: it uses clicks only. */
   takeViews(): void {}
 
   /**
-   * clicks [H, D] are oldest first. Without clicks the features decide; rankers without features give zeros then. Throws
-   * GraphMismatch for scores that are not finite.
+   * clicks [H, D] are oldest first. Without clicks the features decide; rankers without features then give zeros.
+   * Throws GraphMismatch for scores that aren't finite.
    *
-   * Features enter a score by one weight each. The weights are read off the graph: below the candidates, in the same run,
-   * the first one stands once without features and once with each of them alone.
+   * Each feature enters a score with one weight. The weights are measured in the same run: after the candidates, the
+   * first one is repeated once without features and once with each feature alone.
    */
   async fit(clicks: Vectors, candidates: Vectors, context: FeatureContext): Promise<Fit> {
     const [count, { rows, width }] = [this.features.length, candidates];

@@ -1,16 +1,16 @@
-// ONNX Runtime in a worker of its own (runtime_worker.ts): to start it takes as long as to open a new device's store, and
-// a gradient of a round keeps no page waiting.
+// ONNX Runtime in a worker of its own (runtime_worker.ts): starting it takes as long as opening a new device's store,
+// so both run in parallel, and a round's gradient doesn't delay pages.
 import type { Declared, Values } from "./padding";
 import type { LoadedGraph, Runtime } from "./runtime";
 
-/** What is asked of the worker; a graph that is loaded is its number there. Only `bind` has no answer. */
+/** Messages to the worker; a loaded graph is identified by a number. Only `bind` has no answer. */
 export type Order =
   | { readonly kind: "prepare" }
   | { readonly kind: "load"; readonly graph: Uint8Array }
   | { readonly kind: "bind" | "run"; readonly loaded: number; readonly inputs: Readonly<Record<string, Values>> }
   | { readonly kind: "release"; readonly loaded: number };
 
-/** A graph that was loaded, as its worker tells of it. */
+/** A loaded graph as its worker describes it. */
 export interface Told {
   readonly loaded: number;
   readonly inputs: readonly Declared[];
@@ -21,7 +21,7 @@ export interface Ordered {
   readonly id: number;
   readonly order: Order;
 }
-/** failed: the words of the Error, where it was one. */
+/** failed: the Error's message, if it was one. */
 export type Done = { readonly id: number } & ({ readonly made: unknown } | { readonly failed: string });
 
 interface Waiting {
@@ -30,8 +30,8 @@ interface Waiting {
 }
 
 /**
- * A worker that failed before its first answer, as where its script couldn't be fetched, is replaced when it is needed next.
- * One that has answered holds graphs in use, and stays.
+ * A worker that failed before its first answer, for example because its script couldn't be fetched, is replaced when
+ * next needed. One that has answered holds graphs in use, and stays.
  */
 export class RuntimeThread implements Runtime {
   private worker: Worker | null = null;
@@ -39,7 +39,7 @@ export class RuntimeThread implements Runtime {
   private readonly waiting = new Map<number, Waiting>();
   private last = 0;
 
-  /** start: makes the worker, when it is needed first. */
+  /** start: creates the worker when it is first needed. */
   constructor(private readonly start: () => Worker) {}
 
   async prepare(): Promise<void> {
@@ -86,7 +86,7 @@ export class RuntimeThread implements Runtime {
   }
 
   private broke(worker: Worker, message = ""): void {
-    if (worker !== this.worker) return; // one that was replaced, told late
+    if (worker !== this.worker) return; // a late message from one that was replaced
     if (!this.answered) {
       worker.terminate();
       this.worker = null;

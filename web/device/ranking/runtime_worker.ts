@@ -25,11 +25,11 @@ async function done(order: Order): Promise<unknown> {
 }
 
 self.onmessage = async ({ data: { id, order } }: MessageEvent<Ordered>) => {
-  let told: Done;
+  let reply: Done;
   try {
-    told = { id, made: await done(order) };
+    reply = { id, made: await done(order) };
   } catch (broken) {
-    told = { id, failed: broken instanceof Error ? broken.message : String(broken) };
+    reply = { id, failed: broken instanceof Error ? broken.message : String(broken) };
   }
-  self.postMessage(told);
+  self.postMessage(reply);
 };

@@ -1,16 +1,14 @@
-// Graphs of releases and rounds, checked before the runtime sees them; parameters fed per release.
+// Graphs of releases and rounds, checked before the runtime sees them; parameters are fed per release.
 import { sha256 } from "@noble/hashes/sha2.js";
 import { GraphMismatch } from "../errors";
 import { finite } from "../vectors";
-import { checkGraph } from "../wire/graphs/check";
-import type { GraphCosts } from "../wire/graphs/costs";
-import { GraphRefused } from "../wire/graphs/message";
-import type { Tensor } from "../wire/tensors";
+import { checkGraph, type GraphCosts, GraphRefused } from "../protocol/graph_check";
+import type { Tensor } from "../protocol/tensors";
 import { SharedPadding, type Values } from "./padding";
 import type { LoadedGraph, Runtime } from "./runtime";
 
 const PARAMETER_PREFIX = "p.";
-/** Of why a graph is refused: shapes in it are the server's, and may be long. */
+/** Limit for the reason of a refusal: shapes in it come from the server and may be long. */
 const WORDS_LIMIT = 400;
 const CHECKED_KEPT = 256;
 const checked = new Map<string, GraphCosts>();
@@ -18,15 +16,15 @@ const checked = new Map<string, GraphCosts>();
 /** Parameters by name, float32. */
 export type Weights = ReadonlyMap<string, Tensor>;
 
-/** Where sessions come from. */
+/** Creates sessions. */
 export class Graphs {
   constructor(private readonly runtime: Runtime) {}
 
   /**
-   * The graph with its parameters; more weights than it declares are fine. private names parameters that no release
-   * brings; one that is not among the weights is zero, as for a reader whose device has learnt nothing yet. Throws
-   * GraphMismatch if the graph is none that a release may bring, before ONNX Runtime sees it; if it can't be loaded, or
-   * declares a parameter that is missing or of another shape.
+   * A graph with its parameters; extra weights are ignored. names: private parameters, which no release contains; one
+   * that isn't among the weights is zero, as for a reader whose device has learnt nothing yet. Throws GraphMismatch if
+   * a release may not contain this graph (before ONNX Runtime sees it), if it can't be loaded, or if a declared
+   * parameter is missing or has another shape.
    */
   async session(graph: Uint8Array, weights: Weights, names: readonly string[] = []): Promise<GraphSession> {
     const costs = costsOf(graph);
@@ -44,16 +42,16 @@ export class Graphs {
     }
   }
 
-  /** Fetch and compile the runtime before there is a graph. What goes wrong is told by the first graph's loading. */
+  /** Fetches and compiles the runtime before there is a graph. Loading the first graph reports any error. */
   prepare(): Promise<void> {
     return this.runtime.prepare().catch(() => undefined);
   }
 }
 
-/** A graph with one release's parameters; running it feeds the rest and gives every output by name. */
+/** A graph with one release's parameters; running it takes the other inputs and returns every output by name. */
 export class GraphSession {
   readonly inputs: readonly string[];
-  /** Shapes of the private parameters that no release brings, by name. */
+  /** Shapes of the private parameters that no release contains, by name. */
   readonly private = new Map<string, readonly number[]>();
   private readonly padding: SharedPadding;
 
@@ -86,7 +84,10 @@ export class GraphSession {
     loaded.bind(parameters);
   }
 
-  /** What this reader's device has learnt in place of zeros. A value of another shape was learnt for another form. */
+  /**
+   * Replaces zeros by what this reader's device has learnt. A value of another shape belongs to another architecture
+   * and is ignored.
+   */
   takePrivate(values: Readonly<Record<string, Tensor>>): void {
     const parameters: Record<string, Values> = {};
     for (const [name, dims] of this.private) {
@@ -99,9 +100,9 @@ export class GraphSession {
   }
 
   /**
-   * Run the graph, for as many clicks as the longest history of the batch has where the graph leaves that open. Throws
+   * Runs the graph with the click axis as long as the batch's longest history, if that axis is free. Throws
    * GraphMismatch unless exactly the declared inputs are given, their free axes agree, the run is within the limits of
-   * wire/graphs, and ONNX Runtime runs it.
+   * protocol/graph_check.ts, and ONNX Runtime runs it.
    */
   async run(given: Readonly<Record<string, Values>>): Promise<Record<string, Values>> {
     const odd = [...this.inputs.filter((name) => !(name in given)), ...Object.keys(given).filter((name) => !this.inputs.includes(name))][0];
@@ -120,13 +121,13 @@ export class GraphSession {
     return this.padding.putBack(made, count);
   }
 
-  /** Let go of its memory, which the collector doesn't see. */
+  /** Frees its memory, which isn't garbage-collected. */
   release(): Promise<void> {
     return this.loaded.release();
   }
 }
 
-/** What runs of this graph cost, found once. Throws GraphMismatch for one that no release may bring. */
+/** The cost of this graph's runs, cached. Throws GraphMismatch for a graph that a release may not contain. */
 export function costsOf(graph: Uint8Array): GraphCosts {
   const digest = sha256(graph).join();
   const known = checked.get(digest);
@@ -147,10 +148,10 @@ function unlessRefused<Found>(check: () => Found): Found {
 }
 
 /**
- * What a release's graph makes of the reader's clicks if that is finite and as long as `otherwise`; else that.
+ * The result of a release's graph on the reader's clicks, if it is finite and as long as `otherwise`; else `otherwise`.
  *
- * A graph, and what it is given, are the server's, and may be made so that it fails for some clicks alone. Where a request
- * follows it must follow all the same, so no failure may get out; the console of this page says that there was one.
+ * The server supplies the graph, and could make one that fails for certain clicks only. If a request follows, it must
+ * follow in any case, so failures aren't propagated; this page's console reports them.
  */
 export async function usable(
   compute: () => Promise<Float32Array>,
@@ -163,7 +164,7 @@ export async function usable(
     if (!finite(found)) throw new RangeError("has values that are not finite");
     return found;
   } catch (fault) {
-    // messages of ONNX Runtime repeat a graph's names, which are the server's: only the kind is told
+    // ONNX Runtime's messages repeat names from the server's graph, so only the error's kind is logged
     const kind = fault instanceof Error ? fault.name : typeof fault;
     console.warn(`${what}: the release's model can't be used on what was read: ${kind}`);
     return otherwise;

@@ -1,5 +1,5 @@
-// The ranker of several views: each view's probabilities, and their mean (FL-MV-DSSM, Algorithm 2). As
-// device_app/ranking/views_ranker.py, with the towers that a release brings: this device trains none of its own.
+// The multi-view ranker: each view's probabilities, and their mean (FL-MV-DSSM, Algorithm 2). Like
+// device_app/ranking/views_ranker.py, with the release's towers: this device trains none of its own.
 import { GraphMismatch } from "../errors";
 import { type Vectors, finite } from "../vectors";
 import { leftPadded } from "./padding";
@@ -10,7 +10,7 @@ const VIEWS = ["reading", "searches"] as const;
 type View = (typeof VIEWS)[number];
 /** It has no features. */
 const NONE: Fit["contributions"] = new Map();
-/** Names of the views' user towers in a release, of a user tower in a graph, and of the tower of news. */
+/** Name prefixes of the views' user towers in a release, and of user tower and item tower in a graph. */
 const [USER_TOWERS, USER_TOWER, ITEM_TOWER] = ["user_towers.", "user_tower.", "item_tower."] as const;
 
 /** Scores candidates by the mean over views of P(d | u), without noise. Whoever runs it sees every view. */
@@ -23,7 +23,9 @@ export class ViewsRanker implements LocalRanker {
     private readonly byView: Readonly<Record<View, GraphSession>>,
   ) {}
 
-  /** The `score` graph of one view, in which the softmax of the scores is P, for each. Throws GraphMismatch. */
+  /**
+   * Makes one session per view with its `score` graph, in which the softmax of the scores is P. Throws GraphMismatch.
+   */
   static async make(graphs: Graphs, graph: Uint8Array, weights: Weights, name: string): Promise<ViewsRanker> {
     const reading = await graphs.session(graph, ofView(weights, "reading"));
     try {
@@ -34,20 +36,20 @@ export class ViewsRanker implements LocalRanker {
     }
   }
 
-  /** To be let go of with the release. */
+  /** Released together with the release. */
   get sessions(): readonly GraphSession[] {
     return Object.values(this.byView);
   }
 
-  /** Nothing: what is private here belongs to a view. */
+  /** Does nothing: private parameters belong to a view here. */
   takeOwn(): void {}
 
-  /** searched: vectors [n, D] of what is saved and followed, for the page that is made next. */
+  /** searched: vectors [n, D] of what is saved and followed, for the next page. */
   takeViews(searched: () => Vectors): void {
     this.searched = searched();
   }
 
-  /** Log of the mean probability [R]; zeros where no view knows anything. Throws GraphMismatch. */
+  /** Log of the mean probability [R]; zeros if no view has data. Throws GraphMismatch. */
   async fit(clicks: Vectors, candidates: Vectors): Promise<Fit> {
     const given: Readonly<Record<View, Vectors>> = { reading: clicks, searches: this.searched };
     const known = VIEWS.filter((view) => given[view].rows && candidates.rows);
@@ -79,8 +81,8 @@ export class ViewsRanker implements LocalRanker {
 }
 
 /**
- * A release's parameters by the names of one view's graph: of the views' user towers that view's own; where the release
- * brings none, since each reader's is private, a tower like that of news, with which both begin.
+ * A release's parameters under the names of one view's graph: that view's user tower; if the release has none, because
+ * each reader's is private, a copy of the item tower, with which both are initialised.
  */
 export function ofView<T>(shared: ReadonlyMap<string, T>, view: View): ReadonlyMap<string, T> {
   const own = `${USER_TOWERS}${view}.`;

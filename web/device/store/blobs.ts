@@ -1,15 +1,15 @@
-// Immutable files by their SHA-256: graphs and weights of releases, and what rounds need. The same for everybody, so
-// they are no part of the database that an erase or an export is about.
-import { contentHash } from "../wire/primitives";
-import type { Bytes } from "../wire/values";
-import { DAY_MS } from "../moments";
+// Immutable files by SHA-256: graphs and weights of releases, and materials of rounds. They are the same for every
+// reader, so they aren't part of the database that is erased or exported.
+import { contentHash } from "../protocol/primitives";
+import type { Bytes } from "../protocol/forms";
+import { DAY_MS } from "../protocol/moments";
 
-/** Where files lie by name; a file is there whole or not at all. */
+/** A folder of named files; a file is complete or absent. */
 export interface Folder {
   read(name: string): Promise<Bytes | null>;
   write(name: string, content: Bytes): Promise<void>;
   remove(name: string): Promise<void>;
-  /** Names, with when each was written last, in milliseconds since 1970. */
+  /** Names, with the time each was last written, in milliseconds since 1970. */
   names(): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -25,13 +25,13 @@ export class Blobs {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** Whether it's here; `read` checks that it's intact. */
+  /** Whether the blob is here; `read` checks its integrity. */
   async has(name: string): Promise<boolean> {
     this.known ??= new Set((await this.folder.names()).keys());
     return this.known.has(name);
   }
 
-  /** Keep a blob; returns its hash. */
+  /** Stores a blob; returns its hash. */
   async put(content: Bytes): Promise<string> {
     const name = await contentHash(content);
     if (!(await this.has(name))) {
@@ -42,7 +42,7 @@ export class Blobs {
     return name;
   }
 
-  /** The blob, or null if it's missing; a damaged file is removed and counts as missing. */
+  /** The blob; null if missing. A damaged file is removed and counts as missing. */
   async read(name: string): Promise<Bytes | null> {
     const content = await this.folder.read(name);
     if (content === null || (await contentHash(content)) === name) return content;
@@ -51,12 +51,12 @@ export class Blobs {
     return null;
   }
 
-  /** Say that the blob was of use now: `prune` keeps it for a day from here. */
+  /** Marks the blob as used now: `prune` then keeps it for a day. */
   touch(name: string): void {
     this.used.set(name, this.now());
   }
 
-  /** Remove blobs not in `keep` that were not used for a day; returns how many. */
+  /** Removes blobs not in `keep` and not used for a day; returns their number. */
   async prune(keep: Iterable<string>): Promise<number> {
     const wanted = new Set(keep);
     let removed = 0;
@@ -97,7 +97,7 @@ export class MemoryFolder implements Folder {
 export class PrivateFolder implements Folder {
   private constructor(private readonly handle: FileSystemDirectoryHandle) {}
 
-  /** The folder of that name; made if it isn't there. */
+  /** Opens the folder of that name; creates it if missing. */
   static async open(name: string): Promise<PrivateFolder> {
     return new PrivateFolder(await (await navigator.storage.getDirectory()).getDirectoryHandle(name, { create: true }));
   }
@@ -112,7 +112,7 @@ export class PrivateFolder implements Folder {
     }
   }
 
-  /** The browser puts the new content in the place of the file when the stream is closed, as a whole. */
+  /** The browser replaces the file atomically when the stream is closed. */
   async write(name: string, content: Bytes): Promise<void> {
     const stream = await (await this.handle.getFileHandle(name, { create: true })).createWritable();
     await stream.write(content);

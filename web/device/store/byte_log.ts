@@ -1,12 +1,12 @@
-// Every request that left this device, byte for byte, for its reader.
+// Logs of requests: every request that left this device, byte for byte, for its reader; and the stage times of the
+// latest.
+import { DAY_MS } from "../protocol/moments";
 import { digest } from "../privacy/sealed";
-import { DAY_MS } from "../moments";
-import type { Database, Row } from "./database";
-import { PAGE_SIZE, type Page, fromUs, offset, pageOf, toUs } from "./rows";
+import { PAGE_SIZE, fromUs, offset, pageOf, toUs, type Database, type Page, type Row } from "./database";
 
-/** Most bytes of one body that are kept; of a longer one the beginning, its length and the hash of all of it. */
+/** Most bytes kept of one body; of a longer one the beginning, its length and its hash are kept. */
 export const BODY_KEPT_BYTES = 2 * 1024 * 1024;
-/** Beyond this sum the oldest bodies go; their lines stay, with length and hash. */
+/** Above this total, the oldest bodies are dropped; their entries stay, with length and hash. */
 export const BODIES_KEPT_BYTES = 64 * 1024 * 1024;
 export const ENTRIES_KEPT = 20_000;
 export const ENTRIES_KEPT_DAYS = 90;
@@ -15,7 +15,7 @@ const BRIEF =
   "id, at, purpose, words, method, url, head, x'' AS body, body_bytes, body_sha256, mechanism, epsilon, status, " +
   "response_head, response_bytes, ms, trouble";
 
-/** A request just before it leaves. head is the request line and headers; words say what it is, plainly. */
+/** A request about to be sent. head: request line and headers; words: plain description. */
 export interface Departure {
   readonly at: number;
   readonly purpose: string;
@@ -29,8 +29,8 @@ export interface Departure {
 }
 
 /**
- * A kept request, named as its columns are. In a list `body` is left out; status is null while unanswered, and trouble
- * says why. epsilon is what this very sending was charged.
+ * A logged request, with names as its columns. In lists `body` is omitted; status is null while unanswered, and trouble
+ * says why. epsilon: what this sending was charged.
  */
 export interface LoggedRequest {
   readonly id: number;
@@ -52,13 +52,13 @@ export interface LoggedRequest {
   readonly trouble: string | null;
 }
 
-/** Requests newest first. A request is kept before its first byte leaves; without a line nothing is sent. */
+/** Requests, newest first. A request is logged before its first byte leaves; nothing is sent without an entry. */
 export class ByteLog {
   private sincePrune = 0;
 
   constructor(private readonly database: Database) {}
 
-  /** Keep a request that is about to leave; returns its id. */
+  /** Logs a request about to be sent; returns its id. */
   record(departure: Departure): number {
     return this.database.quickTransaction(() => {
       const kept = this.database.one<{ id: number }>(
@@ -84,7 +84,7 @@ export class ByteLog {
     });
   }
 
-  /** Add what came back: status, status line and headers, bytes of the body as received. */
+  /** Adds the response: status, status line and headers, bytes of the body as received. */
   answered(entry: number, status: number, head: Uint8Array, responseBytes: number, ms: number): void {
     this.database.run("UPDATE traffic SET status = ?, response_head = ?, response_bytes = ?, ms = ? WHERE id = ?", [
       status,
@@ -95,12 +95,12 @@ export class ByteLog {
     ]);
   }
 
-  /** What `work` adds of several requests, all of it or nothing. */
+  /** Runs `work`, which adds to several entries, in one transaction. */
   together<R>(work: () => R): R {
     return this.database.quickTransaction(work);
   }
 
-  /** Add that no whole answer came. */
+  /** Records that no complete response came. */
   failed(entry: number, why: string, ms: number): void {
     this.database.run("UPDATE traffic SET trouble = ?, ms = ? WHERE id = ?", [why, ms, entry]);
   }
@@ -120,12 +120,12 @@ export class ByteLog {
     return row ? logged(row) : null;
   }
 
-  /** How many requests of this purpose left at or after `since`. */
+  /** Number of requests of this purpose sent at or after `since`. */
   sentSince(purpose: string, since: number): number {
     return this.database.number("SELECT count(*) FROM traffic WHERE purpose = ? AND at >= ?", [purpose, toUs(since)]);
   }
 
-  /** Keep 90 days, 20,000 lines and 64 MiB of bodies; runs by itself every 256 requests. */
+  /** Keeps 90 days, 20,000 entries and 64 MiB of bodies; runs automatically every 256 requests. */
   prune(now: number): void {
     this.sincePrune = 0;
     this.database.quickTransaction(() => {
@@ -146,4 +146,48 @@ export class ByteLog {
 
 function logged(row: Row): LoggedRequest {
   return { ...row, at: fromUs(Number(row["at"])) } as unknown as LoggedRequest;
+}
+
+export const TIMINGS_KEPT = 1_000;
+
+/** Milliseconds by stage of one request. */
+export interface Timing {
+  readonly at: number;
+  readonly kind: string;
+  readonly device_ms: Readonly<Record<string, number>>;
+  readonly server_ms: Readonly<Record<string, number>>;
+}
+
+type Stages = ReadonlyMap<string, number>;
+const json = (stages: Stages): string => JSON.stringify(Object.fromEntries(stages));
+
+/** The last thousand requests. */
+export class TimingStore {
+  constructor(private readonly database: Database) {}
+
+  /** Stores one request's times; only the last thousand are kept. */
+  record(kind: string, deviceMs: Stages, serverMs: Stages, at: number): void {
+    this.database.quickTransaction(() => {
+      const kept = this.database.one<{ id: number }>(
+        "INSERT INTO timing (at, kind, device_ms, server_ms) VALUES (?, ?, ?, ?) RETURNING id",
+        [toUs(at), kind, json(deviceMs), json(serverMs)],
+      );
+      this.database.run("DELETE FROM timing WHERE id <= ?", [(kept?.id ?? 0) - TIMINGS_KEPT]);
+    });
+  }
+
+  /** The newest n, newest first. */
+  last(n = 200): Timing[] {
+    return this.database
+      .rows<{ at: number; kind: string; device_ms: string; server_ms: string }>(
+        "SELECT at, kind, device_ms, server_ms FROM timing ORDER BY id DESC LIMIT ?",
+        [n],
+      )
+      .map((row) => ({
+        at: fromUs(row.at),
+        kind: row.kind,
+        device_ms: JSON.parse(row.device_ms) as Record<string, number>,
+        server_ms: JSON.parse(row.server_ms) as Record<string, number>,
+      }));
+  }
 }

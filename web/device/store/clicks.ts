@@ -1,9 +1,8 @@
-// The reader's clicks: written before the article is shown, never sent.
-import type { Database } from "./database";
-import { PAGE_SIZE, type Page, fromUs, offset, pageOf, toUs } from "./rows";
+// The reader's clicks: stored before the article is shown, never sent.
+import { PAGE_SIZE, fromUs, offset, pageOf, toUs, type Database, type Page } from "./database";
 import { allWords } from "./search_index";
 
-/** One opened piece of news; feedId is empty if it was opened outside a feed, at is milliseconds since 1970. */
+/** An opened article. feedId is empty if it was opened outside a feed; at: milliseconds since 1970. */
 export interface Click {
   readonly id: number;
   readonly newsId: string;
@@ -19,8 +18,8 @@ export class Clicks {
   constructor(private readonly database: Database) {}
 
   /**
-   * Keep a click and return its id once it's on the disk. The same news opened twice from one feed is one click; outside
-   * feeds, one click in all.
+   * Stores a click; returns its id once it is on disk. Opening an article twice from one feed is one click; outside
+   * feeds, one click in total.
    */
   add(newsId: string, feedId: string | null, at: number): number {
     return this.database.transaction(() => {
@@ -30,7 +29,7 @@ export class Clicks {
     });
   }
 
-  /** The newest clicks, oldest of them first. */
+  /** The newest clicks, ordered oldest first. */
   recent(limit = 50): Click[] {
     const newest = `SELECT ${COLUMNS} FROM click ORDER BY at DESC, id DESC LIMIT ?`;
     return this.database.rows<ClickRow>(newest, [limit]).reverse().map(clickOf);
@@ -40,28 +39,17 @@ export class Clicks {
     return this.database.number("SELECT count(*) FROM click");
   }
 
-  /** How many pieces of news were opened after a moment. */
-  countSince(moment: number): number {
-    return this.database.number("SELECT count(DISTINCT news_id) FROM click WHERE at > ?", [toUs(moment)]);
-  }
-
-  /** The highest id ever given, also to a click deleted since: how far a report is behind is told by it. */
+  /** The highest id ever assigned, even to a click deleted since; shows how many clicks a report is behind. */
   latestId(): number {
     return this.database.number("SELECT seq FROM sqlite_sequence WHERE name = 'click'");
   }
 
-  /** How many clicks are kept of those with this id or a lower one: fewer than before once one was deleted. */
+  /** Number of clicks kept with this id or a lower one; it falls when one of them is deleted. */
   countUpTo(clickId: number): number {
     return this.database.number("SELECT count(*) FROM click WHERE id <= ?", [clickId]);
   }
 
-  /** Ids of all clicked news. */
-  clicked(): Set<string> {
-    const found = this.database.rows<{ news_id: string }>("SELECT DISTINCT news_id FROM click");
-    return new Set(found.map((row) => row.news_id));
-  }
-
-  /** Clicks newest first whose card has every word of `text`; all clicks if it is blank. */
+  /** Clicks, newest first, whose card has every word of `text`; all clicks if it is blank. */
   search(text = "", page = 1): Page<Click> {
     const { tests, values } = allWords(text);
     const source = `FROM click LEFT JOIN news ON news.id = click.news_id WHERE ${["1", ...tests].join(" AND ")}`;
@@ -70,17 +58,17 @@ export class Clicks {
     return pageOf(rows.map(clickOf), page, this.database.number(`SELECT count(*) ${source}`, values));
   }
 
-  /** What was clicked; null if there is no such click. */
+  /** The clicked article's id; null if there is no such click. */
   newsOf(clickId: number): string | null {
     return this.database.one<{ news_id: string }>("SELECT news_id FROM click WHERE id = ?", [clickId])?.news_id ?? null;
   }
 
-  /** Delete a click for good; false if there was none. */
+  /** Permanently deletes a click; false if there was none. */
   delete(clickId: number): boolean {
     return this.database.transaction(() => this.database.run("DELETE FROM click WHERE id = ?", [clickId]) > 0);
   }
 
-  /** Delete every click on these news: an interest is forgotten. */
+  /** Deletes every click on these articles, when an interest is deleted. */
   deleteNews(newsIds: Iterable<string>): void {
     this.database.transaction(() => {
       for (const newsId of newsIds) this.database.run("DELETE FROM click WHERE news_id = ?", [newsId]);

@@ -1,11 +1,10 @@
-// What this device has contributed to private counts, so that nothing is ever contributed twice.
-import type { Database } from "./database";
-import { fromUs, toUs } from "./rows";
+// What this device has contributed to private counts, so that nothing is contributed twice.
+import { fromUs, toUs, type Database } from "./database";
 
-/** In the place of a round, where a window was spent and nothing contributed. */
+/** Stored in place of a round id if a window was spent without contributing. */
 export const PASSED_OVER = "passed over until ";
 
-/** One count this device paid for: of its reader's displays and clicks after `since` until `until`, how many. */
+/** A count that this device paid for: its reader's displays and clicks after `since` until `until`, and how many. */
 export interface CountTaken {
   readonly round: string;
   readonly since: number;
@@ -14,7 +13,7 @@ export interface CountTaken {
   readonly clicked: number;
 }
 
-/** Displays and clicks after `since`, until `until`: news ids, each once. */
+/** Displays and clicks after `since`, until `until`: article ids, each once. */
 export interface CountWindow {
   readonly since: number;
   readonly until: number;
@@ -23,8 +22,8 @@ export interface CountWindow {
 }
 
 /**
- * Windows of time that are spent; times in milliseconds since 1970. A display or click lies in one window, whatever
- * becomes of the round.
+ * Time windows that are spent; times in milliseconds since 1970. Each display or click is in one window, whatever the
+ * round's outcome.
  */
 export class CountLog {
   constructor(private readonly database: Database) {}
@@ -32,9 +31,9 @@ export class CountLog {
   /**
    * What may be contributed now: everything in feeds since the last window, but nothing older than `longestMs`.
    *
-   * A story is displayed when it is first looked at in a feed: what never came into sight is no display. Clicks outside
-   * feeds (from a search, say) are left out: nobody counts such displays, so they'd make a rate of clicks look higher
-   * than it is.
+   * A story counts as displayed when it is first seen in a feed; a card that never came into sight doesn't count.
+   * Clicks outside feeds (from a search, for example) are left out: their displays aren't counted, so they would
+   * inflate the click rate.
    */
   window(now: number, longestMs: number): CountWindow {
     const since = Math.max(this.spent(), toUs(now - longestMs));
@@ -52,7 +51,7 @@ export class CountLog {
     };
   }
 
-  /** Spend a window; call it in the transaction that pays. Throws RangeError if part of it is spent already. */
+  /** Spends a window; call it in the transaction that pays. Throws RangeError if part of it is already spent. */
   take(taken: CountTaken): void {
     this.database.transaction(() => {
       const [since, spent] = [toUs(taken.since), this.spent()];
@@ -67,7 +66,7 @@ export class CountLog {
     });
   }
 
-  /** Spend everything until `until` without contributing it: a lost database may have known that it was. */
+  /** Spends everything until `until` without contributing it: a lost database may have recorded it as contributed. */
   passOver(until: number): void {
     this.database.transaction(() => {
       const spent = this.spent();

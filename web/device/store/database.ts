@@ -1,14 +1,46 @@
-// The device's one SQLite database: opened, migrated, and written in transactions that a kill can't tear.
+// The device's SQLite databases: opened, migrated, and written in transactions that survive a kill intact.
+//
+// Also converts moments, and divides long lists into pages. The second view's database is created only when something
+// is stored in it.
 import sqlite3InitModule, { type Database as Oo1Database, type PreparedStatement, type SAHPoolUtil, type Sqlite3Static } from "@sqlite.org/sqlite-wasm";
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import bookkeeping from "./bookkeeping.sql";
 import { StoreBroken } from "../errors";
-import { onceFree } from "./held_file";
-import { LateDatabase } from "./late_database";
-import { MIGRATIONS, type Migration, SEARCH_MIGRATIONS } from "./migrations";
+import { FOLDER, onceFree } from "./held_file";
+import { MIGRATIONS, SEARCH_MIGRATIONS, type Migration } from "./migrations";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 
-/** Whole numbers beyond 2^53 come as bigint. */
+/** To the store's microseconds since 1970, as on the Python device. Elsewhere moments are milliseconds since 1970. */
+export function toUs(ms: number): number {
+  return Math.round(ms * 1000);
+}
+
+export function fromUs(us: number): number {
+  return us / 1000;
+}
+
+export const PAGE_SIZE = 50;
+
+/** Rows of page `number` (from 1) and the total number of rows. */
+export interface Page<T> {
+  readonly rows: readonly T[];
+  readonly number: number;
+  readonly total: number;
+  /** Number of pages; an empty list has one. */
+  readonly pages: number;
+}
+
+export function pageOf<T>(rows: readonly T[], number: number, total: number): Page<T> {
+  return { rows, number, total, pages: Math.max(1, Math.ceil(total / PAGE_SIZE)) };
+}
+
+/** Number of rows before page `number`; throws RangeError below page 1. */
+export function offset(number: number): number {
+  if (number < 1) throw new RangeError(`page ${number}: pages count from 1`);
+  return (number - 1) * PAGE_SIZE;
+}
+
+/** Integers beyond 2^53 are bigint. */
 export type Value = null | number | string | bigint | Uint8Array;
 /** A row by the names of its columns. */
 export type Row = Record<string, Value>;
@@ -16,7 +48,10 @@ export type Row = Record<string, Value>;
 const CACHE_KIB = 4096;
 const BOOKKEEPING_VERSION = 2;
 const KEPT_STATEMENTS = 256;
-/** Kept by `erase`: charges without their subjects (else erasing would refill the budget), and what says nothing of the reader. */
+/**
+ * Tables that `erase` keeps: charges without their subjects (erasing must not renew the budget), and data that isn't
+ * about the reader.
+ */
 const KEPT_BY_ERASE: ReadonlySet<string> = new Set([
   "charge",
   "pinned_key",
@@ -27,29 +62,29 @@ const KEPT_BY_ERASE: ReadonlySet<string> = new Set([
   "release_chain",
   "round_upload",
 ]);
-const FOLDER = ".ownfeed";
 const POOL_FILES = 6;
 
-/** SQLite's own numbers of what a browser's storage does when it is full or taken away, and of damaged files. */
+/** SQLite's error codes for a full or removed browser storage, and for damaged files. */
 const IO_ERROR = 10;
 const FULL = 13;
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
 /**
- * A transaction inside another joins it. Nothing here waits: one worker owns the database.
+ * A SQLite database. A nested transaction joins the outer one. Nothing waits for locks: one worker owns the database.
  *
- * As on the Python device: what `transaction` has written when it returns survives a kill of the tab and a power cut. What
- * `quickTransaction` and single statements have written survives a kill, and a power cut may take the last of it but never
- * part of one. Deleted rows are overwritten (secure_delete); in the log they stand until `fold`.
+ * As on the Python device: what `transaction` has written when it returns survives a kill of the tab and a power cut.
+ * What `quickTransaction` and single statements have written survives a kill; a power cut may lose the latest writes,
+ * but never part of one. Deleted rows are overwritten (secure_delete); they remain in the log until `fold`.
  */
 export class Database {
   private depth = 0;
   private quick = false;
   private readonly undone: (() => void)[] = [];
+  private readonly committed: (() => void)[] = [];
   private readonly statements = new Map<string, PreparedStatement>();
 
-  /** Bring the file to the newest version. Throws StoreBroken if a newer Ownfeed wrote it, or if it isn't ours. */
+  /** Migrates the file to the newest version. Throws StoreBroken if a newer Ownfeed wrote it, or if it isn't ours. */
   constructor(
     private readonly sqlite: Sqlite3Static,
     private readonly opened: Oo1Database,
@@ -57,7 +92,8 @@ export class Database {
   ) {
     try {
       for (const pragma of [
-        // no other connection ever has the file: reads look for nobody's changes, and a log needs no shared memory
+        // no other connection ever has the file: reads needn't check for others' changes, and the log needs no shared
+        // memory
         "locking_mode=EXCLUSIVE",
         "journal_mode=WAL",
         "synchronous=NORMAL",
@@ -75,7 +111,7 @@ export class Database {
     }
   }
 
-  /** Run one statement; returns how many rows it changed. */
+  /** Runs one statement; returns the number of rows it changed. */
   run(sql: string, params: readonly Value[] = []): number {
     return this.stepped(sql, params, (statement) => {
       while (statement.step());
@@ -97,28 +133,35 @@ export class Database {
     return this.rows<T>(sql, params)[0];
   }
 
-  /** The first column of the first row, for counts; 0 where there is none. */
+  /** The first column of the first row, for counts; 0 if there is none. */
   number(sql: string, params: readonly Value[] = []): number {
     const found = this.one(sql, params);
     return found ? Number(Object.values(found)[0] ?? 0) : 0;
   }
 
   /**
-   * All that `work` writes, on the disk when this returns, or nothing of it if it throws. Throws Error inside a quick
-   * transaction, whose end would not wait for the disk.
+   * Runs `work` in a transaction: all of its writes are on disk when this returns, or none if it throws. Throws Error
+   * inside a quick transaction, whose end wouldn't wait for the disk.
    */
   transaction<R>(work: () => R): R {
     if (this.quick) throw new Error("what must be on the disk can't be written inside a quick transaction");
     if (this.depth) return work();
     this.opened.exec("PRAGMA synchronous=FULL");
     try {
-      return this.begun(work);
+      const result = this.begun(work);
+      for (const note of this.committed) note();
+      return result;
     } finally {
       this.opened.exec("PRAGMA synchronous=NORMAL");
     }
   }
 
-  /** Like `transaction`, without waiting for the disk at the end. Inside another transaction it joins that one. */
+  /** Calls `note` at the end of each `transaction`, before it returns. */
+  whenCommitted(note: () => void): void {
+    this.committed.push(note);
+  }
+
+  /** Like `transaction`, but doesn't wait for the disk at the end. Inside another transaction it joins that one. */
   quickTransaction<R>(work: () => R): R {
     if (this.depth) return work();
     this.quick = true;
@@ -139,7 +182,7 @@ export class Database {
       return result;
     } catch (broken) {
       if (!this.sqlite.capi.sqlite3_get_autocommit(this.opened)) this.opened.exec("ROLLBACK");
-      // of one that was refused before it wrote, as for want of budget, nothing is taken back
+      // nothing needs undoing if it failed before writing, for example for lack of budget
       if (this.opened.changes(true) !== written) this.forgetAll();
       throw storeError(broken);
     } finally {
@@ -147,14 +190,14 @@ export class Database {
     }
   }
 
-  /** Have `forget` called whenever written rows are taken back: for those who keep in memory what they wrote. */
+  /** Calls `forget` whenever writes are rolled back: for caches of written data. */
   whenUndone(forget: () => void): void {
     this.undone.push(forget);
   }
 
   /**
-   * Delete all that this device knows of its reader, overwrite it and give the space back; charges stay, see above. keep:
-   * writes what else stands after; it holds with the deletion or not at all, whenever the tab is killed.
+   * Deletes and overwrites all data about the reader and releases the space; charges stay, see above. keep: writes what
+   * is kept besides; it is committed with the deletion or not at all, even if the tab is killed.
    */
   erase(keep: () => void = () => undefined): void {
     this.transaction(() => {
@@ -163,7 +206,7 @@ export class Database {
         if (/^(_yoyo|yoyo|sqlite_)/.test(name) || KEPT_BY_ERASE.has(name)) continue;
         this.run(`DELETE FROM ${name}`);
         this.run("DELETE FROM sqlite_sequence WHERE name = ?", [name]);
-        // an index of words keeps those of deleted rows until it is built again
+        // a full-text index keeps the words of deleted rows until it is rebuilt
         if (type === "virtual") this.run(`INSERT INTO ${name} (${name}) VALUES ('rebuild')`);
       }
       if (this.has("charge")) {
@@ -178,7 +221,10 @@ export class Database {
     this.fold();
   }
 
-  /** Bring the log into the file and empty it: no file holds a byte then of what was deleted or overwritten before. */
+  /**
+   * Checkpoints the log into the file and empties it; after that no file contains anything that was deleted or
+   * overwritten before.
+   */
   fold(): void {
     try {
       this.opened.exec("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -187,7 +233,7 @@ export class Database {
     }
   }
 
-  /** The whole file, as the Python device opens it too. */
+  /** The whole file, in a form that the Python device can open. */
   exported(): Uint8Array {
     return this.sqlite.capi.sqlite3_js_db_export(this.opened);
   }
@@ -197,7 +243,7 @@ export class Database {
     this.opened.close();
   }
 
-  /** Throws StoreBroken where the storage itself is at fault. */
+  /** Runs a statement. Throws StoreBroken for a storage fault. */
   private stepped<R>(sql: string, params: readonly Value[], work: (statement: PreparedStatement) => R): R {
     const statement = this.prepared(sql);
     try {
@@ -209,7 +255,7 @@ export class Database {
       try {
         statement.reset(true);
       } catch {
-        // SQLite tells the error of the last step once more, which was told above
+        // SQLite repeats the last step's error, which was thrown above
       }
     }
   }
@@ -233,7 +279,7 @@ export class Database {
     this.statements.clear();
   }
 
-  /** Have all of them forget: of rows that were written past them, too. */
+  /** Clears all caches, including for rows written without them. */
   forgetAll(): void {
     for (const forget of this.undone) forget();
   }
@@ -241,7 +287,7 @@ export class Database {
   private migrate(migrations: readonly Migration[]): void {
     if (!this.number("SELECT count(*) FROM sqlite_schema")) this.opened.exec("PRAGMA encoding='UTF-8'");
     else if (!this.has("_yoyo_migration"))
-      throw new StoreBroken("the file holds nothing that Ownfeed keeps");
+      throw new StoreBroken("the file contains no Ownfeed data");
     this.transaction(() => {
       const now = new Date().toISOString().slice(0, -1);
       if (!this.number("SELECT count(*) FROM sqlite_schema")) {
@@ -252,10 +298,16 @@ export class Database {
         this.rows<{ migration_id: string }>("SELECT migration_id FROM _yoyo_migration").map((row) => row.migration_id),
       );
       const known = new Set(migrations.map(({ name }) => name));
+      const first = migrations[0]?.name ?? "none";
+      if (applied.size > 0 && !applied.has(first))
+        throw new StoreBroken(
+          "an Ownfeed before 0.2.0 wrote the store, which this one can't read, and it is unchanged. Delete this site's data in the " +
+            "browser to begin a new one, which knows nothing of what was read or spent",
+        );
       const newer = [...applied].filter((name) => !known.has(name)).sort()[0];
       const newest = migrations.at(-1)?.name ?? "none";
       if (newer)
-        throw new StoreBroken(`a newer version of Ownfeed wrote the store (migration ${newer}; this one knows up to ${newest})`);
+        throw new StoreBroken(`it was written by a newer version of Ownfeed (migration ${newer}; this one knows up to ${newest})`);
       for (const { name, sql } of migrations) {
         if (applied.has(name)) continue;
         this.opened.exec(sql);
@@ -265,19 +317,19 @@ export class Database {
   }
 }
 
-/** What a failure of SQLite is to the device: StoreBroken where storage or file are at fault, else itself. */
+/** Converts an SQLite failure: StoreBroken for storage or file faults, otherwise the error itself. */
 function storeError(broken: unknown): unknown {
   const code = (broken as { resultCode?: unknown } | null)?.resultCode;
   const kind = typeof code === "number" ? code & 0xff : null;
   if (kind === IO_ERROR || kind === FULL)
-    return new StoreBroken("this browser has no room left for it, or has taken it away. Nothing of this step was kept, all before it was");
+    return new StoreBroken("the browser has no space left for it, or has removed it. This last step was not saved; everything before it was");
   if (kind === CORRUPT || kind === NOT_A_DATABASE) return new StoreBroken("it is damaged");
   return broken;
 }
 
-/** SQLite itself, of the bytes of sqlite3.wasm. */
+/** Starts SQLite from the bytes of sqlite3.wasm. */
 async function started(wasm: Uint8Array | ArrayBuffer): Promise<Sqlite3Static> {
-  // of its file systems only the pool of held files is used; web/bundling.mjs leaves the others out
+  // of its file systems only the pool of held files is used; web/bundling.mjs removes the others
   const settings = globalThis as { sqlite3ApiConfig?: unknown };
   settings.sqlite3ApiConfig = { disable: { vfs: { kvvfs: true, opfs: true, "opfs-vfs": true, "opfs-wl": true } } };
   const init = sqlite3InitModule as unknown as (options: object) => Promise<Sqlite3Static>;
@@ -286,7 +338,7 @@ async function started(wasm: Uint8Array | ArrayBuffer): Promise<Sqlite3Static> {
 
 let ofMemory: Promise<Sqlite3Static> | null = null;
 
-/** A database in memory: an empty one, or a copy of a file's bytes. All of them share one SQLite, the first one's. */
+/** Opens a database in memory: empty, or a copy of a file's bytes. All of them share one SQLite, the first one's. */
 export async function openMemory(wasm: Uint8Array | ArrayBuffer, content?: Uint8Array): Promise<Database> {
   const sqlite = await (ofMemory ??= started(wasm));
   return new Database(sqlite, inMemory(sqlite, content));
@@ -313,39 +365,27 @@ function inMemory(sqlite: Sqlite3Static, content?: Uint8Array): Oo1Database {
   return opened;
 }
 
-/** What the worker holds in the origin's private file system: the device's database, and the store of its second view. */
+/** The worker's files in the origin private file system: the device's database, and its second view's store. */
 export interface PrivateFiles {
   readonly database: Database;
   readonly searches: LateDatabase;
 }
 
-/** Whether this browser has opened a database here before. */
-export async function hasPrivateFile(): Promise<boolean> {
-  try {
-    await (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER);
-    return true;
-  } catch (missing) {
-    if (missing instanceof DOMException && missing.name === "NotFoundError") return false;
-    throw missing;
-  }
-}
-
 /**
- * The databases of these names in the origin's private file system; the first is made if it isn't there, of the bytes of
- * a new one (first_database.ts) where they are given. Only in a worker, and one at a time: throws while another holds the
- * folder.
+ * Opens the databases of these names in the origin private file system; the first is created if missing, from the bytes
+ * of a new one (first_database.ts). Only in a worker, and one at a time: throws while another holds the folder.
  */
 export async function openPrivateFiles(
   wasm: Uint8Array | ArrayBuffer,
   name: string,
   searches: string,
-  first: ArrayBuffer | null = null,
+  first: () => Promise<ArrayBuffer>,
 ): Promise<PrivateFiles> {
   const sqlite = await started(wasm);
   const pool = await poolOf(sqlite);
   const [path, beside] = [`/${name}`, `/${searches}`];
-  // all of it is written before the file has its name: a kill of the tab leaves no half of it
-  if (first && !pool.getFileNames().includes(path)) await pool.importDb(path, new Uint8Array(first));
+  // all of it is written before the file gets its name, so a killed tab leaves no partial file
+  if (!pool.getFileNames().includes(path)) await pool.importDb(path, new Uint8Array(await first()));
   return {
     database: new Database(sqlite, new pool.OpfsSAHPoolDb(path)),
     searches: new LateDatabase({
@@ -360,16 +400,63 @@ async function poolOf(sqlite: Sqlite3Static): Promise<SAHPoolUtil> {
   const settings = {
     directory: FOLDER,
     initialCapacity: POOL_FILES,
-    preserveOnInitFailure: true, // who comes too early must not take the reader's file away
+    preserveOnInitFailure: true, // opening too early must not delete the reader's file
     forceReinitIfPreviouslyFailed: true,
   };
   return onceFree(() => sqlite.installOpfsSAHPoolVfs(settings));
 }
 
-/** The bytes of a database file without the mark of a write-ahead log, which a database in memory can't have. */
+/** A database file's bytes without the write-ahead-log flag, which a database in memory can't have. */
 function rollbackJournal(content: Uint8Array): Uint8Array {
   const copy = new Uint8Array(content);
   copy[18] = 1;
   copy[19] = 1;
   return copy;
+}
+
+/** How a late database's file is opened or created, and whether it exists. */
+export interface LateFile {
+  open(): Database;
+  there(): boolean;
+}
+
+/** Reads as empty while its file is missing; the first transaction creates it. Throws StoreBroken like `Database`. */
+export class LateDatabase {
+  private opened: Database | null = null;
+
+  constructor(private readonly file: LateFile) {}
+
+  /** The database; null while nothing has been stored in it. */
+  known(): Database | null {
+    return this.opened || this.file.there() ? this.made() : null;
+  }
+
+  /** Like `Database.transaction`. */
+  transaction<R>(work: () => R): R {
+    return this.made().transaction(work);
+  }
+
+  /** Runs one statement, inside a transaction only. Returns the number of rows it changed. */
+  run(sql: string, params: readonly Value[] = []): number {
+    return this.made().run(sql, params);
+  }
+
+  /** All rows of a query; none without a file. */
+  rows<T extends Row = Row>(sql: string, params: readonly Value[] = []): T[] {
+    return this.known()?.rows<T>(sql, params) ?? [];
+  }
+
+  /** Deletes and overwrites all rows, and releases the space. */
+  erase(): void {
+    this.known()?.erase();
+  }
+
+  /** Like `Database.fold`. */
+  fold(): void {
+    this.known()?.fold();
+  }
+
+  private made(): Database {
+    return (this.opened ??= this.file.open());
+  }
 }

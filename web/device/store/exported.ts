@@ -1,28 +1,31 @@
-// What another device of the same reader has exported, read and checked: the rows of it that a device takes over. Names
-// and limits are those of device_app/store/exported.py.
+// Reads and checks another device's export: the rows that a device imports. Names and limits are those of
+// device_app/store/exported.py.
+//
+// The export's searches and stances go to the second view's store, as in device_app/store/exported.py.
 import { ExportRefused } from "../errors";
-import { HOUR_MS, msOf } from "../moments";
-import { type PrivacySettings, privacySettings } from "../privacy/settings";
-import { type Form, type ValueOf, WireError, byName, list, nullable, optional, record } from "../wire/forms";
-import { newsId } from "../wire/ids";
-import { newsCard } from "../wire/news";
-import { codeReport } from "../wire/recall";
-import { bytes, integer, literal, moment, real, text, truth } from "../wire/values";
-import { STANCE_KINDS, REACTION_KINDS } from "./opinions";
-import { toUs } from "./rows";
+import { HOUR_MS, msOf } from "../protocol/moments";
+import { privacySettings, type PrivacySettings } from "../privacy/settings";
+import { WireError, byName, bytes, integer, list, literal, moment, nullable, optional, real, record, text, truth, type Form, type ValueOf } from "../protocol/forms";
+import { newsId } from "../protocol/ids";
+import { newsCard } from "../protocol/news";
+import { codeReport } from "../protocol/recall";
+import { toUs, type Database, type LateDatabase } from "./database";
+import { RULE_FIELDS } from "./mute_rules";
+import { FORGET_UNFOLLOWED, REACTION_KINDS, STANCE_KINDS, type Stance, type StanceKind } from "./opinions";
+import { Preferences } from "./preferences";
 import { WORDS_LIMIT_CHARS, plainOf } from "./searches";
 
-/** Raised when an export changes so that an older device can't take it over. */
+/** Incremented when an export changes so that older devices can't import it. */
 export const VERSION = 2;
 export const LIMIT_BYTES = 128 * 2 ** 20;
-/** By so much the clocks of two devices may differ. */
+/** Tolerated difference between two devices' clocks. */
 const LEEWAY_MS = HOUR_MS / 6;
 /** A dozen a day for ten years. */
 const CHARGES_LIMIT = 50_000;
 const VECTOR_BYTES_LIMIT = 4 * 4_096;
 /**
- * Columns, by table, that no row may have of later than the file: a click of next year is the newest for a year, and as
- * long says that its reader reads just now.
+ * Time columns, by table, that may not be later than the file: a click dated next year would be the newest for a year,
+ * and would suggest for as long that its reader is reading now.
  */
 const MOMENTS = {
   charge: ["at"],
@@ -30,6 +33,8 @@ const MOMENTS = {
   click: ["at"],
   impression: ["at", "viewed_at"],
   reaction: ["at"],
+  read_story: ["at"],
+  mute_rule: ["at"],
   view_round: ["at"],
   round_upload: ["bound_at"],
   drawn_report: ["drawn_at"],
@@ -88,7 +93,7 @@ const drawnRow = record(
   },
 );
 
-/** These fields of an object; others are not looked at. */
+/** Reads these fields of an object and ignores others. */
 function among<F extends Readonly<Record<string, Form<unknown>>>>(fields: F): Form<{ readonly [K in keyof F]: ValueOf<F[K]> }> {
   const known = record(fields);
   return {
@@ -110,6 +115,13 @@ const tables = among({
     record({ feed_id: name, news_id: newsId, position: count, at: us, popularity: nullable(real()), viewed_at: nullable(us) }),
   ),
   reaction: list(record({ news_id: newsId, kind: literal(...REACTION_KINDS), at: us })),
+  read_story: optional(list(record({ news_id: newsId, at: us, batch: count })), []),
+  mute_rule: optional(
+    list(
+      record({ id: count, field: literal(...RULE_FIELDS), kind: literal("word", "phrase", "regex"), pattern: text({ min: 1, max: 200 }), at: us }),
+    ),
+    [],
+  ),
   charge: list(chargeRow, { max: CHARGES_LIMIT }),
   view_round: list(record({ round: name, view: name, clip: real(), sigma: real({ above: 0 }), at: us })),
   report_meaning: list(record({ meaning: name, first_at: us })),
@@ -133,7 +145,7 @@ const whole = among({
   views: among({ searches: optional(searches, NO_SEARCHES) }),
 });
 
-/** The preferences that go along; null: it was not chosen. */
+/** The preferences that are moved; null: not set. */
 const choices = among({
   privacy: optional(nullable(object), null),
   chosen_sections: optional(nullable(list(name, { max: 200 })), null),
@@ -145,12 +157,12 @@ const choices = among({
   ),
 });
 
-/** One export; settings: what the other device had changed of its switches. */
+/** One export; settings: the switches changed on the other device. */
 export interface Exported extends ValueOf<typeof whole> {
   readonly choices: Omit<ValueOf<typeof choices>, "privacy"> & { readonly privacy: Partial<PrivacySettings> };
 }
 
-/** Throws ExportRefused, naming the field and its limit. now: in ms since 1970. */
+/** Reads an export. Throws ExportRefused, naming the field and its limit. now: in ms since 1970. */
 export function readExport(content: string, now: number): Exported {
   if (new Blob([content]).size > LIMIT_BYTES)
     throw new ExportRefused(`the file has more than ${LIMIT_BYTES / 2 ** 20} MiB, which is the limit`);
@@ -158,7 +170,7 @@ export function readExport(content: string, now: number): Exported {
   try {
     document = JSON.parse(content);
   } catch {
-    throw new ExportRefused("the file is no export of Ownfeed (it is not JSON)");
+    throw new ExportRefused("the file is not an Ownfeed export (it is not JSON)");
   }
   if ((document as { version?: unknown } | null)?.version !== VERSION)
     throw new ExportRefused(`version: must be ${VERSION}; the file is of another version of Ownfeed, or none of its exports`);
@@ -175,7 +187,7 @@ export function readExport(content: string, now: number): Exported {
   return { ...exported, choices: { ...chosen, privacy } };
 }
 
-/** Throws ExportRefused for a row of later than the file itself. latest: in microseconds since 1970. */
+/** Throws ExportRefused for a row dated later than the file. latest: in microseconds since 1970. */
 function checkMoments<T extends string>(
   where: string,
   tables: Readonly<Record<T, readonly object[]>>,
@@ -192,12 +204,12 @@ function checkMoments<T extends string>(
           );
 }
 
-/** News that the reader opened or reacted to. */
+/** Articles that the reader opened or reacted to. */
 export function touchedBy({ tables: { click, reaction }, views }: Exported): Set<string> {
   return new Set([...click, ...reaction, ...views.searches.opened].map((row) => row.news_id));
 }
 
-/** Switches that were changed, each checked as the settings want it. */
+/** Changed switches, each validated by the settings' form. */
 function changesOf(changed: Readonly<Record<string, unknown>>): Partial<PrivacySettings> {
   const settings = privacySettings.read(changed);
   return Object.fromEntries(Object.entries(settings).filter(([field]) => Object.hasOwn(changed, field)));
@@ -216,5 +228,68 @@ function reading<T>(read: () => T): T {
     return read();
   } catch (wrong) {
     throw wrong instanceof WireError ? new ExportRefused(wrong.message) : wrong;
+  }
+}
+
+/** The preference that holds waiting rows: by table, each by column. */
+export const MOVED_SEARCHES = "moved_searches";
+
+/** Rows as exported; moments are microseconds since 1970. */
+export interface SearchRows {
+  readonly stance: readonly { readonly kind: StanceKind; readonly name: string; readonly stance: Stance; readonly at: number }[];
+  readonly search: readonly { readonly words: string; readonly saved_at: number; readonly looked_at: number }[];
+  readonly opened: readonly { readonly news_id: string; readonly at: number }[];
+}
+
+/**
+ * Moves searches between two databases that can't share a transaction: the first records what is still to be written to
+ * the second.
+ *
+ * Formal guarantees: what was put in the transaction of `database` is in `searches` once `finish` has run, whatever
+ * ended the worker in between; what was rolled back never gets there; nothing of it stays in `database` afterwards, and
+ * nothing of it is in exports before.
+ */
+export class MovedSearches {
+  private readonly preferences: Preferences;
+
+  constructor(
+    private readonly database: Database,
+    private readonly searches: LateDatabase,
+  ) {
+    this.preferences = new Preferences(database);
+  }
+
+  /** Stores rows, inside the import's transaction. Call it only after `finish`, or rows still waiting are lost. */
+  put({ stance, search, opened }: SearchRows): void {
+    if (stance.length || search.length || opened.length) this.preferences.set(MOVED_SEARCHES, { stance, search, opened });
+  }
+
+  /**
+   * Writes waiting rows, if any; if both have a value for the same thing, the later one wins. Called after `put`, and
+   * when a device opens.
+   */
+  finish(): void {
+    const rows = this.preferences.get(MOVED_SEARCHES) as SearchRows | null;
+    if (rows === null) return;
+    const { searches } = this;
+    searches.transaction(() => {
+      for (const { kind, name, stance, at } of rows.stance)
+        searches.run(
+          `INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, name) DO UPDATE
+           SET stance = excluded.stance, at = excluded.at WHERE excluded.at > stance.at`,
+          [kind, name, stance, at],
+        );
+      for (const { words, saved_at, looked_at } of rows.search)
+        searches.run(
+          `INSERT INTO search (words, saved_at, looked_at) VALUES (?, ?, ?) ON CONFLICT (words) DO UPDATE
+           SET looked_at = max(search.looked_at, excluded.looked_at)`,
+          [words, saved_at, looked_at],
+        );
+      for (const { news_id, at } of rows.opened)
+        searches.run("INSERT INTO opened (news_id, at) VALUES (?, ?) ON CONFLICT DO NOTHING", [news_id, at]);
+      searches.run(FORGET_UNFOLLOWED);
+    });
+    this.preferences.set(MOVED_SEARCHES, null);
+    this.database.fold();
   }
 }

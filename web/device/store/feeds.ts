@@ -1,10 +1,9 @@
-// Feeds as they were built: the one in use survives a reload, and those before it can be had back.
-import type { Database } from "./database";
-import { fromUs, toUs } from "./rows";
+// Built feeds: the current one survives a reload, and earlier ones can be shown again.
+import { fromUs, toUs, type Database } from "./database";
 
 export const FEEDS_KEPT = 100;
 
-/** A feed's JSON; `feed` reads and writes it. madeAt is milliseconds since 1970. */
+/** A feed's JSON, read and written by feed/kept.ts. madeAt: milliseconds since 1970. */
 export interface KeptFeed {
   readonly feedId: string;
   readonly madeAt: number;
@@ -18,7 +17,7 @@ const COLUMNS = "feed_id, made_at, content";
 export class FeedStore {
   constructor(private readonly database: Database) {}
 
-  /** Keep a feed; a feed of the same id is replaced, the oldest beyond a hundred go. */
+  /** Stores a feed, replacing one of the same id; only the last hundred are kept. */
   save(feed: KeptFeed): void {
     this.database.quickTransaction(() => {
       const insert = `INSERT OR REPLACE INTO feed (${COLUMNS}) VALUES (?, ?, ?)`;
@@ -36,12 +35,12 @@ export class FeedStore {
     return feedOf(this.database.one<FeedRow>(`SELECT ${COLUMNS} FROM feed ORDER BY made_at DESC, rowid DESC LIMIT 1`));
   }
 
-  /** One feed, if it's still kept. */
+  /** One feed, if it is still kept. */
   get(feedId: string): KeptFeed | null {
     return feedOf(this.database.one<FeedRow>(`SELECT ${COLUMNS} FROM feed WHERE feed_id = ?`, [feedId]));
   }
 
-  /** Ids of the feeds made before and after one, null at either end and for one that isn't kept. */
+  /** Ids of the feeds before and after one; null at either end, and for one that isn't kept. */
   beside(feedId: string): { before: string | null; after: string | null } {
     const found = this.database.one<{ before: string | null; after: string | null }>(
       `SELECT before, after FROM (
@@ -53,7 +52,7 @@ export class FeedStore {
     return found ?? { before: null, after: null };
   }
 
-  /** Feeds in whose JSON one of these ids stands, wherever. */
+  /** Feeds whose JSON contains any of these ids. */
   naming(newsIds: Iterable<string>): KeptFeed[] {
     const found = this.database.rows<FeedRow>(
       `SELECT ${COLUMNS} FROM feed
@@ -63,13 +62,13 @@ export class FeedStore {
     return found.map((row) => feedOf(row)).filter((feed) => feed !== null);
   }
 
-  /** Replace a kept feed's JSON in its place; one that isn't kept stays away. */
+  /** Replaces a kept feed's JSON in place; does nothing if it isn't kept. */
   rewrite(feed: KeptFeed): void {
     const sql = "UPDATE feed SET content = ? WHERE feed_id = ?";
     this.database.quickTransaction(() => this.database.run(sql, [feed.content, feed.feedId]));
   }
 
-  /** Keep a feed no longer. */
+  /** Deletes a feed. */
   drop(feedId: string): void {
     this.database.quickTransaction(() => this.database.run("DELETE FROM feed WHERE feed_id = ?", [feedId]));
   }

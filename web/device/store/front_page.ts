@@ -1,4 +1,4 @@
-// The front page as it was drawn last, in a file of its own: a new tab shows it while the database and the templates start.
+// The last drawn front page, in a file of its own: a new tab shows it while the database and the templates start.
 import { onceFree } from "./held_file";
 
 const NAME = "ownfeed-front-page";
@@ -6,8 +6,8 @@ const DIGEST_BYTES = 32;
 const SPACE = 0x20;
 
 /**
- * A page as it was drawn. script: the worker that drew it; from, until: while a device would show this feed, in
- * milliseconds since 1970; pictures: drawn ones, by the addresses that the page names.
+ * A drawn page. script: the worker that drew it; from, until: when a device would show this feed, in milliseconds since
+ * 1970; pictures: drawn ones, by their addresses in the page.
  */
 export interface FrontPage {
   readonly script: string;
@@ -17,7 +17,7 @@ export interface FrontPage {
   readonly pictures: Readonly<Record<string, string>>;
 }
 
-/** What is used of a file's handle in a worker. */
+/** The used part of a worker's file handle. */
 interface Handle {
   getSize(): number;
   truncate(size: number): void;
@@ -28,21 +28,24 @@ interface Handle {
 type Holdable = FileSystemFileHandle & { createSyncAccessHandle(): Promise<Handle> };
 
 /**
- * The file of the front page, held by the worker that owns the database.
+ * The front page's file, held by the worker that owns the database.
  *
- * Formal guarantees: it begins with the SHA-256 of all that follows, so that a page of which a killed tab has written a
- * part is none. When `wipe` returns, no byte of a page is in the file, and after a kill none is; nor is one after a power
- * cut, where it waits for the disk. The file gets shorter only once the disk has zeros in the place of all of it, so that
- * no block is given back to the file system with a page in it; `remove`, for what can't be overwritten, doesn't promise it.
+ * Formal guarantees: it begins with the SHA-256 of all that follows, so that a page of which a killed tab has written
+ * only a part isn't read. When `wipe` returns, no byte of a page is in the file, and none is after a kill; nor after a
+ * power cut, if it waits for the disk. The file is shortened only once the disk has zeros in place of all of it, so
+ * that no block is returned to the file system with a page in it; `remove`, for files that can't be overwritten,
+ * doesn't promise this.
  */
 export class FrontPageFile {
   private handle: Handle | null = null;
-  private isGone = false; // and not to be made again
-  private written: string | null = null; // digest of the page that is kept whole
+  private isGone = false; // and not to be created again
+  private written: string | null = null; // digest of the completely written page
 
   private constructor(private readonly folder: FileSystemDirectoryHandle) {}
 
-  /** Hold the file in the origin's own folder; made if it isn't there. Where that fails it is removed and none is kept. */
+  /**
+   * Holds the file in the origin's own folder; creates it if missing. If that fails, it is removed and no page is kept.
+   */
   static async open(folder: FileSystemDirectoryHandle): Promise<FrontPageFile> {
     const held = new FrontPageFile(folder);
     try {
@@ -50,14 +53,14 @@ export class FrontPageFile {
       held.handle = await onceFree(() => file.createSyncAccessHandle());
     } catch (fault) {
       console.error("no front page is kept:", fault);
-      await held.remove().catch((left: unknown) => console.error("that of before is still there:", left));
+      await held.remove().catch((left: unknown) => console.error("the previous front page is still there:", left));
     }
     return held;
   }
 
   /**
-   * Keep a page in the place of the last one, if that is still wanted when it is ready to be written; nothing is written
-   * where it is the same. It is filled up with spaces to the length of the file.
+   * Stores a page in place of the last one, if it is still wanted when ready to be written; skips it if unchanged. Pads
+   * it with spaces to the file's length.
    */
   async keep(page: FrontPage, wanted: () => boolean): Promise<void> {
     const { handle } = this;
@@ -80,8 +83,8 @@ export class FrontPageFile {
   }
 
   /**
-   * Overwrite the page that is kept, and keep none. waits: for the disk, where something is deleted; else the file keeps
-   * its length, and the disk gets the zeros when it likes. Throws where it can't be overwritten.
+   * Overwrites the kept page. waits: waits for the disk, when something is deleted; otherwise the file keeps its
+   * length, and the zeros are flushed at any time. Throws if it can't be overwritten.
    */
   wipe({ waits = true } = {}): void {
     this.written = null;
@@ -95,7 +98,7 @@ export class FrontPageFile {
     this.handle.truncate(0);
   }
 
-  /** Remove the file, and keep no page any more. */
+  /** Removes the file; no page is kept any more. */
   async remove(): Promise<void> {
     this.handle?.close();
     this.handle = this.written = null;
@@ -112,7 +115,7 @@ function write(handle: Handle, bytes: Uint8Array<ArrayBuffer>, at: number): void
   if (handle.write(bytes, { at }) !== bytes.length) throw new Error("the storage took a part of the front page");
 }
 
-/** The page that the worker of this script has kept and that its device would show now; null where there is none. */
+/** The page kept by this script's worker that its device would show now; null if there is none. */
 export async function keptFrontPage(
   folder: FileSystemDirectoryHandle,
   script: string,
@@ -128,7 +131,7 @@ export async function keptFrontPage(
     const page = JSON.parse(new TextDecoder().decode(content)) as FrontPage;
     return page.script === script && page.from < now && now < page.until ? page : null;
   } catch (missing) {
-    // none was kept yet, or it was written while it was read
+    // none was kept yet, or it was written during the read
     if (missing instanceof DOMException && ["NotFoundError", "NotReadableError"].includes(missing.name)) return null;
     throw missing;
   }

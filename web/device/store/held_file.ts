@@ -1,10 +1,14 @@
-// Files of the origin's private file system that one worker holds alone.
+// Files of the origin private file system that one worker holds exclusively.
 
-/** A file that another tab holds is tried so often, every so many milliseconds. */
+/** The folder of the databases, in which SQLite names its files at random. */
+export const FOLDER = ".ownfeed";
+const FILES = ".opaque";
+
+/** Number of attempts for a file that another tab holds, and the milliseconds between them. */
 const TRIES = 100;
 const AGAIN_MS = 100;
 
-/** What `open` opens; the files of a tab that was just closed or killed are let go of a moment after it. */
+/** Opens files; retries, because a just closed or killed tab releases its files a moment later. */
 export async function onceFree<T>(open: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -15,4 +19,47 @@ export async function onceFree<T>(open: () => Promise<T>): Promise<T> {
       await new Promise((again) => setTimeout(again, AGAIN_MS));
     }
   }
+}
+
+/** Whether this browser has opened a database here before, as far as the browser still has it. */
+export async function hasPrivateFile(): Promise<boolean> {
+  try {
+    await (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER);
+    return true;
+  } catch (missing) {
+    if (missing instanceof DOMException && missing.name === "NotFoundError") return false;
+    throw missing;
+  }
+}
+
+/**
+ * Notices when the browser has cleared the files that a worker holds: at a server's request (`Clear-Site-Data`), for
+ * lack of space, or by its user. Other files may exist there by then.
+ */
+export class HeldFiles {
+  private constructor(private readonly names: readonly string[]) {}
+
+  /** For the open databases. */
+  static async here(): Promise<HeldFiles> {
+    const names: string[] = [];
+    for await (const [name] of (await files()) as unknown as AsyncIterable<[string, FileSystemHandle]>) names.push(name);
+    return new HeldFiles(names);
+  }
+
+  /** Whether they no longer exist. */
+  async areGone(): Promise<boolean> {
+    const [first] = this.names;
+    if (first === undefined) return true;
+    try {
+      await (await files()).getFileHandle(first);
+      return false;
+    } catch (missing) {
+      if (!(missing instanceof DOMException)) throw missing;
+      return true;
+    }
+  }
+}
+
+async function files(): Promise<FileSystemDirectoryHandle> {
+  return (await (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER)).getDirectoryHandle(FILES);
 }

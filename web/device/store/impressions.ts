@@ -1,9 +1,9 @@
-// What feeds laid out, and what of it was looked at: an impression is served when its feed is made, and viewed once half of
-// its card was in sight for a second. Viewed news ranks lower in later feeds; what wasn't clicked of it is a negative.
-import type { Database } from "./database";
-import { fromUs, toUs } from "./rows";
+// What feeds displayed and what was seen: an impression is served when its feed is made, and viewed once half of its
+// card was in sight for a second. Viewed articles rank lower in later feeds; those not clicked are negatives in
+// training.
+import { fromUs, toUs, type Database } from "./database";
 
-/** One feed with at least one click: all news of it that was looked at, in order, and those that were clicked. */
+/** One feed with at least one click: its seen articles, in order, and the clicked ones. */
 export interface Shown {
   readonly feedId: string;
   readonly at: number;
@@ -13,7 +13,7 @@ export interface Shown {
 
 const NAMED = "news_id IN (SELECT value FROM json_each(?))";
 
-/** News served in each feed, and when each was viewed there. Moments are milliseconds since 1970. */
+/** Articles served in each feed, and when each was viewed there. Moments are milliseconds since 1970. */
 export class ImpressionStore {
   private views: Map<string, { feeds: number; at: number }> | null = null;
 
@@ -21,7 +21,7 @@ export class ImpressionStore {
     database.whenUndone(() => (this.views = null));
   }
 
-  /** Keep what a feed lays out, and how popular each was then; news served before in it stays as it was. */
+  /** Records a feed's articles and their popularity then; articles already served in it aren't changed. */
   serve(feedId: string, newsIds: readonly string[], at: number, popularity: readonly number[] | null = null, first = 0): void {
     this.database.quickTransaction(() => {
       newsIds.forEach((newsId, index) =>
@@ -34,12 +34,12 @@ export class ImpressionStore {
     });
   }
 
-  /** Whether anything of such a feed is kept. */
+  /** Whether anything of that feed is kept. */
   served(feedId: string): boolean {
     return this.database.one("SELECT 1 FROM impression WHERE feed_id = ? LIMIT 1", [feedId]) !== undefined;
   }
 
-  /** Note that news of a feed was looked at; returns of how many that is new. The first time counts, and stays. */
+  /** Records articles of a feed as viewed; returns how many are newly viewed. The first time is kept. */
   view(feedId: string, newsIds: readonly string[], at: number): number {
     return this.database.quickTransaction(() => {
       const sql = `UPDATE impression SET viewed_at = ?
@@ -50,12 +50,12 @@ export class ImpressionStore {
     });
   }
 
-  /** Ids of news looked at at or after `since`. */
+  /** Ids of articles viewed at or after `since`. */
   seen(since: number): Set<string> {
     return new Set([...this.known()].filter(([, view]) => view.at >= toUs(since)).map(([newsId]) => newsId));
   }
 
-  /** In how many feeds each was looked at, of those last looked at at or after `since`. */
+  /** In how many feeds each article was viewed, for articles last viewed at or after `since`. */
   timesSeen(newsIds: Iterable<string>, since: number): Map<string, number> {
     const found = new Map<string, number>();
     for (const newsId of newsIds) {
@@ -65,13 +65,7 @@ export class ImpressionStore {
     return found;
   }
 
-  /** Whether a feed was served, or anything of one looked at, at or after that moment. */
-  activeSince(moment: number): boolean {
-    const newest = "SELECT max(coalesce(max(at), -1), coalesce(max(viewed_at), -1)) FROM impression";
-    return this.database.number(newest) >= toUs(moment);
-  }
-
-  /** The newest feeds that were clicked in, newest first, at most `limit`; of each, what was looked at. */
+  /** The newest feeds with clicks, newest first, at most `limit`, each with its viewed articles. */
   forTraining(limit: number): Shown[] {
     const found = this.database.rows<{ feed_id: string; last_at: number; items: string }>(
       `SELECT impression.feed_id, max(impression.at) AS last_at,
@@ -96,7 +90,7 @@ export class ImpressionStore {
     });
   }
 
-  /** How popular these news were when last served, at or before a time; those not served by then are left out. */
+  /** Popularity of these articles when last served, at or before a time; those not served by then are left out. */
   popularityAt(newsIds: readonly string[], at: number): Map<string, number> {
     const found = this.database.rows<{ news_id: string; popularity: number }>(
       `SELECT news_id, popularity, max(at) FROM impression
@@ -106,13 +100,13 @@ export class ImpressionStore {
     return new Map(found.map((row) => [row.news_id, row.popularity]));
   }
 
-  /** Forget what was served before a time; returns how many rows. */
+  /** Deletes impressions served before a time; returns their number. */
   prune(before: number): number {
     this.views = null;
     return this.database.quickTransaction(() => this.database.run("DELETE FROM impression WHERE at < ?", [toUs(before)]));
   }
 
-  /** One more feed in which it was looked at, where what was read of before is in memory. */
+  /** Counts one more feed in which an article was viewed, if the counts are cached. */
   private noteView(newsId: string, at: number): void {
     const before = this.views?.get(newsId);
     this.views?.set(newsId, { feeds: (before?.feeds ?? 0) + 1, at: Math.max(before?.at ?? at, at) });

@@ -1,19 +1,19 @@
-// The ledger's rows: what each release of data cost. Append-only; `privacy/ledger` decides, this keeps.
-import type { Channel, ChargeStore } from "../privacy/ledger";
-import type { ChargeGroup } from "../privacy/privacy_loss";
+// The ledger's rows: the cost of each data release. Append-only; `privacy/ledger` decides, this stores.
+import type { ChargeStore } from "../privacy/accounting/ledger";
+import type { Channel } from "../privacy/accounting/limits";
+import type { ChargeGroup } from "../privacy/accounting/composition";
 import type { Charge } from "../privacy/sealed";
-import type { Database, Row } from "./database";
-import { PAGE_SIZE, type Page, fromUs, offset, pageOf, toUs } from "./rows";
+import { PAGE_SIZE, fromUs, offset, pageOf, toUs, type Database, type Page, type Row } from "./database";
 
 const COLUMNS = "id, at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject";
 
-/** One charge as it is kept; at in milliseconds since 1970. */
+/** A stored charge; at: milliseconds since 1970. */
 export interface LedgerEntry extends Charge {
   readonly id: number;
   readonly at: number;
 }
 
-/** What one channel cost on one UTC day, such as 2026-11-24. */
+/** A channel's charges on one UTC day, such as 2026-11-24. */
 export interface DaySum {
   readonly day: string;
   readonly channel: string;
@@ -57,7 +57,7 @@ export class LedgerRepository implements ChargeStore {
     return this.database.number(found, [channel, from(since)]);
   }
 
-  /** How many charges of this channel there are from `since` on. */
+  /** Number of charges of this channel from `since` on. */
   chargesSince(channel: Channel, since: number): number {
     return this.database.number("SELECT count(*) FROM charge WHERE channel = ? AND at >= ?", [channel, from(since)]);
   }
@@ -70,8 +70,8 @@ export class LedgerRepository implements ChargeStore {
   }
 
   /**
-   * What the noisy sums come to with one share of noise each. Charges of before 2026-11-22 name the rho of so many
-   * shares: so many times that is no less than what one has.
+   * Sum of rho of the noisy sums, with one noise share each. Charges from before 2026-11-22 store the rho of several
+   * shares: multiplied by their number, it is at least the rho of one.
    */
   rhoAlone(since: number): number {
     return this.database.number(
@@ -115,7 +115,7 @@ export class LedgerRepository implements ChargeStore {
     return pageOf(rows.map(entry), page, this.database.number("SELECT count(*) FROM charge"));
   }
 
-  /** Charges of one mechanism, parameters, epsilon and delta together, with how many there are. */
+  /** Charges grouped by mechanism, parameters, epsilon and delta, with their number. */
   grouped(): ChargeGroup[] {
     return this.database
       .rows(
@@ -138,7 +138,7 @@ export class LedgerRepository implements ChargeStore {
   }
 }
 
-/** Microseconds from which on; of all time for -Infinity. */
+/** The start in microseconds; of all time for -Infinity. */
 function from(since: number): number {
   return since === -Infinity ? 0 : toUs(since);
 }

@@ -1,17 +1,25 @@
-// News on the device: cards, bodies and vectors, kept until pruned.
+// Articles on the device: cards, bodies and vectors, kept until pruned.
 import { NewsNotHere } from "../errors";
 import { type Vectors, finite, rowOf } from "../vectors";
-import { readMessage } from "../wire/forms";
-import { type NewsCard, newsCard } from "../wire/news";
-import type { Database, Value } from "./database";
-import { toUs } from "./rows";
+import { readMessage } from "../protocol/forms";
+import { type NewsCard, newsCard } from "../protocol/news";
+import { toUs, type Database, type Value } from "./database";
 import { wordsOfCard } from "./search_index";
 
 export type Naming = "topic" | "section" | "publisher";
 const WIDE = "SELECT value FROM json_each(?)";
+/** So many of a publisher's articles stay however long they have been here, as the server keeps a feed's newest. */
+const KEPT_OF_A_PUBLISHER = 20;
+const LAST_OF_PUBLISHERS = `
+  SELECT id FROM (
+    SELECT id, row_number() OVER (
+      PARTITION BY json_extract(card, '$.publisher')
+      ORDER BY shelved_at DESC, json_extract(card, '$.published_at') DESC, id
+    ) AS place FROM news WHERE json_valid(card)
+  ) WHERE place <= ${KEPT_OF_A_PUBLISHER}`;
 const CARDS_KEPT = 8_000;
 
-/** Which of the ids asked for have a vector, and those vectors in their order: zeros where missing. */
+/** Whether each requested id has a vector, and those vectors in order, zeros if missing. */
 export interface FoundVectors {
   readonly present: readonly boolean[];
   readonly vectors: Vectors;
@@ -20,14 +28,14 @@ export interface FoundVectors {
 /**
  * Cards by id, bodies by id, vectors by (id, encoder).
  *
- * edition goes up whenever a card or a vector that was here is replaced or leaves; what was read before then may be kept
- * in memory while it stays.
+ * edition increases whenever a card or vector is replaced or deleted; what was read may be cached while it is
+ * unchanged.
  */
 export class NewsStore {
   edition = 0;
-  /** Cards by the JSON that they were read of: reading JSON is most of what a look at the store costs. */
+  /** Parsed cards by their JSON: parsing is most of the cost of reading the store. */
   private read = new Map<string, NewsCard>();
-  /** Vectors of one encoder as they are in the store, by id, until `revise`: a page asks for hundreds again. */
+  /** Cached vectors of one encoder, by id, until `revise`: pages request the same hundreds again. */
   private rows = { encoder: "", found: new Map<string, Uint8Array>() };
 
   constructor(private readonly database: Database) {
@@ -35,8 +43,8 @@ export class NewsStore {
   }
 
   /**
-   * Keep cards and their vectors [n, D] by `encoder`; known ones are replaced, but for vectors of clicked news. Throws
-   * RangeError unless there is one finite vector a card.
+   * Stores cards and their vectors [n, D] by `encoder`; replaces known ones, except vectors of clicked articles. Throws
+   * RangeError unless there is one finite vector per card.
    */
   put(cards: readonly NewsCard[], vectors: Vectors, encoder: string, at: number): void {
     if (vectors.rows !== cards.length) throw new RangeError(`${vectors.rows} vectors for ${cards.length} cards`);
@@ -46,7 +54,7 @@ export class NewsStore {
     });
   }
 
-  /** Keep cards whose vectors come later. */
+  /** Stores cards whose vectors come later. */
   putCards(cards: readonly NewsCard[], at: number): void {
     const offered = new Map(cards.map((card) => [card.id, [card, newsCard.write(card)] as const]));
     const known = new Map(
@@ -69,11 +77,11 @@ export class NewsStore {
   }
 
   /**
-   * Keep vectors [n, D] of news that are in the store; rows of other news are left out.
+   * Stores vectors [n, D] of articles in the store; skips other rows.
    *
-   * ofClicked: whether clicked news may get one that they lack, as when a new encoder's shards are pulled. One that they
-   * have stays as it is in any case: what the reader's value is computed from must not change because the server sends
-   * something else later.
+   * ofClicked: whether clicked articles without a vector may get one, as when a new encoder's shards are pulled. An
+   * existing vector of a clicked article never changes: what the reader's value is computed from must not change
+   * because the server sends something else later.
    */
   putVectors(ids: readonly string[], vectors: Vectors, encoder: string, { ofClicked = false } = {}): void {
     if (vectors.rows !== ids.length) throw new RangeError(`${vectors.rows} vectors for ${ids.length} ids`);
@@ -122,8 +130,8 @@ export class NewsStore {
   }
 
   /**
-   * Vectors by `encoder`, [n, D]; D is 0 if none of the ids has one. One of another width than `width` is as good as
-   * none: it is of a release that gave this encoder other dimensions, and which news those are must not show.
+   * Vectors by `encoder`, [n, D]; D is 0 if no id has one. A vector of another width than `width` counts as missing: it
+   * is from a release that gave this encoder other dimensions, and which articles those are must not show.
    */
   vectors(ids: readonly string[], encoder: string): FoundVectors {
     const held = this.held(ids, encoder);
@@ -137,7 +145,7 @@ export class NewsStore {
     return { present, vectors: { data: new Float32Array(joined.buffer), rows: ids.length, width: bytes / 4 } };
   }
 
-  /** D of this encoder's vectors, as the release in use has it; null of any other encoder. */
+  /** D of this encoder's vectors in the current release; null for any other encoder. */
   width(encoder: string): number | null {
     const row = this.database.one<{ width: number }>(
       `SELECT json_extract(manifest, '$.dimensions') AS width FROM release
@@ -147,18 +155,18 @@ export class NewsStore {
     return row ? row.width : null;
   }
 
-  /** Those of `ids` that have no card here, in order. */
+  /** Those of `ids` without a card here, in order. */
   missing(ids: readonly string[]): string[] {
     const here = this.idsOf(`SELECT id FROM news WHERE id IN (${WIDE})`, [listOf(ids)]);
     return ids.filter((id) => !here.has(id));
   }
 
-  /** Those of `ids` whose card first came here after a moment. */
+  /** Those of `ids` whose card first arrived after a moment. */
   arrivedSince(moment: number, ids: Iterable<string>): Set<string> {
     return this.idsOf(`SELECT id FROM news WHERE shelved_at > ? AND id IN (${WIDE})`, [toUs(moment), listOf(ids)]);
   }
 
-  /** Keep the texts of news that are in the store; others are left out. */
+  /** Stores the texts of articles in the store; skips others. */
   putBodies(bodies: ReadonlyMap<string, string>): void {
     const known = new Map(
       this.database
@@ -178,18 +186,18 @@ export class NewsStore {
     });
   }
 
-  /** The text of one piece of news, or null if it hasn't come. */
+  /** An article's text; null if it hasn't arrived. */
   body(id: string): string | null {
     return this.database.one<{ body: string }>("SELECT body FROM body WHERE news_id = ?", [id])?.body ?? null;
   }
 
-  /** Those of `ids` whose text isn't here, in order. */
+  /** Those of `ids` without a text here, in order. */
   withoutBody(ids: readonly string[]): string[] {
     const here = this.idsOf(`SELECT news_id AS id FROM body WHERE news_id IN (${WIDE})`, [listOf(ids)]);
     return ids.filter((id) => !here.has(id));
   }
 
-  /** Ids of the newest news of a topic, section or publisher. */
+  /** Ids of the newest articles of a topic, section or publisher. */
   named(kind: Naming, name: string, limit: number): string[] {
     return this.database
       .rows<{ id: string }>(
@@ -200,27 +208,28 @@ export class NewsStore {
       .map((row) => row.id);
   }
 
-  /** How many cards are here. */
+  /** Number of cards here. */
   count(): number {
     return this.database.number("SELECT count(*) FROM news");
   }
 
   /**
-   * Forget news stored before a time, with bodies and vectors; returns how many. Clicked news, news the reader reacted
-   * to, and `keep` stay: history and training need them.
+   * Deletes articles stored before a time, with bodies and vectors; returns their number. Clicked articles, articles
+   * with reactions, and `keep` stay: history and training need them. So do the last that came of each publisher: its
+   * feed may publish once in months.
    */
   prune(before: number, keep: Iterable<string> = []): number {
     return this.database.transaction(() => {
       this.revise();
       return this.database.run(
-        `DELETE FROM news WHERE shelved_at < ?
+        `DELETE FROM news WHERE shelved_at < ? AND id NOT IN (${LAST_OF_PUBLISHERS})
          AND id NOT IN (SELECT news_id FROM click) AND id NOT IN (SELECT news_id FROM reaction) AND id NOT IN (${WIDE})`,
         [toUs(before), listOf([...keep].sort())],
       );
     });
   }
 
-  /** Forget vectors by encoders that no release here uses any more. */
+  /** Deletes vectors by encoders that no release here uses any more. */
   pruneVectors(keepEncoders: Iterable<string>): void {
     this.database.transaction(() => {
       this.revise();
@@ -228,7 +237,7 @@ export class NewsStore {
     });
   }
 
-  /** Vectors by id; only those not yet in memory are read. */
+  /** Vectors by id; reads only those not cached. */
   private held(ids: readonly string[], encoder: string): ReadonlyMap<string, Uint8Array> {
     if (this.rows.encoder !== encoder || this.rows.found.size > CARDS_KEPT) this.rows = { encoder, found: new Map() };
     const { found } = this.rows;
@@ -260,16 +269,25 @@ export class NewsStore {
 
   private revise(): void {
     this.edition += 1;
-    this.rows.found.clear(); // at once: after an erase no vector of what was clicked stays in memory
+    this.rows.found.clear(); // immediately: after an erase no clicked article's vector stays in memory
   }
 }
 
-/** Names as one parameter of a query. */
+/** The card of another source's report that this card lists; null if it doesn't list it. */
+export function reportOf(card: NewsCard, newsId: string): NewsCard | null {
+  const entry = card.also.find((one) => one.id === newsId);
+  if (!entry) return null;
+  const { id, title, url, publisher, published_at } = card;
+  const also = [{ id, title, url, publisher, published_at }, ...card.also.filter((one) => one.id !== newsId)];
+  return { ...card, ...entry, dated: true, abstract: "", also };
+}
+
+/** Names as one query parameter. */
 export function listOf(names: Iterable<string>): string {
   return JSON.stringify([...names]);
 }
 
-/** The bytes of float32 numbers, least significant first, over the same memory. */
+/** The little-endian bytes of float32 numbers, in the same memory. */
 export function bytesOf(row: Float32Array): Uint8Array {
   return new Uint8Array(row.buffer, row.byteOffset, row.byteLength);
 }

@@ -1,30 +1,28 @@
-// What the reader said outright: liked, less of this, saved; followed and blocked.
-import type { Database } from "./database";
-import type { LateDatabase } from "./late_database";
-import { fromUs, toUs } from "./rows";
+// What the reader said explicitly: liked, less of this, saved; followed and blocked.
+import { fromUs, toUs, type Database, type LateDatabase } from "./database";
 
 export const REACTION_KINDS = ["like", "less", "save"] as const;
 export type ReactionKind = (typeof REACTION_KINDS)[number];
 export const STANCE_KINDS = ["topic", "section", "publisher"] as const;
 export type StanceKind = (typeof STANCE_KINDS)[number];
 export type Stance = "follow" | "block";
-/** Of the second view's store: a topic's vector goes with its following. */
+/** In the second view's store: deletes the vectors of topics that are no longer followed. */
 export const FORGET_UNFOLLOWED = `DELETE FROM meaning WHERE kind = 'topic'
   AND name NOT IN (SELECT name FROM stance WHERE kind = 'topic' AND stance = 'follow')`;
 const OPPOSITE: Readonly<Partial<Record<ReactionKind, ReactionKind>>> = { like: "less", less: "like" };
 
-/** One reaction to one piece of news; at is milliseconds since 1970. */
+/** One reaction to an article; at: milliseconds since 1970. */
 export interface Reaction {
   readonly newsId: string;
   readonly kind: ReactionKind;
   readonly at: number;
 }
 
-/** Reactions to news; 'like' and 'less' exclude each other. */
+/** Reactions to articles; 'like' and 'less' exclude each other. */
 export class Feedback {
   constructor(private readonly database: Database) {}
 
-  /** Keep a reaction; a repeated one keeps its first time. */
+  /** Stores a reaction; repeating it keeps the first time. */
   react(newsId: string, kind: ReactionKind, at: number): void {
     this.database.transaction(() => {
       const other = OPPOSITE[kind];
@@ -34,13 +32,13 @@ export class Feedback {
     });
   }
 
-  /** Take a reaction back; false if there was none. */
+  /** Removes a reaction; false if there was none. */
   retract(newsId: string, kind: ReactionKind): boolean {
     const sql = "DELETE FROM reaction WHERE news_id = ? AND kind = ?";
     return this.database.transaction(() => this.database.run(sql, [newsId, kind]) > 0);
   }
 
-  /** All reactions (of one kind), newest first. */
+  /** All reactions (or those of one kind), newest first. */
   reactions(kind: ReactionKind | null = null): Reaction[] {
     const found = this.database.rows<{ news_id: string; kind: ReactionKind; at: number }>(
       "SELECT news_id, kind, at FROM reaction WHERE ?1 IS NULL OR kind = ?1 ORDER BY at DESC, news_id",
@@ -49,7 +47,7 @@ export class Feedback {
     return found.map((row) => ({ newsId: row.news_id, kind: row.kind, at: fromUs(row.at) }));
   }
 
-  /** Kinds of reaction by news id. */
+  /** Kinds of reaction by article id. */
   kinds(): Map<string, ReactionKind[]> {
     const found = new Map<string, ReactionKind[]>();
     for (const { newsId, kind } of this.reactions()) found.set(newsId, [...(found.get(newsId) ?? []), kind]);
@@ -57,7 +55,7 @@ export class Feedback {
   }
 }
 
-/** A topic, section or publisher by name, and what the reader said of it. */
+/** A topic, section or publisher by name, and the reader's stance on it. */
 export interface NamedStance {
   readonly kind: StanceKind;
   readonly name: string;
@@ -65,21 +63,11 @@ export interface NamedStance {
   readonly at: number;
 }
 
-/** Topics, sections and publishers the reader follows or blocks: in the second view's store. */
+/** Topics, sections and publishers that the reader follows or blocks, in the second view's store. */
 export class Stances {
   constructor(private readonly database: LateDatabase) {}
 
-  /** Move what an earlier version kept in the device's own database; returns how many there were. */
-  takeOver(earlier: Database): number {
-    const found = earlier.rows("SELECT kind, name, stance, at FROM stance ORDER BY kind, name");
-    if (!found.length) return 0;
-    const insert = "INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
-    this.database.transaction(() => found.forEach((row) => this.database.run(insert, Object.values(row))));
-    earlier.transaction(() => earlier.run("DELETE FROM stance"));
-    return found.length;
-  }
-
-  /** Follow or block a name; null takes it back. What a topic meant goes when it is followed no longer. */
+  /** Follows or blocks a name; null removes the stance. A topic's vector is deleted when it is no longer followed. */
   set(kind: StanceKind, name: string, stance: Stance | null, at: number): void {
     this.database.transaction(() => {
       if (stance === null) this.database.run("DELETE FROM stance WHERE kind = ? AND name = ?", [kind, name]);

@@ -1,10 +1,13 @@
-// Training rounds this device took part in, and the one upload of each.
+// A device's parts in training rounds, stored so that a kill never loses or repeats a message: rounds and the single
+// upload of each, secure sums under way, and uploads kept before the first attempt, sent again byte for byte, and
+// dropped when too late.
 import { RoundTakenOver } from "../errors";
+import { digest } from "../privacy/sealed";
+import type { Bytes } from "../protocol/forms";
 import { PASSED_OVER } from "./count_log";
-import type { Database, Row } from "./database";
-import { fromUs, toUs } from "./rows";
+import { fromUs, toUs, type Database, type Row } from "./database";
 
-/** One round; times in milliseconds since 1970. state is the participant's last word; detail says why. */
+/** One round; times in milliseconds since 1970. state: the participant's latest; detail: the reason. */
 export interface Participation {
   readonly round: string;
   readonly system: string;
@@ -18,7 +21,7 @@ export interface Participation {
   readonly epsilon: number;
 }
 
-/** What changes of a round; null leaves bytes and epsilon as they are. */
+/** A change to a round; null leaves bytes and epsilon unchanged. */
 export interface ParticipationChange {
   readonly state: string;
   readonly at: number;
@@ -31,7 +34,7 @@ export interface ParticipationChange {
 export class Participations {
   constructor(private readonly database: Database) {}
 
-  /** Keep a round that was just joined. Throws RoundTakenOver if it is known: a device has one part in a round. */
+  /** Stores a just joined round. Throws RoundTakenOver if it is known: a device has one part per round. */
   record(mine: Participation): void {
     const kept = this.database.transaction(() =>
       this.database.run(
@@ -55,7 +58,7 @@ export class Participations {
     if (kept !== 1) throw new RoundTakenOver(mine.round);
   }
 
-  /** Change a round's state. False if the round isn't known. */
+  /** Changes a round's state; false if the round isn't known. */
   update(round: string, { state, at, detail = null, sentBytes = null, epsilon = null }: ParticipationChange): boolean {
     const changed = this.database.transaction(() =>
       this.database.run(
@@ -73,8 +76,8 @@ export class Participations {
   }
 
   /**
-   * Whether this device has had to do with a round. One that goes on from a copy can't know of those that were opened
-   * before the copy was put back, and may have.
+   * Whether this device may have taken part in a round. After restoring a copy, it can't know about rounds opened
+   * before the restore, so the answer for those is yes.
    */
   mayHave(round: string, openedAt: number): boolean {
     const putBack = this.database.number("SELECT coalesce(max(until), 0) FROM count_taken WHERE round LIKE ?", [
@@ -109,13 +112,13 @@ function participation(row: Row): Participation {
 /**
  * Hashes of updates and masked vectors by round.
  *
- * Over all restarts at most one upload a round is ever bound. Whoever sends only what it has bound, or what is kept
- * from the transaction that bound it, sends no two uploads of one round that differ.
+ * Over all restarts at most one upload per round is ever bound. A sender that sends only what it has bound, or what is
+ * kept from the transaction that bound it, never sends two different uploads for one round.
  */
 export class RoundUploads {
   constructor(private readonly database: Database) {}
 
-  /** Bind the round to these bytes, in the transaction that pays for them. Throws RoundTakenOver if it's bound. */
+  /** Binds the round to these bytes, in the transaction that pays for them. Throws RoundTakenOver if it is bound. */
   bind(round: string, payloadSha256: string, at: number): void {
     const bound = this.database.transaction(() =>
       this.database.run(
@@ -125,4 +128,164 @@ export class RoundUploads {
     );
     if (bound !== 1) throw new RoundTakenOver(round);
   }
+}
+
+/**
+ * One sum. offer and state are JSON; state holds the round's secrets. sent: whether the current message has arrived.
+ * payload: the masked vector until it has arrived; a different second one must never be made.
+ */
+export interface SumPart {
+  readonly round: string;
+  readonly offer: string;
+  readonly state: string;
+  readonly payload: Bytes | null;
+  readonly sent: boolean;
+}
+
+/**
+ * Sums by round; several are under way if rounds run in parallel.
+ *
+ * Every change names the state that it starts from: a caller with an older state changes nothing, and sends nothing.
+ */
+export class SumParts {
+  constructor(private readonly database: Database) {}
+
+  /** Stores the first state of a part. Throws RoundTakenOver if the round has one. */
+  begin(part: SumPart, at: number): void {
+    const kept = this.database.transaction(() =>
+      this.database.run(
+        `INSERT INTO sum_part (round, offer, state, payload, sent, changed_at) VALUES (?, ?, ?, ?, ?, ?)
+         ON CONFLICT (round) DO NOTHING`,
+        [part.round, part.offer, part.state, part.payload, Number(part.sent), toUs(at)],
+      ),
+    );
+    if (kept !== 1) throw new RoundTakenOver(part.round);
+  }
+
+  /** Replaces `before` by `after`, if `before` is still the stored state. Throws RoundTakenOver if not. */
+  goOn(before: SumPart, after: SumPart, at: number): void {
+    const kept = this.database.transaction(() =>
+      this.database.run(
+        `UPDATE sum_part SET offer = ?, state = ?, payload = ?, sent = ?, changed_at = ?
+         WHERE round = ? AND state = ?`,
+        [after.offer, after.state, after.payload, Number(after.sent), toUs(at), before.round, before.state],
+      ),
+    );
+    if (kept !== 1) throw new RoundTakenOver(before.round);
+  }
+
+  /** The unfinished parts, oldest first. */
+  underWay(): SumPart[] {
+    const found = "SELECT round, offer, state, payload, sent FROM sum_part ORDER BY changed_at, round";
+    return this.database.rows(found).map((row) => ({
+      round: String(row["round"]),
+      offer: String(row["offer"]),
+      state: String(row["state"]),
+      payload: row["payload"] === null ? null : new Uint8Array(row["payload"] as Uint8Array),
+      sent: Boolean(row["sent"]),
+    }));
+  }
+
+  /** Deletes a part, its keys and its vector. Throws RoundTakenOver if its state has changed. */
+  drop(part: SumPart): void {
+    const gone = this.database.transaction(() =>
+      this.database.run("DELETE FROM sum_part WHERE round = ? AND state = ?", [part.round, part.state]),
+    );
+    if (gone !== 1) throw new RoundTakenOver(part.round);
+  }
+}
+
+const COLUMNS = "id, subject, method, path, content_type, payload, sha256, words, expires_at, attempts, trouble";
+
+/** A pending upload. subject is unique ('round-3'); trouble: why the last attempt failed. */
+export interface OutboxItem {
+  readonly id: number;
+  readonly subject: string;
+  readonly method: string;
+  readonly path: string;
+  readonly contentType: string;
+  readonly payload: Bytes;
+  readonly sha256: string;
+  readonly words: string;
+  readonly expiresAt: number;
+  readonly attempts: number;
+  readonly trouble: string | null;
+}
+
+/** Durable uploads, oldest first; times in milliseconds since 1970. */
+export class Outbox {
+  constructor(private readonly database: Database) {}
+
+  /** Stores an upload; returns its id once it is on disk. A waiting subject keeps its first bytes. */
+  put(
+    item: Pick<OutboxItem, "subject" | "method" | "path" | "contentType" | "payload" | "words" | "expiresAt">,
+    at: number,
+  ): number {
+    return this.database.transaction(() => {
+      this.database.run(
+        `INSERT INTO parcel (subject, method, path, content_type, payload, sha256, words, put_at, due_at,
+                             expires_at, attempts)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (subject) DO NOTHING`,
+        [
+          item.subject,
+          item.method,
+          item.path,
+          item.contentType,
+          item.payload,
+          digest(item.payload),
+          item.words,
+          toUs(at),
+          toUs(at),
+          toUs(item.expiresAt),
+        ],
+      );
+      return this.database.number("SELECT id FROM parcel WHERE subject = ?", [item.subject]);
+    });
+  }
+
+  /** What should be sent now, oldest first; drops expired uploads first. */
+  due(now: number): OutboxItem[] {
+    return this.database.transaction(() => {
+      this.database.run("DELETE FROM parcel WHERE expires_at <= ?", [toUs(now)]);
+      const due = `SELECT ${COLUMNS} FROM parcel WHERE due_at <= ? ORDER BY put_at, id`;
+      return this.database.rows(due, [toUs(now)]).map(item);
+    });
+  }
+
+  /** Everything that hasn't arrived, oldest first. */
+  waiting(): OutboxItem[] {
+    return this.database.rows(`SELECT ${COLUMNS} FROM parcel ORDER BY put_at, id`).map(item);
+  }
+
+  /** The upload arrived or is no longer wanted. */
+  done(id: number): void {
+    this.database.transaction(() => this.database.run("DELETE FROM parcel WHERE id = ?", [id]));
+  }
+
+  /** The attempt failed; the same bytes are due again at `againAt`. */
+  fail(id: number, why: string, againAt: number): void {
+    this.database.transaction(() =>
+      this.database.run("UPDATE parcel SET attempts = attempts + 1, trouble = ?, due_at = ? WHERE id = ?", [
+        why,
+        toUs(againAt),
+        id,
+      ]),
+    );
+  }
+}
+
+function item(row: Row): OutboxItem {
+  return {
+    id: Number(row["id"]),
+    subject: String(row["subject"]),
+    method: String(row["method"]),
+    path: String(row["path"]),
+    contentType: String(row["content_type"]),
+    payload: new Uint8Array(row["payload"] as Uint8Array),
+    sha256: String(row["sha256"]),
+    words: String(row["words"]),
+    expiresAt: fromUs(Number(row["expires_at"])),
+    attempts: Number(row["attempts"]),
+    trouble: row["trouble"] as string | null,
+  };
 }

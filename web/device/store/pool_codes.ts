@@ -1,25 +1,28 @@
-// The pool's codes and cards on this device, the same for everybody, for recall without a report.
-import { type PoolCodes, codeShard, poolCodes } from "../wire/broadcast";
-import { type ValueOf, readMessage } from "../wire/forms";
-import { type NewsCard, newsCard } from "../wire/news";
-import type { Bytes } from "../wire/values";
-import type { Database } from "./database";
-import { type Naming, listOf } from "./news";
-import { fromUs, toUs } from "./rows";
+// The pool's codes and cards on this device, the same for every device, for recall without a report. Also word search
+// over the copy's cards, indexed day by day.
+import { codeShard, poolCodes, type PoolCodes } from "../protocol/broadcast";
+import { readMessage, type Bytes, type ValueOf } from "../protocol/forms";
+import { countedMs, newsCard, type NewsCard } from "../protocol/news";
+import { fromUs, toUs, type Database } from "./database";
+import { listOf } from "./news";
+import { CARD_WEIGHT, matchOf, type WordHit, wordsOf, wordsOfCard } from "./search_index";
 
-/** Texts of at least this many news are asked for together: about 300 KB, and one in a hundred is not named. */
+/**
+ * Least number of articles whose texts are requested together: about 300 KB, and the one wanted can't be told from 99
+ * others.
+ */
 export const BLOCK = 100;
 const WIDE = "SELECT value FROM json_each(?)";
 export type CodeShard = ValueOf<typeof codeShard>;
 
-/** A listing whose every part is here. text is the listing to the byte, from which its ETag is computed. */
+/** A complete listing. text: its exact bytes, from which its ETag is computed. */
 export interface StoredPool {
   readonly listing: PoolCodes;
   readonly text: Uint8Array;
   readonly keptAt: number;
 }
 
-/** Neighbours in the pool, in the order of ids; only `PoolStore.block` cuts them. */
+/** Neighbours in the pool, in id order; only `PoolStore.block` makes them. */
 export class PoolBlock {
   private constructor(readonly ids: readonly string[]) {}
 
@@ -28,12 +31,12 @@ export class PoolBlock {
   }
 }
 
-/** The hash of a shard's cards, and a place among them. */
+/** The hash of a shard's cards, and a position in it. */
 export type Place = readonly [shard: string, place: number];
 
 /**
- * Parts (codes, book, priors) by hash, cards by shard and place; a listing is in use once all its parts are here. A
- * shard's cards are kept under the hash of their blob, so that a pull that was cut off goes on where it was.
+ * Parts (codes, book, priors) by hash, cards by shard and position; a listing becomes current once all its parts are
+ * here. A shard's cards are stored under their blob's hash, so that an interrupted pull can resume.
  */
 export class PoolStore {
   private known: StoredPool | null | undefined;
@@ -42,7 +45,7 @@ export class PoolStore {
     database.whenUndone(() => (this.known = undefined));
   }
 
-  /** The listing in use. */
+  /** The current listing. */
   current(): StoredPool | null {
     if (this.known === undefined) {
       const row = this.database.one<{ listing: Uint8Array; kept_at: number }>("SELECT listing, kept_at FROM pool");
@@ -58,12 +61,12 @@ export class PoolStore {
     return this.database.one<{ content: Bytes }>("SELECT content FROM pool_part WHERE sha256 = ?", [sha256])?.content ?? null;
   }
 
-  /** Keep a part whose hash was checked. */
+  /** Stores a part whose hash was checked. */
   putPart(sha256: string, content: Uint8Array): void {
     this.database.run("INSERT INTO pool_part (sha256, content) VALUES (?, ?) ON CONFLICT DO NOTHING", [sha256, content]);
   }
 
-  /** Keep a shard's codes (checked, as a blob) and its cards, in one step. */
+  /** Stores a shard's codes (checked, as a blob) and its cards in one transaction. */
   putShard(shard: CodeShard, codes: Uint8Array, cards: readonly NewsCard[]): void {
     this.database.quickTransaction(() => {
       this.putPart(shard.codes.sha256, codes);
@@ -79,12 +82,12 @@ export class PoolStore {
     });
   }
 
-  /** Whether the cards of this shard are here, as many as it says: they come whole or not at all. */
+  /** Whether this shard's cards are here, in the stated number: they are stored completely or not at all. */
   hasCards(shard: CodeShard): boolean {
     return this.database.number("SELECT count(*) FROM pool_card WHERE shard = ?", [shard.cards.sha256]) === shard.count;
   }
 
-  /** Put a listing in use, in one step, and let go of what it has no use for. */
+  /** Makes a listing current and deletes what it doesn't need, in one transaction. */
   use(listing: PoolCodes, text: Uint8Array, at: number): void {
     const parts = [listing.book.sha256, listing.priors.sha256, ...listing.shards.map((shard) => shard.codes.sha256)];
     this.database.transaction(() => {
@@ -94,7 +97,7 @@ export class PoolStore {
     });
   }
 
-  /** Let go of everything: this reader, or this release, has no use for it. */
+  /** Deletes everything, when reader or release no longer use it. */
   drop(): void {
     this.database.transaction(() => {
       this.database.run("DELETE FROM pool");
@@ -103,7 +106,7 @@ export class PoolStore {
     });
   }
 
-  /** The cards at these places, in that order; those that are missing are left out. */
+  /** The cards at these positions, in that order, without missing ones. */
   cards(places: Iterable<Place>): NewsCard[] {
     return this.database
       .rows<{ card: string }>(
@@ -115,30 +118,20 @@ export class PoolStore {
       .map((row) => readMessage(newsCard, row.card));
   }
 
-  /** The newest cards of a topic, section or publisher. */
-  named(kind: Naming, name: string, limit: number): NewsCard[] {
-    return this.database
-      .rows<{ card: string }>(
-        `SELECT card FROM pool_card WHERE json_extract(card, ?) = ?
-         ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?`,
-        [`$.${kind}`, name, limit],
-      )
-      .map((row) => readMessage(newsCard, row.card));
-  }
-
-  /** Places by id, of those that are here. */
+  /** Positions by id, of articles of the current listing. */
   places(ids: readonly string[]): Map<string, Place> {
     const rows = this.database.rows<{ id: string; shard: string; place: number }>(
       `SELECT id, shard, place FROM pool_card WHERE id IN (${WIDE})`,
       [listOf(ids)],
     );
-    return new Map(rows.map((row) => [row.id, [row.shard, row.place] as const]));
+    const shards = new Set(this.current()?.listing.shards.map((shard) => shard.cards.sha256));
+    return new Map(rows.filter((row) => shards.has(row.shard)).map((row) => [row.id, [row.shard, row.place] as const]));
   }
 
   /**
-   * The block of BLOCK news or more that holds this one; null if it isn't in the pool, or the pool is smaller. Blocks are
-   * cut at multiples of BLOCK of all ids of the pool in their order, so that every device asks in the same blocks; what
-   * is left at the end belongs to the last whole one.
+   * The block of at least BLOCK articles that contains this one; null if it isn't in the pool, or the pool is smaller.
+   * Blocks are cut at multiples of BLOCK of all sorted ids of the pool, so that every device requests the same blocks;
+   * the remainder belongs to the last full one.
    */
   block(id: string): PoolBlock | null {
     const kept = this.current();
@@ -163,4 +156,99 @@ export class PoolStore {
     this.database.run(`DELETE FROM pool_part WHERE sha256 NOT IN (${WIDE})`, [listOf(parts)]);
     this.database.run(`DELETE FROM pool_card WHERE shard NOT IN (${WIDE})`, [listOf(shards)]);
   }
+}
+
+/** Cards indexed or removed per transaction: about 20 ms in which no page is answered. */
+export const ROWS_A_STEP = 200;
+
+/** A day's rows: the first one, their number, and how many are indexed. */
+interface IndexedDay {
+  readonly shard: string;
+  readonly first: number;
+  readonly size: number;
+  readonly done: number;
+}
+
+/**
+ * Finds cards of the current listing by the same rules as `SearchIndex`. Its content depends only on the listing: the
+ * words of every day that it names. Searched words are stored nowhere.
+ */
+export class PoolIndex {
+  constructor(
+    private readonly database: Database,
+    private readonly pool: PoolStore,
+  ) {}
+
+  /**
+   * Removes some cards of a day that the current listing doesn't name, or indexes some of one that it names; false if
+   * up to date. `hits` requires that this has returned false.
+   */
+  step(): boolean {
+    const shards = this.pool.current()?.listing.shards ?? [];
+    const days = new Map(shards.map((shard) => [shard.cards.sha256, shard.count]));
+    return this.letGo(days) || this.takeIn(days) > 0;
+  }
+
+  /** All indexed cards with every word of `text`, in no order; a card in two days is returned twice. */
+  hits(text: string): WordHit[] {
+    const query = matchOf(text);
+    if (!query) return [];
+    return this.database
+      .rows<{ id: string; relevance: number; published_us: number }>(
+        `SELECT id, -bm25(pool_text, ${CARD_WEIGHT}) AS relevance, published_us FROM pool_text WHERE pool_text MATCH ?`,
+        [query],
+      )
+      .map(({ id, relevance, published_us }) => ({ id, relevance, publishedUs: published_us }));
+  }
+
+  /** Removes some rows of a day that isn't named; returns whether there were any. */
+  private letGo(days: ReadonlyMap<string, number>): boolean {
+    return this.database.quickTransaction(() => {
+      const gone = this.indexed().find(({ shard, size }) => days.get(shard) !== size);
+      if (!gone) return false;
+      const { shard, first, size } = gone;
+      const left = Math.max(0, size - ROWS_A_STEP);
+      this.database.run("DELETE FROM pool_text WHERE rowid >= ? AND rowid < ?", [first + left, first + size]);
+      if (left) this.database.run("UPDATE pool_indexed SET size = ? WHERE shard = ?", [left, shard]);
+      else this.database.run("DELETE FROM pool_indexed WHERE shard = ?", [shard]);
+      return true;
+    });
+  }
+
+  /** Indexes cards of a named day; returns how many, 0 if all are indexed. */
+  private takeIn(days: ReadonlyMap<string, number>): number {
+    return this.database.quickTransaction(() => {
+      const held = new Map(this.indexed().map((day) => [day.shard, day]));
+      const next = [...days].find(([shard, size]) => size > 0 && (held.get(shard)?.done ?? 0) < size);
+      if (!next) return 0;
+      const [shard, size] = next;
+      const { first, done } = held.get(shard) ?? this.begun(shard, size);
+      const upto = Math.min(size, done + ROWS_A_STEP);
+      const rows = this.database.rows<{ place: number; card: string }>(
+        "SELECT place, card FROM pool_card WHERE shard = ? AND place >= ? AND place < ?",
+        [shard, done, upto],
+      );
+      for (const { place, card } of rows)
+        this.database.run("INSERT INTO pool_text (rowid, card, id, published_us) VALUES (?, ?, ?, ?)", [
+          first + place,
+          ...rowOf(readMessage(newsCard, card)),
+        ]);
+      this.database.run("UPDATE pool_indexed SET done = ? WHERE shard = ?", [upto, shard]);
+      return upto - done;
+    });
+  }
+
+  private begun(shard: string, size: number): IndexedDay {
+    const first = this.database.number("SELECT max(first + size) FROM pool_indexed");
+    this.database.run("INSERT INTO pool_indexed VALUES (?, ?, ?, 0)", [shard, first, size]);
+    return { shard, first, size, done: 0 };
+  }
+
+  private indexed(): IndexedDay[] {
+    return this.database.rows("SELECT shard, first, size, done FROM pool_indexed") as unknown as IndexedDay[];
+  }
+}
+
+function rowOf(card: NewsCard): [words: string, id: string, publishedUs: number] {
+  return [wordsOf(wordsOfCard(card)), card.id, toUs(countedMs(card))];
 }

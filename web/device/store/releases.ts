@@ -1,5 +1,5 @@
-// Verified releases on the device, the key they are checked against, and their blobs.
-import { readMessage } from "../wire/forms";
+// Verified releases on the device, the key they are checked with, and their blobs.
+import { readMessage, type Bytes } from "../protocol/forms";
 import {
   type BlobRef,
   type ModelEntry,
@@ -7,11 +7,9 @@ import {
   type SignedManifest,
   releaseManifest,
   sameBytes,
-} from "../wire/releases";
-import type { Bytes } from "../wire/values";
+} from "../protocol/releases";
 import type { Blobs } from "./blobs";
-import type { Database } from "./database";
-import { fromUs, toUs } from "./rows";
+import { fromUs, toUs, type Database } from "./database";
 
 export const RELEASES_KEPT = 50;
 const RELEASES_WITH_BLOBS = 2;
@@ -24,8 +22,8 @@ export interface KeptRelease {
 }
 
 /**
- * publicKey signs what this device takes; first is the key that the reader began with, rotation the number of the last
- * rotation on the way from it, 0 for none.
+ * publicKey: signs what this device accepts; first: the key that the reader started with; rotation: the number of the
+ * last rotation since, 0 for none.
  */
 export interface TrustedKey {
   readonly publicKey: Bytes;
@@ -33,7 +31,7 @@ export interface TrustedKey {
   readonly rotation: number;
 }
 
-/** A release that this device has used, and the head of the chain with it. */
+/** A release that this device has used, and the chain's head at it. */
 export interface ChainLink {
   readonly number: number;
   readonly manifestSha256: string;
@@ -42,7 +40,7 @@ export interface ChainLink {
 
 type ReleaseRow = { manifest: string; signature: Bytes; public_key: Bytes; installed_at: number };
 
-/** The release in use is the one installed last. */
+/** Installed releases; the current one is the last installed. */
 export class InstalledReleases {
   private newest: KeptRelease | null | undefined;
 
@@ -53,7 +51,7 @@ export class InstalledReleases {
     database.whenUndone(() => (this.newest = undefined));
   }
 
-  /** The release in use. */
+  /** The current release. */
   current(): KeptRelease | null {
     if (this.newest === undefined) this.newest = this.history(1)[0] ?? null;
     return this.newest;
@@ -73,7 +71,7 @@ export class InstalledReleases {
       }));
   }
 
-  /** The manifest last installed by this name, and how many were installed since; null if it's kept no more. */
+  /** The last installed manifest of this name, and how many were installed since; null if no longer kept. */
   installed(release: string): readonly [ReleaseManifest, number] | null {
     const row = this.database.one<{ manifest: string; since: number }>(
       `SELECT manifest, (SELECT count(*) FROM release AS later WHERE later.id > release.id) AS since FROM release
@@ -84,8 +82,8 @@ export class InstalledReleases {
   }
 
   /**
-   * Put a verified release in use, in one step; its blobs are here. link is kept as the end of its chain; anew: it is
-   * another server's, whose chain takes the place of the old one.
+   * Makes a verified release current, in one transaction; its blobs must be here. link: the chain's new end; anew: it
+   * is from another server, whose chain replaces the old one.
    */
   install(signed: SignedManifest, at: number, link: ChainLink, { anew = false } = {}): void {
     const manifest = readMessage(releaseManifest, signed.manifest);
@@ -114,19 +112,19 @@ export class InstalledReleases {
     return row ? { number: row.number, manifestSha256: row.manifest_sha256, head: row.head } : null;
   }
 
-  /** Remove blobs that neither the release in use nor the one before needs; returns how many. */
+  /** Removes blobs that neither the current nor the previous release needs; returns their number. */
   pruneBlobs(): Promise<number> {
     return this.blobs.prune(this.history(RELEASES_WITH_BLOBS).flatMap((kept) => [...blobRefs(kept.manifest).keys()]));
   }
 
-  /** The Ed25519 public key trusted on first use, or the one that it was rotated to. */
+  /** The Ed25519 public key trusted on first use, or the one it was rotated to. */
   pinnedKey(): Bytes | null {
     return this.database.one<{ public_key: Bytes }>("SELECT public_key FROM pinned_key")?.public_key ?? null;
   }
 
   /**
-   * The key that must have signed what the backend says; null before the first release. fromSettings: the reader's own
-   * choice; it wins over the first key seen, and counts for the key that it was rotated to.
+   * The key that must have signed the backend's messages; null before the first release. fromSettings: the reader's
+   * choice; it overrides the first key seen, and stands for the key that it was rotated to.
    */
   trustedKey(fromSettings: Bytes | null = null): TrustedKey | null {
     const row = this.database.one<{ public_key: Bytes; first: Bytes; rotation: number }>(
@@ -138,7 +136,7 @@ export class InstalledReleases {
     return { publicKey: fromSettings, first: fromSettings, rotation: 0 };
   }
 
-  /** Trust this key from now on; throws RangeError if another is pinned. */
+  /** Trusts this key from now on; throws RangeError if another is pinned. */
   pin(publicKey: Bytes, at: number): void {
     this.database.transaction(() => {
       const pinned = this.pinnedKey();
@@ -150,20 +148,20 @@ export class InstalledReleases {
     });
   }
 
-  /** Trust the key that rotations have led to, or that the reader names, in the place of the one pinned before. */
+  /** Replaces the pinned key by the one that rotations lead to, or that the reader names. */
   pinSuccessor(key: TrustedKey, at: number): void {
     const sql = "INSERT OR REPLACE INTO pinned_key (only, public_key, pinned_at, first_key, rotation) VALUES (1, ?, ?, ?, ?)";
     this.database.transaction(() => this.database.run(sql, [key.publicKey, toUs(at), key.first, key.rotation]));
   }
 }
 
-/** The blobs of a release that feeds and reports are made with, by hash; the others are of models that rounds use. */
+/** A release's blobs for feeds and reports, by hash; the others are models used in rounds. */
 export function servingRefs(manifest: ReleaseManifest): Map<string, BlobRef> {
   const serving = ["recall", manifest.default_ranker];
   return refsOf(manifest, [...manifest.models].flatMap(([name, model]) => (serving.includes(name) ? [model] : [])));
 }
 
-/** Every blob a release has, by hash: graphs, weights, groups, prototypes of codebooks, the projection. */
+/** All blobs of a release, by hash: graphs, weights, groups, codebooks' prototypes. */
 export function blobRefs(manifest: ReleaseManifest): Map<string, BlobRef> {
   return refsOf(manifest, [...manifest.models.values()]);
 }
@@ -173,6 +171,5 @@ function refsOf(manifest: ReleaseManifest, models: readonly ModelEntry[]): Map<s
   for (const { groups } of models)
     if (groups) refs.push(groups.weights, groups.centroids, groups.vectors, groups.next_centroids, groups.next_vectors);
   refs.push(...manifest.recall.codebooks.map((book) => book.prototypes));
-  refs.push(manifest.recall.projection?.matrix ?? null);
   return new Map(refs.flatMap((ref) => (ref ? [[ref.sha256, ref] as const] : [])));
 }

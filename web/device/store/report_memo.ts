@@ -1,14 +1,14 @@
 // The report in use: sent again and again, so that only the first sending costs.
-import type { Bytes } from "../wire/values";
-import type { Database } from "./database";
-import { fromUs, toUs } from "./rows";
+//
+// Reports drawn once and sent for good: the second time a reader is at a value, nothing is drawn nor charged.
+import type { Bytes } from "../protocol/forms";
+import { fromUs, toUs, type Database } from "./database";
 
 /**
- * The noisy request as it was paid for, and the clear scores it was made from (these never leave).
+ * The noisy request that was paid for, and the clear scores it was made from (which never leave).
  *
- * payload is the exact JSON of the request for recall; clear is C x B; clicks is the highest id of a click then.
- * meaning, mechanism, encoder, directions and gram ([n, n] float32) say by which meaning the report was made; empty in
- * one that an older version of Ownfeed kept.
+ * payload: the exact JSON of the recall request; clear: C x B; clicks: the highest click id then, -1 for a cover.
+ * meaning, mechanism, encoder, directions and gram ([n, n] float32): the meaning under which the report was made.
  */
 export interface Memo {
   readonly release: string;
@@ -27,13 +27,13 @@ export interface Memo {
 export class ReportMemo {
   constructor(private readonly database: Database) {}
 
-  /** The report in use if it was made under `release`. */
+  /** The report in use, if it was made under `release`. */
   current(release: string): Memo | undefined {
     const found = this.latest();
     return found?.release === release ? found : undefined;
   }
 
-  /** The report in use, whatever its release. */
+  /** The report in use, under any release. */
   latest(): Memo | undefined {
     const row = this.database.one(
       "SELECT release, payload, clear, clicks, made_at, meaning, law, encoder, directions, gram FROM report_memo",
@@ -53,7 +53,7 @@ export class ReportMemo {
     };
   }
 
-  /** Put a new report in use. */
+  /** Puts a new report in use. */
   keep(memo: Memo): void {
     this.database.transaction(() =>
       this.database.run(
@@ -76,8 +76,61 @@ export class ReportMemo {
     );
   }
 
-  /** Take the report out of use: the next one is drawn and paid for anew. */
+  /** Takes the report out of use: the next one is drawn and charged. */
   clear(): void {
     this.database.transaction(() => this.database.run("DELETE FROM report_memo"));
+  }
+}
+
+/**
+ * The noisy report (JSON) of every true value ever reported, by mechanism and meaning (the column `book`), and when a
+ * report was first drawn under each meaning. `erase` keeps both.
+ */
+export class DrawnReports {
+  constructor(private readonly database: Database) {}
+
+  /** The report drawn for this value, or undefined. */
+  get(mechanism: string, meaning: string, value: number): string | undefined {
+    const found = "SELECT report FROM drawn_report WHERE mechanism = ? AND book = ? AND value = ?";
+    const row = this.database.one(found, [mechanism, meaning, value]);
+    return row && String(row["report"]);
+  }
+
+  /** Stores a first drawing, inside the transaction of its charge. Throws for a second one. */
+  keep(mechanism: string, meaning: string, value: number, report: string, at: number): void {
+    this.database.transaction(() =>
+      this.database.run("INSERT INTO drawn_report (mechanism, book, value, report, drawn_at) VALUES (?, ?, ?, ?, ?)", [
+        mechanism,
+        meaning,
+        value,
+        report,
+        toUs(at),
+      ]),
+    );
+  }
+
+  /** Number of values reported by a mechanism, under all meanings. */
+  distinct(mechanism: string): number {
+    return this.database.number("SELECT count(*) FROM drawn_report WHERE mechanism = ?", [mechanism]);
+  }
+
+  /** Records that a report is drawn under this meaning, perhaps for the first time; inside its charge's transaction. */
+  begin(meaning: string, at: number): void {
+    this.database.transaction(() =>
+      this.database.run("INSERT INTO report_meaning (meaning, first_at) VALUES (?, ?) ON CONFLICT DO NOTHING", [
+        meaning,
+        toUs(at),
+      ]),
+    );
+  }
+
+  /** Whether a report was ever drawn under this meaning. */
+  begun(meaning: string): boolean {
+    return this.database.one("SELECT 1 FROM report_meaning WHERE meaning = ?", [meaning]) !== undefined;
+  }
+
+  /** Number of meanings whose first report was drawn at or after this time. */
+  begunSince(at: number): number {
+    return this.database.number("SELECT count(*) FROM report_meaning WHERE first_at >= ?", [toUs(at)]);
   }
 }

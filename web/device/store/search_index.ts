@@ -1,32 +1,35 @@
-// Search by words over what is on the device, in any script: by a word's letters anywhere, and by SQLite's FTS5. The
-// words searched for are kept nowhere here.
-import { msOf } from "../moments";
-import type { NewsCard } from "../wire/news";
-import type { Moment } from "../wire/values";
-import type { Database } from "./database";
-import { toUs } from "./rows";
+// Word search on the device, in any script: by letters anywhere in a word, and by SQLite's FTS5. Searched words aren't
+// stored here.
+import { piecesOf, textOfBody } from "../protocol/bodies";
+import { msOf } from "../protocol/moments";
+import type { NewsCard } from "../protocol/news";
+import type { Moment } from "../protocol/forms";
+import { toUs, type Database } from "./database";
 
 const QUERY_WORDS_LIMIT = 16;
 const BATCH = 50;
 export const CARD_WEIGHT = 8;
 const BODY_WEIGHT = 1;
-/** Scripts without spaces between words: each character is a word, and a word asked for is a row of them. */
+/**
+ * Scripts without spaces between words: each character is indexed as a word, and a searched word is a phrase of them.
+ */
+export const UNSPACED_ANY = /[\u2e80-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
 const UNSPACED = /([\u2e80-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}])/gu;
 
 /**
- * Text as it is compared: composed, without case. Upper case first, so that letters with several small forms meet, as
- * Python's `casefold` has them.
+ * Text for comparison: composed, caseless. Upper case first, so that letters with several lower-case forms match, as in
+ * Python's `casefold`.
  */
 export function folded(text: string): string {
   return text.normalize("NFKC").toUpperCase().toLowerCase();
 }
 
-/** What of a card is searched, as it is compared. */
+/** The searchable text of a card, normalised for comparison. */
 export function wordsOfCard(card: NewsCard): string {
   return folded([card.title, card.abstract, card.publisher, card.section, card.topic].join("\n"));
 }
 
-/** SQL tests and their values: news.words holds every word of `text` (the first sixteen of them). */
+/** SQL conditions and values: news.words contains every word of `text` (the first sixteen). */
 export function allWords(text: string): { tests: string[]; values: string[] } {
   const values = split(folded(text)).slice(0, QUERY_WORDS_LIMIT);
   return { tests: values.map(() => "instr(news.words, ?) > 0"), values };
@@ -36,26 +39,26 @@ function split(text: string): string[] {
   return text.split(/\s+/u).filter((word) => word !== "");
 }
 
-/** A text as it is indexed and asked for: without case or marks on letters, unspaced scripts spaced. */
+/** A text as indexed and searched: without case and diacritics, unspaced scripts spaced. */
 export function wordsOf(text: string): string {
   if (/^[\x00-\x7f]*$/.test(text)) return text.toLowerCase();
   return folded(text).normalize("NFKD").replace(/\p{Mn}/gu, "").replace(UNSPACED, " $1 ");
 }
 
-/** FTS5's own words for the first sixteen words of `text`; '' if none of them holds a letter or a number. */
+/** An FTS5 query for the first sixteen words of `text`; '' if none contains a letter or digit. */
 export function matchOf(text: string): string {
   const phrases: string[] = [];
   for (const word of split(folded(text)).slice(0, QUERY_WORDS_LIMIT)) {
     const parts = wordsOf(word).replaceAll("_", " ").match(/[\p{L}\p{N}_]+/gu) ?? [];
     const last = parts[parts.length - 1];
     if (last === undefined) continue;
-    // a single letter begins too many words
+    // a single letter is a prefix of too many words
     phrases.push(`"${parts.join(" ")}"${[...last].length > 1 ? " *" : ""}`);
   }
   return phrases.join(" AND ");
 }
 
-/** News that has all words: its relevance (BM25, the greater the better) and when it was published, in microseconds. */
+/** An article with all words: its relevance (BM25, greater is better) and publication time in microseconds. */
 export interface WordHit {
   readonly id: string;
   readonly relevance: number;
@@ -63,13 +66,13 @@ export interface WordHit {
 }
 
 /**
- * Finds news by words: every word asked for, if it has two letters, begins a word of the story's card or text. Cards
- * weigh eight times as much as the text.
+ * Finds articles by words: every searched word of at least two letters must be a prefix of a word in the card or text.
+ * The card weighs eight times as much as the text.
  */
 export class SearchIndex {
   constructor(private readonly database: Database) {}
 
-  /** Index what came or changed since, at most `limit` pieces of news; returns how many. */
+  /** Indexes at most `limit` articles that are new or changed; returns how many. */
   catchUp(limit = Infinity): number {
     let done = 0;
     while (done < limit) {
@@ -89,18 +92,22 @@ export class SearchIndex {
     );
     for (const { rowid, words, body } of rows) {
       this.database.run("DELETE FROM news_text WHERE rowid = ?", [rowid]);
-      this.database.run("INSERT INTO news_text (rowid, card, body) VALUES (?, ?, ?)", [rowid, wordsOf(words), wordsOf(body)]);
+      this.database.run("INSERT INTO news_text (rowid, card, body) VALUES (?, ?, ?)", [
+        rowid,
+        wordsOf(words),
+        wordsOf(textOfBody(piecesOf(body), { pictures: true })),
+      ]);
       this.database.run("DELETE FROM unindexed WHERE news_rowid = ?", [rowid]);
     }
     return rows.length;
   }
 
-  /** Drop the words of news that has left; deleting a row only marks them. */
+  /** Removes the words of deleted articles; deleting a row only marks them. */
   tidy(): void {
     this.database.run("INSERT INTO news_text (news_text) VALUES ('optimize')");
   }
 
-  /** Ids of the news that has every word of `text`, best first; nothing for a text without a word. */
+  /** Ids of the articles with every word of `text`, best first; none for a text without a word. */
   find(text: string, limit = 50): string[] {
     const query = matchOf(text);
     if (!query) return [];
@@ -115,7 +122,7 @@ export class SearchIndex {
       .map((row) => row.id);
   }
 
-  /** All news that has every word of `text`, in no order. */
+  /** All articles with every word of `text`, in no order. */
   hits(text: string): WordHit[] {
     const query = matchOf(text);
     if (!query) return [];

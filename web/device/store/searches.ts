@@ -1,14 +1,13 @@
-// Searches the reader saved, and news opened from the results of any. All of it stays in this view's own store.
+// Saved searches, and articles opened from search results. All of it stays in this view's own store.
 import { finite } from "../vectors";
-import type { LateDatabase } from "./late_database";
+import { fromUs, toUs, type LateDatabase } from "./database";
 import { bytesOf } from "./news";
-import { fromUs, toUs } from "./rows";
 
 export const WORDS_LIMIT_CHARS = 200;
 export const SAVED_LIMIT = 50;
 export type MeaningKind = "search" | "topic" | "news";
 
-/** Words the reader wants to find again; looked_at is when the results were last looked at. In ms since 1970. */
+/** Words that the reader saved; looked_at: when the results were last viewed, in ms since 1970. */
 export interface SavedSearch {
   readonly id: number;
   readonly words: string;
@@ -16,7 +15,7 @@ export interface SavedSearch {
   readonly looked_at: number;
 }
 
-/** The vector [D] of a search, a followed topic or a piece of news, by one encoder. */
+/** The vector [D] of a search, a followed topic or an article, by one encoder. */
 export interface SearchVector {
   readonly kind: MeaningKind;
   readonly name: string;
@@ -25,14 +24,14 @@ export interface SearchVector {
   readonly madeAt: number;
 }
 
-/** A search that can't be kept; the message names the field and its limit. */
+/** A search that can't be saved; the message names the field and its limit. */
 export class SearchRefused extends Error {}
 
-/** What was saved, what was opened from results, and what it all means in vectors. Unsaved words are not kept. */
+/** Saved searches, articles opened from results, and their vectors. Unsaved words aren't stored. */
 export class Searches {
   constructor(private readonly database: LateDatabase) {}
 
-  /** Keep a search; the same words again keep their first time. Throws SearchRefused. */
+  /** Saves a search; the same words keep their first time. Throws SearchRefused. */
   save(words: string, at: number): void {
     const plain = plainOf(words);
     const length = [...plain].length;
@@ -54,14 +53,14 @@ export class Searches {
     return found.map((row) => ({ ...row, saved_at: fromUs(row.saved_at), looked_at: fromUs(row.looked_at) }));
   }
 
-  /** The results of these words were looked at, if they are saved. */
+  /** Records that these words' results were viewed, if they are saved. */
   looked(words: string, at: number): void {
     const plain = plainOf(words);
     if (!this.saved().some((one) => one.words === plain)) return;
     this.database.transaction(() => this.database.run("UPDATE search SET looked_at = ? WHERE words = ?", [toUs(at), plain]));
   }
 
-  /** Delete a saved search and its vector for good; false if there was none. */
+  /** Permanently deletes a saved search and its vector; false if there was none. */
   delete(searchId: number): boolean {
     if (!this.database.known()) return false;
     const meaning = "DELETE FROM meaning WHERE kind = 'search' AND name = (SELECT words FROM search WHERE id = ?)";
@@ -71,13 +70,13 @@ export class Searches {
     });
   }
 
-  /** A story was opened from results; a repeated one keeps its first time. */
+  /** Records a story opened from results; repeating it keeps the first time. */
   opened(newsId: string, at: number): void {
     const insert = "INSERT INTO opened (news_id, at) VALUES (?, ?) ON CONFLICT DO NOTHING";
     this.database.transaction(() => this.database.run(insert, [newsId, toUs(at)]));
   }
 
-  /** Forget that these were opened from results, with their vectors. */
+  /** Deletes these articles from those opened from results, with their vectors. */
   forgetOpened(newsIds: Iterable<string>): void {
     if (!this.database.known()) return;
     this.database.transaction(() => {
@@ -89,8 +88,8 @@ export class Searches {
   }
 
   /**
-   * Keep a vector in place of the one before; of a topic only while it is followed, as it may have been computed while its
-   * reader took that back. Throws RangeError if it isn't finite.
+   * Replaces a vector; a topic's only while it is followed, since the reader may have unfollowed it during the
+   * computation. Throws RangeError if it isn't finite.
    */
   keepMeaning({ kind, name, encoder, vector, madeAt }: SearchVector): void {
     if (!finite(vector)) throw new RangeError("vector: has values that are not finite");
@@ -118,7 +117,7 @@ export class Searches {
   }
 }
 
-/** Words without the white space around and between them. */
+/** Words with white space trimmed and collapsed. */
 export function plainOf(words: string): string {
   return words.split(/\s+/u).filter(Boolean).join(" ");
 }

@@ -1,28 +1,26 @@
-// A release in use: its manifest, graphs and weights, all checked when it was installed.
+// A current release: its manifest, graphs and weights, all checked when it was installed.
 import { GraphMismatch, NoRelease, ReleaseRefused } from "../errors";
-import { FEATURES } from "../ranking/features";
+import { FEATURES } from "../ranking/ranker";
 import type { GroupModels } from "../ranking/groups";
 import { type Graphs, type Weights, costsOf } from "../ranking/session";
 import { ofView } from "../ranking/views_ranker";
 import type { Blobs } from "../store/blobs";
 import type { InstalledReleases } from "../store/releases";
 import { type Vectors, finite, vectors } from "../vectors";
-import { DIRECTION_DIMENSIONS } from "../wire/recall";
-import type { BlobRef, ModelEntry, ReleaseManifest } from "../wire/releases";
-import { TensorError, load, unpack } from "../wire/tensors";
-import type { Bytes } from "../wire/values";
+import type { BlobRef, ModelEntry, ReleaseManifest } from "../protocol/releases";
+import { TensorError, load, unpack } from "../protocol/tensors";
+import type { Bytes } from "../protocol/forms";
 
 const NEEDED_OF_RECALL = ["context", "decompose"] as const;
 const NEEDED_OF_RANKER = ["score"] as const;
 const NAME = /^[A-Za-z0-9_.]{1,120}$/;
 
-/** A release's public vectors: prototypes [K, D] by K, and the projection [8, D]. */
+/** A release's public vectors: prototypes [K, D] by K. */
 export interface PublicVectors {
   readonly prototypes: ReadonlyMap<number, Vectors>;
-  readonly projection: Vectors | null;
 }
 
-/** Graphs as bytes, weights as float32 tensors by parameter name, read once. */
+/** Reads graphs as bytes and weights as float32 tensors by parameter name, each once. */
 export class Release {
   private readonly read = new Map<string, Weights>();
 
@@ -62,9 +60,9 @@ export class Release {
     const shared = await this.weights(model);
     const like = async (ref: BlobRef, lead: readonly number[]): Promise<Weights> => {
       const found = this.parameters(model, await this.content(ref));
-      const told = (all: Weights, before: readonly number[]): string =>
+      const shapesOf = (all: Weights, before: readonly number[]): string =>
         [...all].map(([name, { shape }]) => `${name} ${[...before, ...shape].join()}`).sort().join("; ");
-      if (told(found, []) !== told(shared, lead))
+      if (shapesOf(found, []) !== shapesOf(shared, lead))
         throw new ReleaseRefused(this.id, `groups of ${model}: their weights are not those of ${size} of it`);
       return found;
     };
@@ -79,20 +77,19 @@ export class Release {
     };
   }
 
-  /** The prototypes of every codebook, and the projection. Throws ReleaseRefused. */
+  /** The prototypes of every codebook. Throws ReleaseRefused. */
   async spaces(): Promise<PublicVectors> {
     const { recall, dimensions } = this.manifest;
     const prototypes = new Map<number, Vectors>();
     for (const { size, prototypes: ref } of recall.codebooks)
       prototypes.set(size, await this.rows(ref, "prototypes", size, dimensions));
-    const matrix = recall.projection?.matrix;
-    return { prototypes, projection: matrix ? await this.rows(matrix, "projection", DIRECTION_DIMENSIONS, dimensions) : null };
+    return { prototypes };
   }
 
   /**
-   * Throws ReleaseRefused unless all that serving needs is here, fits together and loads: the default ranker and the
-   * recall model have their graphs, reports would carry noise, weights are finite float32, no graph is one that a release
-   * may not bring, and ONNX Runtime loads those that serving runs and finds every parameter they declare.
+   * Checks that everything serving needs is here, fits together and loads: the default ranker and the recall model have
+   * their graphs, reports would be noisy, weights are finite float32, a release may contain each graph, and ONNX
+   * Runtime loads those that serving runs and finds every parameter they declare. Throws ReleaseRefused.
    */
   async check(graphs: Graphs): Promise<void> {
     const { manifest } = this;
@@ -113,7 +110,7 @@ export class Release {
     await this.checkParts(["recall", ranker]);
   }
 
-  /** The same of the models that only rounds use, as far as it can be said before one is run: weights and graphs. */
+  /** Checks the models used only in rounds, as far as possible without running them: weights and graphs. */
   checkRest(): Promise<void> {
     const serving = ["recall", this.manifest.default_ranker];
     return this.checkParts([...this.manifest.models.keys()].filter((model) => !serving.includes(model)));
@@ -185,7 +182,7 @@ export class Release {
   }
 }
 
-/** The release in use; throws NoRelease on a device that was never synced. */
+/** The current release; throws NoRelease on a device that never synced. */
 export function currentRelease(store: InstalledReleases): Release {
   const kept = store.current();
   if (!kept) throw new NoRelease();

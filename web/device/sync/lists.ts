@@ -1,31 +1,29 @@
-// Pulling what is the same for every device: the default list of recent news, and what is popular.
+// Pulls what is the same for every device: the default list of recent articles, and popularity.
 import { AnswerMalformed, BackendRefused, NoRelease } from "../errors";
-import type { Clock } from "../moments";
+import type { Clock } from "../protocol/moments";
 import { digest } from "../privacy/sealed";
-import type { DefaultListStore } from "../store/default_list";
+import type { DefaultListStore, PopularityStore } from "../store/default_list";
 import type { NewsStore } from "../store/news";
-import type { PopularityStore } from "../store/popularity";
 import type { InstalledReleases } from "../store/releases";
-import { parsed, readVectors } from "../uplink/answers";
-import { type HttpClient, etagOf } from "../uplink/http";
-import { REQUESTS } from "../uplink/requests";
-import { shortened } from "../wire/ids";
-import { popularity } from "../wire/popularity";
-import { type RecallAnswer, recallAnswer } from "../wire/recall";
-import type { ReleaseManifest } from "../wire/releases";
+import { parsed, readVectors } from "../uplink/backend_client";
+import { REQUESTS, etagOf, type HttpClient } from "../uplink/http";
+import { shortened } from "../protocol/ids";
+import { popularity } from "../protocol/popularity";
+import { type RecallAnswer, recallAnswer } from "../protocol/recall";
+import type { ReleaseManifest } from "../protocol/releases";
 
 const POPULARITY_LIMIT_BYTES = 8 * 1024 * 1024;
-/** A backend that does not tell, is behind its release, or has moved on: what is here stays. */
+/** The backend has none, isn't ready for the release, or has moved on: what is here stays. */
 const NOT_NOW: readonly number[] = [404, 409, 410, 503];
 
-/** The manifest in use. Throws NoRelease before the first. */
+/** The current manifest. Throws NoRelease before the first. */
 export function manifestInUse(releases: InstalledReleases): ReleaseManifest {
   const kept = releases.current();
   if (!kept) throw new NoRelease();
   return kept.manifest;
 }
 
-/** Keeps the default list and the news on it. */
+/** Keeps the default list and its articles up to date. */
 export class DefaultListSync {
   constructor(
     private readonly client: HttpClient,
@@ -37,8 +35,8 @@ export class DefaultListSync {
   ) {}
 
   /**
-   * Pull the list if it changed and keep it with its cards and vectors; null if it's the one here. Throws NoRelease,
-   * errors as in HttpClient, AnswerMalformed; the old list stays then.
+   * Pulls the list if it changed and stores it with its cards and vectors; null if unchanged. Throws NoRelease,
+   * HttpClient's errors, AnswerMalformed; the old list then stays.
    */
   async refresh(): Promise<RecallAnswer | null> {
     const manifest = manifestInUse(this.releases);
@@ -59,8 +57,8 @@ export class DefaultListSync {
 }
 
 /**
- * Keeps the last answer of what is popular. The ETag is computed here, from the answer's bytes, so that it can't be made
- * a mark of this device.
+ * Keeps the latest popularity answer. The ETag is computed here from the answer's bytes, so that it can't be used to
+ * mark this device.
  */
 export class PopularitySync {
   constructor(
@@ -70,7 +68,7 @@ export class PopularitySync {
     private readonly clock: Clock,
   ) {}
 
-  /** Look for another answer; true if there was one. Throws NoRelease, AnswerMalformed, errors as HttpClient. */
+  /** Polls for a new answer; true if there was one. Throws NoRelease, AnswerMalformed, HttpClient's errors. */
   async refresh(): Promise<boolean> {
     const name = manifestInUse(this.releases).release;
     const kept = this.store.current();
@@ -83,9 +81,9 @@ export class PopularitySync {
     try {
       const answer = await this.client.get(`/v1/releases/${shortened(name)}/popularity`, look);
       if (answer.status === 304) return false;
-      const told = parsed(popularity, answer.body, "popularity");
-      if (told.release !== name)
-        throw new AnswerMalformed("popularity", `it is for ${told.release}, this device asked for ${name}`);
+      const received = parsed(popularity, answer.body, "popularity");
+      if (received.release !== name)
+        throw new AnswerMalformed("popularity", `it is for ${received.release}, this device asked for ${name}`);
       this.store.keep(answer.body, this.clock());
       return true;
     } catch (refused) {
@@ -95,7 +93,7 @@ export class PopularitySync {
   }
 }
 
-/** The ETag that both ends compute of an answer's bytes. */
+/** The ETag that both sides compute from an answer's bytes. */
 export function etagOfBytes(content: Uint8Array): string {
   return digest(content);
 }

@@ -1,27 +1,26 @@
-// Pulling the pool's codes: whole publishing days, so that no request tells of a click.
+// Pulls the pool's codes: whole publishing days, so that no request reveals a click.
 import { AnswerMalformed, BackendRefused } from "../errors";
-import type { Clock } from "../moments";
+import type { Clock } from "../protocol/moments";
 import type { CodeShard, PoolStore } from "../store/pool_codes";
 import type { InstalledReleases } from "../store/releases";
-import { parsed } from "../uplink/answers";
-import type { HttpClient } from "../uplink/http";
-import { REQUESTS } from "../uplink/requests";
-import { type PoolCodes, newsInPool, poolCodes, unpackBook, unpackCards, unpackCodes, unpackPriors } from "../wire/broadcast";
-import { shortened } from "../wire/ids";
-import type { BlobRef, ReleaseManifest } from "../wire/releases";
-import { TensorError } from "../wire/tensors";
-import type { Bytes } from "../wire/values";
+import { parsed } from "../uplink/backend_client";
+import { REQUESTS, type HttpClient } from "../uplink/http";
+import { type PoolCodes, newsInPool, poolCodes, unpackBook, unpackCards, unpackCodes, unpackPriors } from "../protocol/broadcast";
+import { shortened } from "../protocol/ids";
+import type { BlobRef, ReleaseManifest } from "../protocol/releases";
+import { TensorError } from "../protocol/tensors";
+import type { Bytes } from "../protocol/forms";
 import { etagOfBytes, manifestInUse } from "./lists";
 import { askedBlobs, groupsOf } from "./release_blobs";
 
 const LISTING_LIMIT_BYTES = 4 * 1024 * 1024;
 
 /**
- * Keeps the pool's codes and cards.
+ * Keeps the pool's codes and cards up to date.
  *
- * wanted says, of a pool of so many news, whether this reader's settings want it kept; nothing else decides. What is asked
- * for depends on the release, the settings and what was pulled before. The ETag is computed here, from the listing's
- * bytes, so that it can't be made a mark of this device by the backend.
+ * wanted: whether this reader's settings want a pool of this size kept; nothing else decides. What is requested depends
+ * on the release, the settings and what was pulled before. The ETag is computed here, from the listing's bytes, so that
+ * the backend can't use it to mark this device.
  */
 export class PoolSync {
   constructor(
@@ -33,8 +32,8 @@ export class PoolSync {
   ) {}
 
   /**
-   * Pull what is new; returns how many blobs. A cut-off pull goes on later, and the old pool stays until then. Throws
-   * NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a blob of another hash.
+   * Pulls what is new; returns the number of blobs. An interrupted pull resumes later, and the old pool stays until
+   * then. Throws NoRelease, HttpClient's network errors, AnswerMalformed, ReleaseRefused for a blob with another hash.
    */
   async refresh(): Promise<number> {
     const manifest = manifestInUse(this.releases);
@@ -48,7 +47,7 @@ export class PoolSync {
       if (answer.status === 304) return 0;
       body = answer.body;
     } catch (refused) {
-      // they are being made: the next look finds them
+      // they are being made: the next poll finds them
       if (refused instanceof BackendRefused && refused.problem.status === 503) return 0;
       throw refused;
     }
@@ -71,8 +70,8 @@ export class PoolSync {
   }
 
   /**
-   * Also what is here already must be what this listing declares it to be: found out later, when a reader's vector is
-   * searched with, it would show by another pull whose vector that was.
+   * Also checks parts already here against this listing's declaration. If that failed only later, during a search with
+   * the reader's vector, another pull would follow and so reveal something about that vector.
    */
   private async parts(listing: PoolCodes, manifest: ReleaseManifest): Promise<number> {
     let pulled = 0;
@@ -91,7 +90,7 @@ export class PoolSync {
     return pulled;
   }
 
-  /** Pull what is missing of some days, all at once. Another encoder gives the same news other codes. */
+  /** Pulls the missing parts of some days, all at once. With another encoder the same articles have other codes. */
   private async shards(listing: PoolCodes, days: readonly CodeShard[]): Promise<number> {
     const states = days.map((shard) => {
       const hasCards = this.pool.hasCards(shard);
@@ -120,7 +119,7 @@ export class PoolSync {
   }
 }
 
-/** What the blobs hold must be what the listing declares. */
+/** Runs `read`; blobs that don't match the listing are an error. */
 async function declared<R>(read: () => R | Promise<R>): Promise<R> {
   try {
     return await read();

@@ -1,19 +1,21 @@
 // Blobs of the backend whose size and hash are as a signed message says, and which round tasks need besides.
+//
+// What the publisher's signed list of builds says of this app's: asked when the app is opened, the same by everybody.
+import type { Device } from "../device";
 import { BackendRefused, ReleaseRefused } from "../errors";
+import { type BlobRef, type BuildVerdict, verdictOf } from "../protocol/releases";
+import { contentHash, type Primitives } from "../protocol/primitives";
+import type { Bytes } from "../protocol/forms";
 import type { Blobs } from "../store/blobs";
-import type { HttpClient } from "../uplink/http";
-import { REQUESTS } from "../uplink/requests";
-import type { BlobRef } from "../wire/releases";
-import { contentHash } from "../wire/primitives";
-import type { Bytes } from "../wire/values";
+import { REQUESTS, type HttpClient } from "../uplink/http";
 
 const OCTETS = "application/octet-stream";
 
-/** So many blobs are asked for at once, and of no more bytes, so that none of them waits for a slow line. */
+/** Number of blobs requested at once, with a limit on their bytes, so that none times out on a slow connection. */
 const AT_ONCE = 8;
 const BYTES_AT_ONCE = 1024 * 1024;
 
-/** Blobs in groups that are asked for at once, in their order; one that is large is alone. */
+/** Groups of blobs to request together, in order; a large one is alone. */
 export function groupsOf<R extends Pick<BlobRef, "size_bytes">>(refs: Iterable<R>): R[][] {
   const groups: R[][] = [];
   let bytes = 0;
@@ -29,7 +31,7 @@ export function groupsOf<R extends Pick<BlobRef, "size_bytes">>(refs: Iterable<R
   return groups;
 }
 
-/** Blobs as everybody asks for them, all of a group at once, each of the size and hash that it's declared with. */
+/** Fetches a group's blobs at once, the same way on every device; checks each one's declared size and hash. */
 export async function askedBlobs(
   client: HttpClient,
   group: readonly BlobRef[],
@@ -43,37 +45,38 @@ export async function askedBlobs(
 }
 
 /**
- * Blobs of a release, all of a group at once. Throws ReleaseRefused where size or hash are not as the manifest says, and
+ * Fetches a group of a release's blobs at once. Throws ReleaseRefused if size or hash don't match the manifest, and
  * BackendRefused for a backend that can't answer now.
  */
 export async function fetchBlobs(client: HttpClient, group: readonly BlobRef[], release: string): Promise<Bytes[]> {
   try {
     return await askedBlobs(client, group, REQUESTS.say("release_part"), release);
   } catch (refused) {
-    // the backend's own trouble says nothing against the release
+    // a backend failure says nothing against the release
     if (!(refused instanceof BackendRefused) || refused.problem.status >= 500) throw refused;
     const names = group.map((ref) => ref.sha256.slice(0, 12)).join(", ");
     throw new ReleaseRefused(release, `blob ${names} can't be had: ${refused.message}`);
   }
 }
 
-/** The content itself, once its size and hash are right; throws ReleaseRefused otherwise. */
+/** Returns the content if size and hash match; otherwise throws ReleaseRefused. */
 export async function checkedBlob(content: Bytes, ref: BlobRef, release: string): Promise<Bytes> {
   const name = `blob ${ref.sha256.slice(0, 12)}`;
   if (content.length !== ref.size_bytes)
     throw new ReleaseRefused(release, `${name} has ${content.length} bytes, declared ${ref.size_bytes}`);
-  if ((await contentHash(content)) !== ref.sha256) throw new ReleaseRefused(release, `${name} has another hash than declared`);
+  if ((await contentHash(content)) !== ref.sha256)
+    throw new ReleaseRefused(release, `${name}: its hash is not the declared one`);
   return content;
 }
 
-/** Blobs of rounds: what is asked for is named in the offer of a round, and by nothing the reader did. */
+/** Blobs of rounds: requests depend on the round's offer, not on what the reader did. */
 export class MaterialSync {
   constructor(
     private readonly client: HttpClient,
     private readonly blobs: Blobs,
   ) {}
 
-  /** The blob, its size and hash checked. Throws ReleaseRefused if they don't fit, and errors as HttpClient. */
+  /** Fetches a blob and checks size and hash. Throws ReleaseRefused if they don't match, and HttpClient's errors. */
   async fetch(ref: BlobRef): Promise<Bytes> {
     const kept = await this.blobs.read(ref.sha256);
     if (kept) {
@@ -84,4 +87,29 @@ export class MaterialSync {
     await this.blobs.put(content);
     return content;
   }
+}
+
+/**
+ * A verdict for each build, by its SHA-256 in hex. fetched: the server's list; all are "unknown" if it isn't available,
+ * or while this device trusts no key. A list under another key is checked again after a sync, which follows rotations.
+ */
+export async function buildVerdicts(
+  builds: readonly string[],
+  device: Device,
+  primitives: Primitives,
+  fetched: () => Promise<ArrayBuffer>,
+): Promise<BuildVerdict[]> {
+  const list = await fetched().then(
+    (content) => new Uint8Array(content),
+    () => null, // offline, or a server without a list: the page says so
+  );
+  const found = async (): Promise<BuildVerdict[]> => {
+    const key = device.parts.stores.releases.trustedKey()?.publicKey;
+    if (!list || !key) return builds.map(() => "unknown" as const);
+    return Promise.all(builds.map((build) => verdictOf(build, list, key, primitives)));
+  };
+  const first = await found();
+  if (!list || first.every((each) => each === "listed" || each === "unlisted")) return first;
+  await device.sync();
+  return found();
 }

@@ -1,40 +1,42 @@
-// A device's trainer, made of its store, its client and its ledger.
-import type { Ledger } from "../privacy/ledger";
-import type { NoiseSource } from "../privacy/noise_sources";
-import { FEATURES } from "../ranking/features";
+// Assembles a device's trainer from its store, client and ledger.
+import type { Ledger } from "../privacy/accounting/ledger";
+import type { PrivacySettings } from "../privacy/settings";
+import type { NoiseSource } from "../privacy/exact_samplers";
+import { FEATURES } from "../ranking/ranker";
 import type { Graphs } from "../ranking/session";
 import { Clicks } from "../store/clicks";
 import { CountLog } from "../store/count_log";
 import type { Database } from "../store/database";
 import type { ImpressionStore } from "../store/impressions";
 import type { NewsStore } from "../store/news";
-import { PrivateParameters } from "../store/parameters";
+import { PrivateParameters } from "../store/preferences";
 import { Participations } from "../store/participations";
 import type { InstalledReleases } from "../store/releases";
 import { currentRelease } from "../sync/installed_release";
 import { MaterialSync } from "../sync/release_blobs";
 import type { HttpClient } from "../uplink/http";
-import { RoundsUplink } from "../uplink/rounds";
+import { RoundsUplink } from "../uplink/backend_client";
 import { rowOf } from "../vectors";
-import type { Primitives } from "../wire/primitives";
-import type { Bytes } from "../wire/values";
+import type { Primitives } from "../protocol/primitives";
+import type { Bytes } from "../protocol/forms";
 import { ComputationFactory } from "./computation";
-import { ReaderConsent } from "./consent";
-import { graphLoader } from "./graphs";
-import { pastFeatures } from "./past";
-import { StoredSamples } from "./stored_samples";
+import { ReaderConsent } from "./eligibility";
+import { DueUpdates } from "./due_updates";
+import { graphLoader } from "./gradients";
+import { StoredSamples, pastFeatures } from "./samples";
 import { TASKS } from "./tasks/registry";
 import { Trainer } from "./trainer";
 
-/** What a trainer is made of. */
+/** What a trainer needs. */
 export interface TrainingNeeds {
   readonly database: Database;
-  /** The device's own, which are told what its reader looks at and what of the news is replaced. */
+  /** The device's own instances, which are notified of viewed and replaced articles. */
   readonly impressions: ImpressionStore;
   readonly news: NewsStore;
   readonly client: HttpClient;
   readonly releases: InstalledReleases;
   readonly ledger: Ledger;
+  readonly privacy: () => PrivacySettings;
   readonly graphs: Graphs;
   readonly primitives: Primitives;
   /** Cryptographic on a device. */
@@ -42,17 +44,21 @@ export interface TrainingNeeds {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly halfLifeHours: number;
-  /** How long the reader must have read nothing. */
-  readonly idleSec: number;
+  /** Mean seconds from getting a place in a round to sending its update. */
+  readonly sendSec: number;
+  /** Uniform in [0, 1); cryptographic on a device. */
+  readonly chance: () => number;
+  /** Resolves when no page waits for an answer. */
+  readonly pagesFirst?: () => Promise<void>;
   /** Whether the reader has paused training. */
   readonly paused: () => boolean;
-  /** Clicked news of muted interests, which nothing is learnt from. */
+  /** Clicked articles of muted interests, which are excluded from training. */
   readonly muted: () => ReadonlySet<string>;
   /** The Ed25519 key that must have signed an offer; null while there is none. */
   readonly trustedKey: () => Bytes | null;
 }
 
-/** The trainer of one device. */
+/** Makes one device's trainer. */
 export function trainerOf(needs: TrainingNeeds): Trainer {
   const { database, impressions, news, client, releases, ledger, noise, clock } = needs;
   const reading = new StoredSamples(
@@ -73,14 +79,16 @@ export function trainerOf(needs: TrainingNeeds): Trainer {
     TASKS,
     noise,
     clock,
+    needs.pagesFirst,
   );
   return new Trainer({
     release: async () => currentRelease(releases),
     computations,
+    updates: new DueUpdates(clock, needs.sendSec, needs.chance),
     database,
     participations: new Participations(database),
     uplink: new RoundsUplink(client),
-    consent: new ReaderConsent(ledger, reading, TASKS, needs.paused, needs.idleSec),
+    consent: new ReaderConsent(ledger, needs.privacy, TASKS, needs.paused),
     trustedKey: needs.trustedKey,
     primitives: needs.primitives,
     noise,
@@ -88,7 +96,7 @@ export function trainerOf(needs: TrainingNeeds): Trainer {
   });
 }
 
-/** By id, of those that this device has. */
+/** Vectors by id, for those that this device has. */
 function heldVectors(news: NewsStore, ids: readonly string[], encoder: string): ReadonlyMap<string, Float32Array> {
   const { present, vectors } = news.vectors(ids, encoder);
   return new Map(ids.flatMap((newsId, row) => (present[row] ? [[newsId, rowOf(vectors, row)] as const] : [])));

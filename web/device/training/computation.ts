@@ -1,44 +1,61 @@
-// What a round asks this device to compute: the task on the release's model, from the samples the task may use.
+// Computes what a round asks of this device: the task on the release's model, from the samples that the task may use.
+// Also finds the reader's group for each ranker with groups, as a round would.
 import { AnswerMalformed, BackendRefused, BackendUnreachable, NotEligible, ReleaseRefused } from "../errors";
-import type { NoiseSource } from "../privacy/noise_sources";
-import type { OneClick } from "../privacy/prices";
-import {
-  type Shapes,
-  type SharedUpdate,
-  type UpdateTensors,
-  divide,
-  zeroUpdate,
-} from "../privacy/private_parameters";
+import type { NoiseSource } from "../privacy/exact_samplers";
+import type { OneClick } from "../privacy/accounting/cost_of_sums";
+import { divide, type Shapes, type SharedUpdate, type UpdateTensors, zeroUpdate } from "../privacy/private_parameters";
 import type { ComputedUpdate } from "../privacy/protections/protection";
-import type { PrivateParameters } from "../store/parameters";
-import type { BlobRef, ModelEntry } from "../wire/releases";
-import { MATERIALS_LIMIT_BYTES, type RoundManifest } from "../wire/rounds";
-import type { Tensor } from "../wire/tensors";
-import type { Bytes } from "../wire/values";
-import {
-  type BoundGraph,
-  type GradientFn,
-  type GraphLoader,
-  type Params,
-  type TrainingRelease,
-  gradientsOf,
-  noGradients,
-  paramsOf,
-  stepped,
-} from "./gradients";
-import { type Draws, NO_SAMPLES, ReaderSamples, type SampleSource, drawsFrom } from "./samples";
-import type { StoredSamples } from "./stored_samples";
+import type { BlobRef, ModelEntry } from "../protocol/releases";
+import { MATERIALS_LIMIT_BYTES, type RoundManifest } from "../protocol/rounds";
+import type { Tensor } from "../protocol/tensors";
+import type { Bytes } from "../protocol/forms";
+import { GroupChoice } from "../ranking/groups";
+import type { PrivateParameters } from "../store/preferences";
+import { gradientsOf, noGradients, paramsOf, stepped, type BoundGraph, type GradientFn, type GraphLoader, type Params, type TrainingRelease } from "./gradients";
+import { NOBODYS_READING, NO_SAMPLES, ReaderSamples, drawsFrom, type Draws, type ReadingMark, type SampleSource, type StoredSamples } from "./samples";
+import { scoreGraphOf } from "./tasks/group_gradient";
 import type { Tasks } from "./tasks/registry";
-import { type LocalTask, type TaskInputs, type TaskKind, type Update, ZEROS } from "./tasks/task";
+import { ZEROS, type LocalTask, type TaskInputs, type TaskKind, type Update } from "./tasks/task";
+
+/**
+ * The group chosen for the reader in one ranker, counted from 0, and the number of groups. Sensitive: it reveals what
+ * the reader reads, and is shown only to the reader.
+ */
+export interface OwnGroup {
+  readonly ranker: string;
+  readonly group: number;
+  readonly groups: number;
+}
+
+/** One for each ranker with groups. Throws ReleaseRefused. */
+export async function ownGroups(release: TrainingRelease, reading: StoredSamples, load: GraphLoader): Promise<OwnGroup[]> {
+  const { models, encoder } = release.manifest;
+  const found: OwnGroup[] = [];
+  for (const [ranker, { groups: offered, features }] of models) {
+    if (!offered) continue;
+    const groups = await release.groups(ranker);
+    const graph = load(await release.graph(ranker, "score"), new Map(), []);
+    try {
+      const [now, next] = [scoreGraphOf(graph, groups.vectors), scoreGraphOf(graph, groups.nextVectors)];
+      const group = await new GroupChoice(groups, now, next, features.length).inForce(reading.clicked(encoder));
+      found.push({ ranker, group, groups: groups.size });
+    } finally {
+      await graph.release();
+    }
+  }
+  return found;
+}
 
 const GRADIENT = "gradient";
+/** With fewer clicks, a device takes part like any other and contributes zeros. */
+export const ENOUGH_CLICKS = 5;
 
-/** Makes computations from what they take besides release and round. */
+/** Makes computations from the device's side of their inputs; release and round come per call. */
 export class ComputationFactory {
   /**
-   * reading: the reader's feeds and clicks. own: values of the parameters that this device keeps for itself. materials:
-   * fetches what a round's task needs besides the release. features: names that this program computes. source: where
-   * samples are drawn from.
+   * reading: the reader's feeds and clicks. own: values of the parameters kept on this device. materials: fetches what
+   * a round's task needs besides the release. features: names that this program computes. source: randomness for
+   * sampling. pagesFirst: resolves when no page waits for an answer; each slice of a computation waits for it.
    */
   constructor(
     readonly reading: StoredSamples,
@@ -49,15 +66,11 @@ export class ComputationFactory {
     readonly tasks: Tasks,
     private readonly source: NoiseSource,
     private readonly clock: () => number,
+    readonly pagesFirst: () => Promise<void> = async () => undefined,
   ) {}
 
-  /** The computation of one round on one release. samples: the reader's, as `reading` has them for its encoder. */
-  async make(
-    release: TrainingRelease,
-    manifest: RoundManifest,
-    kind: TaskKind,
-    samples: ReaderSamples | null,
-  ): Promise<Computation> {
+  /** Makes the computation of one round on one release. */
+  async make(release: TrainingRelease, manifest: RoundManifest, kind: TaskKind): Promise<Computation> {
     const material = (name: string): Promise<Bytes> => this.material(manifest, name);
     const loaded: BoundGraph[] = [];
     const graph = async (model: string, purpose: string): Promise<BoundGraph> => {
@@ -66,15 +79,13 @@ export class ComputationFactory {
       loaded.push(found);
       return found;
     };
-    const given: TaskInputs = { release, manifest, reading: this.reading, material, graph, now: this.clock() };
-    if (kind.needsSamples && samples === null)
-      throw new NotEligible("another round was opened while it looked for one.");
+    const given: TaskInputs = { release, manifest, reading: NOBODYS_READING, material, graph, now: this.clock() };
     const task = await kind.make(given);
     const params: Params = manifest.model === null ? new Map() : paramsOf(await release.weights(manifest.model));
-    return new Computation(this, given, kind, task, params, samples, loaded, await kind.oneClick(given));
+    return new Computation(this, given, kind, task, params, loaded, await kind.oneClick(given));
   }
 
-  /** Models of the release that the task can be done on; null for a task of no particular model. */
+  /** Models of the release that the task can run on; null for a task without a model. */
   trainable(release: TrainingRelease, kind: TaskKind): readonly string[] | null {
     const { role, graph } = kind;
     if (role === null) return null;
@@ -88,12 +99,12 @@ export class ComputationFactory {
     return drawsFrom(this.source);
   }
 
-  /** Values of a model's private parameters, as they were learnt here. */
+  /** A model's private parameters, as learnt here. */
   ownOf(release: TrainingRelease, model: string): Params {
     return paramsOf(Object.entries(this.own.get(model, release.manifest.encoder)));
   }
 
-  /** Throws NotEligible, which declines the round, for whatever keeps the bytes away. */
+  /** Fetches a material. Throws NotEligible, which declines the round, if it isn't available for any reason. */
   private async material(manifest: RoundManifest, name: string): Promise<Bytes> {
     const sizeBytes = [...manifest.materials.values()].reduce((all, ref) => all + ref.size_bytes, 0);
     if (sizeBytes > MATERIALS_LIMIT_BYTES)
@@ -111,9 +122,13 @@ export class ComputationFactory {
   }
 }
 
-/** One round's task on one release: what an update will be like, and the update. */
+/**
+ * One round's task on one release: the form of its update, and the update. The form depends only on release and round:
+ * nothing about the reader is read before `update`, which starts when the device has its place.
+ */
 export class Computation {
-  private readonly marks;
+  private marks: ReadingMark[] = [];
+  private alsoUnchanged = (): boolean => true;
 
   constructor(
     private readonly factory: ComputationFactory,
@@ -121,48 +136,70 @@ export class Computation {
     private readonly kind: TaskKind,
     private readonly task: LocalTask,
     private readonly params: Params,
-    private readonly samples: ReaderSamples | null,
     private readonly loaded: readonly BoundGraph[],
-    /** How far one click exchanged for another moves the update; null: as far as everything. */
+    /** How far exchanging one click moves the update; null: as far as exchanging everything. */
     readonly oneClick: OneClick | null,
-  ) {
-    this.marks = [factory.reading.mark(), ...(samples ? [samples.data.mark] : [])];
+  ) {}
+
+  /** The round's id. */
+  get round(): string {
+    return this.given.manifest.round;
   }
 
-  /** Of the tensors of an update. */
+  /** Shapes of an update's tensors. */
   shapes(): Shapes {
     return this.task.shapes(this.params);
   }
 
+  /** Whether everything gathered still exists, and none of it was muted or spent. */
+  unchanged(): boolean {
+    return this.marks.every((mark) => this.factory.reading.holds(mark)) && this.alsoUnchanged();
+  }
+
   /**
-   * The task's update, without what stays private; zeros in its place where it can't be computed.
+   * The task's update, without what stays private; `nothing` if it can't be computed.
    *
-   * Graphs, weights, vectors and materials are the server's, and may be made so that the computation fails, gives values
-   * that are not finite, or other tensors than were said, for some clicks and not for others. None of this shows in what
-   * is sent or charged: such a device gives zeros, in the same form, under the same noise, at the same price. So does
-   * one all of whose clicks are held out, or none of them where a task is about these. How long it computes is not
-   * covered. `paid` throws NotEligible, so that nothing is paid, if clicks were deleted or muted since they were read.
+   * Graphs, weights, vectors and materials are the server's, and could be made so that the computation fails, gives
+   * non-finite values, or other tensors than declared, for certain clicks only. None of this shows in what is sent or
+   * charged: such a device contributes zeros, in the same form, with the same noise, at the same cost. So does one
+   * whose reader has too few clicks, or none usable for training; and one all of whose clicks are held out, or none of
+   * them if the task is about these. The time of sending doesn't depend on the computing time (`DueUpdates`). `paid`
+   * throws NotEligible, so that nothing is charged, if clicks were deleted or muted since they were gathered.
    */
   async update(): Promise<ComputedUpdate> {
-    const source = this.source();
-    const nothing = zeroUpdate(this.shapes(), this.entry);
-    let [update, shared, own]: [Update, SharedUpdate, UpdateTensors] = [ZEROS, nothing, new Map()];
+    const { factory, kind } = this;
     try {
-      if (!(source instanceof ReaderSamples) || source.available) {
-        const found = await this.task.run(this.params, source, await this.gradients(), this.factory.draws());
-        [shared, own] = this.divided(found, nothing);
-        update = found;
+      this.marks = [factory.reading.mark()];
+      const source = this.gathered();
+      const few = source instanceof ReaderSamples && !source.available;
+      if (few || (kind.needsSamples && (this.marks.at(-1)?.clicks ?? 0) < ENOUGH_CLICKS)) return this.nothing();
+      try {
+        await factory.pagesFirst();
+        const task = await kind.make({ ...this.given, reading: factory.reading });
+        const update = await task.run(this.params, source, await this.gradients(), factory.draws());
+        const [shared, own] = this.divided(update, zeroUpdate(this.shapes(), this.entry));
+        this.alsoUnchanged = update.unchanged ?? this.alsoUnchanged;
+        return this.computed(shared, update.samples, () => this.paid(update, own));
+      } catch (fault) {
+        // whatever the error: what a release can cause must not show in what leaves
+        console.warn(`the update for ${this.round} could not be computed and counts as zeros:`, fault);
+        return this.nothing();
       }
-    } catch (fault) {
-      // whatever it is: what a release can cause may not show in what leaves
-      console.warn(`the update for ${this.given.manifest.round} could not be computed and counts as zeros:`, fault);
-      [update, shared, own] = [ZEROS, nothing, new Map()];
     } finally {
       for (const graph of this.loaded) await graph.release();
     }
-    const { oneClick } = this;
-    const paid = (): void => this.paid(update, own);
-    return { shared, samples: update.samples, channel: this.kind.channel, oneClick, paid };
+  }
+
+  /**
+   * Zeros in the update's form, independent of the reader's data: for a device with nothing to contribute, or whose
+   * update isn't ready when due.
+   */
+  nothing(): ComputedUpdate {
+    return this.computed(zeroUpdate(this.shapes(), this.entry), ZEROS.samples, () => undefined);
+  }
+
+  private computed(shared: SharedUpdate, samples: number, paid: () => void): ComputedUpdate {
+    return { shared, samples, channel: this.kind.channel, oneClick: this.oneClick, paid };
   }
 
   private get entry(): ModelEntry | null {
@@ -170,43 +207,53 @@ export class Computation {
     return manifest.model === null ? null : (release.manifest.models.get(manifest.model) ?? null);
   }
 
-  /** What may be shared of an update, and the gradients that stay here. Throws RangeError for one that isn't as said. */
+  /**
+   * Splits an update into what may be shared and the gradients that stay here. Throws RangeError for an update that
+   * doesn't match its declaration.
+   */
   private divided(update: Update, like: SharedUpdate): readonly [SharedUpdate, UpdateTensors] {
     const [shared, own] = divide(update.tensors, this.entry);
-    const told = (tensors: UpdateTensors): string =>
+    const shapesOf = (tensors: UpdateTensors): string =>
       [...tensors]
         .map(([name, { shape }]) => `${name} [${shape.join()}]`)
         .sort()
         .join("; ");
-    if (told(shared.tensors) !== told(like.tensors))
-      throw new RangeError(`task ${this.given.manifest.task}: computed ${told(shared.tensors)}, which it did not say`);
+    if (shapesOf(shared.tensors) !== shapesOf(like.tensors))
+      throw new RangeError(`task ${this.given.manifest.task}: computed ${shapesOf(shared.tensors)}, which it did not say`);
     for (const [name, { values }] of update.tensors)
       if (!values.every(Number.isFinite)) throw new RangeError(`tensor ${name}: has values that are not finite`);
     return [shared, own];
   }
 
   /** The samples that the task may use, perhaps none. */
-  private source(): SampleSource {
-    if (!this.kind.needsSamples || this.samples === null) return NO_SAMPLES;
-    const share = this.given.manifest.held_out;
-    return this.kind.heldOut ? this.samples.heldOut(share) : this.samples.withoutHeldOut(share);
+  private gathered(): SampleSource {
+    const { factory, given, kind } = this;
+    if (!kind.needsSamples) return NO_SAMPLES;
+    const samples = factory.reading.samples(given.release.manifest.encoder);
+    this.marks.push(samples.data.mark);
+    const share = given.manifest.held_out;
+    return kind.heldOut ? samples.heldOut(share) : samples.withoutHeldOut(share);
   }
 
   private async gradients(): Promise<GradientFn> {
     const { model } = this.given.manifest;
     if (this.kind.graph !== GRADIENT || model === null) return noGradients;
-    return gradientsOf(await this.given.graph(model, GRADIENT));
+    const compute = gradientsOf(await this.given.graph(model, GRADIENT));
+    return async (params, batch) => {
+      await this.factory.pagesFirst();
+      return compute(params, batch);
+    };
   }
 
   /**
-   * In the transaction that pays: a last look at what the update was computed from, the task's own, and the step on
-   * private parameters.
+   * In the paying transaction: checks once more what the update was computed from, runs the task's own part, and takes
+   * the step on private parameters.
    */
   private paid(update: Update, gradients: UpdateTensors): void {
     const { factory } = this;
     const { release, manifest } = this.given;
-    if (!this.marks.every((mark) => factory.reading.holds(mark)))
-      throw new NotEligible("its reader has deleted or muted clicks that this was computed from.");
+    if (!this.unchanged())
+      throw new NotEligible("something that the update was computed from has been deleted or muted.");
     update.paid?.();
     if (manifest.model === null || !gradients.size) return;
     const moved = stepped(factory.ownOf(release, manifest.model), gradients);

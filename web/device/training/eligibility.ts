@@ -1,43 +1,80 @@
-// Whether this device may train now and accepts a round's terms: the server proposes, the device disposes.
+// Whether this device may train now and accepts a round's terms: the reader's settings, pause and budgets decide on
+// what the server proposes.
 import { BudgetSpent, NotEligible } from "../errors";
-import type { OneClick } from "../privacy/prices";
-import { type Shapes, elements } from "../privacy/private_parameters";
+import type { Ledger } from "../privacy/accounting/ledger";
+import type { OneClick, SumsAlone } from "../privacy/accounting/cost_of_sums";
+import { elements, type Shapes } from "../privacy/private_parameters";
 import { ROUNDING } from "../privacy/protections/protection";
 import { resolve } from "../privacy/protections/registry";
 import type { PrivacySettings } from "../privacy/settings";
-import type { SumsAlone } from "../privacy/worst_case_sums";
-import type { RoundManifest } from "../wire/rounds";
-import { milliseconds } from "../wire/values";
+import type { RoundManifest } from "../protocol/rounds";
+import { WireError, milliseconds } from "../protocol/forms";
+import { RingError } from "../protocol/ring";
+import type { Tasks } from "./tasks/registry";
 
-/** A server opens none of more than seven days. */
+/** Checked at every step: a reader may change their mind at any time. */
+export class ReaderConsent {
+  /** privacy: returns what the reader accepts now. paused: whether the reader has paused training. */
+  constructor(
+    readonly ledger: Ledger,
+    readonly privacy: () => PrivacySettings,
+    private readonly tasks: Tasks,
+    readonly paused: () => boolean = () => false,
+  ) {}
+
+  /** What is known before any request, on a device with this release. */
+  readiness(release: string | null): Readiness {
+    const { ledger } = this;
+    const { training, counting } = this.privacy();
+    return {
+      switchedOn: training,
+      paused: this.paused(),
+      release,
+      epsilonLeft: ledger.left("training"),
+      counting,
+      countsLeft: ledger.left("counts"),
+    };
+  }
+
+  /** Whether the reader allows such a task, ignoring a pause. */
+  switchedOn(task: string): boolean {
+    return switchedOn(this.privacy(), this.tasks.get(task)?.channel ?? "training");
+  }
+
+  /** Throws NotEligible if the reader no longer allows it; last called just before the payment. */
+  check(task: string): void {
+    if (this.paused() || !this.switchedOn(task))
+      throw new NotEligible("training has since been paused or switched off.", "off");
+  }
+}
+
+/** A server opens no round of more than seven days. */
 const LONGEST_ROUND_MS = 8 * 86_400_000;
-export const ENOUGH_CLICKS = 5;
 export type TaskChannel = "training" | "counts";
 
 /**
- * What is known before any request: whether to look for a round at all. switchedOn and epsilonLeft are of training;
- * counting and countsLeft of private counts.
+ * What is known before any request: whether to look for a round at all. Depends on settings and the ledger only, since
+ * who takes a place when would reveal what the reader does. switchedOn and epsilonLeft are for training; counting and
+ * countsLeft for private counts.
  */
 export interface Readiness {
   readonly switchedOn: boolean;
   readonly paused: boolean;
   readonly release: string | null;
-  readonly clicks: number;
   readonly epsilonLeft: number;
-  readonly idle: boolean;
   readonly counting: boolean;
   readonly countsLeft: number;
 }
 
-/** Whether a private count could be joined, as far as the reader's settings go. */
+/** Whether the reader's settings allow joining a private count. */
 export function mayCount(readiness: Readiness): boolean {
   return readiness.counting && readiness.countsLeft > 0;
 }
 
 /**
- * What this device holds an offer against. trainable: the models that it can do the offered task on; null for a task of
- * no particular model. shapes: of the update it would compute. channel: of the ledger that pays, and epsilonLeft in it;
- * alone: what noisy sums have cost so far if nobody else in them was real.
+ * What this device checks an offer against. trainable: the models it can run the offered task on, null for a task
+ * without a model. shapes: of the update it would compute. channel: the ledger's channel that pays, with epsilonLeft in
+ * it. alone: the cost of all noisy sums so far if every other member was fake.
  */
 export interface Terms {
   readonly privacy: PrivacySettings;
@@ -53,20 +90,12 @@ export interface Terms {
   readonly channel: TaskChannel;
 }
 
-/** Throws NotEligible, saying why in a sentence. */
+/** Throws NotEligible, with the reason as a sentence. */
 export function checkReady(readiness: Readiness): void {
   if (!mayCount(readiness)) checkTraining(readiness);
-  if (readiness.paused) throw new NotEligible("its reader has paused training.", "off");
+  if (readiness.paused) throw new NotEligible("training is paused.", "off");
   if (readiness.release === null) throw new NotEligible("it has no release yet.", "old");
   if (!mayCount(readiness)) checkBudget(readiness);
-}
-
-/**
- * Throws NotEligible while the reader reads. Asked once a round is under way: polls that fell out would tell when
- * somebody reads.
- */
-export function checkIdle(readiness: Readiness): void {
-  if (!readiness.idle) throw new NotEligible("its reader is reading just now.", "busy");
 }
 
 /** For a task of this channel. Throws NotEligible. */
@@ -74,35 +103,28 @@ export function checkTask(readiness: Readiness, channel: TaskChannel): void {
   if (channel === "training") {
     checkTraining(readiness);
     checkBudget(readiness);
-  } else if (!readiness.counting) throw new NotEligible("its reader has switched private counts off.", "off");
+  } else if (!readiness.counting) throw new NotEligible("anonymous counts are switched off.", "off");
   else if (!mayCount(readiness))
-    throw new NotEligible("today's privacy budget for counts is spent, or set to 0.", "spent");
+    throw new NotEligible("today's limit for counts is reached, or set to 0.", "spent");
 }
 
-/** Whether the reader lets a device take part in what this channel of the ledger pays for. */
+/** Whether the reader allows what this channel of the ledger pays for. */
 export function switchedOn(privacy: PrivacySettings, channel: TaskChannel): boolean {
   return channel === "counts" ? privacy.counting : privacy.training;
 }
 
 /** Throws NotEligible. */
 export function checkTraining(readiness: Readiness): void {
-  if (!readiness.switchedOn) throw new NotEligible("its reader has not switched training on.", "off");
+  if (!readiness.switchedOn) throw new NotEligible("training is not switched on.", "off");
 }
 
 /** Throws NotEligible. */
 export function checkBudget(readiness: Readiness): void {
   if (readiness.epsilonLeft <= 0)
-    throw new NotEligible("today's privacy budget for training is spent, or set to 0.", "spent");
+    throw new NotEligible("today's limit for training is reached, or set to 0.", "spent");
 }
 
-/** For tasks that need samples. Throws NotEligible. */
-export function checkClicks(readiness: Readiness): void {
-  if (readiness.clicks >= ENOUGH_CLICKS) return;
-  const held = readiness.clicks === 1 ? "1 click" : `${readiness.clicks} clicks`;
-  throw new NotEligible(`it holds ${held}; ${ENOUGH_CLICKS} are needed.`, "few");
-}
-
-/** Throws NotEligible, ProtectionTooWeak or BudgetSpent; nothing has been computed or charged by then. */
+/** Throws NotEligible, ProtectionTooWeak or BudgetSpent; at this point nothing has been computed or charged. */
 export function checkOffer(manifest: RoundManifest, terms: Terms): void {
   if (!terms.tasks.includes(manifest.task))
     throw new NotEligible(`it does not know the task '${manifest.task}'.`, "old");
@@ -111,11 +133,11 @@ export function checkOffer(manifest: RoundManifest, terms: Terms): void {
   if (terms.trainable !== null && !terms.trainable.includes(manifest.model ?? ""))
     throw new NotEligible(`the release has no gradient of '${manifest.model}' for '${manifest.task}'.`);
   if (shapesText(manifest.shapes) !== shapesText(terms.shapes))
-    throw new NotEligible(`the round wants an update of other tensors than '${manifest.task}' computes.`);
+    throw new NotEligible(`the round asks for tensors that differ from those that '${manifest.task}' computes.`);
   const closesAt = milliseconds(manifest.closes_at);
   if (closesAt <= terms.now) throw new NotEligible("the round has closed.", "late");
   if (closesAt > terms.now + LONGEST_ROUND_MS)
-    throw new NotEligible(`the round would go on until ${manifest.closes_at}, over a week from now.`);
+    throw new NotEligible(`the round would go on until ${manifest.closes_at}, more than a week from now.`);
   const protection = resolve(manifest.protection);
   protection.check(terms.privacy);
   const coordinates = [...terms.shapes.values()].reduce((all, shape) => all + elements(shape), 0);
@@ -125,4 +147,9 @@ export function checkOffer(manifest: RoundManifest, terms: Terms): void {
 
 function shapesText(shapes: Shapes): string {
   return JSON.stringify([...shapes].sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Whether the error, which isn't a refusal, means that an offer's parts are inconsistent. */
+export function isMalformed(fault: unknown): fault is Error {
+  return [RangeError, TypeError, RingError, WireError].some((kind) => fault instanceof kind);
 }

@@ -1,13 +1,62 @@
-// Gradients of a model's parameters, by ONNX Runtime on the device, and a step along them.
-import { type UpdateTensor, type UpdateTensors, elements } from "../privacy/private_parameters";
+// Gradients of a model's parameters by ONNX Runtime on the device, and a step along them. A round's graphs are loaded
+// when first run, and released after the update.
+import { elements, type UpdateTensor, type UpdateTensors } from "../privacy/private_parameters";
+import type { ReleaseManifest } from "../protocol/releases";
+import { asFloat32, type Tensor } from "../protocol/tensors";
+import type { Bytes } from "../protocol/forms";
 import type { GroupModels } from "../ranking/groups";
-import type { ReleaseManifest } from "../wire/releases";
-import { type Tensor, asFloat32 } from "../wire/tensors";
-import type { Bytes } from "../wire/values";
+import type { GraphSession, Graphs } from "../ranking/session";
+
+/** Makes a loader of graphs from these sessions. */
+export function graphLoader(graphs: Graphs): GraphLoader {
+  return (graph, own, privates) => new LoadedGraph(graphs, graph, own, privates);
+}
+
+/** A graph that keeps the session of the last parameters, so that a round's batches bind them once. */
+class LoadedGraph implements BoundGraph {
+  private bound: { readonly params: Params; readonly session: GraphSession } | null = null;
+
+  constructor(
+    private readonly graphs: Graphs,
+    private readonly graph: Bytes,
+    private readonly own: Params,
+    private readonly privates: readonly string[],
+  ) {}
+
+  async run(params: Params, inputs: Batch): Promise<UpdateTensors> {
+    const session = await this.sessionOf(params);
+    const given = [...inputs].map(([name, { shape, values }]) => [name, { dims: shape, data: values }] as const);
+    const outputs = await session.run(Object.fromEntries(given));
+    const found = Object.entries(outputs).map(([name, { dims, data }]): [string, UpdateTensor] => [
+      name,
+      { shape: dims, values: new Float32Array(data) },
+    ]);
+    return new Map(found);
+  }
+
+  async release(): Promise<void> {
+    const { bound } = this;
+    this.bound = null;
+    await bound?.session.release();
+  }
+
+  private async sessionOf(params: Params): Promise<GraphSession> {
+    if (this.bound?.params === params) return this.bound.session;
+    await this.release();
+    const session = await this.graphs.session(this.graph, new Map(tensorsOf(params)), this.privates);
+    session.takePrivate(Object.fromEntries(tensorsOf(this.own)));
+    this.bound = { params, session };
+    return session;
+  }
+}
+
+function tensorsOf(params: Params): [string, Tensor][] {
+  return [...params].map(([name, { shape, values }]) => [name, { dtype: "float32", shape, data: values }]);
+}
 
 export const GRADIENT_PREFIX = "g.";
 export const LOSS = "loss";
-/** Of a device's own step on its private parameters, plain gradient descent, one step a round. */
+/** Learning rate of a device's step on its private parameters: plain gradient descent, one step per round. */
 export const PRIVATE_RATE = 0.1;
 
 /** float32 tensors by name. */
@@ -15,7 +64,7 @@ export type Params = UpdateTensors;
 /** Inputs of a graph by name. */
 export type Batch = UpdateTensors;
 
-/** What training reads of the release in use. */
+/** What training reads of the current release. */
 export interface TrainingRelease {
   readonly id: string;
   readonly manifest: ReleaseManifest;
@@ -27,7 +76,7 @@ export interface TrainingRelease {
   groups(model: string): Promise<GroupModels>;
 }
 
-/** Tensors of a safetensors blob as parameters. */
+/** A safetensors blob's tensors as parameters. */
 export function paramsOf(tensors: Iterable<readonly [string, Tensor]>): Params {
   const found = [...tensors].map(([name, tensor]): [string, UpdateTensor] => [
     name,
@@ -38,13 +87,13 @@ export function paramsOf(tensors: Iterable<readonly [string, Tensor]>): Params {
 
 /** A graph that ONNX Runtime runs. */
 export interface BoundGraph {
-  /** Every output by name. Throws GraphMismatch. */
+  /** Returns every output by name. Throws GraphMismatch. */
   run(params: Params, inputs: Batch): Promise<UpdateTensors>;
-  /** Let go of its memory, which the collector doesn't see. */
+  /** Frees its memory, which isn't garbage-collected. */
   release(): Promise<void>;
 }
 
-/** Loads a graph; private parameters are zero where they are not given, `own` holds those that this device has learnt. */
+/** Loads a graph. Private parameters are zero unless given; `own` holds those learnt on this device. */
 export type GraphLoader = (graph: Bytes, own: Params, privates: readonly string[]) => BoundGraph;
 
 /** The mean loss of a batch, and its gradient for each parameter, named `g.<parameter>`. */
@@ -59,7 +108,7 @@ export const noGradients: GradientFn = async () => {
   throw new RangeError("gradients: this task's model has no gradient graph");
 };
 
-/** A release's gradient graph: loss, and a gradient for each parameter. */
+/** A release's gradient graph as a function: loss, and a gradient for each parameter. */
 export function gradientsOf(graph: BoundGraph): GradientFn {
   return async (params, batch) => {
     const outputs = await graph.run(params, batch);
@@ -70,8 +119,8 @@ export function gradientsOf(graph: BoundGraph): GradientFn {
 }
 
 /**
- * A device's own step on its private parameters: values - rate * gradients. What is missing among the values, or has
- * another shape, starts at zero.
+ * A device's step on its private parameters: values - rate * gradients. Missing values, and those of another shape,
+ * start at zero.
  */
 export function stepped(values: Params, gradients: Params, rate = PRIVATE_RATE): Params {
   const moved = [...gradients].map(([name, gradient]): [string, UpdateTensor] => {

@@ -1,55 +1,52 @@
-// When a device looks for rounds: the times of the Python device's background, drawn alike.
+// When a device polls for rounds: the schedule of the Python device's background loop, drawn the same way.
 import type { Outcome } from "./participant";
 
-/** A pause is so many times what the settings say, drawn uniformly: the mean stays. */
+/** A pause is the configured one times a uniform draw from this range, which keeps the mean. */
 const SPREAD = [0.5, 1.5] as const;
-/** A backend that asks to be left alone for a time is left alone so many times as long. */
+/** When the backend asks for a delay, the device waits that long times a uniform draw from this range. */
 const AGAIN_SPREAD = [1, 2] as const;
 
-/** What polls are made with. */
+/** What polling needs. */
 export interface Polling {
-  /** Whether the reader lets this device take part in anything. */
+  /** Whether the reader allows this device to take part in anything. */
   readonly wanted: () => boolean;
-  /** null where it failed. */
+  /** null if it failed. */
   readonly step: () => Promise<Outcome | null>;
-  /** Seconds between polls, on average. */
+  /** Mean seconds between polls. */
   readonly everySec: number;
   /** Uniform in [0, 1); cryptographic on a device. */
   readonly chance: () => number;
-  /** Ends early when the device stops; false then. */
+  /** Waits; returns false if the device stopped first. */
   readonly wait: (seconds: number) => Promise<boolean>;
 }
 
 /**
- * Polls until the device stops. They come at times drawn for each anew, so that neither their rhythm nor their order
- * shows that they are one device's; the first a drawn while after the start.
+ * Steps until the device stops. Each step comes at a newly drawn time, so that neither rhythm nor order links them to
+ * one device; the first one a drawn time after the start.
  */
 export async function pollForRounds(polling: Polling): Promise<void> {
-  const { everySec, chance, wait } = polling;
+  const { everySec, chance, wait, wanted, step } = polling;
   let goesOn = await wait(everySec * chance());
   while (goesOn) {
+    let outcome: Outcome | null = null;
     try {
-      await train(polling);
+      if (wanted()) outcome = await step();
     } catch (fault) {
       console.error("training failed; the polls go on:", fault);
     }
-    goesOn = await wait(everySec * drawn(SPREAD, chance));
+    goesOn = await wait(untilNextStep(polling, outcome));
   }
 }
 
 /**
- * A step, and more of them while a secure sum waits for its next stage, or when the backend asks to come back. Of what
- * the backend says, the pause is drawn anew: an exact one would be a mark, by which it knew the device again that it gave
- * it to. A sum's stages are asked for under one pseudonym anyway.
+ * Draws the seconds to the next step: around the usual pause, or the one for a waiting part in a round, and at least
+ * what the backend asks for. Independent of what the reader does. A backend can only lengthen a pause, for all devices
+ * the same way: if answers could bring the next request forward, it could ask repeatedly and time each answer. The
+ * requested delay is randomised, too: an exact pause would mark the device it was given to.
  */
-async function train({ wanted, step, chance, wait }: Polling): Promise<void> {
-  while (wanted()) {
-    const outcome = await step();
-    if (outcome?.againSec == null) return;
-    const { againSec, state } = outcome;
-    const pauseSec = state === "waiting" ? againSec : againSec * drawn(AGAIN_SPREAD, chance);
-    if (!(await wait(pauseSec))) return;
-  }
+function untilNextStep({ everySec, chance }: Polling, outcome: Outcome | null): number {
+  const usual = (outcome?.againSec ?? everySec) * drawn(SPREAD, chance);
+  return Math.max(usual, (outcome?.notBeforeSec ?? 0) * drawn(AGAIN_SPREAD, chance));
 }
 
 function drawn([low, high]: readonly [number, number], chance: () => number): number {

@@ -1,24 +1,60 @@
-// Training samples from what the reader was shown and clicked. They exist in memory, for one round, on this device.
-import { sha256 } from "@noble/hashes/sha2.js";
-import { uniformBelow } from "../privacy/exact_samplers";
-import type { NoiseSource } from "../privacy/noise_sources";
+// Training samples from what the reader was shown and clicked, gathered from the device's store. They exist in memory,
+// for one round, on this device. Features of past feeds are computed by the same code as in serving.
+import { NewsNotHere } from "../errors";
+import { Candidates } from "../feed/candidates";
+import { recency } from "../feed/scores";
+import { type NoiseSource, uniformBelow } from "../privacy/exact_samplers";
 import type { UpdateTensor } from "../privacy/private_parameters";
+import type { NewsCard } from "../protocol/news";
+import { CLICKS_LIMIT } from "../protocol/recall";
+import { featureColumns } from "../ranking/ranker";
 import type { Click } from "../store/clicks";
-import type { Shown } from "../store/impressions";
-import { CLICKS_LIMIT } from "../wire/recall";
+import type { CountLog, CountTaken, CountWindow } from "../store/count_log";
+import type { ImpressionStore, Shown } from "../store/impressions";
+import type { NewsStore } from "../store/news";
+import { noVectors, stacked, type Vectors } from "../vectors";
+import { sha256 } from "@noble/hashes/sha2.js";
 
-/** Uniform choices: fresh on a device, from a given stream in a test. */
+/**
+ * Features as a ranker had them at past feeds. halfLifeHours is the feed's own, so that a ranker learns from the
+ * recency it is served with; popularity is as of the feed: today's would reveal later clicks to the ranker. Throws
+ * NewsNotHere if a card has been pruned.
+ */
+export function pastFeatures(news: NewsStore, impressions: ImpressionStore, halfLifeHours: number): FeaturesAt {
+  const cardsOf = (ids: readonly string[]): NewsCard[] => {
+    const found = new Map(news.cards([...new Set(ids)]).map((card) => [card.id, card]));
+    return ids.map((newsId) => {
+      const card = found.get(newsId);
+      if (!card) throw new NewsNotHere(newsId);
+      return card;
+    });
+  };
+  return (features, candidates, clicks, at) => {
+    const [asked, clicked] = [cardsOf(candidates), cardsOf(clicks)];
+    const then = impressions.popularityAt(candidates, at);
+    return featureColumns(features, {
+      sections: asked.map((card) => card.section),
+      topics: asked.map((card) => card.topic),
+      clickedSections: clicked.map((card) => card.section),
+      clickedTopics: clicked.map((card) => card.topic),
+      recency: recency(new Candidates(asked, noVectors(0), ""), at, halfLifeHours),
+      popularity: Float64Array.from(candidates, (newsId) => then.get(newsId) ?? 0),
+    }).data;
+  };
+}
+
+/** Uniform choices: random on a device, from a given stream in a test. */
 export interface Draws {
-  /** Each of 0 .. limit - 1 equally likely. */
+  /** `size` integers, uniform in 0 .. limit - 1. */
   below(limit: number, size: number): number[];
 }
 
-/** Which negatives a device draws is nobody else's knowledge. */
+/** Draws from a noise source: nobody else may know which negatives a device draws. */
 export function drawsFrom(source: NoiseSource): Draws {
   return { below: (limit, size) => uniformBelow(source, limit, size) };
 }
 
-/** 0 .. size - 1 in random order (Fisher and Yates). */
+/** A random permutation of 0 .. size - 1 (Fisher-Yates). */
 export function permutation(draws: Draws, size: number): number[] {
   const order = Array.from({ length: size }, (_, place) => place);
   for (let last = size - 1; last > 0; last--) {
@@ -28,7 +64,7 @@ export function permutation(draws: Draws, size: number): number[] {
   return order;
 }
 
-/** (features, candidates, clicks made before, oldest first, when the feed was shown) -> [candidates, features] */
+/** (features, candidates, earlier clicks, oldest first, time of the feed) -> [candidates, features] */
 export type FeaturesAt = (
   features: readonly string[],
   candidates: readonly string[],
@@ -36,7 +72,7 @@ export type FeaturesAt = (
   at: number,
 ) => Float32Array;
 
-/** What a computation read of the reader's clicks: how many there were up to the newest id, and what was muted. */
+/** The state of the reader's clicks that a computation read: how many up to the newest id, and what was muted. */
 export interface ReadingMark {
   readonly newest: number;
   readonly clicks: number;
@@ -44,8 +80,8 @@ export interface ReadingMark {
 }
 
 /**
- * n samples as inputs of a graph by name: clicks [n, 50, D] left-padded, click_mask [n, 50], candidates [n, 1 + K, D],
- * clicked news first; features [n, 1 + K, F] if they were asked for.
+ * n samples as a graph's inputs by name: clicks [n, 50, D] left-padded, click_mask [n, 50], candidates [n, 1 + K, D],
+ * the clicked article first; features [n, 1 + K, F] if requested.
  */
 export class Samples {
   constructor(
@@ -53,7 +89,7 @@ export class Samples {
     private readonly inputs: ReadonlyMap<string, UpdateTensor>,
   ) {}
 
-  /** Those from `start` to before `end`. */
+  /** Samples from `start` up to, but not including, `end`. */
   batch(start: number, end: number): ReadonlyMap<string, UpdateTensor> {
     const cut = [...this.inputs].map(([name, { shape, values }]): [string, UpdateTensor] => {
       const width = values.length / this.count;
@@ -63,14 +99,14 @@ export class Samples {
   }
 }
 
-/** What a draw is asked for: at most `limit` samples, K negatives each, the features of these names. */
+/** What to draw: at most `limit` samples, K negatives each, features of these names. */
 export interface Wanted {
   readonly negatives: number;
   readonly limit: number;
   readonly features?: readonly string[];
 }
 
-/** Something a task draws its samples from. */
+/** A source of a task's samples. */
 export interface SampleSource {
   /** Throws RangeError if there is nothing to draw from. */
   draw(wanted: Wanted, draws: Draws): Samples;
@@ -82,13 +118,13 @@ export const NO_SAMPLES: SampleSource = {
   },
 };
 
-/** Whether a click is kept for evaluation: by its hash, so that it's always the same ones and nothing is stored. */
+/** Whether a click is held out for evaluation: by its hash, so that the choice is stable and nothing is stored. */
 export function isHeldOut(feedId: string, newsId: string, share: number): boolean {
   const drawn = sha256(new TextEncoder().encode(`${feedId} ${newsId}`));
   return Number(new DataView(drawn.buffer, drawn.byteOffset).getBigUint64(0)) < share * 2 ** 64;
 }
 
-/** A click that can be learnt from: its feed, and what had been clicked before that feed was shown, oldest first. */
+/** A positive click: its feed, and the clicks made before that feed was shown, oldest first. */
 interface Positive {
   readonly newsId: string;
   readonly feed: Shown;
@@ -101,53 +137,45 @@ export interface ReaderData {
   readonly feeds: readonly Shown[];
   /** The reader's clicks, oldest first. */
   readonly clicks: readonly Click[];
-  /** Of all news named by the others that this device has vectors of; the rest is left out. */
+  /** Vectors of all articles in the other fields that this device has; articles without one are left out. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
-  /** News to draw negatives from where a feed shows none. */
+  /** Articles to draw negatives from if a feed has none. */
   readonly others: readonly string[];
-  /** What a ranker with features saw. */
+  /** The features that a ranker saw. */
   readonly featuresAt: FeaturesAt;
-  /** News that nothing is learnt from. */
-  readonly muted: ReadonlySet<string>;
   readonly mark: ReadingMark;
 }
 
 /** A reader's feeds and clicks as a source of samples. */
 export class ReaderSamples implements SampleSource {
   private readonly positives: readonly Positive[];
-  /**
-   * Clicks that samples could be made of if the server had given vectors of all news. Whether a device takes part hangs
-   * on this number: which news have vectors is the server's choice, and may not show by who has samples of them.
-   */
-  readonly learnable: number;
 
   constructor(
     readonly data: ReaderData,
     wanted: (positive: Positive) => boolean = () => true,
   ) {
     this.positives = this.found((newsId) => data.vectors.has(newsId)).filter(wanted);
-    this.learnable = this.found((newsId) => !data.muted.has(newsId)).filter(wanted).length;
   }
 
-  /** Clicks that samples can be made of. */
+  /** Number of clicks that can become samples. */
   get available(): number {
     return this.positives.length;
   }
 
-  /** For gradients: without the clicks that are held out. They still stand in the histories of later ones. */
+  /** For gradients: without held-out clicks, which remain in the histories of later ones. */
   withoutHeldOut(share: number): ReaderSamples {
     return new ReaderSamples(this.data, ({ feed, newsId }) => !isHeldOut(feed.feedId, newsId, share));
   }
 
-  /** For evaluation: the clicks that gradients leave out. */
+  /** For evaluation: only the held-out clicks. */
   heldOut(share: number): ReaderSamples {
     return new ReaderSamples(this.data, ({ feed, newsId }) => isHeldOut(feed.feedId, newsId, share));
   }
 
   /**
-   * Samples drawn afresh. The history is what was clicked before the feed was shown: neither the click itself nor later
-   * ones. K negatives come from the same feed, looked at and not clicked, with replacement; a feed of which nothing else
-   * was looked at draws them from `others`. If there are more clicks than `limit`, a random choice of them is used.
+   * Draws new samples. The history is what was clicked before the feed was shown: neither the click itself nor later
+   * ones. K negatives are drawn with replacement from the same feed's viewed, unclicked articles; if there are none,
+   * from `others`. If there are more than `limit` clicks, a random subset is used.
    */
   draw({ negatives, limit, features = [] }: Wanted, draws: Draws): Samples {
     if (!this.positives.length) throw new RangeError("samples: the reader has no click with a history before it");
@@ -178,7 +206,7 @@ export class ReaderSamples implements SampleSource {
     return new Samples(n, inputs);
   }
 
-  /** The clicked news and K others. */
+  /** The clicked article and K negatives. */
   private offered({ newsId, feed }: Positive, negatives: number, draws: Draws): readonly string[] {
     const pool = this.negativesOf(feed, (each) => this.data.vectors.has(each));
     return [newsId, ...draws.below(pool.length, negatives).map((place) => pool[place] ?? "")];
@@ -211,5 +239,101 @@ export class ReaderSamples implements SampleSource {
     if (same.length) return same;
     const ever = new Set([...clicked, ...this.data.clicks.map((click) => click.newsId)]);
     return this.data.others.filter((newsId) => !ever.has(newsId) && held(newsId));
+  }
+}
+
+const FEEDS_LIMIT = 50;
+const CLICKS_READ = 500;
+const OTHERS_LIMIT = 200;
+
+/** What is read of the reader's clicks. */
+export interface ClicksRead {
+  count(): number;
+  latestId(): number;
+  countUpTo(clickId: number): number;
+  recent(limit: number): Click[];
+}
+
+/** What is read of the displayed feeds. */
+export interface ImpressionsRead {
+  forTraining(limit: number): Shown[];
+  seen(since: number): Set<string>;
+}
+
+/** What a task may read about its reader when it is made. */
+export type TaskReading = Pick<StoredSamples, "clicked" | "uncounted" | "takeCount">;
+
+/** Data of a reader without history. Used to build a task when only the shape of its update is needed. */
+export const NOBODYS_READING: TaskReading = {
+  clicked: () => stacked([], 0),
+  uncounted: (now) => ({ since: now, until: now, displayed: new Set(), clicked: new Set() }),
+  takeCount: () => undefined,
+};
+
+/** The reader's feeds, clicks and article vectors, read during a round. */
+export class StoredSamples {
+  /**
+   * vectors: by id, by an encoder, where this device has them. counted: what was contributed to private counts. muted:
+   * clicked articles of muted interests, which are excluded from training.
+   */
+  constructor(
+    private readonly clicks: ClicksRead,
+    private readonly impressions: ImpressionsRead,
+    private readonly vectors: (ids: readonly string[], encoder: string) => ReadonlyMap<string, Float32Array>,
+    private readonly featuresAt: FeaturesAt,
+    private readonly counted: CountLog,
+    private readonly muted: () => ReadonlySet<string> = () => new Set(),
+  ) {}
+
+  /** Number of clicks on the device. */
+  count(): number {
+    return this.clicks.count();
+  }
+
+  /** Marks the state that a computation reads from now on. */
+  mark(): ReadingMark {
+    const newest = this.clicks.latestId();
+    return { newest, clicks: this.clicks.countUpTo(newest), muted: this.muted() };
+  }
+
+  /** Whether everything present at that mark still exists, and nothing was muted or erased since. */
+  holds(mark: ReadingMark): boolean {
+    const kept = this.clicks.countUpTo(mark.newest) === mark.clicks && this.clicks.latestId() >= mark.newest;
+    return kept && [...this.muted()].every((newsId) => mark.muted.has(newsId));
+  }
+
+  /** Displays and clicks that may be contributed to a private count now. */
+  uncounted(now: number, longestMs: number): CountWindow {
+    return this.counted.window(now, longestMs);
+  }
+
+  /** Spends a window; call it in the transaction that pays. */
+  takeCount(taken: CountTaken): void {
+    this.counted.take(taken);
+  }
+
+  /** What samples are drawn from, with vectors by `encoder`; spare negatives are articles of other feeds. */
+  samples(encoder: string): ReaderSamples {
+    const [mark, muted] = [this.mark(), this.muted()];
+    const feeds = this.impressions.forTraining(FEEDS_LIMIT);
+    const clicks = this.active(muted);
+    const others = [...this.impressions.seen(0)].sort().slice(0, OTHERS_LIMIT);
+    const named = feeds.flatMap((feed) => [...feed.shown, ...feed.clicked]);
+    const ids = [...new Set([...named, ...clicks.map((click) => click.newsId), ...others])].sort();
+    const held = [...this.vectors(ids, encoder)].filter(([newsId]) => !muted.has(newsId));
+    const vectors = new Map(held);
+    return new ReaderSamples({ feeds, clicks, vectors, others, featuresAt: this.featuresAt, mark });
+  }
+
+  /** Vectors [H, D] of the newest clicks, oldest first, as used in reports; [0, 0] if there are none. */
+  clicked(encoder: string): Vectors {
+    const clicks = this.active(this.muted()).slice(-CLICKS_LIMIT);
+    const vectors = this.vectors([...new Set(clicks.map((click) => click.newsId))], encoder);
+    const rows = clicks.flatMap((click) => vectors.get(click.newsId) ?? []);
+    return stacked(rows, rows[0]?.length ?? 0);
+  }
+
+  private active(muted: ReadonlySet<string>): Click[] {
+    return this.clicks.recent(CLICKS_READ).filter((click) => !muted.has(click.newsId));
   }
 }

@@ -1,7 +1,7 @@
-// A device's way through the secure sum of a round: what to send, what to wait for, and when to leave.
+// A device's way through a round's secure sum: what to send, what to wait for, and when to leave.
 //
-// Nothing of it is in memory between two steps. Each step restores the part, sends its message if that has not arrived,
-// asks for the stage's answer, and keeps the next state on the disk before the next message leaves.
+// Nothing is kept in memory between two steps. Each step restores the part, sends its message if that hasn't arrived,
+// requests the stage's answer, and stores the next state on disk before the next message leaves.
 import {
   AnswerMalformed,
   BackendRefused,
@@ -14,81 +14,79 @@ import {
   RoundTakenOver,
   SumAborted,
 } from "../errors";
-import type { Ledger } from "../privacy/ledger";
-import type { NoiseSource } from "../privacy/noise_sources";
+import type { Ledger } from "../privacy/accounting/ledger";
+import type { PrivacySettings } from "../privacy/settings";
+import type { NoiseSource } from "../privacy/exact_samplers";
 import { resolve } from "../privacy/protections/registry";
 import { sealPoll } from "../privacy/requests";
 import { type Reply, sealedMessage } from "../privacy/secagg/messages";
-import { type SumState, beginSum, sumState } from "../privacy/secagg/state";
-import { type Contribution, type MaskedVector, SumTransitions } from "../privacy/secagg/transitions";
+import { SumTransitions, beginSum, sumState, type Contribution, type MaskedVector, type SumState } from "../privacy/secagg/transitions";
 import type { Database } from "../store/database";
-import { type Participations, RoundUploads } from "../store/participations";
-import { type SumPart, SumParts } from "../store/sum_parts";
-import type { RoundsUplink } from "../uplink/rounds";
-import { readMessage } from "../wire/forms";
-import type { Primitives } from "../wire/primitives";
-import { GROUP, type RoundOffer, type SignedOffer, roundManifest, signedOffer } from "../wire/rounds";
-import { SecaggError } from "../wire/secagg";
-import { milliseconds } from "../wire/values";
-import { type Outcome, WORDS, hindranceOf, isMalformed, mayPass, outcome } from "./participant";
+import { RoundUploads, SumParts, type Participations, type SumPart } from "../store/participations";
+import type { RoundsUplink } from "../uplink/backend_client";
+import { milliseconds, readMessage } from "../protocol/forms";
+import type { Primitives } from "../protocol/primitives";
+import { GROUP, type RoundOffer, type SignedOffer, roundManifest, signedOffer } from "../protocol/rounds";
+import { SecaggError } from "../protocol/secagg";
+import { isMalformed } from "./eligibility";
+import { type Outcome, type RoundWork, WORDS, hindranceOf, mayPass, outcome } from "./participant";
 
 const AGAIN_SEC = 1;
-/** How long past a round's deadline a device that gets no answer goes on asking. */
+/** How long after a round's deadline a device without an answer keeps asking. */
 const GRACE_MS = 60_000;
 const PAID: readonly string[] = ["masked", "agree", "unmask"];
 const WAITS = WORDS.table("waits");
 
-/** What a sum is gone on with. All that a reader may change or a key may lose between two steps is asked anew. */
-export interface SumDuties {
+/** What continuing a sum needs. */
+export interface SumNeeds {
+  /** Checks again whatever a reader may change, or a key may lose, between two steps. */
+  readonly work: RoundWork;
   readonly database: Database;
   readonly participations: Participations;
   readonly uplink: RoundsUplink;
   readonly ledger: Ledger;
+  readonly privacy: () => PrivacySettings;
   readonly primitives: Primitives;
   readonly noise: NoiseSource;
   readonly clock: () => number;
-  /** Computes the device's vector, when it's to be masked; throws as `checkOffer`. */
-  contribution(offer: RoundOffer): Promise<Contribution>;
-  /** Throws OfferRefused unless the key that this device trusts now has signed the offer. */
-  checkSigner(signed: SignedOffer): Promise<void>;
-  /** Throws NotEligible if the reader lets a device do no such task now. */
-  checkWanted(task: string): void;
 }
 
-/** Goes on with the sums under way, each by itself. */
+/** Continues the sums under way, each independently. */
 export class SecAggClient {
   readonly parts: SumParts;
   private readonly uploads: RoundUploads;
 
-  constructor(private readonly duties: SumDuties) {
-    this.parts = new SumParts(duties.database);
-    this.uploads = new RoundUploads(duties.database);
+  constructor(private readonly needs: SumNeeds) {
+    this.parts = new SumParts(needs.database);
+    this.uploads = new RoundUploads(needs.database);
   }
 
-  /** Fresh keys for a round, kept before any leaves. Throws RoundTakenOver if the round has keys. */
+  /** Creates keys for a round and stores them before any leaves. Throws RoundTakenOver if the round has keys. */
   begin(offer: RoundOffer, signed: SignedOffer): void {
     const { terms, round } = offer.manifest;
     if (terms === null) throw new RangeError(`${round} is no secure sum`);
-    const state = sumState.write(beginSum(terms, this.duties.noise));
-    this.duties.database.transaction(() => {
+    const state = sumState.write(beginSum(terms, this.needs.noise));
+    this.needs.database.transaction(() => {
       this.parts.begin({ round, offer: signedOffer.write(signed), state, payload: null, sent: false }, this.now());
-      this.tell(round, WORDS.say("joined"));
+      this.record(round, WORDS.say("joined"));
     });
   }
 
   /**
-   * As far as the server's answers allow, with each sum under way; null if there is none. Of several outcomes, that of
-   * one that waits.
+   * Advances each sum under way as far as the server's answers allow; null if there is none. Of several outcomes,
+   * returns that of a waiting one.
    */
   async goOn(): Promise<Outcome | null> {
     const outcomes: Outcome[] = [];
     for (const part of this.parts.underWay()) outcomes.push(await this.goOnWith(part));
-    // the keys of a sum that was left stand in no log, either
-    if (outcomes.some((each) => each.state !== "waiting")) this.duties.database.fold();
+    // no log keeps the keys of a sum that was left, either
+    if (outcomes.some((each) => each.state !== "waiting")) this.needs.database.fold();
     return outcomes.find((each) => each.state === "waiting") ?? outcomes.at(-1) ?? null;
   }
 
-  /** Leave a sum whose masked vector hasn't arrived. One that has can't be taken back: others open the sum. */
+  /**
+   * Leaves a sum whose masked vector hasn't arrived. One that has arrived can't be recalled: the others open the sum.
+   */
   forgetUnsent(): void {
     for (const part of this.parts.underWay())
       if (part.payload !== null && !part.sent) this.leave(part, offerOf(part)[0], "declined", WORDS.say("deleted"));
@@ -103,39 +101,42 @@ export class SecAggClient {
         if ("state" in further && "hindrances" in further) return further;
         part = further;
       } catch (trouble) {
-        // the next step starts from where the other one stands
+        // the next step starts from the other one's state
         if (trouble instanceof RoundTakenOver) return this.wait(offer, trouble.message);
         throw trouble;
       }
     }
   }
 
-  /** Send the stage's message, if that has not arrived, and go on to the next; or how this step ended. */
+  /**
+   * Sends the stage's message, if it hasn't arrived, and advances to the next stage; otherwise returns the step's
+   * outcome.
+   */
   private async stage(part: SumPart, offer: RoundOffer, signed: SignedOffer): Promise<SumPart | Outcome> {
     const state = readMessage(sumState, part.state);
     let now = part;
     try {
-      this.duties.checkWanted(offer.manifest.task);
+      this.needs.work.checkWanted(offer.manifest.task);
       if (PAID.includes(state.stage))
-        resolve(offer.manifest.protection).checkAgain(offer.manifest, this.duties.ledger.settings);
+        resolve(offer.manifest.protection).checkAgain(offer.manifest, this.needs.privacy());
       else {
-        await this.duties.checkSigner(signed);
+        await this.needs.work.checkSigner(signed);
         if (this.overdue(offer)) return this.leave(now, offer, "failed", WORDS.say("overdue"), "late");
       }
       if (!now.sent) now = await this.send(now, state, offer);
       if (state.stage === "unmask") return this.leave(now, offer, "uploaded", null);
-      const answer = await this.duties.uplink.sumAnswer(sealPoll(offer, state.stage), state.stage);
+      const answer = await this.needs.uplink.sumAnswer(sealPoll(offer, state.stage), state.stage);
       if (answer === null) return this.wait(offer, WAITS[state.stage] ?? "");
-      return await this.advance(now, state, offer, signed, answer);
+      return (await this.advance(now, state, offer, signed, answer)) ?? this.wait(offer, WAITS[state.stage] ?? "");
     } catch (trouble) {
       return this.ended(now, state, offer, trouble);
     }
   }
 
-  /** What becomes of a sum by what went wrong. Throws what isn't the sum's. */
+  /** The outcome for a sum after an error. Rethrows errors that don't concern the sum. */
   private ended(part: SumPart, state: SumState, offer: RoundOffer, trouble: unknown): Outcome {
     if (trouble instanceof NotEligible || trouble instanceof ProtectionTooWeak) {
-      // Switched off means that nothing more leaves, whatever it has cost. The others' sum bears who vanishes.
+      // Switched off means that nothing more leaves, even if paid for. The others' sum tolerates dropouts.
       const arrived = state.stage === "agree" || state.stage === "unmask" || (state.stage === "masked" && part.sent);
       if (arrived) return this.leave(part, offer, "uploaded", WORDS.say("left_after"));
       return this.leave(part, offer, "declined", trouble);
@@ -147,7 +148,7 @@ export class SecAggClient {
     if (trouble instanceof BackendRefused) {
       if (mayPass(trouble)) return this.wait(offer, trouble.message);
       const { type, field } = trouble.problem;
-      // The others needed no more of it: what became of the round is asked for like that of any upload.
+      // The others needed no more of it: the round's result is polled like that of any upload.
       if (PAID.includes(state.stage) && type.endsWith("round-closed"))
         return this.leave(part, offer, "uploaded", field === GROUP ? WORDS.say("left_out") : null);
       if (state.stage === "keys" && type.endsWith("sum-stage-closed"))
@@ -158,7 +159,7 @@ export class SecAggClient {
       return this.overdue(offer)
         ? this.leave(part, offer, "failed", trouble)
         : this.wait(offer, (trouble as Error).message);
-    // A vector that can't be made or sealed won't be at the next try either; the fault itself is shown.
+    // A vector that can't be made or sealed won't be at the next attempt either; the error itself is shown.
     if (isMalformed(trouble)) this.leave(part, offer, "failed", trouble);
     throw trouble;
   }
@@ -168,42 +169,45 @@ export class SecAggClient {
   }
 
   private async send(part: SumPart, state: SumState, offer: RoundOffer): Promise<SumPart> {
-    const sealed = await sealedMessage(state, part.payload, this.duties.primitives);
-    await this.duties.uplink.sumMessage(offer, state.stage, sealed);
+    const sealed = await sealedMessage(state, part.payload, this.needs.primitives);
+    await this.needs.uplink.sumMessage(offer, state.stage, sealed);
     const arrived: SumPart = { ...part, sent: true };
-    this.duties.database.transaction(() => {
+    this.needs.database.transaction(() => {
       this.parts.goOn(part, arrived, this.now());
-      this.tell(part.round, WAITS[state.stage] ?? "", sealed.payload.length);
+      this.record(part.round, WAITS[state.stage] ?? "", sealed.payload.length);
     });
     return arrived;
   }
 
   /**
-   * The next state. The masked vector, its price and the state that goes with it are one transaction, refused to all but
-   * one that comes from this state, and to a vector other than the one the round is bound to.
+   * The next state; null before the update is due. The masked vector, its charge and its state are one transaction,
+   * which fails unless it starts from this state, and for a vector other than the one the round is bound to.
    */
   private async advance(
     part: SumPart,
     state: SumState,
     offer: RoundOffer,
     signed: SignedOffer,
-    { stage, told }: Reply,
-  ): Promise<SumPart> {
-    const { primitives, noise, ledger } = this.duties;
-    const sum = new SumTransitions({ directory: null, smallest: ledger.settings.smallest_sum }, primitives, noise);
+    { stage, answer }: Reply,
+  ): Promise<SumPart | null> {
+    const { primitives, noise, privacy } = this.needs;
+    const sum = new SumTransitions({ directory: null, smallest: privacy().smallest_sum }, primitives, noise);
     switch (stage) {
       case "keys":
-        return this.keep(part, await sum.share(state, told));
+        return this.keep(part, await sum.share(state, answer));
       case "shares":
-        return this.keep(part, await sum.openBoxes(state, told));
+        return this.keep(part, await sum.openBoxes(state, answer));
       case "masked":
-        return this.keep(part, sum.hearSurvivors(state, told));
+        return this.keep(part, sum.hearSurvivors(state, answer));
       case "agree":
-        return this.keep(part, await sum.hearAgreements(state, told));
+        return this.keep(part, await sum.hearAgreements(state, answer));
       case "complaints": {
-        const contribution = await this.duties.contribution(offer);
-        const masked = await sum.mask(state, told, contribution);
-        await this.duties.checkSigner(signed);
+        const update = await this.needs.work.update(offer);
+        if (update === null) return null;
+        const protection = resolve(offer.manifest.protection);
+        const contribution = protection.contribute(update, offer.manifest, noise, privacy().delta_per_sum);
+        const masked = await sum.mask(state, answer, contribution);
+        await this.needs.work.checkSigner(signed);
         return this.pay(part, offer, masked, contribution);
       }
     }
@@ -222,12 +226,12 @@ export class SecAggClient {
     contribution: Contribution,
   ): SumPart {
     const after: SumPart = { ...part, state: sumState.write(state), payload, sent: false };
-    return this.duties.database.transaction(() => {
-      this.duties.ledger.spend(charge);
+    return this.needs.database.transaction(() => {
+      this.needs.ledger.spend(charge);
       this.parts.goOn(part, after, this.now());
-      this.duties.checkWanted(offer.manifest.task);
+      this.needs.work.checkWanted(offer.manifest.task);
       this.uploads.bind(part.round, charge.payloadSha256, this.now());
-      this.tell(part.round, WORDS.say("paid"), 0, charge.epsilon);
+      this.record(part.round, WORDS.say("paid"), 0, charge.epsilon);
       contribution.paid?.();
       return after;
     });
@@ -237,7 +241,7 @@ export class SecAggClient {
     return outcome("waiting", why, { offer, againSec: AGAIN_SEC });
   }
 
-  /** Forget the keys; what was sent opens nothing by itself. */
+  /** Deletes the keys; what was sent reveals nothing by itself. */
   private leave(
     part: SumPart,
     offer: RoundOffer,
@@ -246,19 +250,19 @@ export class SecAggClient {
     hindrance: Hindrance | null = null,
   ): Outcome {
     const words = why instanceof Error ? why.message : why;
-    this.duties.database.transaction(() => {
+    this.needs.database.transaction(() => {
       this.parts.drop(part);
-      this.duties.participations.update(part.round, { state, at: this.now(), detail: words });
+      this.needs.participations.update(part.round, { state, at: this.now(), detail: words });
     });
     const kept = state === "uploaded" ? hindrance : (hindrance ?? hindranceOf(why));
     return outcome(state, words, { offer, hindrances: new Map(kept === null ? [] : [[part.round, kept]]) });
   }
 
-  /** Keep on the page what this device does for the round, and all it has sent and spent. */
-  private tell(round: string, words: string, sentBytes = 0, epsilon: number | null = null): void {
-    const before = this.duties.participations.get(round)?.sentBytes ?? 0;
+  /** Records for the page what this device does in the round, and all it has sent and spent. */
+  private record(round: string, words: string, sentBytes = 0, epsilon: number | null = null): void {
+    const before = this.needs.participations.get(round)?.sentBytes ?? 0;
     const at = this.now();
-    this.duties.participations.update(round, {
+    this.needs.participations.update(round, {
       state: "summing",
       at,
       detail: words,
@@ -268,11 +272,11 @@ export class SecAggClient {
   }
 
   private now(): number {
-    return this.duties.clock();
+    return this.needs.clock();
   }
 }
 
-/** The offer of a part, and as it was signed. */
+/** A part's offer, and its signed form. */
 function offerOf(part: SumPart): readonly [RoundOffer, SignedOffer] {
   const signed = readMessage(signedOffer, part.offer);
   return [{ manifest: readMessage(roundManifest, signed.manifest), pseudonym: signed.pseudonym }, signed];

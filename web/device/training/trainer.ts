@@ -1,4 +1,4 @@
-// Takes part in rounds: one step looks for a round and, if all agrees, joins its secure sum or goes on with it.
+// Takes part in rounds: one step polls for a round and, if it is acceptable, joins its secure sum, or continues one.
 import {
   AnswerMalformed,
   BackendRefused,
@@ -7,36 +7,33 @@ import {
   NotEligible,
   OfferRefused,
 } from "../errors";
-import type { Ledger } from "../privacy/ledger";
-import type { NoiseSource } from "../privacy/noise_sources";
-import { resolve } from "../privacy/protections/registry";
+import type { Ledger } from "../privacy/accounting/ledger";
+import type { PrivacySettings } from "../privacy/settings";
+import type { NoiseSource } from "../privacy/exact_samplers";
 import { sealCheckIn } from "../privacy/requests";
-import type { Contribution } from "../privacy/secagg/transitions";
 import type { Database } from "../store/database";
 import type { Participations } from "../store/participations";
-import type { RoundsUplink } from "../uplink/rounds";
-import { WireError } from "../wire/forms";
-import type { Primitives } from "../wire/primitives";
-import { SignatureRefused } from "../wire/releases";
-import { type RoundOffer, type RoundStatus, type SignedOffer, verifyOffer } from "../wire/rounds";
-import { type Bytes, milliseconds } from "../wire/values";
-import type { Computation, ComputationFactory } from "./computation";
-import type { ReaderConsent } from "./consent";
-import { type Readiness, type Terms, checkClicks, checkIdle, checkOffer, checkReady } from "./eligibility";
+import type { RoundsUplink } from "../uplink/backend_client";
+import { WireError, milliseconds, type Bytes } from "../protocol/forms";
+import type { Primitives } from "../protocol/primitives";
+import { SignatureRefused } from "../protocol/releases";
+import { type CheckIn, type RoundOffer, type RoundStatus, type SignedOffer, verifyOffer } from "../protocol/rounds";
+import type { ComputedUpdate } from "../privacy/protections/protection";
+import { ownGroups, type Computation, type ComputationFactory, type OwnGroup } from "./computation";
+import { checkOffer, checkReady, isMalformed, type ReaderConsent, type Readiness, type Terms } from "./eligibility";
+import type { DueUpdate, DueUpdates } from "./due_updates";
 import type { TrainingRelease } from "./gradients";
-import { type Effect, type EffectReply, type Outcome, WORDS, drive, isMalformed, participate } from "./participant";
-import type { ReaderSamples } from "./samples";
-import { type OwnGroup, ownGroups } from "./own_groups";
+import { type Outcome, type RoundWork, WORDS, participate } from "./participant";
 import { SecAggClient } from "./secagg_client";
 import type { Tasks } from "./tasks/registry";
 
 const LOOK_BESIDE_MS = 10_000;
 const ENDED: readonly string[] = ["applied", "failed"];
-export type TrainerStage = "looking" | "gathering" | "checking in" | "computing" | "protecting" | "summing";
+export type TrainerStage = "looking" | "checking in" | "computing" | "protecting" | "summing";
 
 /**
- * What this device has heard of rounds by its own looks. status: of the round under way, else of the last one, as it was
- * told at toldAt. lookedAt: when the server last said which rounds are under way.
+ * What this device knows about rounds from its own polls. status: of the current round, otherwise the last one, as
+ * received at toldAt. lookedAt: when the server last listed the current rounds.
  */
 export interface RoundSeen {
   readonly status: RoundStatus | null;
@@ -44,11 +41,13 @@ export interface RoundSeen {
   readonly lookedAt: number | null;
 }
 
-/** What a trainer works with. */
+/** What a trainer needs. */
 export interface TrainerParts {
-  /** The release in use. Throws NoRelease on a device that was never synced. */
+  /** The current release. Throws NoRelease on a device that never synced. */
   readonly release: () => Promise<TrainingRelease>;
   readonly computations: ComputationFactory;
+  /** When updates are due. */
+  readonly updates: DueUpdates;
   readonly database: Database;
   readonly participations: Participations;
   readonly uplink: RoundsUplink;
@@ -61,42 +60,43 @@ export interface TrainerParts {
   readonly clock: () => number;
 }
 
-/** A device's training. */
-export class Trainer {
+/** A device's training: the `RoundWork` of this device, and the steps that do it. */
+export class Trainer implements RoundWork {
   private readonly ledger: Ledger;
+  private readonly privacy: () => PrivacySettings;
   private readonly tasks: Tasks;
   readonly summing: SecAggClient;
-  private samples: ReaderSamples | null = null;
   private computation: Computation | null = null;
   private offered: SignedOffer | null = null;
   private lookedAt: number | null = null;
   private open: readonly RoundStatus[] = [];
+  private readonly due = new Map<string, DueUpdate>();
   stage: TrainerStage | null = null;
   seen: RoundSeen = { status: null, toldAt: null, lookedAt: null };
 
   constructor(private readonly parts: TrainerParts) {
     const { database, participations, uplink, primitives, noise, clock, consent } = parts;
     this.ledger = consent.ledger;
+    this.privacy = consent.privacy;
     this.tasks = parts.computations.tasks;
     this.summing = new SecAggClient({
       ...{ database, participations, uplink, primitives, noise, clock },
       ledger: this.ledger,
-      contribution: (offer) => this.contribution(offer),
-      checkSigner: async (signed) => void (await this.verified(signed)),
-      checkWanted: (task) => consent.check(task),
+      work: this,
+      privacy: this.privacy,
     });
   }
 
   /**
-   * Go on with what is under way, then try to take part once. Returns how the try ended. Errors of the backend and
-   * refusals are outcomes; what is thrown is a fault of this device or of the release. One step at a time.
+   * Continues what is under way, then tries once to take part. Returns the outcome. Backend errors and refusals are
+   * outcomes; it throws only faults of this device or of the release. One step at a time.
    */
   async step(): Promise<Outcome> {
     const summed = await this.goOn();
     return summed !== null && !this.looksBeside(summed) ? summed : this.takePart(summed);
   }
 
-  /** Go on with what is under way, for which no release is needed: how its sum stands, null without one. As `step`. */
+  /** Continues what is under way, which needs no release; returns its sum's outcome, null without one. Like `step`. */
   async goOn(): Promise<Outcome | null> {
     try {
       this.giveUpCutOff();
@@ -107,44 +107,47 @@ export class Trainer {
     }
   }
 
-  /** Whether another round is looked for beside a sum that stands so. */
+  /** Whether to look for another round beside a sum with this outcome. */
   looksBeside(summed: Outcome): boolean {
     return summed.state === "waiting" && this.mayLookAgain();
   }
 
-  /** Try to take part once, beside the sum that `goOn` told of. As `step`. */
+  /** Tries once to take part, beside the sum that `goOn` returned. Like `step`. */
   async takePart(summed: Outcome | null): Promise<Outcome> {
     try {
-      const release = await this.releaseOrNull();
-      const attempt = participate(this.readiness(release), this.tasks);
-      const outcome = await drive(attempt, (effect) => this.fulfil(effect, release));
+      const readiness = this.readiness(await this.releaseOrNull());
+      const outcome = await participate(this, readiness, this.tasks);
       this.note(outcome);
       if (outcome.state === "waiting") return (await this.goOnSumming()) ?? outcome;
-      return summed ?? outcome; // a sum that waits is gone on with, whatever came of another round
+      return summed ?? outcome; // a waiting sum continues, whatever the outcome of another round
     } finally {
       this.endStep();
     }
   }
 
   private endStep(): void {
-    this.stage = this.offered = this.samples = this.computation = null;
+    this.stage = this.offered = this.computation = null;
+    if (!this.due.size) return;
+    const rounds = new Set(this.summing.parts.underWay().map((part) => part.round));
+    for (const [round, update] of this.due) {
+      if (rounds.has(round)) update.start();
+      else this.due.delete(round);
+    }
   }
 
   /**
-   * Drop what is paid for and has not arrived: its reader has deleted something that it may have come from. Nothing is
-   * made in its place: a second drawing under one charge would tell by the difference what was deleted.
+   * Drops what is paid for and hasn't arrived, since the reader has deleted something that it may be based on. It isn't
+   * replaced: a second drawing under one charge would differ by what was deleted, and reveal it.
    */
   forgetUnsent(): void {
     this.summing.forgetUnsent();
   }
 
-  /** Why this device would not train on its clicks now, in a sentence, or null if it would. */
+  /** Why this device wouldn't train on its clicks now, as a sentence; null if it would. */
   async whyNot(): Promise<string | null> {
     const readiness: Readiness = { ...this.readiness(await this.releaseOrNull()), counting: false };
     try {
       checkReady(readiness);
-      checkIdle(readiness);
-      checkClicks(readiness);
     } catch (not) {
       if (not instanceof NotEligible) return not.message;
       throw not;
@@ -152,7 +155,7 @@ export class Trainer {
     return null;
   }
 
-  /** The reader's group for each ranker of the release that has groups. Throws ReleaseRefused. */
+  /** The reader's group for each ranker with groups. Throws ReleaseRefused. */
   async ownGroups(): Promise<OwnGroup[]> {
     const release = await this.releaseOrNull();
     const { reading, load } = this.parts.computations;
@@ -169,8 +172,8 @@ export class Trainer {
   }
 
   /**
-   * Whether a device that waits for others in a sum looks for rounds beside it: seldom, since each look counts at the
-   * server as a device that waits.
+   * Whether a device waiting in a sum polls for rounds beside it: rarely, since the server counts each poll as a
+   * waiting device.
    */
   private mayLookAgain(): boolean {
     return this.lookedAt === null || this.now() - this.lookedAt >= LOOK_BESIDE_MS;
@@ -180,59 +183,59 @@ export class Trainer {
     return this.parts.consent.readiness(release?.id ?? null);
   }
 
-  /** Do what the participant wants done. */
-  private async fulfil(effect: Effect, release: TrainingRelease | null): Promise<EffectReply> {
-    if (release === null) throw new RangeError("the participant is not eligible without a release");
-    const { uplink, participations } = this.parts;
-    switch (effect.kind) {
-      case "poll rounds": {
-        [this.stage, this.lookedAt] = ["looking", this.now()];
-        const found = await uplink.openRounds();
-        this.open = found.rounds;
-        const [first] = found.rounds;
-        const told = first ? { ...this.seen, status: first, toldAt: this.now() } : this.seen;
-        this.seen = { ...told, lookedAt: this.now() }; // the last one stays in sight
-        return found;
-      }
-      case "ask if joined":
-        return participations.mayHave(effect.status.round, milliseconds(effect.status.opened_at));
-      case "gather":
-        this.stage = "gathering";
-        return this.gather(release);
-      case "ask for place": {
-        this.stage = "checking in";
-        const signed = await uplink.checkIn(sealCheckIn(effect.message));
-        if (signed === null) return null;
-        // Verified before anything is kept: a forged offer must not stand in for a round of the same number.
-        const offer = await this.verified(signed);
-        this.offered = signed;
-        const joined = this.open.find((each) => each.round === offer.manifest.round);
-        if (joined) this.seen = { ...this.seen, status: joined };
-        this.record(offer);
-        return offer;
-      }
-      case "state terms":
-        try {
-          return await this.terms(release, effect.offer);
-        } catch (broken) {
-          if (isMalformed(broken)) throw new NotEligible(`the offer is malformed: ${broken.message}.`);
-          throw broken;
-        }
-      case "join sum":
-        if (this.offered === null) throw new RangeError("an offer is joined in the step that brought it");
-        this.summing.begin(effect.offer, this.offered);
-        return null;
+  /** See `RoundWork`; `seen` keeps the last status. */
+  async pollRounds(): Promise<readonly RoundStatus[]> {
+    [this.stage, this.lookedAt] = ["looking", this.now()];
+    this.open = await this.parts.uplink.openRounds();
+    const [first] = this.open;
+    const seen = first ? { ...this.seen, status: first, toldAt: this.now() } : this.seen;
+    this.seen = { ...seen, lookedAt: this.now() };
+    return this.open;
+  }
+
+  /** See `RoundWork`. */
+  mayHavePart(status: RoundStatus): boolean {
+    return this.parts.participations.mayHave(status.round, milliseconds(status.opened_at));
+  }
+
+  /** See `RoundWork`. */
+  async askForPlace(message: CheckIn): Promise<RoundOffer | null> {
+    this.stage = "checking in";
+    const signed = await this.parts.uplink.checkIn(sealCheckIn(message));
+    if (signed === null) return null;
+    // Verified before anything is stored: a forged offer must not take the place of a round with the same number.
+    const offer = await this.checkSigner(signed);
+    this.offered = signed;
+    const joined = this.open.find((each) => each.round === offer.manifest.round);
+    if (joined) this.seen = { ...this.seen, status: joined };
+    this.record(offer);
+    return offer;
+  }
+
+  /** See `RoundWork`; keeps the round's computation for `join`. */
+  async checkOffer(offer: RoundOffer): Promise<void> {
+    try {
+      checkOffer(offer.manifest, await this.terms(await this.parts.release(), offer));
+    } catch (broken) {
+      if (isMalformed(broken)) throw new NotEligible(`the offer is malformed: ${broken.message}.`);
+      throw broken;
     }
   }
 
-  /** Keep the reader's samples at hand for this step; how many there are, or would be with vectors of all news. */
-  private gather(release: TrainingRelease): number {
-    this.samples = this.parts.computations.reading.samples(release.manifest.encoder);
-    return this.samples.learnable;
+  /** See `RoundWork`. */
+  async join(offer: RoundOffer): Promise<void> {
+    if (this.offered === null) throw new RangeError("an offer is joined in the step that brought it");
+    this.summing.begin(offer, this.offered);
+    await this.dueUpdate(offer);
+  }
+
+  /** See `RoundWork`. */
+  checkWanted(task: string): void {
+    this.parts.consent.check(task);
   }
 
   /** The offer, if the trusted key signed it. Throws OfferRefused. */
-  private async verified(signed: SignedOffer): Promise<RoundOffer> {
+  async checkSigner(signed: SignedOffer): Promise<RoundOffer> {
     const trusted = this.parts.trustedKey();
     if (trusted === null) throw new OfferRefused("this device trusts no key yet");
     try {
@@ -244,17 +247,24 @@ export class Trainer {
     }
   }
 
-  /** What the offer is held against; the computation of the round it is for is at hand from then on. */
-  private async terms(release: TrainingRelease, { manifest }: RoundOffer): Promise<Terms> {
+  /**
+   * What the offer is checked against; keeps the round's computation for later. before: a computation that already
+   * exists.
+   */
+  private async terms(
+    release: TrainingRelease,
+    { manifest }: RoundOffer,
+    before: Computation | null = null,
+  ): Promise<Terms> {
     const { computations } = this.parts;
     const kind = this.tasks.get(manifest.task);
     const channel = kind?.channel ?? "training";
     const models = kind ? computations.trainable(release, kind) : [];
     const known = kind && (models === null || models.includes(manifest.model ?? ""));
-    const made = known ? await computations.make(release, manifest, kind, this.samples) : null;
+    const made = before ?? (known ? await computations.make(release, manifest, kind) : null);
     this.computation = made;
     return {
-      privacy: this.ledger.settings,
+      privacy: this.privacy(),
       release: release.id,
       tasks: [...this.tasks.keys()],
       readsRelease: kind?.readsRelease ?? true,
@@ -273,30 +283,43 @@ export class Trainer {
     return this.summing.goOn();
   }
 
-  /** This device's vector for a secure sum, from samples drawn now. Throws as `checkOffer`. */
-  private async contribution(offer: RoundOffer): Promise<Contribution> {
-    const { manifest } = offer;
+  /**
+   * The update for this place, computed after this step, if it wasn't before. Throws NotEligible if the reader or
+   * another release has ended the part.
+   */
+  private async dueUpdate({ manifest }: RoundOffer): Promise<DueUpdate> {
     this.parts.consent.check(manifest.task);
     const release = await this.parts.release();
     const kind = this.tasks.get(manifest.task);
-    if (kind?.readsRelease !== false && release.id !== manifest.release)
+    if (!kind) throw new NotEligible(`it does not know the task '${manifest.task}'.`, "old");
+    if (kind.readsRelease && release.id !== manifest.release)
       throw new NotEligible(
         `the round is for release ${manifest.release}, this device now holds ${release.id}.`,
         "old",
       );
-    if (kind?.needsSamples !== false && !this.gather(release))
-      throw new NotEligible("none of its clicks has a feed and earlier clicks to learn from.", "few");
-    // The reader may have asked for more since the round was joined, and the server decides how long that was.
-    checkOffer(manifest, await this.terms(release, offer));
-    this.stage = "computing";
-    if (this.computation === null) throw new RangeError("checkOffer refuses what can't be computed");
-    const update = await this.computation.update();
-    this.stage = "protecting";
-    const { delta_per_sum: delta } = this.ledger.settings;
-    return resolve(manifest.protection).contribute(update, manifest, this.parts.noise, delta);
+    const begun = this.due.get(manifest.round);
+    if (begun) return begun;
+    const atHand = this.computation?.round === manifest.round ? this.computation : null;
+    // there is none if the place is from before a restart
+    const update = this.parts.updates.begin(atHand ?? (await this.parts.computations.make(release, manifest, kind)));
+    this.due.set(manifest.round, update);
+    return update;
   }
 
-  /** Note as failed what was cut off before its sum had keys. */
+  /** See `RoundWork`. */
+  async update(offer: RoundOffer): Promise<ComputedUpdate | null> {
+    const due = await this.dueUpdate(offer);
+    if (!due.isDue(this.now())) return null;
+    this.due.delete(offer.manifest.round);
+    // The reader may have tightened the settings since joining, and the server decides how long ago that was.
+    checkOffer(offer.manifest, await this.terms(await this.parts.release(), offer, due.computation));
+    this.stage = "computing";
+    const found = await due.take();
+    this.stage = "protecting";
+    return found;
+  }
+
+  /** Marks as failed what was interrupted before its sum had keys. */
   private giveUpCutOff(): void {
     const underWay = new Set(this.summing.parts.underWay().map((part) => part.round));
     for (const mine of this.parts.participations.list())
@@ -308,7 +331,7 @@ export class Trainer {
         });
   }
 
-  /** Learn what became of the newest round this device has sent an update to. */
+  /** Polls the result of the newest round to which this device has sent an update. */
   private async followUp(): Promise<void> {
     const { participations, consent, uplink } = this.parts;
     const newest = participations.list().find((mine) => mine.state === "uploaded");
@@ -325,18 +348,18 @@ export class Trainer {
     this.conclude(status);
   }
 
-  /** Note what a round that has ended made of the update that this device has sent to it, if it has. */
+  /** Records what a finished round did with this device's update, if it sent one. */
   private conclude(status: RoundStatus): void {
     if (!ENDED.includes(status.state)) return;
     const mine = this.parts.participations.get(status.round);
     if (mine?.state !== "uploaded") return;
-    // The status is the same for everybody: only the member itself was told that its group is left out.
+    // The status is the same for every device: only the member itself was informed that its group is left out.
     const leftOut = status.state === "applied" && mine.detail === WORDS.say("left_out");
     const detail = leftOut ? WORDS.say("applied_without") : status.reason;
     this.parts.participations.update(mine.round, { state: status.state, at: this.now(), detail });
   }
 
-  /** Keep on the page how an offer ended. */
+  /** Records for the page how an offer ended. */
   private note({ offer, state, why }: Outcome): void {
     if (offer !== null && ["declined", "failed", "not needed"].includes(state))
       this.parts.participations.update(offer.manifest.round, { state, at: this.now(), detail: why });

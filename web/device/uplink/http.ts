@@ -1,14 +1,17 @@
-// The device's only HTTP client: every request is written to the byte log before its first byte leaves.
+// The device's only HTTP client: every request is written to the byte log before its first byte leaves. Requests that
+// say nothing about the reader have a purpose, which the log on the Privacy page shows.
+import requests from "../../../device_app/uplink/requests.toml";
 import { AnswerMalformed, BackendRefused, BackendUnreachable } from "../errors";
-import type { Clock } from "../moments";
-import { type Charge, Sealed } from "../privacy/sealed";
+import type { Clock } from "../protocol/moments";
+import { Sealed, type Charge } from "../privacy/sealed";
+import { WireError, readMessage, type Bytes } from "../protocol/forms";
+import { PROBLEM_MEDIA_TYPE, PROTOCOL_HEADER, PROTOCOL_VERSION, problem, type Problem } from "../protocol/ids";
+import { Stopwatch } from "../protocol/server_timing";
+import { TextCatalogue } from "../protocol/text_catalogue";
 import type { ByteLog, Departure } from "../store/byte_log";
-import { WireError, readMessage } from "../wire/forms";
-import { PROTOCOL_HEADER, PROTOCOL_VERSION } from "../wire/ids";
-import { PROBLEM_MEDIA_TYPE, type Problem, problem } from "../wire/problem";
-import { Stopwatch } from "../wire/server_timing";
-import type { Bytes } from "../wire/values";
-import { type Arrived, NoAnswer, TooLong, type Transport } from "./transport";
+import { NoAnswer, TooLong, type Arrived, type Transport } from "./transport";
+
+export const REQUESTS = new TextCatalogue(requests);
 
 export const ANSWER_LIMIT_BYTES = 16 * 1024 * 1024;
 const RETRY_AFTER_LIMIT_SEC = 3_600;
@@ -16,7 +19,7 @@ const ETAG_LIMIT = 80;
 const EXPECTED: readonly number[] = [200, 201, 202, 204, 304];
 const encoded = (text: string): Bytes => new TextEncoder().encode(text);
 
-/** A whole answer: body decoded, ms from the first byte out to the last byte in. */
+/** A complete answer: body decoded; ms from the first byte sent to the last byte received. */
 export interface Answer {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
@@ -30,7 +33,7 @@ interface Asked {
   readonly limitBytes?: number;
 }
 
-/** One request that is to be logged and sent; charge: what it cost, where it did. */
+/** A request to be logged and sent; charge: what it cost, if anything. */
 interface Sending {
   readonly method: string;
   readonly path: string;
@@ -40,34 +43,33 @@ interface Sending {
   readonly charge?: Pick<Charge, "mechanism" | "epsilon">;
 }
 
-/** ms from the first byte out to the last byte in, or until it was given up. */
+/** ms from the first byte sent to the last byte received, or until it was given up. */
 interface Ending {
   readonly came: Arrived | NoAnswer | TooLong;
   readonly ms: number;
 }
 
-/** A look at what is the same for everybody. */
+/** A request for what is the same for every device. */
 export interface Look extends Asked {
   readonly etag?: string | null;
   readonly accept?: string;
 }
 
-/** How a sealed message goes. waitSec: the longest that is waited for, where that is shorter than the client's limit. */
+/** How a sealed message is sent. */
 export interface Delivery {
   readonly purpose: string;
   readonly method?: string;
   readonly limitBytes?: number;
   readonly watch?: Stopwatch;
-  readonly waitSec?: number;
 }
 
 /**
  * HTTP to one backend.
  *
- * What this device sets is what the Python one sets: method, path, Accept, the protocol's version, Content-Type of a
- * body, If-None-Match; the browser adds its own headers, which the log can't see and the page that shows it says so. A
- * body goes out only sealed. Errors: BackendUnreachable, BackendRefused (also for an answer in another version of the
- * protocol), AnswerMalformed; whatever the store throws if the log can't be written, and then nothing was sent.
+ * This device sets what the Python one sets: method, path, Accept, the protocol's version, a body's Content-Type,
+ * If-None-Match. The browser adds its own headers, which the log can't see; the page that shows the log says so. A body
+ * is sent only sealed. Errors: BackendUnreachable, BackendRefused (also for an answer in another protocol version),
+ * AnswerMalformed; and the store's error if the log can't be written, in which case nothing was sent.
  */
 export class HttpClient {
   constructor(
@@ -78,33 +80,33 @@ export class HttpClient {
     private readonly timeoutSec = 10,
   ) {}
 
-  /** Fetch what is the same for everybody. `path` may hold nothing that comes from the reader's behaviour. */
+  /** Fetches what is the same for every device. `path` must not depend on the reader's behaviour. */
   async get(path: string, look: Look): Promise<Answer> {
     return (await this.getAll([path], look))[0] as Answer;
   }
 
-  /** The same of several paths at once. All of them are in the log before the first leaves. */
+  /** Fetches several paths at once. All of them are logged before the first leaves. */
   getAll(paths: readonly string[], { words, purpose, etag, accept = "application/json", limitBytes }: Look): Promise<Answer[]> {
     const headers = { accept, ...(etag && { "if-none-match": `"${etag}"` }) };
     const asked = { words, purpose, ...(limitBytes && { limitBytes }) };
     return this.send(paths.map((path) => ({ method: "GET", path, headers, body: new Uint8Array(0), asked })));
   }
 
-  /** Send sealed bytes, exactly. Throws TypeError for anything that isn't sealed. */
-  async deliver<M>(sealed: Sealed<M>, path: string, { purpose, method = "POST", limitBytes, watch, waitSec }: Delivery): Promise<Answer> {
+  /** Sends exactly the sealed bytes. Throws TypeError for anything that isn't sealed. */
+  async deliver<M>(sealed: Sealed<M>, path: string, { purpose, method = "POST", limitBytes, watch }: Delivery): Promise<Answer> {
     if (!(sealed instanceof Sealed)) throw new TypeError("only what privacy/ has sealed may leave the device");
     const headers = { accept: "application/json", "content-type": sealed.contentType };
     const asked = { words: sealed.words, purpose, ...(limitBytes && { limitBytes }) };
     const sending = { method, path, headers, body: sealed.payload, asked, charge: sealed.charge };
-    return (await this.send([sending], watch, waitSec))[0] as Answer;
+    return (await this.send([sending], watch))[0] as Answer;
   }
 
-  private async send(all: readonly Sending[], watch = new Stopwatch(), waitSec = this.timeoutSec): Promise<Answer[]> {
+  private async send(all: readonly Sending[], watch = new Stopwatch()): Promise<Answer[]> {
     const departing = all.map((each) => ({ ...each, headers: { ...each.headers, [PROTOCOL_HEADER]: String(PROTOCOL_VERSION) } }));
     const entries = watch.stage("store", () =>
       this.log.together(() => departing.map((each) => this.log.record(this.departure(each)))),
     );
-    const waitMs = 1_000 * Math.min(waitSec, this.timeoutSec);
+    const waitMs = 1_000 * this.timeoutSec;
     const ended = await watch.during("network", () => Promise.all(departing.map((each) => this.ending(each, waitMs))));
     watch.stage("store", () => this.log.together(() => ended.forEach((each, at) => this.note(entries[at] as number, each))));
     return ended.map((each, at) => this.accepted(departing[at] as Sending, each));
@@ -116,7 +118,7 @@ export class HttpClient {
     return { at: this.clock(), purpose, words, method, url: this.baseUrl + path, head, body, mechanism, epsilon };
   }
 
-  /** What became of one request. */
+  /** The outcome of one request. */
   private async ending({ method, path, headers, body, asked }: Sending, waitMs: number): Promise<Ending> {
     const { limitBytes = ANSWER_LIMIT_BYTES } = asked;
     const started = performance.now();
@@ -146,19 +148,19 @@ export class HttpClient {
   }
 }
 
-/** The answer's ETag without quotes; null if it has none, or one so long that it could mark this device. */
+/** The answer's ETag without quotes; null if it has none, or one long enough to mark this device. */
 export function etagOf(answer: Answer): string | null {
   const etag = (answer.headers.get("etag") ?? "").replace(/^W\//, "").replace(/^"+|"+$/g, "");
   return etag.length > 0 && etag.length <= ETAG_LIMIT && /^[\x20-\x7e]+$/.test(etag) && !etag.includes('"') ? etag : null;
 }
 
-/** Seconds of a Retry-After, at most an hour; null for none, or for one that names a date. */
+/** Seconds of a Retry-After header, at most an hour; null if missing or a date. */
 export function retryAfterSec(header: string | undefined): number | null {
   const digits = /^\s*([0-9]+)\s*$/.exec(header ?? "")?.[1];
   return digits === undefined ? null : Math.min(Number(digits.slice(0, 9)), RETRY_AFTER_LIMIT_SEC);
 }
 
-/** First line and headers, as HTTP/1.1 would put them on the wire. */
+/** First line and headers, as in HTTP/1.1. */
 function headOf(first: string, headers: Iterable<readonly [string, string]>): Bytes {
   return encoded(`${[first, ...Array.from(headers, ([name, value]) => `${name}: ${value}`)].join("\r\n")}\r\n\r\n`);
 }
@@ -168,7 +170,7 @@ function problemOf({ status, headers, body }: Arrived): Problem {
     try {
       return readMessage(problem, body);
     } catch (broken) {
-      // an answer that only claims to be a problem is told by its status, like any other
+      // an answer that only claims to be a problem is handled by its status, like any other
       if (!(broken instanceof WireError)) throw broken;
     }
   }
@@ -176,7 +178,7 @@ function problemOf({ status, headers, body }: Arrived): Problem {
   return { type: "about:blank", title: `HTTP ${status}`, status, detail, field: null, limit: null, more: new Map() };
 }
 
-/** Said by this device itself: its backend can't know what this version of the program understands. */
+/** The device's own problem: its backend can't know what this version of the program supports. */
 function anotherVersion(status: number): Problem {
   return {
     type: "urn:ownfeed:problem:protocol-differs",

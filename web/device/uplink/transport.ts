@@ -1,42 +1,42 @@
 // The one place that asks the network for anything: the browser's `fetch`, without cookies, referrer or cache.
-import type { Bytes } from "../wire/values";
+import type { Bytes } from "../protocol/forms";
 
-/** What goes out. path: of the backend, with its query. */
+/** An outgoing request. path: of the backend, with its query. */
 export interface Departing {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Bytes;
-  /** The longest that a whole answer is waited for. */
+  /** Longest wait for a complete answer. */
   readonly waitMs: number;
-  /** The longest body that is read; of a refusal, PROBLEM_LIMIT_BYTES. */
+  /** Longest body that is read; for a refusal, PROBLEM_LIMIT_BYTES. */
   readonly limitBytes: number;
 }
 
-/** What came back. Names of headers are in small letters; the body is decoded. */
+/** An answer. Header names are lower case; the body is decoded. */
 export interface Arrived {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Bytes;
 }
 
-/** How requests leave: `fetch` in the product, a backend in the same process or a recording in tests. */
+/** How requests are sent: `fetch` in the product; an in-process backend or a recording in tests. */
 export interface Transport {
-  /** Throws NoAnswer where none comes, and TooLong. */
+  /** Throws NoAnswer if none comes, and TooLong. */
   send(request: Departing): Promise<Arrived>;
 }
 
-/** Nothing answered; the message says why, plainly. */
+/** Nothing answered; the message gives the reason. */
 export class NoAnswer extends Error {}
 
-/** The body passed its limit and was given up. */
+/** The body exceeded its limit and was aborted. */
 export class TooLong extends Error {}
 
 export const PROBLEM_LIMIT_BYTES = 64 * 1024;
 
-/** Requests to one origin, by `fetch`: nothing of this browser's goes along that the page doesn't set. */
+/** Requests to one origin by `fetch`, with nothing from this browser that the page doesn't set. */
 export class FetchTransport implements Transport {
-  /** base: the origin, with no slash at its end; empty for the page's own. */
+  /** base: the origin without trailing slash; empty for the page's own. */
   constructor(private readonly base = "") {}
 
   async send(request: Departing): Promise<Arrived> {
@@ -62,7 +62,7 @@ export class FetchTransport implements Transport {
   }
 }
 
-/** The decoded body, given up as soon as it passes the limit: neither a flood nor a gzip bomb fills memory. */
+/** The decoded body, aborted once it exceeds the limit, so that neither a flood nor a gzip bomb fills memory. */
 async function whole(answer: Response, limitBytes: number): Promise<Bytes> {
   const parts: Uint8Array[] = [];
   let size = 0;

@@ -1,11 +1,23 @@
 // The Explore page: every section of the default list.
+//
+// The reader's own click history, a page at a time.
+//
+// The saved list: searches and followed topics, what is new in each, and what they are used for.
 import type { Candidates } from "../feed/candidates";
 import { recency } from "../feed/scores";
+import { momentOf } from "../protocol/moments";
+import type { DeviceStores } from "../parts";
+import { MODES } from "../reports/modes";
+import type { PrivacySettings } from "../privacy/settings";
+import type { NewsCard } from "../protocol/news";
+import type { Moment } from "../protocol/forms";
 import type { NamedStance, Stance } from "../store/opinions";
+import { toUs } from "../store/database";
+import type { WordHit } from "../store/search_index";
+import { plainOf, type SavedSearch } from "../store/searches";
 import { bestFirst } from "../vectors";
-import type { NewsCard } from "../wire/news";
 
-/** One section with its best news, newest and weightiest first. stance is the reader's, or null. */
+/** One section with its best articles, newest and weightiest first. stance is the reader's, or null. */
 export interface ExploreSection {
   readonly section: string;
   readonly cards: readonly NewsCard[];
@@ -13,18 +25,19 @@ export interface ExploreSection {
 }
 
 /**
- * The default list by section, the fullest first; inside one by editorial weight plus recency. Blocked topics and
- * publishers are left out; a blocked section stays, marked, to be let in again. now: milliseconds since 1970.
+ * The default list by section, the fullest first; within one by editorial weight plus recency. Blocked topics and
+ * publishers, and what a mute rule hides, are left out; a blocked section stays, marked, so that it can be unblocked. now: milliseconds since 1970.
  */
 export function exploreSections(
   list: Candidates,
   stances: readonly NamedStance[],
+  muted: ReadonlySet<string>,
   now: number,
   halfLifeHours: number,
 ): ExploreSection[] {
   const blocked = new Set(stances.filter(({ stance }) => stance === "block").map(({ kind, name }) => `${kind}/${name}`));
   const hidden = (card: NewsCard) => blocked.has(`topic/${card.topic}`) || blocked.has(`publisher/${card.publisher}`);
-  const shown = list.where(list.cards.map((card) => !hidden(card)));
+  const shown = list.where(list.cards.map((card) => !hidden(card) && !muted.has(card.id)));
   const scores = recency(shown, now, halfLifeHours).map((value, row) => value + (shown.cards[row]?.weight ?? 0));
   const best = bestFirst(scores).map((row) => shown.cards[row] as NewsCard);
   return regrouped(best, stances).sort(
@@ -32,10 +45,97 @@ export function exploreSections(
   );
 }
 
-/** Cards of a list that is held, by section again, in the order in which they stand there. */
+/** Groups a held list's cards by section, keeping their order. */
 export function regrouped(cards: readonly NewsCard[], stances: readonly NamedStance[]): ExploreSection[] {
   const said = new Map(stances.filter(({ kind }) => kind === "section").map(({ name, stance }) => [name, stance]));
   const found = new Map<string, NewsCard[]>();
   for (const card of cards) found.set(card.section, [...(found.get(card.section) ?? []), card]);
   return [...found].map(([section, all]) => ({ section, cards: all, stance: said.get(section) ?? null }));
+}
+
+/** One click; card is null if the article is no longer on the device. */
+export interface HistoryEntry {
+  readonly click_id: number;
+  readonly at: Moment;
+  readonly news_id: string;
+  readonly card: NewsCard | null;
+}
+
+/** Clicks newest first; page counts from 1. */
+export interface HistoryPage {
+  readonly query: string;
+  readonly page: number;
+  readonly pages: number;
+  readonly total: number;
+  readonly entries: readonly HistoryEntry[];
+}
+
+/** One page of clicks whose card has every word of `query`, or of all clicks. */
+export function historyPage(stores: DeviceStores, query: string, page: number): HistoryPage {
+  const found = stores.clicks.search(query, page);
+  const cards = new Map(stores.news.cards(found.rows.map((click) => click.newsId)).map((card) => [card.id, card]));
+  const entries = found.rows.map((click) => ({
+    click_id: click.id,
+    at: momentOf(click.at),
+    news_id: click.newsId,
+    card: cards.get(click.newsId) ?? null,
+  }));
+  return { query, page: found.number, pages: found.pages, total: found.total, entries };
+}
+
+/** A saved search: the number of stories that match now, and how many came since the reader last viewed it. */
+export interface SearchLine {
+  readonly search: { readonly id: number; readonly words: string };
+  readonly stories: number;
+  readonly new: number;
+}
+
+/** A followed topic, since when, and the number of its stories here. */
+export interface TopicLine {
+  readonly name: string;
+  readonly since: Moment;
+  readonly stories: number;
+}
+
+/** use: 'report', 'here' (recall on this device), or why neither: 'off' by the reader's switch, 'mode'. */
+export interface SearchesView {
+  readonly searches: readonly SearchLine[];
+  readonly topics: readonly TopicLine[];
+  readonly use: "off" | "report" | "here" | "mode";
+}
+
+/** hits: what a search finds now. For a topic at most two hundred stories are counted. */
+export async function searchesView(
+  stores: DeviceStores,
+  settings: PrivacySettings,
+  hits: (words: string) => Promise<readonly WordHit[]>,
+): Promise<SearchesView> {
+  const searches: SearchLine[] = [];
+  for (const one of stores.searches.saved().reverse()) searches.push(lineOf(one, await hits(one.words)));
+  return {
+    searches,
+    topics: stores.stances.followedTopics().map(({ name, at }) => ({
+      name,
+      since: momentOf(at),
+      stories: stores.articles.countByName("topic", name),
+    })),
+    use: useOf(settings),
+  };
+}
+
+/** The saved search with these words. */
+export function savedIn(view: SearchesView, words: string): SearchLine["search"] | null {
+  return view.searches.find(({ search }) => search.words === plainOf(words))?.search ?? null;
+}
+
+/** How saved searches and followed topics are used under these switches. */
+export function useOf(settings: PrivacySettings): SearchesView["use"] {
+  if (!settings.searches_in_reports) return "off";
+  const { finds, reporter } = MODES[settings.mode];
+  return finds === "here" ? "here" : reporter ? "report" : "mode";
+}
+
+function lineOf({ id, words, looked_at }: SavedSearch, hits: readonly WordHit[]): SearchLine {
+  const since = toUs(looked_at);
+  return { search: { id, words }, stories: hits.length, new: hits.filter((hit) => hit.publishedUs > since).length };
 }

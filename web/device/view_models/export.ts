@@ -1,17 +1,18 @@
-// Everything this device keeps, as one JSON document for its reader, as the Python device writes it.
-import { momentOf } from "../moments";
+// Everything this device stores, as one JSON document for its reader, as the Python device writes it.
+import { momentOf } from "../protocol/moments";
 import type { DeviceStores } from "../parts";
 import type { Database, Row, Value } from "../store/database";
-import { VERSION } from "../store/exported";
-import { MOVED_SEARCHES } from "../store/moved_searches";
+import { MOVED_SEARCHES, VERSION } from "../store/exported";
 
 /**
- * What hangs on this very file; the keys of a round under way, which are for nobody to keep; and the pool's codes and
- * cards, and publishers' pictures: they are everybody's alike, may be a hundred megabytes, and are pulled again by whoever
- * wants them.
+ * Tables left out: data tied to this very file; the keys of a round under way, which nobody should keep; and pool
+ * codes, cards and publishers' pictures, which are the same for every device, may be a hundred megabytes, and can be
+ * pulled again.
  */
 const LEFT_OUT: ReadonlySet<string> = new Set([
+  "article",
   "unindexed",
+  "unjudged",
   "sum_part",
   "pool",
   "pool_part",
@@ -20,21 +21,23 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "picture_list",
   "picture",
 ]);
-/** Of news that the reader opened or reacted to alone: those of all others would be most of the bytes. */
+/** Only of articles that the reader opened or reacted to: those of all others would be most of the bytes. */
 const OF_NEWS = "news_id IN (SELECT news_id FROM click UNION SELECT news_id FROM reaction)";
-/** Rows of tables that don't go whole. Searches on their way into another view's file are none of this one's. */
+/**
+ * Rows of tables that aren't exported completely. Searches on their way to another view's file aren't part of this one.
+ */
 const WHICH: Readonly<Record<string, string>> = {
   vector: OF_NEWS,
   body: OF_NEWS,
   preference: `name <> '${MOVED_SEARCHES}'`,
 };
 /**
- * Of the log of requests the newest bodies up to this sum: of earlier ones the line stays, with length and hash. Masked
- * vectors of rounds are most of the log's 64 MiB, and as many again would pass what another device takes over.
+ * The newest bodies of the request log up to this total; of earlier ones the entry stays, with length and hash. Masked
+ * vectors of rounds are most of the log's 64 MiB, and the whole log would exceed what another device imports.
  */
 const BODIES_BYTES = 8 * 1024 * 1024;
 const UPTO = "sum(length(body)) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)";
-/** What is written for a column, where that isn't its value. */
+/** What is written for a column in place of its value. */
 const INSTEAD_OF: Readonly<Record<string, string>> = {
   "traffic.body": `CASE WHEN ${UPTO} <= ${BODIES_BYTES} THEN body ELSE x'' END`,
 };
@@ -53,8 +56,8 @@ const JSON_COLUMNS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Every table by name, each row by column; blobs in base64, times as microseconds since 1970 (UTC). Another device takes it
- * over (moving.ts). now: in ms since 1970.
+ * Every table by name, each row by column; blobs in base64, times as microseconds since 1970 (UTC). Another device can
+ * import it (moving.ts). now: in ms since 1970.
  */
 export function exportAll({ database, searchDatabase }: DeviceStores, profile: string, now: number): Record<string, unknown> {
   const searches = searchDatabase.known();
@@ -68,19 +71,23 @@ export function exportAll({ database, searchDatabase }: DeviceStores, profile: s
 }
 
 function tablesOf(database: Database): Record<string, unknown> {
-  // only plain tables: those of the word index hold nothing but the news again
+  // only plain tables: those of the word index only repeat the articles
   const plain = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name";
   const names = database.rows<{ name: string }>(plain).map((row) => row.name);
   const shown = names.filter((name) => !/^(?:_yoyo|yoyo|sqlite_)/.test(name) && !LEFT_OUT.has(name));
-  const written = (name: string) => {
-    const columns = database.rows<{ name: string }>("SELECT name FROM pragma_table_info(?) ORDER BY cid", [name]);
-    return columns.map((column) => (INSTEAD_OF[`${name}.${column.name}`] ?? column.name) + ` AS ${column.name}`).join(", ");
-  };
-  const table = (name: string) => database.rows(`SELECT ${written(name)} FROM ${name} WHERE ${WHICH[name] ?? "true"}`).map(row);
+  const table = (name: string) => rowsOfTable(database, name, WHICH[name] ?? "true").map(exportedRow);
   return Object.fromEntries(shown.map((name) => [name, table(name)]));
 }
 
-function row(found: Row): Record<string, unknown> {
+/** Rows of a table, with the columns of an export. */
+export function rowsOfTable(database: Pick<Database, "rows">, name: string, which: string): Row[] {
+  const columns = database.rows<{ name: string }>("SELECT name FROM pragma_table_info(?) ORDER BY cid", [name]);
+  const written = columns.map((column) => (INSTEAD_OF[`${name}.${column.name}`] ?? column.name) + ` AS ${column.name}`);
+  return database.rows(`SELECT ${written.join(", ")} FROM ${name} WHERE ${which}`);
+}
+
+/** A row in exported form. */
+export function exportedRow(found: Row): Record<string, unknown> {
   return Object.fromEntries(Object.entries(found).map(([column, value]) => [column, plainOf(column, value)]));
 }
 

@@ -1,10 +1,10 @@
-// The speed page's values: the last requests as waterfalls, percentiles, a histogram.
+// The speed page's values: recent requests as waterfalls, percentiles, a histogram.
 import words from "../../../device_app/view_models/words.toml";
-import { momentOf } from "../moments";
-import { Prose } from "../prose";
-import type { Timing, TimingStore } from "../store/timings";
-import { DEVICE_STAGES, SERVER_STAGES } from "../wire/server_timing";
-import type { Moment } from "../wire/values";
+import { momentOf } from "../protocol/moments";
+import { TextCatalogue } from "../protocol/text_catalogue";
+import type { Timing, TimingStore } from "../store/byte_log";
+import { DEVICE_STAGES, SERVER_STAGES } from "../protocol/server_timing";
+import type { Moment } from "../protocol/forms";
 
 type Place = "device" | "network" | "server";
 
@@ -30,7 +30,7 @@ interface Percentiles {
   readonly p99_ms: number;
 }
 
-/** Percentiles of one stage over those of the requests that had it: count of them. */
+/** Percentiles of one stage over the requests that had it; count: how many. */
 interface StagePercentiles extends Percentiles {
   readonly name: string;
   readonly place: Place;
@@ -53,17 +53,20 @@ export interface LatencyView {
   readonly p99_ms: number | null;
   readonly stages: readonly StagePercentiles[];
   readonly histogram: readonly Bin[];
+  /** The background's last request for candidates, from which pages are made. */
+  readonly recall: RequestTimes | null;
 }
 
-const WORDS = new Prose(words);
+const WORDS = new TextCatalogue(words);
 const DEVICE = WORDS.pairs("device_stages");
 const SERVER = WORDS.pairs("server_stages");
 const COUNTED = 200;
 const SHOWN = 20;
+const RECALL = "recall";
 const ROUND_STEPS = [1, 1.5, 2, 3, 5, 7] as const;
 const POWERS = [-2, -1, 0, 1, 2, 3, 4, 5, 6] as const;
 
-/** A stage's short name, and a sentence on what happens; one not known here keeps its name and says no more. */
+/** A stage's short name, and a sentence that explains it; an unknown one keeps its name without a sentence. */
 export function stageWords(name: string, place: string): { name: string; sentence: string } {
   const [known, sentence] = (place === "server" ? SERVER : DEVICE)[name] ?? [];
   if (known !== undefined && sentence !== undefined) return { name: known, sentence };
@@ -71,18 +74,25 @@ export function stageWords(name: string, place: string): { name: string; sentenc
   return { name: plain.slice(0, 1).toUpperCase() + plain.slice(1), sentence: WORDS.say("stage_unknown") };
 }
 
-/** Percentiles and histogram over the last 200 requests, waterfalls of the newest 20. */
+/**
+ * Percentiles and histogram over the pages in the last 200 timings, waterfalls of the newest 20; stages cover pages and
+ * requests for candidates.
+ */
 export function latencyView(timings: TimingStore): LatencyView {
-  const requests = timings.last(COUNTED).map(waterfall);
+  const times = timings.last(COUNTED).map(waterfall);
+  const requests = times.filter(({ kind }) => kind !== RECALL);
+  const recalls = times.filter(({ kind }) => kind === RECALL);
+  const recall = recalls[0] ?? null;
   if (!requests.length)
-    return { requests: [], count: 0, p50_ms: null, p95_ms: null, p99_ms: null, stages: [], histogram: [] };
+    return { requests: [], count: 0, p50_ms: null, p95_ms: null, p99_ms: null, stages: [], histogram: [], recall };
   const totals = requests.map(({ total_ms }) => total_ms);
   return {
     requests: requests.slice(0, SHOWN),
     count: requests.length,
     ...percentiles(totals),
-    stages: stageFigures(requests),
+    stages: stageFigures([...requests, ...recalls]),
     histogram: histogram(totals),
+    recall,
   };
 }
 
@@ -117,12 +127,12 @@ function percentiles(values: readonly number[]): Percentiles {
   return { p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99) };
 }
 
-/** Each bar about half as far again: latencies have long tails, and even steps would put nearly all into one. */
+/** Bars grow by about half each: latencies have long tails, and equal steps would put nearly all into one bar. */
 function histogram(totals: readonly number[]): Bin[] {
   const edges = roundEdges(Math.min(...totals), Math.max(...totals));
   return edges.slice(1).map((high_ms, place) => {
     const low_ms = edges[place] ?? 0;
-    const last = place === edges.length - 2; // which has its upper edge, too
+    const last = place === edges.length - 2; // the last bin includes its upper edge
     const count = totals.filter((total) => total >= low_ms && (total < high_ms || (last && total === high_ms))).length;
     return { low_ms, high_ms, count };
   });
@@ -153,7 +163,7 @@ function stageFigures(requests: readonly RequestTimes[]): StagePercentiles[] {
     .map(({ name, place, all }) => ({ name, place, count: all.length, ...percentiles(all) }));
 }
 
-/** In the order they run, the server's within the network's. */
+/** In running order, the server's stages within the network's. */
 function stageOrder({ name, place }: { name: string; place: Place }): number {
   if (place !== "server") return order(name);
   const known = SERVER_STAGES.findIndex((each) => each === name);

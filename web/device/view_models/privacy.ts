@@ -1,35 +1,64 @@
-// The privacy page's values: what left, what it could reveal, what can be switched. By the names that the templates know;
-// see device_app/view_models/privacy.py.
-import privacyWords from "../../../device_app/privacy/words.toml";
-import { msOf, momentOf, HOUR_MS } from "../moments";
+// The privacy page's values: what left, what it could reveal, what can be switched, and what noisy sums cost if the
+// other devices are real and if they are all fake. Names are those of the templates; see
+// device_app/view_models/privacy.py.
 import type { Device } from "../device";
-import { RandomisedCode, affordable } from "../privacy/code";
-import { CHANNELS, lifetime, perDay } from "../privacy/ledger";
-import { composed } from "../privacy/privacy_loss";
-import { MODES } from "../privacy/modes";
-import { Prose } from "../prose";
-import { SLACK, USUAL_PLACES, around, gainOf } from "../recall_frontier";
+import { HOUR_MS, momentOf, msOf } from "../protocol/moments";
+import { RandomisedCode, affordable } from "../privacy/mechanisms/code";
+import type { Ledger } from "../privacy/accounting/ledger";
+import { CHANNELS } from "../privacy/accounting/limits";
+import { MODES } from "../reports/modes";
+import { RHO } from "../privacy/accounting/cost_of_sums";
+import { composed } from "../privacy/accounting/composition";
+import { isBlank } from "../privacy/sealed_reports";
+import { newsInPool } from "../protocol/broadcast";
+import { epsilonOf } from "../protocol/concentrated";
+import { readMessage } from "../protocol/forms";
+import { recallRequest } from "../protocol/recall";
+import { USUAL_PLACES, gainOf } from "../protocol/recall_frontier";
+import type { RecallProtocol, ReleaseManifest } from "../protocol/releases";
+import type { LedgerEntry } from "../store/ledger_entries";
 import type { StoredPool } from "../store/pool_codes";
-import { newsInPool } from "../wire/broadcast";
-import { readMessage } from "../wire/forms";
-import { recallRequest } from "../wire/recall";
-import type { RecallProtocol, ReleaseManifest } from "../wire/releases";
 import { PROMISE_UP_TO, WORDS } from "./status";
-import { aloneView, sumCost } from "./sums";
 import { todayView } from "./today";
-import { type ShownTraffic, trafficLog } from "./traffic";
+import { trafficLog, type ShownTraffic } from "./traffic";
 
-const MODE_WORDS = new Prose(privacyWords);
-/** Those that this device has; the others of the Python device are for comparison. */
+const DELTA = 1e-6;
+
+/** The costs of one sum in epsilon at delta; those of one click are null for charges made before they were stored. */
+export function sumCost(entry: LedgerEntry) {
+  const { parameters: known, delta, epsilon } = entry;
+  // The rho of several shares, multiplied by their number, is at least the rho of one.
+  const rho = (known[RHO] ?? 0) * (known["survivors_at_least"] ?? 1);
+  return {
+    delta,
+    epsilon,
+    alone: known["epsilon_alone"] ?? epsilonOf(rho, delta || DELTA),
+    one_click: known["epsilon_one_click"] ?? null,
+    one_click_alone: known["epsilon_one_click_alone"] ?? null,
+  };
+}
+
+/** The cost of all noisy sums together if every other member was fake, in epsilon at delta, with the ceilings. */
+export function aloneView(ledger: Ledger) {
+  const [{ delta, aloneDay, aloneLife }, alone] = [ledger.ceilings, ledger.alone()];
+  return {
+    today: alone.today(delta),
+    per_day: aloneDay,
+    in_all: alone.inAll(delta),
+    lifetime_limit: aloneLife,
+    delta,
+  };
+}
+
+/** The modes of this device; the Python device's others are for comparison. */
 const OFFERED = ["code", "auto", "broadcast", "none"] as const;
-const USUAL = { size: 16, epsilon: 4 } as const;
 const COUNTS_SHOWN = 10;
 const VIEW_DELTA = 1e-3;
 
-/** page counts lines of the log from 1; shown: by default what concerned the reader, or all where nothing did. */
+/** page: page of the log, from 1; shown: by default what concerned the reader, or everything if nothing did. */
 export function privacyView(device: Device, page = 1, shown: ShownTraffic | null = null): Record<string, unknown> {
-  const { stores, ledger, serving } = device.parts;
-  const [own, settings] = [device.settings, ledger.settings];
+  const { stores, policy, ledger, serving } = device.parts;
+  const [own, settings, { day, life }] = [device.privacy.settings, policy.settings, ledger.ceilings];
   const protocol = serving.manifest()?.recall ?? null;
   const memo = stores.reportMemo.latest();
   const pulled = stores.pool.current();
@@ -54,20 +83,21 @@ export function privacyView(device: Device, page = 1, shown: ShownTraffic | null
     pool,
     budgets: CHANNELS.map((channel) => ({
       channel,
-      per_day: perDay(settings, channel),
+      per_day: day[channel],
       spent_today: ledger.spentToday(channel),
       left_today: ledger.left(channel),
       lifetime: ledger.total(channel),
-      lifetime_limit: lifetime(settings, channel),
+      lifetime_limit: life[channel],
     })),
     days: stores.ledgerEntries.days(),
     log: trafficLog(stores.database, page, shown),
     report: memo && settings.mode === "code" ? reportPair(memo, settings.report_window_hours) : null,
     new_clicks: newClicks,
-    clicks_until_report: memo ? Math.max(0, settings.clicks_per_report - madeSince) : 0,
+    clicks_until_report: memo ? Math.max(0, isBlank(memo) ? settings.clicks_before_report - stores.clicks.count() : settings.clicks_per_report - madeSince) : 0,
     alone: aloneView(ledger),
-    today: todayView(stores, ledger),
+    today: todayView(stores, policy, ledger),
     reported: memo !== undefined,
+    blank: memo !== undefined && isBlank(memo),
     counts: stores.counted.list(COUNTS_SHOWN).map((taken) => {
       const charge = charges.get(taken.round);
       return {
@@ -83,7 +113,7 @@ export function privacyView(device: Device, page = 1, shown: ShownTraffic | null
   };
 }
 
-/** What came over the wire for the pool, if it was pulled at once. */
+/** Bytes received for the pool, if pulled at once. */
 function pulledBytes({ listing, text }: StoredPool): number {
   const shards = listing.shards.flatMap(({ codes, cards }) => [codes.size_bytes, cards.size_bytes]);
   return text.length + listing.book.size_bytes + listing.priors.size_bytes + shards.reduce((sum, size) => sum + size, 0);
@@ -95,48 +125,48 @@ function reading(clicks: number, mode: string): Record<string, unknown> {
   return { title: WORDS.table("views")["reading"], holds, weighs: weighs[mode] ?? weighs["other"], rounds: 0, epsilon: 0 };
 }
 
-/** The mechanism in use under the current release; null where nothing is reported. */
+/** The mechanism under the current release; null if nothing is reported. */
 export function mechanismFacts(device: Device, protocol: RecallProtocol | null): Record<string, unknown> | null {
-  const { settings } = device.parts.ledger;
-  const book = protocol && MODES[settings.mode].reports ? affordable(protocol, settings.epsilon_per_report) : null;
+  const { mode, settings } = device.parts.policy;
+  const book = protocol && mode.reporter ? affordable(protocol, settings.epsilon_per_report) : null;
   if (!book) return null;
-  const { truth } = new RandomisedCode(book.size, book.epsilon);
+  const mechanism = new RandomisedCode(book.size, book.epsilon);
   return {
     name: settings.mode,
-    sentence: MODE_WORDS.say("code_sent", { last: book.size - 1, size: book.size, truth }),
+    sentence: mode.label.sent(mechanism),
     costs: [[WORDS.say("whole_report"), book.epsilon]],
     epsilon_per_report: book.epsilon,
-    truth,
-    uncovered: MODE_WORDS.say("uncovered"),
+    truth: mechanism.truth,
+    uncovered: mode.label.uncovered,
     is_promise: book.epsilon <= PROMISE_UP_TO,
   };
 }
 
-/** What was measured of reports by one of K codes in a pool of so many news; nothing where it wasn't. */
+/** A smaller gain rounds to zero. */
+const SHOWN = 0.5;
+
+/**
+ * A short summary of the measured gain of reports by one of K codes for a pool of this many articles; empty if not
+ * measured.
+ */
 export function reportWorth(mode: string, size: number, epsilon: number, news: number): string {
   const found = gainOf(mode, size, epsilon, news);
   if (!found || news === 0) return "";
   if (news <= USUAL_PLACES) return WORDS.say("report_unneeded", { places: USUAL_PLACES, news });
-  const [low, high] = around(news);
-  const where =
-    low < high ? WORDS.say("report_between", { low, high, news })
-    : low === news ? WORDS.say("report_measured", { measured: low })
-    : WORDS.say("report_measured_elsewhere", { measured: low, news });
-  return WORDS.say(found.gain < SLACK ? "report_adds_nothing" : "report_worth", { where, ...found });
+  return found.gain < SHOWN ? WORDS.say("worth_none") : WORDS.say("worth", { gain: found.gain });
 }
 
-/** The same of the reader's mode under a release; nothing where that reports nothing. */
+/** The same for the reader's mode under a release; empty if that reports nothing. */
 export function worthOf(device: Device, release: ReleaseManifest | null): string {
-  const { settings } = device.parts.ledger;
-  const book = release && MODES[settings.mode].reports ? affordable(release.recall, settings.epsilon_per_report) : null;
+  const { mode, settings } = device.parts.policy;
+  const book = release && mode.reporter ? affordable(release.recall, settings.epsilon_per_report) : null;
   return book && release?.news != null ? reportWorth(settings.mode, book.size, book.epsilon, release.news) : "";
 }
 
 function modeFacts(device: Device, name: (typeof OFFERED)[number], protocol: RecallProtocol | null): Record<string, unknown> {
-  const { settings } = device;
+  const { settings } = device.privacy;
   const book = (protocol && affordable(protocol, settings.epsilon_per_report)) ?? null;
-  const { size, epsilon } = book ?? USUAL;
-  const { truth } = new RandomisedCode(size, epsilon);
+  const { label } = MODES[name];
   const unusable =
     !protocol || name === "none" || name === "auto" ? null
     : name === "broadcast" ? (protocol.pool_codes ? null : WORDS.say("no_pool_codes"))
@@ -145,12 +175,12 @@ function modeFacts(device: Device, name: (typeof OFFERED)[number], protocol: Rec
   const cost =
     name === "none" ? WORDS.say("costs_nothing")
     : name === "broadcast" ? WORDS.say("costs_no_pool")
-    : name === "code" && book ? WORDS.say("costs_report", { epsilon })
+    : name === "code" && book ? WORDS.say("costs_report", { epsilon: book.epsilon })
     : ""; // prettier-ignore
   return {
     name,
-    title: MODE_WORDS.say(`${name}_title`),
-    paragraph: MODE_WORDS.say(`${name}_paragraph`, { size, truth }),
+    title: label.title,
+    paragraph: label.paragraph(book && new RandomisedCode(book.size, book.epsilon)),
     cost,
     recommended: false,
     unusable,
@@ -179,7 +209,7 @@ function reportPair(
   };
 }
 
-/** When the UTC day ends, and the budgets of the next begin; in milliseconds since 1970. */
+/** When the UTC day ends and new budgets begin; in milliseconds since 1970. */
 export function dayEnds(now: number): number {
   return msOf(momentOf(Math.floor(now / (24 * HOUR_MS) + 1) * 24 * HOUR_MS));
 }

@@ -1,21 +1,24 @@
-// What every page shows of the device: the state of its protection, budget, connection, release and alerts.
+// What every page shows of the device: protection, budget, connection, release and alerts.
 import words from "../../../device_app/view_models/words.toml";
-import { plural } from "../figures";
-import type { Ledger } from "../privacy/ledger";
-import { Prose } from "../prose";
-import type { Moment } from "../wire/values";
+import firstUse from "../first_use.toml";
+import { plural } from "../protocol/formatting";
+import type { Ledger } from "../privacy/accounting/ledger";
+import type { ReportPolicy } from "../reports/policy";
+import { TextCatalogue } from "../protocol/text_catalogue";
+import type { Moment } from "../protocol/forms";
 
-export const WORDS = new Prose(words);
+export const WORDS = new TextCatalogue(words);
+const FIRST_USE = new TextCatalogue(firstUse);
 export type ReportStatus = "green" | "weak" | "amber" | "red";
 
-/** Something that failed in the background, in a sentence; at is milliseconds since 1970. */
+/** A background failure, in a sentence; at: milliseconds since 1970. */
 export interface LoopAlert {
   readonly loop: "sync" | "training" | "texts" | "copy";
   readonly at: number;
   readonly words: string;
 }
 
-/** By the names that the templates know; see StatusView of device_app/view_models/status.py. */
+/** Names are those of the templates; see StatusView in device_app/view_models/status.py. */
 export interface StatusView {
   readonly profile: string;
   readonly mode: string;
@@ -28,17 +31,18 @@ export interface StatusView {
   readonly chosen_sections: readonly string[] | null;
   readonly training: boolean;
   readonly own_feeds: boolean;
-  readonly as_printed: string | null;
+  readonly as_published: string | null;
   readonly alerts: readonly LoopAlert[];
 }
 
-/** Relative slack of the ceiling, as in the ledger. */
+/** Relative tolerance of the ceiling, as in the ledger. */
 const ROUNDING = 1e-9;
-/** An epsilon beyond which a report's bound is called no promise. */
+/** Above this epsilon, a report's bound is described as no promise. */
 export const PROMISE_UP_TO = 10;
 
-/** How reports stand, in a colour and in a sentence. price: of one fresh report; null where none can be made. */
+/** The state of reports as a colour and a sentence. price: of one new report; null if none can be made. */
 export function shieldOf(
+  policy: ReportPolicy,
   ledger: Ledger,
   price: number | null | undefined,
   refused: "forked" | "refused" | null,
@@ -47,12 +51,13 @@ export function shieldOf(
     shield,
     shield_words: WORDS.say(key, values),
   });
-  const { settings } = ledger;
+  const { settings } = policy;
   if (refused) return said("red", refused);
   if (settings.mode === "none") return said("green", "reports_off");
   if (settings.mode === "broadcast") return said("green", "found_here");
   if (price === undefined) return said("green", "nothing_sent");
   if (price === null) return said("amber", "no_way");
+  if (ledger.isOpen) return { shield: "amber", shield_words: FIRST_USE.say("shield") };
   const left = ledger.left("reports");
   if (left < price * (1 - ROUNDING)) {
     const whole = settings.epsilon_lifetime_reports;
@@ -60,6 +65,6 @@ export function shieldOf(
     return said("amber", spent ? "spent_for_good" : "spent_today");
   }
   const more = Math.floor((left * (1 + ROUNDING)) / price);
-  if (price > PROMISE_UP_TO) return said("weak", "no_promise", { price, reports: plural(more, "fresh report") });
-  return said("green", "may_leave", { numbers: plural(more, "new number") });
+  if (price > PROMISE_UP_TO) return said("weak", "no_promise", { price, reports: plural(more, "report") });
+  return said("green", "may_leave", { reports: plural(more, "report") });
 }

@@ -1,17 +1,18 @@
-// What of the reader left this device today, over all channels, for the sentence that its pages begin with.
-import { DAY_MS, msOf } from "../moments";
-import type { Ledger } from "../privacy/ledger";
-import { CHANNELS } from "../privacy/ledger";
+// What about the reader left this device today, over all channels, for the first sentence of its pages.
+import { DAY_MS, msOf } from "../protocol/moments";
+import type { Ledger } from "../privacy/accounting/ledger";
+import { CHANNELS } from "../privacy/accounting/limits";
+import type { ReportPolicy } from "../reports/policy";
 import type { DeviceStores } from "../parts";
-import { UP_TO_LIMITS } from "../privacy/moved_charges";
+import { UP_TO_LIMITS } from "../privacy/accounting/moved_charges";
 import { TAKEN_OVER } from "../store/preferences";
-import type { Moment } from "../wire/values";
+import type { Moment } from "../protocol/forms";
 
-/** The preference that an erase leaves: when it was, and how often something had left that day without a charge. */
+/**
+ * The preference that survives an erase: when it happened, and how often something had left that day without a charge.
+ */
 export const LEFT_BEFORE_ERASE = "left_before_erase";
-/** Modes that report one number, or a set that hides one. */
-const IN_A_SENTENCE: readonly string[] = ["code", "auto", "subset"];
-/** States of a part in a round in which something was sent for it. */
+/** States of a part in a round for which something was sent. */
 const SENT: readonly string[] = ["summing", "uploaded", "applied"];
 
 /** How often something left today without a charge, and until when, in milliseconds since 1970. */
@@ -22,7 +23,7 @@ export interface LeftSoFar {
   readonly rounds: number;
 }
 
-/** Counts of one day of the ledger (UTC), by the names that the templates know; see device_app/view_models/today.py. */
+/** One ledger day's counts (UTC), with the templates' names; see device_app/view_models/traffic.py. */
 export interface TodayView {
   readonly reports: number;
   readonly again: number;
@@ -35,7 +36,7 @@ export interface TodayView {
   readonly up_to_limits: boolean;
 }
 
-export function todayView(stores: DeviceStores, ledger: Ledger): TodayView {
+export function todayView(stores: DeviceStores, policy: ReportPolicy, ledger: Ledger): TodayView {
   const now = ledger.now();
   const day = new Date(now).toISOString().slice(0, 10);
   const today = stores.ledgerEntries.days().filter((one) => one.day === day);
@@ -48,7 +49,7 @@ export function todayView(stores: DeviceStores, ledger: Ledger): TodayView {
     again: left.again,
     counts: charges("counts") + left.counts,
     rounds: charges("training") + left.rounds,
-    one_number: IN_A_SENTENCE.includes(ledger.settings.mode),
+    one_number: policy.mode.label.inASentence,
     spent_before: CHANNELS.some((channel) => ledger.total(channel) > 0),
     erased_at: erased?.at ?? null,
     moved: movedAt !== null && new Date(msOf(movedAt)).toISOString().slice(0, 10) === day,

@@ -1,12 +1,65 @@
-// What left this device: its log, with the polls that every device makes alike drawn together. The statements are those of
-// device_app/view_models/traffic.py, which also says why.
-import { momentOf } from "../moments";
+// What left this device: its log, with identical polls that every device makes collapsed, and single requests with the
+// exact bytes sent and the head of the answer. The statements are those of device_app/view_models/traffic.py, which
+// explains them.
+import { momentOf } from "../protocol/moments";
 import { LIST_OF_EVERYBODY } from "../privacy/list_texts";
-import type { Database, Row } from "../store/database";
-import { PAGE_SIZE, fromUs, offset, pageOf } from "../store/rows";
-import type { Moment } from "../wire/values";
+import type { Moment } from "../protocol/forms";
+import type { LoggedRequest } from "../store/byte_log";
+import { PAGE_SIZE, fromUs, offset, pageOf, type Database, type Row } from "../store/database";
 
-/** So many polls of a drawn-together line are listed with it. */
+/** Most of a request's body shown on the page; the download has all of it. */
+const SHOWN_BYTES = 60_000;
+const LINE_BYTES = 16;
+
+export function requestView(kept: LoggedRequest): Record<string, unknown> {
+  const head = (bytes: Uint8Array | null) => (bytes ? new TextDecoder("latin1").decode(bytes) : "");
+  const reported = kept.mechanism !== LIST_OF_EVERYBODY && (kept.mechanism !== "nothing" || kept.method !== "GET");
+  const traffic = {
+    entry: {
+      entry_id: kept.id,
+      at: momentOf(kept.at),
+      words: kept.words,
+      method: kept.method,
+      url: kept.url,
+      sent_bytes: kept.head.length + kept.body_bytes,
+      received_bytes: (kept.response_head?.length ?? 0) + (kept.response_bytes ?? 0),
+      status: kept.status,
+      ms: kept.ms ?? 0,
+      epsilon: kept.epsilon,
+      concerns: kept.epsilon > 0 || reported,
+    },
+    request_head: head(kept.head),
+    request_body: Array.from(kept.body.subarray(0, SHOWN_BYTES)),
+    body_is_whole: kept.body.length === kept.body_bytes,
+    body_bytes: kept.body_bytes,
+    response_head: head(kept.response_head),
+    trouble: kept.trouble,
+  };
+  return { traffic, readable: readable(kept.body), hexdump: hexdump(kept.body.subarray(0, SHOWN_BYTES)), cut: kept.body.length > SHOWN_BYTES };
+}
+
+/** A JSON body, indented; null if the body is something else. */
+function readable(body: Uint8Array): string | null {
+  try {
+    return JSON.stringify(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)), null, 2).slice(0, SHOWN_BYTES);
+  } catch {
+    return null;
+  }
+}
+
+/** Sixteen bytes per line: offset, hexadecimal, and printable bytes as text. */
+function hexdump(body: Uint8Array): string {
+  const lines: string[] = [];
+  for (let start = 0; start < body.length; start += LINE_BYTES) {
+    const row = Array.from(body.subarray(start, start + LINE_BYTES));
+    const text = row.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : ".")).join("");
+    const hex = row.map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
+    lines.push(`${start.toString(16).padStart(6, "0")}  ${hex.padEnd(3 * LINE_BYTES - 1)}  ${text}`);
+  }
+  return lines.join("\n");
+}
+
+/** Number of polls listed with a collapsed line. */
 const POLLS_LISTED = 10;
 export type ShownTraffic = "concerning" | "all";
 
@@ -33,7 +86,7 @@ const GATHERED = `
            THEN (SELECT max(charge.epsilon) FROM charge WHERE payload_sha256 = body_sha256) END AS paid
   FROM gathered JOIN line ON line.id = newest ORDER BY newest DESC`;
 
-/** One request that left this device, without the bytes. concerns: whether it told something about the reader. */
+/** One sent request, without the bytes. concerns: whether it contained something about the reader. */
 export interface TrafficEntry {
   readonly entry_id: number;
   readonly at: Moment;
@@ -48,7 +101,7 @@ export interface TrafficEntry {
   readonly concerns: boolean;
 }
 
-/** A line of the table: one request, or several polls that ask the same, of which the entry is the newest. */
+/** A line of the table: one request, or several identical polls, of which the entry is the newest. */
 export interface TrafficLine extends TrafficEntry {
   readonly count: number;
   readonly oldest_id: number;
@@ -67,7 +120,7 @@ export interface RequestGroup {
   readonly entries: readonly TrafficEntry[];
 }
 
-/** One page of lines, newest first, and how many requests there are: of any kind, and concerning the reader. */
+/** One page of lines, newest first, and the number of requests: in total, and concerning the reader. */
 export interface TrafficLog {
   readonly shown: ShownTraffic;
   readonly lines: readonly TrafficLine[];
@@ -77,7 +130,7 @@ export interface TrafficLog {
   readonly concerning: number;
 }
 
-/** One page of the log; by default what concerned the reader, or all where nothing did. */
+/** One page of the log; by default what concerned the reader, or everything if nothing did. */
 export function trafficLog(database: Database, page: number, shown: ShownTraffic | null): TrafficLog {
   const requests = database.number("SELECT count(*) FROM traffic");
   const concerning = database.number(`SELECT coalesce(sum(concerns), 0) FROM (${LINES})`);
@@ -104,7 +157,7 @@ function lineOf(database: Database, row: Row): TrafficLine {
   };
 }
 
-/** The polls of one line; null if its newest is not in the log. */
+/** The polls of one line; null if its newest isn't in the log. */
 export function requestGroup(database: Database, oldest: number, newest: number, page: number): RequestGroup | null {
   const row = database.rows(`SELECT * FROM (${LINES}) WHERE id = ?`, [newest])[0];
   if (!row) return null;

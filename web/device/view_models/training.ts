@@ -1,33 +1,33 @@
-// The training page's values, by the names that the templates know; see device_app/view_models/training.py.
+// The training page's values, with the templates' names; see device_app/view_models/training.py.
 import { DeviceError } from "../errors";
 import type { Parts } from "../parts";
 import { elements } from "../privacy/private_parameters";
 import type { Participation } from "../store/participations";
 import { type Release, currentRelease } from "../sync/installed_release";
-import type { OwnGroup } from "../training/own_groups";
+import type { OwnGroup } from "../training/computation";
 import { TASKS } from "../training/tasks/registry";
-import { aloneView, sumCost } from "./sums";
+import { aloneView, sumCost } from "./privacy";
 import { LEFT_BEFORE_ERASE } from "./today";
 
-const WAITING: readonly unknown[] = [null, "looking", "gathering"];
+const WAITING: readonly unknown[] = [null, "looking"];
 const ENDED: readonly string[] = ["applied", "failed"];
 
 export type TrainingView = Awaited<ReturnType<typeof trainingView>>;
 
-/** The training page: the round as the background saw it, what this device gave to rounds, and what it could send. */
+/** The training page: the round as seen by the background loop, this device's contributions, and what it could send. */
 export async function trainingView(parts: Parts, paused: boolean) {
-  const { trainer, stores, ledger } = parts;
+  const { trainer, stores, policy, ledger } = parts;
   const { status, toldAt, lookedAt } = trainer.seen;
   const kept = stores.participations.list();
   const sums = stores.ledgerEntries.ofSums();
   const release = stores.releases.current() ? currentRelease(stores.releases) : null;
   const mine = kept.find((one) => one.round === status?.round);
   return {
-    settings: ledger.settings,
+    settings: policy.own(),
     paused,
     why_not: await trainer.whyNot(),
     round: status,
-    // what the trainer does now, unless it only waits while its part in the round is already known
+    // what the trainer does now, unless it is only waiting and its part in the round is known
     stage: mine && WAITING.includes(trainer.stage) ? wordsOf(mine) : trainer.stage,
     updates: release ? await updateFacts(release) : [],
     contributions: kept.map((one) => {
@@ -65,14 +65,14 @@ function counts(task: string | null): boolean {
   return task !== null && TASKS.get(task)?.channel === "counts";
 }
 
-/** How this device's part stands; in a secure sum, what it has sent and waits for. */
+/** The state of this device's part; in a secure sum, what it has sent and waits for. */
 function wordsOf(mine: Participation): string {
   return mine.state === "summing" && mine.detail ? mine.detail : mine.state;
 }
 
 /**
- * An update of each ranker that can be trained, the default one first; none of a release that is damaged. This device
- * trains no other models, and gives updates to secure sums only, whose price a round says beforehand.
+ * An update of each trainable ranker, the default one first; none for a damaged release. This device trains no other
+ * models, and contributes only to secure sums, whose cost a round states beforehand.
  */
 async function updateFacts(release: Release) {
   const { manifest } = release;
@@ -93,7 +93,7 @@ async function updateFacts(release: Release) {
   return found.sort((one, other) => (order(one) < order(other) ? -1 : 1));
 }
 
-/** None for a release that is damaged. */
+/** None for a damaged release. */
 async function groupsOf({ trainer }: Parts): Promise<OwnGroup[]> {
   try {
     return await trainer.ownGroups();

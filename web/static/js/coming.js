@@ -1,5 +1,5 @@
 // @ts-check
-// What a page has no more than a place for, since it is on its way, is put there once it has come.
+// Fills placeholders of a page once their content has arrived.
 
 import { announce } from "./still.js";
 
@@ -25,7 +25,7 @@ function look(place) {
         }
       }
     } catch {
-      // The app was stopped or is starting again: the page stays as it is and asks again.
+      // The app was stopped or is restarting: the page stays as it is and asks again.
     }
     look(place);
   }, POLL_MS);

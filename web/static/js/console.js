@@ -1,5 +1,5 @@
 // @ts-check
-// Entry of every page of the console.
+// Entry point of every page of the console.
 
 import { watchRound } from "./live.js";
 import { sayOnce } from "./said.js";

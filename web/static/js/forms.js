@@ -1,12 +1,12 @@
 // @ts-check
-// Reactions, and what is hidden, without leaving the page: shown at once, taken back if the device refuses.
+// Reactions and hiding without leaving the page: shown at once, undone if the device refuses.
 
 import { announce, catchUp } from "./still.js";
 
-/** What excludes what. @type {Record<string, string>} */
+/** Reactions that exclude each other. @type {Record<string, string>} */
 const OPPOSITE = { like: "less", less: "like" };
 
-/** Forms come and go with what a card says of itself, so that one listener serves them all. @param {Document} root */
+/** Handles all forms with one listener, since forms come and go with a card's state. @param {Document} root */
 export function enhanceForms(root) {
   root.addEventListener("submit", (event) => {
     const form = event.target;
@@ -14,7 +14,16 @@ export function enhanceForms(root) {
     if (form.matches("[data-react]")) void react(event, form);
     else if (form.matches("[data-undo]")) undo(event, form);
     else if (form.matches("[data-hide]")) void hide(event, form);
+    else if (form.matches("[data-mark-all]")) nameAll(form);
   });
+}
+
+/** Adds the stories that were put below since the page was loaded. @param {HTMLFormElement} form */
+function nameAll(form) {
+  const field = form.querySelector('input[name="news"]');
+  if (!(field instanceof HTMLInputElement)) return;
+  const shown = [...document.querySelectorAll("main [data-story][id]")].map((story) => story.id.replace(/^n-/, ""));
+  field.value = [...new Set([...field.value.split(" "), ...shown])].join(" ");
 }
 
 /**
@@ -31,14 +40,14 @@ async function react(event, form) {
     await post(form, button);
   } catch {
     restore(form, before);
-    say(form, "The device did not take this. Is it still running?");
+    say(form, "That could not be saved. Is Ownfeed still running?");
     return;
   }
   await catchUp();
 }
 
 /**
- * "Undo" is the pressed button pressed again.
+ * "Undo" presses the pressed button again.
  * @param {SubmitEvent} event
  * @param {HTMLFormElement} form
  */
@@ -62,7 +71,7 @@ async function hide(event, form) {
   try {
     await post(form, button);
   } catch {
-    announce("The device did not take this. Is it still running?");
+    announce("That could not be saved. Is Ownfeed still running?");
     return;
   }
   await catchUp({ hidden: button.value === "block" });

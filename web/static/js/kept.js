@@ -17,6 +17,6 @@ async function begin(worker) {
     if (feed === undefined || location.pathname !== "/") return;
     (await navigator.serviceWorker.ready).active?.postMessage({ feed });
   } catch {
-    // Refused by the browser, in a private window for instance: the pages work without.
+    // Refused by the browser, for example in a private window: the pages work without it.
   }
 }

@@ -1,16 +1,20 @@
 // @ts-check
-// j and k walk from story to story, o opens, l likes, / goes to the search field; Escape closes the drawer one is in.
+// Keyboard shortcuts, as the sheet in the page lists them; "?" shows it. Escape closes the current drawer.
 
 export function listenToKeys() {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    const deed = DEEDS[event.key];
-    if (deed?.()) event.preventDefault();
+    if (document.querySelector("dialog[open]") && event.key !== "?") return;
+    const act = ACTIONS[event.key];
+    if (act?.()) event.preventDefault();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target instanceof Element && event.target.closest("[data-keys]")) showSheet();
   });
 }
 
 /** @type {Record<string, () => boolean>} */
-const DEEDS = {
+const ACTIONS = {
   j: () => walk(1),
   k: () => walk(-1),
   o: () => {
@@ -18,10 +22,21 @@ const DEEDS = {
     link?.click();
     return link !== null;
   },
-  l: () => {
-    const like = current()?.querySelector('button[name="kind"][value="like"]');
-    if (!(like instanceof HTMLButtonElement)) return false;
-    like.click();
+  v: () => {
+    const story = current();
+    const outward = story?.querySelector('a[rel~="external"]');
+    const address = story?.getAttribute("data-original") ?? (outward instanceof HTMLAnchorElement ? outward.href : null);
+    if (!address) return false;
+    window.open(address, "_blank", "noopener,noreferrer");
+    if (!outward) press('button[value="read"][aria-pressed="false"]');
+    return true;
+  },
+  m: () => press('button[value="read"]'),
+  s: () => press('button[value="save"]'),
+  l: () => press('button[value="like"]'),
+  A: () => click(document.querySelector("form[data-mark-all] button")),
+  r: () => {
+    if (!click(document.querySelector("main [data-offer] form button"))) location.reload();
     return true;
   },
   "/": () => {
@@ -31,11 +46,10 @@ const DEEDS = {
       field.focus();
       return true;
     }
-    const link = document.querySelector('nav a[href$="/search"]'); // which a narrow page has in place of the field
-    if (!(link instanceof HTMLAnchorElement)) return false;
-    link.click();
-    return true;
+    // which a narrow page has in place of the field
+    return click(document.querySelector('nav a[href$="/search"]'));
   },
+  "?": showSheet,
   Escape: () => {
     const drawer = document.activeElement?.closest("details[open]");
     const handle = drawer?.querySelector("summary");
@@ -46,13 +60,30 @@ const DEEDS = {
   },
 };
 
+/** Shows the sheet of keys, or closes it; the browser moves the focus into it and back. */
+function showSheet() {
+  const sheet = document.getElementById("keys");
+  if (!(sheet instanceof HTMLDialogElement)) return false;
+  if (sheet.open) sheet.close();
+  else sheet.showModal();
+  return true;
+}
+
+/** Presses a button of the current story. @param {string} button */
+function press(button) {
+  return click(current()?.querySelector(`form[data-react] ${button}`));
+}
+
+/** @param {Element | null | undefined} target */
+function click(target) {
+  if (!(target instanceof HTMLElement)) return false;
+  target.click();
+  return true;
+}
+
 /** @param {EventTarget | null} target */
 function isTyping(target) {
   return target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
-}
-
-function stories() {
-  return [...document.querySelectorAll("[data-story]")];
 }
 
 /** @returns {Element | null} */
@@ -71,7 +102,9 @@ function headline(story) {
 
 /** @param {number} step */
 function walk(step) {
-  const all = stories().filter((one) => headline(one)?.checkVisibility({ visibilityProperty: true }));
+  const all = [...document.querySelectorAll("[data-story]")].filter((one) =>
+    headline(one)?.checkVisibility({ visibilityProperty: true }),
+  );
   const at = all.indexOf(/** @type {Element} */ (document.activeElement?.closest("[data-story]")));
   const next = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step];
   const link = headline(next);

@@ -1,5 +1,5 @@
 // @ts-check
-// A round as it happens: figures are refreshed in place, and the page is loaded anew when the round takes a step.
+// Live view of a round: figures are refreshed in place, and the page reloads when the round advances.
 
 const POLL_MS = 2000;
 
@@ -20,7 +20,7 @@ function poll(block) {
         /** @type {Live} */
         const live = await answer.json();
         if (live.state !== block.dataset.state) {
-          // What answers a refused form would be sent once more by a reload, and its fields keep what was typed.
+          // A reload would send a refused form again; without it, the form's fields keep what was typed.
           return document.querySelector('[role="alert"]') ? undefined : location.reload();
         }
         for (const [name, value] of Object.entries({ ...live.figures, ...(live.stage ? { stage: live.stage } : {}) })) {
@@ -29,7 +29,7 @@ function poll(block) {
         }
       }
     } catch {
-      // The app was stopped or is starting again: the page stays as it is and asks again.
+      // The app was stopped or is restarting: the page stays as it is and asks again.
     }
     poll(block);
   }, POLL_MS);

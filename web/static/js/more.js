@@ -1,6 +1,6 @@
 // @ts-check
-// More at the end of a list, put below in place: a page of the feed grows on the device and is read back from it; of the
-// other lists, the next page is fetched, and again after a step back, so that a place is found again.
+// Adds more stories at the end of a list in place: a feed page grows on the device and is read back from it; for other
+// lists the next page is fetched, and fetched again after going back, so that the position can be restored.
 
 import { watchMore } from "./seen.js";
 import { announce } from "./still.js";
@@ -27,7 +27,7 @@ export function addMore() {
   });
 }
 
-/** After a step back: as many pages below the first as there were. */
+/** After going back: loads as many pages below the first as there were. */
 export async function restoreMore() {
   const [entry] = performance.getEntriesByType("navigation");
   if (!(entry instanceof PerformanceNavigationTiming) || entry.type !== "back_forward") return;
@@ -98,7 +98,7 @@ async function load(address) {
   }
 }
 
-/** Go on reading at the first of them. @param {Element[]} cards */
+/** Announces the new cards and focuses the first. @param {Element[]} cards */
 function say(cards) {
   watchMore(cards);
   const first = cards[0]?.querySelector(".headline a");

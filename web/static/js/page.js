@@ -1,5 +1,5 @@
 // @ts-check
-// Entry of every page of the device. Each part only adds ease to what works without it.
+// Entry point of every page of the device. Each part only adds convenience to what works without it.
 
 import { awaitComing } from "./coming.js";
 import { enhanceForms } from "./forms.js";

@@ -1,7 +1,7 @@
 // @ts-check
-// Keeps the reader's place: pages are never stored by the browser's cache, so going back loads the feed again, and the
-// story that was opened is put where it stood. Also shows the open page's tab, and makes "Back" on a story a real step
-// back where there is one.
+// Keeps the reader's place: the browser's cache never stores pages, so going back loads the feed again, and the opened
+// story is scrolled to where it was. Also scrolls the current page's tab into view, and makes "Back" on a story a
+// history step if possible.
 
 const KEY = "ownfeed.place";
 
@@ -14,7 +14,7 @@ export function keepPlace() {
         page: location.pathname + location.search,
         id: story.id,
         top: story.getBoundingClientRect().top,
-        opened: link instanceof HTMLAnchorElement ? link.href : "",
+        opened: link instanceof HTMLAnchorElement ? link.pathname : "",
       };
       sessionStorage.setItem(KEY, JSON.stringify(place));
     }
@@ -23,14 +23,14 @@ export function keepPlace() {
   showTab();
   const back = document.querySelector("a[data-back]");
   back?.addEventListener("click", (event) => {
-    if (history.length > 1 && readPlace()?.opened === location.href) {
+    if (history.length > 1 && readPlace()?.opened === location.pathname) {
       event.preventDefault();
       history.back();
     }
   });
 }
 
-/** The tab of the page that is open comes into sight, and the page itself stays where it is; what is focused comes whole. */
+/** Scrolls the current page's tab into view without scrolling the page; a focused tab becomes fully visible. */
 function showTab() {
   const tabs = document.querySelector(".tabs");
   const tab = tabs?.querySelector("[aria-current]");

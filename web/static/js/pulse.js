@@ -1,6 +1,6 @@
 // @ts-check
-// Says within seconds that the newsroom, or Ownfeed itself, does not answer, and takes back what is so no longer: what
-// went wrong in the background, and a page that was made offline. Only this device is asked, and nothing moves.
+// Shows within seconds that the server, or Ownfeed itself, doesn't answer, and withdraws messages that no longer hold:
+// background errors, and the notice of a page made offline. Polls only this device, and doesn't shift the layout.
 
 const LOOK_MS = 1500;
 const STOPPED = "Ownfeed isn't running on this device";
@@ -15,7 +15,8 @@ export function watchPulse() {
     try {
       const answer = await fetch("/pulse", { signal: AbortSignal.timeout(LOOK_MS) });
       if (answer.ok) {
-        const { online, alerts } = await answer.json();
+        const { online, alerts, preparing } = await answer.json();
+        if (preparing !== undefined) sayPrepared(preparing);
         if (online === false) words = offline;
         takeBack(online === true, alerts);
       }
@@ -31,8 +32,18 @@ export function watchPulse() {
 }
 
 /**
+ * How far the first order of the stories is, on a page that shows them in order of time.
+ * @param {string | null} preparing null: it is ready
+ */
+function sayPrepared(preparing) {
+  for (const line of document.querySelectorAll("[data-prepared]")) {
+    line.textContent = preparing ?? line.getAttribute("data-prepared");
+  }
+}
+
+/**
  * @param {boolean} online
- * @param {string[]} stand names of what still goes wrong
+ * @param {string[]} stand names of the alerts that still hold
  */
 function takeBack(online, stand) {
   for (const alert of document.querySelectorAll("[data-alert]")) {
@@ -42,9 +53,9 @@ function takeBack(online, stand) {
 }
 
 /**
- * Say that it is over in the place that it had, which keeps its height.
+ * Replaces a message in place with its "over" text, keeping its height.
  * @param {Element} said
- * @param {string} name of the attribute with the words
+ * @param {string} name of the attribute with the text
  */
 function over(said, name) {
   if (said.classList.contains("over")) return;

@@ -1,6 +1,6 @@
 // @ts-check
-// What a page said after a form belongs to that one load: taken out of the address, a reload does not say it again. That
-// everything is erased concerns the other tabs, too.
+// A page's message after a form belongs to a single load: it is removed from the address, so that a reload doesn't
+// repeat it. After an erase, other tabs are notified.
 
 export function sayOnce() {
   const address = new URL(location.href);
@@ -11,7 +11,7 @@ export function sayOnce() {
   history.replaceState(history.state, "", address);
 }
 
-/** No tab goes on showing what was erased. @param {boolean} here whether it was done in this one */
+/** Other tabs leave pages that show erased data. @param {boolean} here whether the erase was done in this tab */
 function leaveErased(here) {
   const tabs = new BroadcastChannel("ownfeed-erased");
   if (here) tabs.postMessage(null);

@@ -1,5 +1,5 @@
 // @ts-check
-// Seen means looked at: half of a card, or half a window of it, in sight for a second. Told to this device alone.
+// Reports cards as seen: half of a card, or half a window of it, in sight for a second. Only this device is notified.
 
 const LOOK_MS = 1000;
 const TELL_MS = 2000;
@@ -8,7 +8,7 @@ const STEPS = [0, 0.1, 0.2, 0.3, 0.4, 0.5];
 /** @type {(cards: Element[]) => void} */
 let observe = () => {};
 
-/** Cards that were put below. @param {Element[]} cards */
+/** Also watches cards that were added below. @param {Element[]} cards */
 export function watchMore(cards) {
   observe(cards);
 }
@@ -56,7 +56,7 @@ export function watchCards() {
     }
   }, { threshold: STEPS });
 
-  post(feed, []); // from here on a script watches: what stands above an opened story is not taken to be read
+  post(feed, []); // from here on a script reports views: stories above an opened one aren't assumed to be seen
   observe = (cards) => cards.forEach((card) => observer.observe(card));
   observe([...document.querySelectorAll("main [data-story][id]")]);
   setInterval(tell, TELL_MS);

@@ -1,5 +1,5 @@
 // @ts-check
-// Tables marked with data-sort can be sorted by any column with a name; a cell's data-value counts before its text.
+// Tables marked with data-sort can be sorted by any named column; a cell's data-value takes precedence over its text.
 
 export function sortTables() {
   for (const table of document.querySelectorAll("table[data-sort]")) {

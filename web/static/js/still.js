@@ -1,6 +1,5 @@
 // @ts-check
-// A page that holds still: it learns from the device what became of its cards, and what is offered in its place, and takes
-// over that and nothing else.
+// Keeps a page stable: updates only the state of its cards, and the offer to replace it, from the device.
 
 const LOOK_MS = 60_000;
 let asked = 0;
@@ -19,8 +18,8 @@ async function look() {
 }
 
 /**
- * Take over from this same page, as the device would make it now, how its cards stand. `hidden`: the reader has just
- * hidden something, so a card that a list no longer has leaves its place empty.
+ * Updates the cards' state from this page as the device would draw it now. `hidden`: the reader has just hidden
+ * something, so a card that the list no longer has leaves an empty place.
  * @param {{hidden?: boolean}} [after]
  */
 export async function catchUp({ hidden = false } = {}) {
@@ -42,7 +41,7 @@ async function load(address) {
     const answer = await fetch(address, { headers: { accept: "text/html" } });
     return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
   } catch {
-    return null; // the app was stopped or is starting again: the page stays as it is
+    return null; // the app was stopped or is restarting: the page stays as it is
   }
 }
 
@@ -64,7 +63,7 @@ function takeOver(card, now) {
 /**
  * @param {Element | null} place
  * @param {Element | null} now
- * @returns {boolean} whether anything is another
+ * @returns {boolean} whether anything changed
  */
 function replace(place, now) {
   if (place === null || now === null || place.innerHTML === now.innerHTML) return false;
@@ -72,7 +71,7 @@ function replace(place, now) {
   return true;
 }
 
-/** Say something to a screen reader. @param {string} words */
+/** Announces a message to screen readers. @param {string} words */
 export function announce(words) {
   let line = document.getElementById("announced");
   if (line === null) {

@@ -1,5 +1,8 @@
-"""What `backend.embedding.ray_driver` calls of Ray, without a cluster: its own process computes, when it is asked for a
-result. As between machines, everything goes through pickle. It is found by PYTHONPATH before the real one."""
+"""A stand-in for Ray that provides what `backend.embedding.ray_driver` calls, without a cluster.
+
+Its own process computes a result when it is requested. As between machines, everything passes through pickle.
+PYTHONPATH makes it found before the real one.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ CPUS = 2
 
 @dataclass(frozen=True)
 class Reference:
-    """To what is made when it is asked for."""
+    """A reference to a result that is computed when requested."""
 
     make: Callable[[], Any]
 
 
 def init(**options: Any) -> None:
-    """Nothing is to be joined."""
+    """Do nothing, as there is no cluster to join."""
 
 
 def cluster_resources() -> dict[str, float]:
@@ -35,7 +38,7 @@ def get(reference: Reference) -> Any:
 
 
 def remote(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """As the decorator of functions."""
+    """The decorator for functions."""
 
     class Remote:
         def __init__(self, function: Callable[..., Any]) -> None:

@@ -21,14 +21,15 @@ from numpy.typing import NDArray
 from backend.db.advisory_lock import awaited_lock
 from backend.errors import CatalogueBehind
 from backend.news.ingest import ingest
-from backend.popularity.prior import log_popularity
-from backend.recall import pool_book, pool_codes
+from backend.popularity.estimate import log_popularity
+from backend.recall import pool_codes
+from backend.recall import pool_codes as pool_book
 from backend.recall.catalogue import LiveCatalogue
-from backend.recall.product_codes import decode, encode, train_book
+from backend.recall.pool_codes import decode, encode, train_book
 from backend.recall.stored_vectors import StoredVectors
 from backend.releases.blobs import digest
-from backend.storage.local_folder import LocalFolder
-from device_app.wire.broadcast import PoolCodes, etag_of_codes, unpack_book, unpack_cards, unpack_codes, unpack_priors
+from backend.storage.object_store import LocalFolder
+from protocol.broadcast import PoolCodes, etag_of_codes, unpack_book, unpack_cards, unpack_codes, unpack_priors
 from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import ENCODER, clustered_vectors, items, publish, settings_in
 
@@ -57,7 +58,7 @@ def blob(server: Running, sha256: str) -> bytes:
     return answer.content
 
 
-def test_a_device_rebuilds_the_pool_near_to_its_vectors_with_cards_and_priors_in_step(server: Running) -> None:
+def test_device_reconstructs_the_pool_with_cards_and_priors(server: Running) -> None:
     found, catalogue = listing(server), server.services.live.current
     assert (found.count, found.encoder, found.version) == (len(catalogue), ENCODER, catalogue.pool_version)
     book = unpack_book(blob(server, found.book.sha256), found.subspaces, catalogue.vectors.shape[1])
@@ -77,19 +78,19 @@ def test_a_device_rebuilds_the_pool_near_to_its_vectors_with_cards_and_priors_in
     np.testing.assert_allclose(priors, popular[rows], atol=0.01)  # float16
 
 
-def test_who_has_the_listing_already_gets_304_and_no_body(server: Running) -> None:
+def test_unchanged_listing_answers_304_without_a_body(server: Running) -> None:
     etag = server.client.get("/v1/releases/1/codes").headers["etag"]
     again = server.client.get("/v1/releases/1/codes", headers={"if-none-match": etag})
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_codes_of_an_unknown_release_are_a_problem_that_names_the_field(server: Running) -> None:
+def test_codes_of_an_unknown_release_are_a_problem_naming_the_field(server: Running) -> None:
     answer = server.client.get("/v1/releases/15/codes")
     assert answer.status_code == 404
     assert answer.json()["field"] == "release"
 
 
-def test_one_new_piece_of_news_changes_its_own_day_only(tmp_path: Path) -> None:
+def test_new_story_changes_only_its_own_day(tmp_path: Path) -> None:
     with running(tmp_path, news=700, pool_poll_sec=3_600) as server:
         before = listing(server)
         old_blobs = {ref.sha256 for shard in before.shards for ref in (shard.codes, shard.cards)}
@@ -105,7 +106,7 @@ def test_one_new_piece_of_news_changes_its_own_day_only(tmp_path: Path) -> None:
         assert blob(server, before.shards[0].codes.sha256)  # a device that is half through goes on
 
 
-def test_the_book_outlives_a_restart(tmp_path: Path) -> None:
+def test_codebook_survives_a_restart(tmp_path: Path) -> None:
     with running(tmp_path, news=700) as server:
         before = listing(server)
     publish(settings_in(tmp_path), seed=9)
@@ -113,7 +114,7 @@ def test_the_book_outlives_a_restart(tmp_path: Path) -> None:
         assert listing(server).book == before.book
 
 
-def test_the_book_outlives_steps_of_the_news_model_and_not_another_space(tmp_path: Path) -> None:
+def test_codebook_survives_news_model_steps_but_not_another_space(tmp_path: Path) -> None:
     with running(tmp_path, news=700, pool_poll_sec=3_600) as server:
         before, catalogue = listing(server), server.services.live.current
         rng = np.random.default_rng(4)
@@ -139,7 +140,7 @@ def test_the_book_outlives_steps_of_the_news_model_and_not_another_space(tmp_pat
         assert PoolCodes.model_validate_json(store.listing("r3")[0]).book != before.book
 
 
-def test_the_turn_is_for_training_alone(server: Running, tmp_path: Path) -> None:
+def test_lock_is_held_only_for_training(server: Running, tmp_path: Path) -> None:
     turns: list[str] = []
 
     @contextmanager
@@ -157,7 +158,7 @@ def test_the_turn_is_for_training_alone(server: Running, tmp_path: Path) -> None
     assert turns == ["taken"]
 
 
-def test_a_small_pool_is_its_own_book_and_loses_nothing() -> None:
+def test_small_pool_is_its_own_codebook_and_loses_nothing() -> None:
     vectors = clustered_vectors(200)
     book = train_book(vectors, 32)
     np.testing.assert_array_equal(decode(encode(vectors, book), book), vectors)
@@ -172,12 +173,12 @@ def test_codes_name_the_nearest_centroid_of_every_subspace() -> None:
     np.testing.assert_allclose(chosen, distances.min(axis=2), atol=1e-6)
 
 
-def test_subspaces_that_do_not_divide_the_dimensions_are_refused() -> None:
+def test_indivisible_subspaces_are_refused() -> None:
     with pytest.raises(ValueError, match="7 subspaces do not divide 256"):
         train_book(clustered_vectors(300), 7)
 
 
-def test_while_codes_are_being_made_nobody_waits_long(
+def test_requests_do_not_wait_long_while_codes_are_made(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     may_end = threading.Event()
@@ -201,7 +202,7 @@ def test_while_codes_are_being_made_nobody_waits_long(
     assert PoolCodes.model_validate_json(store.listing("r1")[0]).version == live.current.pool_version
 
 
-def test_no_more_requests_than_a_few_wait_for_codes_that_are_being_made(
+def test_few_requests_wait_for_codes_being_made(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     may_end, begun = threading.Event(), threading.Semaphore(0)
@@ -227,9 +228,7 @@ def test_no_more_requests_than_a_few_wait_for_codes_that_are_being_made(
     assert {each.result() for each in waiting} == {store.listing("r1")}
 
 
-def test_codes_that_can_not_be_made_are_tried_again(
-    server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_failed_codes_are_retried(server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     store = pool_codes.PoolCodeStore(LiveCatalogue(server.services.live.current), LocalFolder(tmp_path))
     monkeypatch.setattr(pool_book, "train_book", lambda *about: 1 // 0)
     with pytest.raises(ZeroDivisionError):
@@ -238,7 +237,7 @@ def test_codes_that_can_not_be_made_are_tried_again(
     assert PoolCodes.model_validate_json(store.listing("r1")[0]).release == "r1"
 
 
-def test_a_listing_of_one_process_is_complete_at_another_one(server: Running, tmp_path: Path) -> None:
+def test_listing_of_one_process_is_complete_at_another(server: Running, tmp_path: Path) -> None:
     """Red before: priors are of the moment in which a process built its catalogue, so no other process had them."""
     catalogue = server.services.live.current
     one, other = (
@@ -253,7 +252,7 @@ def test_a_listing_of_one_process_is_complete_at_another_one(server: Running, tm
     assert other.of_another("0" * 64) is None
 
 
-def test_what_is_listed_for_hours_stays_complete_at_a_process_that_starts_then(
+def test_old_listing_stays_complete_at_a_newly_started_process(
     server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class AtOnce(threading.Thread):
@@ -280,7 +279,7 @@ def test_what_is_listed_for_hours_stays_complete_at_a_process_that_starts_then(
     assert other.of_another(digest(left)) is None
 
 
-def test_of_two_processes_that_start_first_one_trains_the_quantizer_and_both_list_it(
+def test_two_starting_processes_train_one_quantizer(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Each trained one of its own, and a device that met both took every part twice."""

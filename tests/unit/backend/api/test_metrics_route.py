@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from backend.server_log import LOG_FILE
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn
+from backend.server.log import LOG_FILE
+from protocol.ids import PROTOCOL_VERSION
+from protocol.rounds import CheckIn
 from tests.doubles.recall_app import Running, running
 
 
@@ -40,7 +40,7 @@ def _token(server: Running) -> Path:
     return server.services.settings.data_dir / "metrics.token"
 
 
-def test_only_the_token_of_its_own_opens_it_and_that_token_opens_nothing_else(server: Running) -> None:
+def test_metrics_token_opens_only_the_metrics(server: Running) -> None:
     for authorization in ("", "Bearer wrong", f"Bearer {server.services.admin_token}"):
         assert server.client.get("/metrics", headers={"authorization": authorization}).status_code == 401
     mine = {"authorization": f"Bearer {_token(server).read_text().strip()}"}
@@ -49,7 +49,7 @@ def test_only_the_token_of_its_own_opens_it_and_that_token_opens_nothing_else(se
     assert stat.S_IMODE(_token(server).stat().st_mode) == 0o600
 
 
-def test_who_shows_another_token_is_told_which_one_is_wanted_and_where_it_is(server: Running) -> None:
+def test_wrong_metrics_token_is_answered_with_the_expected_one_and_its_place(server: Running) -> None:
     refused = server.client.get("/metrics", headers={"authorization": f"Bearer {server.services.admin_token}"})
     assert refused.headers["www-authenticate"] == "Bearer"
     problem = refused.json()
@@ -63,7 +63,7 @@ def test_who_shows_another_token_is_told_which_one_is_wanted_and_where_it_is(ser
     assert server.client.get("/v1/admin/rounds").json()["type"] == "urn:ownfeed:problem:not-signed-in"
 
 
-def test_a_feeds_address_which_may_carry_a_token_is_in_no_figure(server: Running) -> None:
+def test_feed_tokens_in_addresses_do_not_appear_in_metrics(server: Running) -> None:
     now = datetime(2026, 11, 21, tzinfo=UTC)
     addresses = [
         "https://anna:sesame@paper.example:8443/feed?token=s3cr3t",
@@ -75,7 +75,7 @@ def test_a_feeds_address_which_may_carry_a_token_is_in_no_figure(server: Running
         told = figures(server)
     finally:
         for url in addresses:
-            server.services.feeds.followed.remove(url)
+            server.services.feeds.followed.remove(url, now)
     assert not any(word in str(key) for key in told for word in ("s3cr3t", "sesame", "anna", "https"))
     for name in ("ownfeed_backend_feed_failures", "ownfeed_backend_feed_answered_timestamp_seconds"):
         named = {key[1] for key in told if key[0] == name}
@@ -84,7 +84,7 @@ def test_a_feeds_address_which_may_carry_a_token_is_in_no_figure(server: Running
         }, "each has a name of its own, the same at every scrape"
 
 
-def test_requests_stages_rounds_pool_and_index_are_told(server: Running) -> None:
+def test_metrics_cover_requests_stages_rounds_pool_and_index(server: Running) -> None:
     server.services.latency.record("recall", {"search": 0.6}, 1.5)
     before = figures(server)
     server.client.get("/v1/health")
@@ -116,7 +116,7 @@ def test_requests_stages_rounds_pool_and_index_are_told(server: Running) -> None
     }
 
 
-def test_every_line_of_the_log_is_an_object_without_queries_bodies_or_tokens(server: Running) -> None:
+def test_log_lines_are_objects_without_queries_bodies_or_tokens(server: Running) -> None:
     server.client.get("/v1/health?reader=anna")
     check_in = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("a-task-of-anna",))
     server.client.post(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from device_app.wire.news import BodiesAnswer
-from device_app.wire.recall import RecallAnswer
+from protocol.news import BodiesAnswer
+from protocol.recall import RecallAnswer
 from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import items
 
@@ -19,7 +19,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield started
 
 
-def test_the_front_list_is_the_same_for_everybody_and_cached_by_etag(server: Running) -> None:
+def test_default_list_is_the_same_for_everybody_and_cached_by_etag(server: Running) -> None:
     first = server.client.get("/v1/news/front?limit=50")
     again = server.client.get("/v1/news/front?limit=50", headers={"if-none-match": first.headers["etag"]})
     other = server.client.get("/v1/news/front?limit=51", headers={"if-none-match": first.headers["etag"]})
@@ -28,7 +28,7 @@ def test_the_front_list_is_the_same_for_everybody_and_cached_by_etag(server: Run
     assert other.status_code == 200
 
 
-def test_the_front_list_is_zipped_only_for_those_who_take_it(server: Running) -> None:
+def test_default_list_is_compressed_only_for_clients_accepting_it(server: Running) -> None:
     plain = server.client.get("/v1/news/front?limit=50", headers={"accept-encoding": "identity"})
     zipped = server.client.get("/v1/news/front?limit=50", headers={"accept-encoding": "gzip"})
     refused = server.client.get("/v1/news/front?limit=50", headers={"accept-encoding": "gzip;q=0"})
@@ -39,12 +39,12 @@ def test_the_front_list_is_zipped_only_for_those_who_take_it(server: Running) ->
 
 
 @pytest.mark.parametrize(("limit", "words"), [("0", "at least 1"), ("5000", "at most 1000"), ("x", "an integer")])
-def test_a_default_list_limit_out_of_range_is_refused_by_name(server: Running, limit: str, words: str) -> None:
+def test_default_list_limit_out_of_range_is_refused_by_name(server: Running, limit: str, words: str) -> None:
     problem = server.client.get(f"/v1/news/front?limit={limit}").json()
     assert (problem["status"], problem["field"], problem["limit"]) == (422, "query.limit", words)
 
 
-def test_bodies_come_for_a_whole_list_at_once_and_unknown_ids_are_missing(server: Running) -> None:
+def test_bodies_are_returned_for_a_whole_list_without_unknown_ids(server: Running) -> None:
     wanted = [f"n{row}" for row in range(60)]
     response = server.client.post("/v1/news/bodies", json={"ids": [*wanted, "gone", wanted[0]]})
     answer = BodiesAnswer.model_validate_json(response.content)
@@ -54,14 +54,14 @@ def test_bodies_come_for_a_whole_list_at_once_and_unknown_ids_are_missing(server
     assert response.headers["cache-control"] == "no-store"
 
 
-def test_bodies_for_nothing_or_too_many_are_refused(server: Running) -> None:
+def test_empty_or_oversized_body_requests_are_refused(server: Running) -> None:
     few = server.client.post("/v1/news/bodies", json={"ids": []}).json()
     many = server.client.post("/v1/news/bodies", json={"ids": ["n1"] * 1_001}).json()
     assert (few["field"], few["limit"]) == ("ids", "at least 1 entries")
     assert (many["field"], many["limit"]) == ("ids", "at most 1000 entries")
 
 
-def test_health_tells_what_is_served(server: Running) -> None:
+def test_health_reports_what_is_served(server: Running) -> None:
     assert server.client.get("/v1/health").json() == {
         "status": "ready",
         "release": "r1",
@@ -70,7 +70,7 @@ def test_health_tells_what_is_served(server: Running) -> None:
     }
 
 
-def test_a_server_without_release_or_news_is_up_and_says_empty(tmp_path: Path) -> None:
+def test_server_without_release_or_news_is_up_and_reports_empty(tmp_path: Path) -> None:
     with running(tmp_path, news=0, releases=0) as bare:
         assert bare.client.get("/v1/health").json()["status"] == "empty"
         problem = bare.client.get("/v1/news/front").json()

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import httpx
 
-from backend.db.tables_pictures import MADE
-from backend.pictures.store import PicturedStory
-from device_app.wire.pictures import PictureList, unpack_pictures
+from backend.db.tables import MADE
+from backend.news.pictures.store import PicturedStory
+from protocol.pictures import PictureList, unpack_pictures
 from tests.doubles.picture_files import small_picture
 from tests.doubles.recall_app import running
 
 
-def test_the_list_names_blobs_that_anybody_can_take_and_says_304_to_who_has_it(tmp_path: Path) -> None:
+def test_picture_list_names_public_blobs_and_answers_304_when_unchanged(tmp_path: Path) -> None:
     with running(tmp_path, news=40) as server:
         pictures, pool = server.services.pictures, server.services.pool
         empty = server.client.get("/v1/pictures")
@@ -25,7 +25,7 @@ def test_the_list_names_blobs_that_anybody_can_take_and_says_304_to_who_has_it(t
         answer = server.client.get("/v1/pictures")
         (shard,) = PictureList.model_validate_json(answer.content).shards
         blob = server.client.get(f"/v1/blobs/{shard.pictures.sha256}")
-        assert dict(unpack_pictures(blob.content, 1)) == {story.id: small_picture()}
+        assert unpack_pictures(blob.content, 1) == [(story.id, 0, small_picture())]
         again = server.client.get("/v1/pictures", headers={"if-none-match": answer.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
         assert server.client.get(f"/v1/blobs/{digest}").status_code == httpx.codes.NOT_FOUND, "no single picture"

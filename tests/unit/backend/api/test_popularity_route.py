@@ -18,12 +18,12 @@ from backend.db.engine import open_engine
 from backend.news.pool import NewsPool
 from backend.popularity.estimate import Counted
 from backend.popularity.store import CountMade
-from backend.problems import install_problems
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.releases.store import ReleaseStore
+from backend.server.problems import install_problems
 from backend.settings import BackendSettings
 from device_app.uplink.in_process import InProcess
-from device_app.wire.popularity import LIFT_STEP, POPULAR_LIMIT, Popularity
+from protocol.popularity import LIFT_STEP, POPULAR_LIMIT, Popularity
 from tests.doubles.recall_world import ENCODER, fill, indexes_in, publish, settings_in
 
 NEWS = 260
@@ -84,7 +84,7 @@ def server(tmp_path: Path) -> ReleaseRoutes:
     return ReleaseRoutes(settings_in(tmp_path))
 
 
-def test_before_any_count_it_is_recency_and_editorial_weight(server: ReleaseRoutes) -> None:
+def test_popularity_before_any_count_is_recency_and_weight(server: ReleaseRoutes) -> None:
     told = server.told()
     assert (told.rounds, told.devices, told.counted_at, told.news, told.lifts) == (0, 0, None, (), ())
     catalogue = server.live.current
@@ -92,7 +92,7 @@ def test_before_any_count_it_is_recency_and_editorial_weight(server: ReleaseRout
     assert list(told.popular) == [catalogue.ids[row] for row in order]
 
 
-def test_after_a_count_it_names_what_is_lifted_and_by_how_much(server: ReleaseRoutes) -> None:
+def test_popularity_after_a_count_names_the_lifted_news(server: ReleaseRoutes) -> None:
     server.counts.now = 4
     server.live.swap(server.built())
     told, catalogue = server.told(), server.live.current
@@ -107,7 +107,7 @@ def test_after_a_count_it_names_what_is_lifted_and_by_how_much(server: ReleaseRo
     assert len(default_list & often) > 20, "a third of the pool, and most of the default list"
 
 
-def test_everybody_gets_the_same_bytes_and_nobody_who_has_them_gets_them_again(server: ReleaseRoutes) -> None:
+def test_popularity_is_identical_for_everybody_and_cached(server: ReleaseRoutes) -> None:
     first = server.client.get("/v1/releases/1/popularity", headers={"user-agent": "one"})
     second = server.client.get("/v1/releases/1/popularity", headers={"user-agent": "two"})
     assert first.content == second.content
@@ -121,7 +121,7 @@ def test_everybody_gets_the_same_bytes_and_nobody_who_has_them_gets_them_again(s
     assert server.client.get("/v1/releases/1/popularity").headers["etag"] != first.headers["etag"]
 
 
-def test_a_new_count_moves_log_popularity_by_its_lifts(server: ReleaseRoutes) -> None:
+def test_new_count_shifts_log_popularity_by_its_lifts(server: ReleaseRoutes) -> None:
     before = server.live.current
     server.counts.now = 4
     after = server.built()

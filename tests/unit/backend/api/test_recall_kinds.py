@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.popularity.prior import SHARPNESS, log_popularity
-from backend.recall.bayes import code_weights, log_probabilities
-from device_app.wire.recall import RecallAnswer
-from device_app.wire.server_timing import parse_server_timing
+from backend.popularity.estimate import SHARPNESS, log_popularity
+from backend.recall.posterior import code_weights, log_probabilities
+from protocol.recall import RecallAnswer
+from protocol.server_timing import parse_server_timing
 from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import report
 
@@ -21,7 +21,6 @@ REPORTS: dict[str, dict[str, Any]] = {
     "high utility": {"kind": "code", "codebook": 64, "code": 63},
     "topics": {"kind": "topics", "codebook": 16, "weights": [0.2] * 16},
     "subset": {"kind": "subset", "codebook": 16, "topics": [3, 4]},
-    "direction": {"kind": "direction", "vector": [0.6, 0.8, 0, 0, 0, 0, 0, 0]},
     "basis_laplace": report(),
     "basis_l1": {"kind": "basis_l1", "scores": report()["scores"], "shares": [0.5, 0.4, 0.1]},
     "none": {"kind": "none"},
@@ -39,14 +38,14 @@ def post(server: Running, kind: dict[str, Any], limit: int = 200) -> Any:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_every_kind_of_report_is_answered_with_distinct_candidates(server: Running, name: str) -> None:
+def test_every_report_kind_is_answered_with_distinct_candidates(server: Running, name: str) -> None:
     answer = post(server, REPORTS[name])
     assert answer.status_code == 200, answer.text
     ids = [card.id for card in RecallAnswer.model_validate_json(answer.content).candidates]
     assert len(set(ids)) == len(ids) == 200
 
 
-def test_the_answer_to_a_code_is_the_bayes_list_of_the_whole_pool(server: Running) -> None:
+def test_code_answer_is_the_bayes_list_of_the_whole_pool(server: Running) -> None:
     catalogue, release = server.services.live.current, server.services.served.current
     book = release.codebooks[16]
     popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
@@ -57,7 +56,7 @@ def test_the_answer_to_a_code_is_the_bayes_list_of_the_whole_pool(server: Runnin
     assert [card.id for card in found] == expected
 
 
-def test_a_code_is_composed_and_searched_within_two_milliseconds(server: Running) -> None:
+def test_code_is_composed_and_searched_within_two_milliseconds(server: Running) -> None:
     times = []
     for code in range(16):
         answer = post(server, {"kind": "code", "codebook": 16, "code": code})
@@ -77,8 +76,6 @@ def test_a_code_is_composed_and_searched_within_two_milliseconds(server: Running
         ({"kind": "topics", "codebook": 32, "weights": [0.0] * 32}, "report.codebook", "one of 16, 64"),
         ({"kind": "topics", "codebook": 16, "weights": [0.0] * 15}, "report", ""),
         ({"kind": "subset", "codebook": 16, "topics": [4, 3]}, "report", ""),
-        ({"kind": "direction", "vector": [1.0] * 9}, "report.vector", "at most 8 entries"),
-        ({"kind": "direction", "vector": [2.0] + [0.0] * 7}, "report.vector.0", "at most 1.001"),
         ({**report(), "scores": [[0.0] * 29] * 3}, "report.scores", "exactly 30 scores a channel"),
         (
             {"kind": "basis_l1", "scores": [[0.0] * 29] * 3, "shares": []},
@@ -87,7 +84,7 @@ def test_a_code_is_composed_and_searched_within_two_milliseconds(server: Running
         ),
     ],
 )
-def test_a_report_that_does_not_fit_is_a_problem_naming_field_and_limit(
+def test_invalid_report_is_a_problem_naming_field_and_limit(
     server: Running, kind: dict[str, Any], field: str, limit: str
 ) -> None:
     answer = post(server, kind)
@@ -100,7 +97,7 @@ def test_a_report_that_does_not_fit_is_a_problem_naming_field_and_limit(
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_what_is_kept_of_an_answer_by_code_is_compressed_and_says_the_same(server: Running, name: str) -> None:
+def test_cached_code_answer_is_compressed_and_unchanged(server: Running, name: str) -> None:
     def answer(encoding: str) -> tuple[Mapping[str, str], bytes]:
         asked = {"release": 1, "limit": 150, "report": REPORTS[name]}
         with server.client.stream("POST", "/v1/recall", json=asked, headers={"accept-encoding": encoding}) as response:

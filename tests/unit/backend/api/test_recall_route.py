@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from device_app.wire.recall import RecallAnswer
-from device_app.wire.server_timing import SERVER_STAGES, parse_server_timing
+from protocol.recall import RecallAnswer
+from protocol.server_timing import SERVER_STAGES, parse_server_timing
 from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import ENCODER, report
 
 URN = "urn:ownfeed:problem:"
-KINDS = "one of 'basis_laplace', 'basis_l1', 'code', 'topics', 'direction', 'subset', 'none'"
+KINDS = "one of 'basis_laplace', 'basis_l1', 'code', 'topics', 'subset', 'none'"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def refused(server: Running, content: Any, content_type: str = "application/json
     return problem
 
 
-def test_a_good_request_gets_candidates_with_vectors_and_stage_times(server: Running) -> None:
+def test_valid_request_gets_candidates_with_vectors_and_stage_times(server: Running) -> None:
     response = post(server, body())
     answer = RecallAnswer.model_validate_json(response.content)
     assert (response.status_code, answer.release, answer.encoder) == (200, "r7", ENCODER)
@@ -55,7 +55,7 @@ def test_a_good_request_gets_candidates_with_vectors_and_stage_times(server: Run
     assert "set-cookie" not in response.headers
 
 
-def test_the_time_of_a_request_goes_to_the_latency_log(server: Running) -> None:
+def test_request_time_is_recorded_in_the_latency_log(server: Running) -> None:
     before = server.services.latency.summary().get("recall")
     post(server, body())
     after = server.services.latency.summary()["recall"]
@@ -63,7 +63,7 @@ def test_the_time_of_a_request_goes_to_the_latency_log(server: Running) -> None:
     assert set(after.stages) == {*SERVER_STAGES, "total"}
 
 
-def test_an_older_release_that_devices_still_hold_is_answered(server: Running) -> None:
+def test_older_release_still_in_use_is_answered(server: Running) -> None:
     answer = RecallAnswer.model_validate_json(post(server, body(release=3)).content)
     assert answer.release == "r3"
 
@@ -81,7 +81,7 @@ def test_an_older_release_that_devices_still_hold_is_answered(server: Running) -
         (
             with_report(kind="clicks"),
             "report",
-            "one of 'basis_laplace', 'basis_l1', 'code', 'topics', 'direction', 'subset', 'none'",
+            "one of 'basis_laplace', 'basis_l1', 'code', 'topics', 'subset', 'none'",
         ),
         (with_report(name="Ada"), "report.name", "no unknown fields"),
         (body(cookie="x"), "cookie", "no unknown fields"),
@@ -92,49 +92,49 @@ def test_an_older_release_that_devices_still_hold_is_answered(server: Running) -
         ({"release": 7}, "report", "required"),
     ],
 )
-def test_a_broken_field_is_named_with_its_limit(server: Running, content: Any, field: str, limit: str) -> None:
+def test_invalid_field_is_named_with_its_limit(server: Running, content: Any, field: str, limit: str) -> None:
     problem = refused(server, content)
     assert problem["type"] == URN + "invalid-request"
     assert (problem["status"], problem["field"], problem["limit"]) == (422, field, limit)
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_a_number_that_is_not_finite_is_refused_by_name(server: Running, literal: str) -> None:
+def test_non_finite_number_is_refused_by_name(server: Running, literal: str) -> None:
     raw = json.dumps(with_report(scores=[[0.0] * 29 + ["HERE"]], counts=[1])).replace('"HERE"', literal)
     problem = refused(server, raw)
     assert (problem["status"], problem["field"]) == (422, "report.scores.0.29")
     assert problem["limit"] == "a finite number"
 
 
-def test_counts_and_channels_that_do_not_match_are_refused(server: Running) -> None:
+def test_mismatched_counts_and_channels_are_refused(server: Running) -> None:
     problem = refused(server, with_report(counts=[1, 2]))
     assert (problem["status"], problem["field"]) == (422, "report")
     assert "counts has 2 entries for 3 channels of scores" in problem["detail"]
 
 
-def test_a_basis_of_29_is_told_the_basis_size_of_its_release(server: Running) -> None:
+def test_wrong_basis_size_is_answered_with_the_releases_size(server: Running) -> None:
     assert "release r7 has a basis of 30" in refused(server, with_report(scores=[[0.0] * 29] * 3))["detail"]
 
 
-def test_a_release_never_published_is_a_conflict_that_names_the_current_one(server: Running) -> None:
+def test_unpublished_release_is_a_conflict_naming_the_current_one(server: Running) -> None:
     problem = refused(server, body(release=15))
     assert (problem["type"], problem["status"]) == (URN + "release-not-answered", 409)
     assert (problem["field"], problem["current"]) == ("release", "r7")
 
 
-def test_a_release_too_old_is_gone_and_names_the_current_one(server: Running) -> None:
+def test_retired_release_is_gone_naming_the_current_one(server: Running) -> None:
     problem = refused(server, body(release=2))
     assert (problem["type"], problem["status"], problem["current"]) == (URN + "release-retired", 410, "r7")
 
 
 @pytest.mark.parametrize("content", ["", "{", "no json", '{"release": 7,}', b"\xff\xfe"])
-def test_a_body_that_is_no_json_is_a_bad_request(server: Running, content: str | bytes) -> None:
+def test_body_that_is_not_json_is_a_bad_request(server: Running, content: str | bytes) -> None:
     problem = refused(server, content)
     assert (problem["type"], problem["status"], problem["field"]) == (URN + "malformed-json", 400, "body")
 
 
 @pytest.mark.parametrize("content", ["[]", "null", "17"])
-def test_json_that_is_no_object_is_refused(server: Running, content: str) -> None:
+def test_json_that_is_not_an_object_is_refused(server: Running, content: str) -> None:
     assert refused(server, content)["type"] == URN + "invalid-request"
 
 
@@ -145,12 +145,12 @@ def test_another_content_type_is_refused(server: Running, content_type: str) -> 
     assert problem["limit"] == "application/json"
 
 
-def test_a_body_of_5_mb_is_refused_by_its_declared_length(server: Running) -> None:
+def test_body_of_5_mb_is_refused_by_its_declared_length(server: Running) -> None:
     problem = refused(server, b" " * 5_000_000)
     assert (problem["type"], problem["status"], problem["limit"]) == (URN + "body-too-large", 413, "65536 bytes")
 
 
-def test_a_body_of_5_mb_sent_in_pieces_is_refused_before_it_is_read(server: Running) -> None:
+def test_chunked_body_of_5_mb_is_refused_while_reading(server: Running) -> None:
     sent = []
 
     def pieces() -> Iterator[bytes]:
@@ -163,13 +163,13 @@ def test_a_body_of_5_mb_sent_in_pieces_is_refused_before_it_is_read(server: Runn
     assert response.json()["type"] == URN + "body-too-large"
 
 
-def test_no_refusal_quotes_what_was_sent(server: Running) -> None:
+def test_refusals_do_not_quote_the_request(server: Running) -> None:
     secret = 0.123456789
     for content in (with_report(scores=[[secret] * 29] * 3), with_report(kind=str(secret)), body(limit=secret)):
         assert "0.123456789" not in post(server, content).text
 
 
-def test_the_servers_log_holds_the_request_line_and_nothing_of_the_body(server: Running, tmp_path: Path) -> None:
+def test_server_log_holds_the_request_line_without_the_body(server: Running, tmp_path: Path) -> None:
     marked = with_report(scores=[[0.987654321] * 30] * 3)
     post(server, marked)
     post(server, json.dumps(marked).replace("[0.987654321", "[NaN, 0.987654321", 1))

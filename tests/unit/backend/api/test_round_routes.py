@@ -18,27 +18,34 @@ from fastapi import FastAPI
 from backend.api import releases as release_routes
 from backend.api.admin import is_operator
 from backend.federation.rounds.queue import QUEUE_LIMIT
-from backend.federation.systems import SYSTEMS
-from backend.popularity.prior import utc_moments
-from backend.problems import install_problems
+from backend.federation.systems import COMPOSED
+from backend.popularity.estimate import utc_moments
 from backend.recall.vector_shards import SHARD_ROWS, VectorShardStore
 from backend.releases.blobs import digest
 from backend.releases.errors import UnknownShard
 from backend.releases.store import ReleaseStore
-from backend.storage.local_folder import LocalFolder
+from backend.server.problems import install_problems
+from backend.storage.object_store import LocalFolder
 from device_app.uplink.in_process import InProcess
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.offers import SignedOffer, verify_offer
-from device_app.wire.releases import ShardList, SignedManifest, verify
-from device_app.wire.rounds import OPEN_ROUNDS, OpenRounds, QueuedRound, RoundOffer, RoundStatus, UploadReceipt
-from device_app.wire.tensors import TensorSpec, dequantise, pack, unpack
+from protocol.ids import PROTOCOL_VERSION
+from protocol.releases import ShardList, SignedManifest, verify
+from protocol.rounds import (
+    OpenRounds,
+    QueuedRound,
+    RoundOffer,
+    RoundStatus,
+    SignedOffer,
+    UploadReceipt,
+    verify_offer,
+)
+from protocol.tensors import TensorSpec, dequantise, pack, unpack
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import BASIS, DIM, TOKEN, BackendRig
 
 OPERATOR = {"Authorization": f"Bearer {TOKEN}"}
 TENSORS = {"content-type": "application/vnd.safetensors"}
-REQUEST = {"system": "uni_fedrec_as_printed", "cohort": 2, "cohort_minimum": 1, "seconds": 60}
+REQUEST = {"system": "uni_fedrec", "cohort": 2, "cohort_minimum": 1, "seconds": 60}
 UPDATE = pack({f"g.basis_{half}": np.full((BASIS, DIM), 0.01, np.float32) for half in ("keys", "values")})
 
 
@@ -66,7 +73,7 @@ def problem(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["type"].removeprefix("urn:ownfeed:problem:")
 
 
-def test_an_offer_is_signed_beside_the_event_loop(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offers_are_signed_outside_the_event_loop(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which key signs is asked of the database, for which the loop would stand still."""
     sign, asked = ReleaseStore.sign_offer, []
 
@@ -80,13 +87,13 @@ def test_an_offer_is_signed_beside_the_event_loop(client: httpx.Client, monkeypa
     assert asked == [joined(client)]
 
 
-def test_a_round_runs_over_http(client: httpx.Client, backend: BackendRig) -> None:
+def test_round_runs_over_http(client: httpx.Client, backend: BackendRig) -> None:
     assert client.get("/v1/rounds/current").status_code == 204
     offer = joined(client)
     path = f"/v1/rounds/round-1/updates/{offer.pseudonym}"
     receipt = UploadReceipt.model_validate_json(client.put(path, content=UPDATE, headers=TENSORS).content)
     again = UploadReceipt.model_validate_json(client.put(path, content=UPDATE, headers=TENSORS).content)
-    current = RoundStatus.model_validate_json(client.get("/v1/rounds/current").content)
+    (current,) = OpenRounds.model_validate_json(client.get("/v1/rounds/current").content).rounds
 
     assert (receipt.sha256, receipt.duplicate, again.duplicate) == (digest(UPDATE), False, True)
     assert (current.state, current.uploaded, current.received_bytes) == ("updates", 1, len(UPDATE))
@@ -97,7 +104,7 @@ def test_a_round_runs_over_http(client: httpx.Client, backend: BackendRig) -> No
     assert client.get("/v1/rounds/current").status_code == 204
 
 
-def test_every_bad_upload_gets_its_own_problem_and_the_round_goes_on(client: httpx.Client) -> None:
+def test_every_invalid_upload_gets_its_own_problem_and_the_round_continues(client: httpx.Client) -> None:
     offer = joined(client)
     path = f"/v1/rounds/round-1/updates/{offer.pseudonym}"
 
@@ -115,7 +122,7 @@ def test_every_bad_upload_gets_its_own_problem_and_the_round_goes_on(client: htt
     assert client.get("/v1/rounds/round-1").json()["uploaded"] == 1
 
 
-def test_a_body_without_a_declared_length_is_cut_off_at_the_limit(client: httpx.Client) -> None:
+def test_body_without_a_declared_length_is_cut_off_at_the_limit(client: httpx.Client) -> None:
     offer = joined(client)
 
     def endless() -> Iterator[bytes]:
@@ -135,14 +142,14 @@ def test_a_body_without_a_declared_length_is_cut_off_at_the_limit(client: httpx.
         (json.dumps({"protocol": 1, "release": 1, "tasks": ["t"] * 17}).encode(), "invalid-request"),
     ],
 )
-def test_a_malformed_check_in_is_a_problem(client: httpx.Client, body: bytes, code: str) -> None:
+def test_malformed_check_in_is_a_problem(client: httpx.Client, body: bytes, code: str) -> None:
     answer = client.post("/v1/rounds/check-in", content=body, headers={"content-type": "application/json"})
     assert problem(answer)[1] == code
 
 
 @pytest.mark.parametrize("method_path", ["POST /rounds", "POST /rounds/round-1/cancel", "GET /rounds", "GET /pool"])
 @pytest.mark.parametrize("header", [None, "Bearer wrong", f"Basic {TOKEN}", TOKEN, "Bearer "])
-def test_the_operators_routes_are_shut_to_everybody_else(
+def test_operator_routes_require_the_operators_token(
     client: httpx.Client, method_path: str, header: str | None
 ) -> None:
     method, path = method_path.split()
@@ -153,7 +160,7 @@ def test_the_operators_routes_are_shut_to_everybody_else(
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_the_token_is_taken_in_any_case_of_the_scheme_and_only_whole() -> None:
+def test_token_matches_in_any_scheme_case_and_only_whole() -> None:
     assert is_operator("bearer abc", "abc")
     assert is_operator("Bearer  abc ", "abc")
     assert not is_operator("Bearer ab", "abc")
@@ -161,28 +168,23 @@ def test_the_token_is_taken_in_any_case_of_the_scheme_and_only_whole() -> None:
     assert not is_operator("", "abc")
 
 
-def test_devices_that_can_see_all_rounds_under_way_and_others_the_oldest_with_the_same_bytes_as_ever(
-    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert client.get("/v1/rounds/current", headers={"accept": OPEN_ROUNDS}).status_code == 204
+def test_devices_see_all_open_rounds_oldest_first(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client.get("/v1/rounds/current").status_code == 204
     joined(client)
-    monkeypatch.setitem(SYSTEMS, "beside", replace(SYSTEMS["uni_fedrec_as_printed"], name="beside", changes="counts"))
+    monkeypatch.setitem(COMPOSED, "beside", replace(COMPOSED["uni_fedrec"], name="beside", changes="counts"))
     assert client.post("/v1/admin/rounds", json=REQUEST | {"system": "beside"}, headers=OPERATOR).status_code == 201
-    old = client.get("/v1/rounds/current", headers={"accept": "application/json"})
-    assert old.headers["content-type"] == "application/json"
-    assert old.content == client.get("/v1/rounds/round-1").content
-    new = client.get("/v1/rounds/current", headers={"accept": f"{OPEN_ROUNDS}, application/json"})
-    assert new.headers["content-type"] == OPEN_ROUNDS
-    found = OpenRounds.model_validate_json(new.content)
+    answer = client.get("/v1/rounds/current")
+    assert answer.headers["content-type"] == "application/json"
+    found = OpenRounds.model_validate_json(answer.content)
     assert [each.round for each in found.rounds] == ["round-1", "round-2"]
-    check_in = {"protocol": PROTOCOL_VERSION, "release": "r1", "tasks": ["recall"]}
+    check_in = {"protocol": PROTOCOL_VERSION, "release": 1, "tasks": ["recall"]}
     for named, given in (({}, "round-1"), ({"round": "round-2"}, "round-2")):
         signed = SignedOffer.model_validate_json(client.post("/v1/rounds/check-in", json=check_in | named).content)
         assert verify_offer(signed, signed.public_key).manifest.round == given
     assert client.post("/v1/rounds/check-in", json=check_in | {"round": "round-9"}).status_code == 204
 
 
-def test_a_round_that_waits_is_told_by_its_place_and_taken_out(client: httpx.Client) -> None:
+def test_queued_round_shows_its_place_and_can_be_removed(client: httpx.Client) -> None:
     joined(client)
     waits = client.post("/v1/admin/rounds", json=REQUEST, headers=OPERATOR)
     assert waits.status_code == 202
@@ -199,7 +201,7 @@ def test_a_round_that_waits_is_told_by_its_place_and_taken_out(client: httpx.Cli
     assert problem(client.get("/v1/admin/queue/99", headers=OPERATOR)) == (404, "unknown-queued-round")
 
 
-def test_the_operator_opens_lists_and_cancels(client: httpx.Client) -> None:
+def test_operator_opens_lists_and_cancels_rounds(client: httpx.Client) -> None:
     joined(client)
     cancelled = client.post("/v1/admin/rounds/round-1/cancel", headers=OPERATOR).json()
     assert (cancelled["state"], cancelled["reason"]) == ("failed", "cancelled by the operator")
@@ -216,7 +218,7 @@ def test_the_operator_opens_lists_and_cancels(client: httpx.Client) -> None:
     )
 
 
-def test_a_release_is_fetched_once_and_then_found_unchanged(client: httpx.Client) -> None:
+def test_release_is_fetched_once_then_unchanged(client: httpx.Client) -> None:
     answer = client.get("/v1/releases/current")
     signed = SignedManifest.model_validate_json(answer.content)
 
@@ -227,7 +229,7 @@ def test_a_release_is_fetched_once_and_then_found_unchanged(client: httpx.Client
     assert client.get("/v1/releases/current", headers={"if-none-match": '"0"'}).status_code == 200
 
 
-def test_blobs_are_immutable_and_fit_their_hash(client: httpx.Client, backend: BackendRig) -> None:
+def test_blobs_are_immutable_and_match_their_hash(client: httpx.Client, backend: BackendRig) -> None:
     ref = backend.releases.require_current().models["recall"].graphs["gradient"]
     answer = client.get(f"/v1/blobs/{ref.sha256}")
 
@@ -249,6 +251,7 @@ def catalogue(rows: int) -> PartOfCatalogue:
         ids=tuple(f"n{row}" for row in range(rows)),
         vectors=vectors,
         published_at=utc_moments([NOW + timedelta(days=int(row % 10 == 9)) for row in range(rows)]),
+        built_at=NOW + timedelta(days=1),
     )
 
 
@@ -291,7 +294,7 @@ def test_shards_follow_the_live_catalogue(backend: BackendRig) -> None:
         store.blob("2026-11-21.0")
 
 
-def test_vectors_are_listed_and_fetched_under_a_known_release_only(backend: BackendRig, tmp_path: Path) -> None:
+def test_vectors_are_available_only_under_a_known_release(backend: BackendRig, tmp_path: Path) -> None:
     services = SimpleNamespace(
         engine=backend.engine,
         releases=backend.releases,

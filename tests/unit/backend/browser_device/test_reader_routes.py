@@ -16,9 +16,9 @@ from backend.browser_device.built import BrowserBuild, read_build
 from backend.browser_device.kept_builds import BUILDS_KEPT, LOOK_AGAIN_SEC, KeptBuilds
 from backend.browser_device.routes import router
 from backend.browser_device.signed_builds import BuildHistory, SignedBuilds
-from backend.problems import install_problems
-from backend.request_limits import RequestLimits
-from backend.storage.local_folder import LocalFolder
+from backend.server.problems import install_problems
+from backend.server.request_limits import RequestLimits
+from backend.storage.object_store import LocalFolder
 
 SCRIPT = b"console.log('a script of some length', 'a script of some length')"
 PICTURE = b"\x89PNG no compression"
@@ -85,7 +85,7 @@ def client(tmp_path: Path) -> TestClient:
 
 
 @pytest.mark.parametrize("path", ["/reader/", "/reader/story/n1", "/reader/privacy?said=x"])
-def test_every_address_of_a_page_is_the_one_page_with_the_headers_of_the_build(client: TestClient, path: str) -> None:
+def test_every_page_address_serves_the_one_page_with_the_builds_headers(client: TestClient, path: str) -> None:
     answer = client.get(path, headers={"accept": "text/html"})
     assert answer.status_code == 200
     assert "The reader's page" in answer.text
@@ -94,12 +94,12 @@ def test_every_address_of_a_page_is_the_one_page_with_the_headers_of_the_build(c
     assert answer.headers["cache-control"] == "no-cache"
 
 
-def test_the_address_without_a_slash_leads_to_it_and_to_no_other_host(client: TestClient) -> None:
+def test_address_without_a_slash_redirects_on_the_same_host(client: TestClient) -> None:
     answer = client.get("/reader", headers={"host": "elsewhere.example"})
     assert (answer.status_code, answer.headers["location"]) == (308, "/reader/")
 
 
-def test_a_file_is_kept_for_good_and_comes_as_the_client_takes_it(client: TestClient) -> None:
+def test_build_file_is_cached_permanently_in_the_accepted_encoding(client: TestClient) -> None:
     squeezed = client.get(f"/reader/files/{APP}", headers={"accept-encoding": "gzip"})
     plain = client.get(f"/reader/files/{APP}", headers={"accept-encoding": "identity"})
     assert (squeezed.headers["content-encoding"], plain.headers.get("content-encoding")) == ("gzip", None)
@@ -112,26 +112,26 @@ def test_a_file_is_kept_for_good_and_comes_as_the_client_takes_it(client: TestCl
         assert {name: answer.headers[name] for name in HEADERS} == HEADERS
 
 
-def test_what_does_not_compress_comes_as_it_is(client: TestClient) -> None:
+def test_incompressible_file_is_sent_uncompressed(client: TestClient) -> None:
     answer = client.get(f"/reader/files/{ICON}")
     assert (answer.content, answer.headers["content-type"]) == (PICTURE, "image/png")
     assert "content-encoding" not in answer.headers
 
 
-def test_only_the_service_workers_script_may_answer_for_all_pages(client: TestClient) -> None:
+def test_only_the_service_worker_script_may_control_all_pages(client: TestClient) -> None:
     allowed = {
         name: client.get(f"/reader/files/{name}").headers.get("service-worker-allowed") for name in (APP, WORKER, ICON)
     }
     assert allowed == {APP: None, WORKER: "/reader/", ICON: None}
 
 
-def test_the_offered_build_is_named_and_never_cached(client: TestClient) -> None:
+def test_offered_build_is_named_and_never_cached(client: TestClient) -> None:
     answer = client.get("/reader/build.json")
     assert answer.json() == {"build": sha256(SCRIPT).hexdigest(), "script": WORKER}
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_the_list_of_builds_comes_as_it_is_signed_and_only_where_there_is_one(tmp_path: Path) -> None:
+def test_signed_list_of_builds_is_served_if_it_exists(tmp_path: Path) -> None:
     answer = client_of(built(tmp_path), ListedBuilds()).get("/reader/builds.json")
     assert answer.json() == {"builds": "[]", "signature": "", "public_key": ""}
     assert answer.headers["cache-control"] == "no-store"
@@ -139,13 +139,13 @@ def test_the_list_of_builds_comes_as_it_is_signed_and_only_where_there_is_one(tm
 
 
 @pytest.mark.parametrize("path", ["/reader/files/app.js", "/reader/files/..%2Fmanifest.json", "/reader/nothing.json"])
-def test_what_is_not_there_is_404_and_never_the_page(client: TestClient, path: str) -> None:
+def test_missing_file_is_404_not_the_page(client: TestClient, path: str) -> None:
     answer = client.get(path, headers={"accept": "*/*"})
     assert answer.status_code == 404
     assert "The reader's page" not in answer.text
 
 
-def test_without_a_build_every_address_says_what_is_missing(tmp_path: Path) -> None:
+def test_missing_build_is_reported_on_every_address(tmp_path: Path) -> None:
     client = client_of(tmp_path)
     for path in ("/reader/", "/reader/files/app.js", "/reader/story/n1"):
         answer = client.get(path)
@@ -154,14 +154,14 @@ def test_without_a_build_every_address_says_what_is_missing(tmp_path: Path) -> N
         assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
-def test_no_answer_sets_a_cookie_or_changes_with_one(client: TestClient) -> None:
+def test_answers_neither_set_nor_depend_on_cookies(client: TestClient) -> None:
     for path in ("/reader/", "/reader/build.json", f"/reader/files/{APP}"):
         bare, known = (client.get(path, headers=each) for each in ({}, {"cookie": "reader=1"}))
         assert "set-cookie" not in bare.headers
         assert (bare.content, bare.headers) == (known.content, known.headers)
 
 
-def test_the_log_holds_no_address_of_a_page(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_log_holds_no_page_addresses(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "backend.requests"):
         client.get("/reader/story/n123456", headers={"accept": "text/html"})
         client.get("/reader/build.json")
@@ -169,7 +169,7 @@ def test_the_log_holds_no_address_of_a_page(client: TestClient, caplog: pytest.L
     assert [line.split()[1] for line in lines] == ["/reader/...", "/reader/build.json"]
 
 
-def test_who_takes_no_gzip_has_a_file_unpacked_once_and_not_at_every_request(
+def test_uncompressed_file_is_unpacked_once_for_all_requests(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unpack = Mock(side_effect=gzip.decompress)
@@ -207,7 +207,7 @@ def another(folder: Path, number: int) -> tuple[Path, str]:
     return made, name
 
 
-def test_a_file_of_another_versions_build_is_served_and_so_is_ones_own_that_was_installed_over(tmp_path: Path) -> None:
+def test_files_of_other_versions_builds_are_served_during_an_upgrade(tmp_path: Path) -> None:
     """Red before, a rolling upgrade: the page came from the one server, and its files were asked of the other."""
     (first := tmp_path / "first").mkdir()
     second, name = another(tmp_path, 2)
@@ -231,7 +231,7 @@ def test_a_file_of_another_versions_build_is_served_and_so_is_ones_own_that_was_
 @pytest.mark.parametrize(
     "content", [gzip.compress(b"fetch('https://example.org')"), b"no gzip", b""], ids=["another", "no gzip", "empty"]
 )
-def test_who_writes_to_the_storage_has_no_browser_run_other_code(
+def test_tampered_stored_builds_are_not_served(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
 ) -> None:
     """An attacker's: another script in the place of a kept one, its hash in the list, and headers that allow all."""
@@ -256,7 +256,7 @@ def test_who_writes_to_the_storage_has_no_browser_run_other_code(
     assert "is not what its name says" in caplog.text
 
 
-def test_the_files_of_the_last_builds_are_kept_and_no_others(tmp_path: Path) -> None:
+def test_files_of_recent_builds_are_kept_and_older_ones_deleted(tmp_path: Path) -> None:
     history, served = KeptHistory(tmp_path / "storage"), list[str]()
     names = []
     for number in range(BUILDS_KEPT + 2):
@@ -271,12 +271,25 @@ def test_the_files_of_the_last_builds_are_kept_and_no_others(tmp_path: Path) -> 
     assert gzip.decompress(found.path.read_bytes()) == SCRIPT + b"2"
 
 
-def test_a_build_of_a_form_that_this_version_cannot_read_hides_no_other(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unreadable_build_format_hides_no_other_build(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (first := tmp_path / "first").mkdir()
     history = KeptHistory(tmp_path / "storage")
     serve_build(built(first), history, [])
     (tmp_path / "storage" / "reader-builds" / "builds" / f"{'f' * 64}.json").write_text('{"build": 7}')
     assert history.files.find(APP) is not None
     assert "of a form that this version can't read" in caplog.text
+
+
+def test_page_using_another_origin_names_it_and_its_policy_allows_it(tmp_path: Path) -> None:
+    folder = built(tmp_path)
+    told = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    told["headers"] |= {"content-security-policy": "default-src 'none'; connect-src 'self'; img-src 'self'"}
+    (folder / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
+    app = FastAPI()
+    app.routes.extend(router(folder, api="https://news.example.org").routes)
+    client = TestClient(app)
+    page = client.get("/reader/")
+    assert '<meta name="api" content="https://news.example.org">' in page.text
+    for answer in (page, client.get(f"/reader/files/{APP}"), client.get("/reader/build.json")):
+        policy = answer.headers["content-security-policy"]
+        assert policy == "default-src 'none'; connect-src 'self' https://news.example.org; img-src 'self'"

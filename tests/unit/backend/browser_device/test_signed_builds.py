@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from backend.browser_device.signed_builds import DOMAIN, FILE, BuildHistory
 from backend.releases.errors import NothingPublished
-from backend.storage.local_folder import LocalFolder
-from device_app.wire.releases import SignedManifest
+from backend.storage.object_store import LocalFolder
+from protocol.releases import SignedManifest
 from tests.doubles.recall_app import Running, running
 
 ONE, TWO = "1" * 64, "2" * 64
@@ -25,7 +25,7 @@ def history(server: Running, folder: Path) -> BuildHistory:
     return BuildHistory(server.services.engine, LocalFolder(folder), server.services.releases)
 
 
-def test_the_list_is_signed_by_the_key_that_signs_releases_and_grows_only_by_what_is_new(tmp_path: Path) -> None:
+def test_build_list_is_signed_by_the_release_key_without_duplicates(tmp_path: Path) -> None:
     with running(tmp_path, news=20) as server:
         folder = tmp_path / "history"
         folder.mkdir()
@@ -45,7 +45,7 @@ def test_the_list_is_signed_by_the_key_that_signs_releases_and_grows_only_by_wha
     assert b64decode(signed["public_key"]) == release.public_key
 
 
-def test_of_two_builds_that_are_noted_at_once_none_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrently_noted_builds_are_both_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes while an upgrade is under way: one has read the list, and the other writes."""
     (folder := tmp_path / "history").mkdir()
     with running(tmp_path / "data", news=0, releases=0) as server:

@@ -15,20 +15,27 @@ from backend.console.auth import cookie_name
 from backend.console.declared import report_cost, sum_costs
 from backend.console.facts import fact_lines
 from backend.console.routes import router
-from backend.federation.rounds.opening import round_request
-from backend.federation.secagg.parts import CohortSplit
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems import SYSTEMS
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import RecallProtocol
+from backend.federation.systems import COMPOSED
+from protocol.protections import SecureSum
+from protocol.releases import RecallProtocol
 from tests.doubles.console_client import HOME, OURS, client_of
 from tests.doubles.console_services import TOKEN, StandInCatalogue, StandInLive, StandInServices, fresh_services
 
+ELSEWHERE: tuple[dict[str, str], ...] = (
+    {},
+    {"origin": "https://evil.example"},
+    {"origin": "https://evil.example", "sec-fetch-site": "same-origin"},
+    OURS | {"sec-fetch-site": "cross-site"},
+    {"origin": "null"},
+    {"origin": "null", "sec-fetch-site": "cross-site"},
+)
+"""Headers of forms that aren't the console's own."""
 PAGES = ("", "/pool", "/releases", "/recall", "/rounds", "/quality", "/privacy", "/latency")
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_without_the_token_every_page_is_the_sign_in_page(path: str) -> None:
+def test_every_page_without_the_token_is_the_sign_in_page(path: str) -> None:
     client = client_of(StandInServices(), signed_in=False)
     for address in (f"/console{path}", f"/console{path}?token=wrong"):
         answer = client.get(address)
@@ -39,7 +46,7 @@ def test_without_the_token_every_page_is_the_sign_in_page(path: str) -> None:
     assert client.get(f"/console{path}").status_code == 401, "the cookie holds no token"
 
 
-def test_the_token_in_the_address_becomes_a_strict_cookie_and_leaves_the_address() -> None:
+def test_token_in_the_address_becomes_a_strict_cookie() -> None:
     client = client_of(StandInServices(), signed_in=False)
     answer = client.get(f"/console/pool?q=dredging&token={TOKEN}")
     assert (answer.status_code, answer.headers["location"]) == (303, "/console/pool?q=dredging")
@@ -51,7 +58,7 @@ def test_the_token_in_the_address_becomes_a_strict_cookie_and_leaves_the_address
     assert client.get("/console/pool").status_code == 200
 
 
-def test_two_consoles_on_one_host_keep_their_cookies_apart() -> None:
+def test_two_consoles_on_one_host_have_separate_cookies() -> None:
     """Browsers have one jar for all ports of a host. Red before: who opened one was signed out of the other."""
     first, second = StandInServices(), StandInServices()
     second.admin_token = "another token"
@@ -76,7 +83,7 @@ def test_two_consoles_on_one_host_keep_their_cookies_apart() -> None:
     ]
 
 
-def test_signing_in_by_the_form() -> None:
+def test_operator_signs_in_by_the_form() -> None:
     client = client_of(StandInServices(), signed_in=False)
     refused = client.post("/console/sign-in", data={"token": "wrong"}, headers=OURS)
     assert refused.status_code == 401
@@ -90,9 +97,7 @@ def test_signing_in_by_the_form() -> None:
 
 @pytest.mark.parametrize("make", [StandInServices, fresh_services])
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_is_drawn_stored_nowhere_and_allows_nothing_from_outside(
-    make: type[StandInServices], path: str
-) -> None:
+def test_every_page_renders_uncached_without_outside_resources(make: type[StandInServices], path: str) -> None:
     answer = client_of(make()).get(f"/console{path}")
     assert answer.status_code == 200
     assert answer.headers["cache-control"] == "no-store"
@@ -110,7 +115,7 @@ def test_every_page_is_drawn_stored_nowhere_and_allows_nothing_from_outside(
         ("/pool/feeds/remove", {"url": "https://new.example/rss", "confirmed": "yes"}),
         ("/releases/r1/roll-back", {}),
         ("/releases/ranker", {"ranker": "ranker.nrms"}),
-        ("/rounds", {"system": "uni_fedrec_as_printed", "cohort": "3", "cohort_minimum": "2", "seconds": "9"}),
+        ("/rounds", {"system": "uni_fedrec", "cohort": "3", "cohort_minimum": "2", "seconds": "9"}),
         ("/rounds/round-8/cancel", {}),
         ("/rounds/queue/1/cancel", {}),
         ("/rounds/pause", {}),
@@ -118,21 +123,12 @@ def test_every_page_is_drawn_stored_nowhere_and_allows_nothing_from_outside(
         ("/rounds/unschedule", {}),
     ],
 )
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"origin": "https://evil.example"},
-        {"origin": "https://evil.example", "sec-fetch-site": "same-origin"},
-        OURS | {"sec-fetch-site": "cross-site"},
-        {"origin": "null"},
-        {"origin": "null", "sec-fetch-site": "cross-site"},
-    ],
-)
-def test_a_form_from_elsewhere_does_nothing(path: str, form: dict[str, str], headers: dict[str, str]) -> None:
+def test_form_from_another_site_does_nothing(path: str, form: dict[str, str]) -> None:
     services = StandInServices()
     services.coordinator.under_way = False
-    assert client_of(services).post(f"/console{path}", data=form, headers=headers).status_code == 403
+    client = client_of(services)
+    for headers in ELSEWHERE:
+        assert client.post(f"/console{path}", data=form, headers=headers).status_code == 403, headers
     assert client_of(services, signed_in=False).post(f"/console{path}", data=form, headers=OURS).status_code == 401
     assert services.pool.taken_down == []
     assert services.feeds.changed == []
@@ -153,7 +149,7 @@ def test_news_is_found_and_taken_down_and_an_unknown_id_refused() -> None:
     assert "There is no news n:9. Nothing was changed." in refused.text
 
 
-def test_feeds_are_listed_with_their_errors_and_changed_by_forms_and_removed_only_when_confirmed() -> None:
+def test_feeds_are_listed_with_errors_and_removed_only_when_confirmed() -> None:
     services = StandInServices()
     client = client_of(services)
     text = client.get("/console/pool").text
@@ -175,7 +171,48 @@ def test_feeds_are_listed_with_their_errors_and_changed_by_forms_and_removed_onl
     assert services.feeds.changed == [(what, url) for what in ("add", "pause", "resume", "remove")]
 
 
-def test_where_automatic_refresh_is_off_the_pool_says_so_and_promises_no_reading() -> None:
+def test_site_with_several_feeds_offers_a_choice_with_titles() -> None:
+    services = StandInServices()
+    client = client_of(services)
+    asked = client.post("/console/pool/feeds", data={"url": "site.example", "section": "Sports"}, headers=OURS)
+    assert asked.status_code == 409
+    assert "Which one?" in asked.text
+    assert "<strong>Posts</strong>" in asked.text
+    assert "The ferry sails" in asked.text
+    assert 'name="url" value="https://site.example/notes"' in asked.text
+    assert services.feeds.changed == []
+    client.post("/console/pool/feeds", data={"url": "https://site.example/notes"}, headers=OURS)
+    assert services.feeds.changed == [("add", "https://site.example/notes")]
+
+
+def test_feed_settings_form_changes_only_the_given_fields() -> None:
+    services = StandInServices()
+    client, url = client_of(services), "https://courant.example/rss.xml"
+    done = client.post("/console/pool/feeds/change", data={"url": url}, headers=OURS)
+    assert done.headers["location"] == "/console/pool?said=feed-changed"
+    assert services.feeds.changed == []
+    values = {
+        "url": url, "title": "Mine", "folder": "News\r\n Daily / weekly \n", "section": "Sports",
+        "proxy": "http://via.example:3128", "unverified": "on",
+    }  # fmt: skip
+    client.post("/console/pool/feeds/change", data=values, headers=OURS)
+    assert [what for what, _ in services.feeds.changed] == [
+        "proxy http://via.example:3128", "certificate False", "section sport", "rename Mine",
+        "folder News > Daily / weekly",
+    ]  # fmt: skip
+
+
+def test_removed_feed_is_restored_and_all_are_read_on_request() -> None:
+    services = StandInServices()
+    client = client_of(services)
+    assert "Old Times" in client.get("/console/pool").text
+    client.post("/console/pool/feeds/restore", data={"url": "https://old.example/feed"}, headers=OURS)
+    client.post("/console/pool/feeds/refresh", headers=OURS)
+    assert services.feeds.changed == [("restore", "https://old.example/feed"), ("ask now", "all")]
+    assert services.feeds.woken == 2
+
+
+def test_pool_page_says_when_automatic_refresh_is_off() -> None:
     services = StandInServices()
     services.feeds.is_on = False
     client = client_of(services)
@@ -185,14 +222,14 @@ def test_where_automatic_refresh_is_off_the_pool_says_so_and_promises_no_reading
     for path in ("", "/resume"):
         done = client.post(f"/console/pool/feeds{path}", data={"url": "https://new.example/rss"}, headers=OURS)
         told = client.get(done.headers["location"]).text
-        assert "nothing reads it by itself" in told
+        assert "so nothing reads it" in told
         assert "moments" not in told
     on = client_of(StandInServices()).get("/console/pool?said=feed-added").text
     assert "automatic refresh is off" not in on
     assert "within moments" in on
 
 
-def test_rejected_rows_are_shown_by_line_and_a_run_that_kept_fewer_says_so() -> None:
+def test_rejected_rows_are_shown_by_line_and_truncation_is_stated() -> None:
     text = client_of(StandInServices()).get("/console/pool").text
     assert '<td class="num">204</td><th scope="row"><code>published_at</code></th>' in text
     assert "Input should have timezone info" in text
@@ -210,7 +247,7 @@ def test_rejected_rows_are_shown_by_line_and_a_run_that_kept_fewer_says_so() -> 
         "/pool/feeds/remove?url=x",
     ],
 )
-def test_a_page_that_asks_changes_nothing_and_is_for_the_operator_alone(path: str) -> None:
+def test_confirmation_page_changes_nothing_and_requires_sign_in(path: str) -> None:
     services = StandInServices()
     assert client_of(services, signed_in=False).get(f"/console{path}").status_code == 401
     asked = client_of(services).get(f"/console{path}")
@@ -220,7 +257,7 @@ def test_a_page_that_asks_changes_nothing_and_is_for_the_operator_alone(path: st
     assert client_of(services).get("/console/pool/take-down?news_id=n:9").status_code == 404
 
 
-def test_figures_of_a_release_are_lines_without_brackets_or_long_hashes() -> None:
+def test_release_facts_are_plain_lines_with_short_hashes() -> None:
     facts = {
         "graphs": {"ranker.naml": {"score": 1.5e-8}},
         "stages_ms": {"sum": 194.07, "step": 2},
@@ -242,13 +279,13 @@ def test_figures_of_a_release_are_lines_without_brackets_or_long_hashes() -> Non
     ]
 
 
-def test_a_release_is_rolled_back() -> None:
+def test_release_is_rolled_back() -> None:
     services = StandInServices()
     assert client_of(services).post("/console/releases/r1/roll-back", headers=OURS).status_code == 303
     assert services.releases.committed == ["back to r1"]
 
 
-def test_a_ranker_of_the_release_is_put_in_use() -> None:
+def test_ranker_of_the_release_is_put_in_use() -> None:
     services = StandInServices()
     client = client_of(services)
     assert "<option>ranker.nrms</option>" in client.get("/console/releases").text
@@ -259,11 +296,11 @@ def test_a_ranker_of_the_release_is_put_in_use() -> None:
     assert services.releases.committed == ["ranks by ranker.nrms"]
 
 
-def test_a_round_is_opened_or_waits_and_is_refused_where_no_more_may_wait() -> None:
+def test_round_is_opened_or_queued_and_refused_when_the_queue_is_full() -> None:
     services = StandInServices()
     client = client_of(services)
-    form = {"system": "uni_fedrec_as_printed", "cohort": "12", "cohort_minimum": "6", "seconds": "30"}
-    order = RoundRequest("uni_fedrec_as_printed", 12, 6, 30.0)
+    form = {"system": "uni_fedrec", "cohort": "12", "cohort_minimum": "6", "seconds": "30"}
+    order = RoundRequest("uni_fedrec", 12, 6, 30.0)
     queue = services.coordinator.queue
     queued = client.post("/console/rounds", data=form, headers=OURS)
     assert queued.headers["location"] == "/console/rounds?said=queued#round"
@@ -276,7 +313,7 @@ def test_a_round_is_opened_or_waits_and_is_refused_where_no_more_may_wait() -> N
     assert queue.out == [2]
     page = client.get("/console/rounds").text
     assert "Waiting, 1" in page
-    assert "naml, asked for" in page
+    assert "naml/local/mean, asked for" in page
     services.coordinator.under_way = False
     assert client.post("/console/rounds", data=form, headers=OURS).status_code == 303
     assert services.coordinator.opened == [order]
@@ -284,7 +321,7 @@ def test_a_round_is_opened_or_waits_and_is_refused_where_no_more_may_wait() -> N
     assert services.coordinator.cancelled == ["round-8"]
 
 
-def test_rounds_are_paused_and_resumed_and_put_on_a_schedule() -> None:
+def test_rounds_are_paused_resumed_and_scheduled() -> None:
     services = StandInServices()
     client, table = client_of(services), services.coordinator.scheduler
     client.post("/console/rounds/pause", headers=OURS)
@@ -292,7 +329,7 @@ def test_rounds_are_paused_and_resumed_and_put_on_a_schedule() -> None:
     assert "Resume rounds" in client.get("/console/rounds").text
     client.post("/console/rounds/resume", headers=OURS)
     assert not table.paused
-    form = {"system": "small_ranker_secure", "cohort": "20", "cohort_minimum": "10", "seconds": "60"}
+    form = {"system": "small_ranker/secure/median", "cohort": "20", "cohort_minimum": "10", "seconds": "60"}
     for odd in ({}, {"every_minutes": "often"}, {"waiting": "0"}):
         assert client.post("/console/rounds/schedule", data=form | odd, headers=OURS).status_code == 422
         assert table.schedule is None
@@ -304,35 +341,36 @@ def test_rounds_are_paused_and_resumed_and_put_on_a_schedule() -> None:
     assert table.schedule is None
 
 
-def test_the_page_of_rounds_offers_the_secure_ranker_first_and_keeps_the_account() -> None:
+def test_rounds_page_offers_the_secure_ranker_first_and_shows_the_account() -> None:
     page = client_of(StandInServices()).get("/console/rounds").text
-    assert '<option value="small_ranker_secure" selected>' in page
+    assert '<option value="small_ranker" selected>' in page
     assert "epsilon 3 at a delta of 1e-06 for all 2 together" in page
-    assert "exact sums (1 in all), which no epsilon bounds" in page
+    assert "exact sums (1 in all), which have no epsilon" in page
 
 
 def minimum_asked(asked: OpenRound) -> int:
-    return round_request(SYSTEMS, **asked.model_dump()).cohort_minimum
+    return asked.request().cohort_minimum
 
 
-def test_the_console_the_command_and_the_api_begin_with_one_minimum_and_it_makes_groups() -> None:
+def test_console_command_and_api_share_one_default_minimum_that_makes_groups() -> None:
     page = client_of(fresh_services()).get("/console/rounds").text
     minima = re.findall(r'name="cohort_minimum" value="(\d+)"', page)
     cohorts = re.findall(r'name="cohort" value="(\d+)"', page)
     assert (set(minima), set(cohorts)) == ({"10"}, {"60"})
-    by_default = minimum_asked(OpenRound(system="small_ranker_secure", cohort=60, seconds=60.0))  # as the command does
+    by_default = minimum_asked(
+        OpenRound(system="small_ranker/secure/median", cohort=60, seconds=60.0)
+    )  # as the command does
     scheduled = SetSchedule(system="x", cohort=60, seconds=60.0, waiting=1).minimum()
     assert by_default == scheduled == int(minima[0])
-    assert minimum_asked(OpenRound(system="small_ranker_secure", cohort=4, seconds=60.0)) == 4
-    spec = SYSTEMS["small_ranker_secure"]
+    assert minimum_asked(OpenRound(system="small_ranker/secure/median", cohort=4, seconds=60.0)) == 4
+    spec = COMPOSED["small_ranker/secure/median"]
     assert isinstance(spec.protection, SecureSum)
     assert spec.join is not None
     terms = spec.protection.terms("round-1", cohort=60, cohort_minimum=by_default, coordinates=4)
-    split = CohortSplit(members=spec.join.members, parts=spec.join.groups, left=spec.join.left)
-    assert split.parts_of(60, terms) == 5
+    assert spec.join.split_of(60).parts_of(60, terms) == 5
 
 
-def test_live_figures_are_those_of_the_round_under_way() -> None:
+def test_live_figures_show_the_running_round() -> None:
     told = client_of(StandInServices()).get("/console/rounds/live").json()
     assert told == {
         "round": "round-8",
@@ -345,7 +383,7 @@ def test_live_figures_are_those_of_the_round_under_way() -> None:
     assert client_of(ended).get("/console/rounds/live").json()["state"] == "applied"
 
 
-def test_the_papers_values_cost_a_third_ten_and_fifty() -> None:
+def test_papers_epsilons_are_a_third_ten_and_fifty() -> None:
     """Oracle: 2 delta / lambda a score, by hand: 2 x 0.2 / 1.2 = 1/3; x 30 = 10; x 5 = 50."""
     protocol = RecallProtocol(basis_size=30, channels_limit=5, cluster_distance=1, score_clip=0.2, score_noise=1.2)
     cost = report_cost(protocol)
@@ -356,12 +394,10 @@ def test_the_papers_values_cost_a_third_ten_and_fifty() -> None:
     assert report_cost(protocol.model_copy(update={"score_noise": 0.0})).session == float("inf")
 
 
-def test_a_noisy_sum_costs_less_than_the_classic_bound_the_less_the_more_survive_and_an_exact_one_has_no_epsilon() -> (
-    None
-):
+def test_noisy_sum_costs_less_than_the_classic_bound() -> None:
     """Oracle: Bun and Steinke (2016): rho + 2 sqrt(rho ln(1/delta)), with rho = (2 C 2^f)^2 / (2 sigma^2 n)."""
     costs = {cost.system: cost for cost in sum_costs()}
-    noisy, exact = costs["small_ranker_secure"], costs["small_ranker_exact"]
+    noisy, exact = costs["small_ranker/secure/median"], costs["small_ranker/exact/mean"]
     rho = (2 * 0.1 * 2**16) ** 2 / (2 * 4_900**2 * 10)
     classic = rho + 2 * math.sqrt(rho * math.log(1 / noisy.delta))
     assert 0.85 * classic < noisy.epsilons[0] < classic
@@ -372,20 +408,20 @@ def test_a_noisy_sum_costs_less_than_the_classic_bound_the_less_the_more_survive
     assert "exact: no epsilon" in text
 
 
-def test_troubles_name_what_is_wrong_the_worst_first() -> None:
+def test_alerts_name_problems_with_the_worst_first() -> None:
     assert [one.words for one in alerts(fresh_services()) if one.weight == "bad"] == [  # type: ignore[arg-type]
         "No release is published, so devices get no feed. The first start publishes one.",
-        "The catalogue is empty: ingest a source.",
+        "The catalogue is empty. Ingest a source.",
     ]
     services = StandInServices(live=StandInLive(StandInCatalogue(encoder="c" * 64, without_vector=12)))
     found = alerts(services)  # type: ignore[arg-type]
     assert [one.weight for one in found] == sorted((one.weight for one in found), key=lambda weight: weight == "due")
     words = " ".join(one.words for one in found)
-    for part in ("another encoder than release r3", "12 news wait", "feed is HTML", "rejected 3 rows"):
+    for part in ("different encoder than release r3", "12 articles have no vector", "feed is HTML", "rejected 3 rows"):
         assert part in words
 
 
-def test_a_slow_recall_is_a_trouble_only_beyond_its_bar() -> None:
+def test_slow_recall_raises_an_alert_only_beyond_its_limit() -> None:
     services = StandInServices()
     assert not any(one.page == "latency" for one in alerts(services))  # type: ignore[arg-type]
     for _ in range(2_000):

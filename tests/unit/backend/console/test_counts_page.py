@@ -20,7 +20,7 @@ def without_labels(page: str) -> str:
     return re.sub(r' data-label="[^"]*"', "", page)
 
 
-def test_of_many_counts_none_that_noise_alone_makes_has_a_rank() -> None:
+def test_noise_only_counts_rank_no_story() -> None:
     """Red before: each story was held against what is rare for one, so of a thousand about 25 got a rank by chance."""
     noise, news = np.random.default_rng(0), 1_000
     catalogue = StandInCatalogue(
@@ -43,7 +43,7 @@ def test_of_many_counts_none_that_noise_alone_makes_has_a_rank() -> None:
     assert told <= 4, "5 of 100 counts, and 5 or more of 20 once in four hundred times"
 
 
-def test_counts_are_shown_with_the_reach_of_their_noise_and_negative_ones_as_they_are() -> None:
+def test_counts_are_shown_with_noise_range_and_negative_values() -> None:
     text = without_labels(" ".join(client_of(StandInServices()).get("/console/counts").text.split()))
     first, second, third = (
         text.index(words) for words in ("Dredging of the east basin", "A quiet week", "Ferry fares")
@@ -56,4 +56,4 @@ def test_counts_are_shown_with_the_reach_of_their_noise_and_negative_ones_as_the
     assert "<strong>2.46</strong>" in text, "e to the lift"
     assert '<td class="num">44.7</td><td class="num">8.2</td>' in text
     empty = client_of(fresh_services()).get("/console/counts").text
-    assert "Nothing was counted yet" in empty
+    assert "No counts yet" in empty

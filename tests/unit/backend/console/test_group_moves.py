@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from backend.console.group_moves import BAR, GAP, HEIGHT, LEFT, WIDTH, drawn, state_of
+from backend.console.quality_pages import BAR, GAP, HEIGHT, LEFT, WIDTH, drawn, state_of
 from backend.federation.strategies.clustering import GroupMoves
 from tests.doubles.console_client import client_of
 from tests.doubles.console_services import StandInServices, fresh_services
@@ -16,7 +16,7 @@ FOUND = GroupMoves("round-12", "prototypes", "r9", ((5, 2, 0), (0, 8, 1), (3, 0,
 PATH = re.compile(r"M([\d.]+) ([\d.]+)C[\d. ]+ ([\d.]+) ([\d.]+)V([\d.]+)C[\d. ]+ ([\d.]+) ([\d.]+)Z")
 
 
-def test_bands_are_as_wide_as_the_devices_that_went_and_fill_the_bars_they_join() -> None:
+def test_bands_are_proportional_to_moved_devices_and_fill_the_bars() -> None:
     drawing = drawn(FOUND)
     scale = (HEIGHT - 2 * GAP) / 19
     assert (drawing.devices, drawing.stayed, drawing.sizes) == (19, 13, (8, 10, 1))
@@ -47,14 +47,14 @@ def test_bands_are_as_wide_as_the_devices_that_went_and_fill_the_bars_they_join(
     assert [bar.label for bar in drawing.bars] == ["1: 7", "2: 9", "3: 3", "1: 8", "2: 10", "3: 1"]
 
 
-def test_moves_that_are_not_square_are_refused_and_none_draw_nothing() -> None:
+def test_non_square_moves_are_refused_and_empty_ones_draw_nothing() -> None:
     with pytest.raises(ValueError, match="as many to groups as from groups"):
         drawn(GroupMoves("round-1", "prototypes", None, ((1, 2), (3,))))
     nobody = drawn(GroupMoves("round-1", "prototypes", None, ((0, 0), (0, 0))))
     assert nobody.bands == ()
 
 
-def test_the_page_draws_each_clustering_tells_its_figures_and_hears_of_the_next() -> None:
+def test_page_draws_each_clustering_and_updates_for_the_next() -> None:
     services = StandInServices()
     page = client_of(services).get("/console/rounds").text
     assert page.count('<svg class="moves"') == 2
@@ -68,5 +68,5 @@ def test_the_page_draws_each_clustering_tells_its_figures_and_hears_of_the_next(
     assert told["state"] == "round-6" == state_of(services.coordinator.group_moves(4))
     assert f'data-live="/console/rounds/groups" data-state="{told["state"]}"' in page
     empty = client_of(fresh_services()).get("/console/rounds").text
-    assert "Readers have not been grouped anew yet." in empty
+    assert "Readers have not been regrouped yet." in empty
     assert 'data-state="never"' in empty

@@ -6,7 +6,7 @@ from tests.doubles.console_client import OURS, client_of
 from tests.doubles.console_services import StandInServices
 
 
-def test_the_operator_allows_a_feeds_pictures_when_adding_it_and_later_and_sees_what_could_not_be_had() -> None:
+def test_operator_allows_a_feeds_pictures_and_sees_failures() -> None:
     services = StandInServices()
     client, courant = client_of(services), "https://courant.example/rss.xml"
     text = client.get("/console/pool").text

@@ -14,7 +14,7 @@ from backend.console.quality_pages import of_scores, of_tastes
 from backend.console.routes import router
 from backend.measurements import curves
 from backend.measurements.curves import Curve, MeasuredCurves, Point
-from device_app.fleet_figures import write_fleet_figures
+from protocol.fleet_figures import write_fleet_figures
 from tests.doubles.console_client import client_of
 from tests.doubles.console_rounds import StandInCoordinator
 from tests.doubles.console_services import TOKEN, StandInServices, fresh_services
@@ -45,7 +45,7 @@ def shown(services: StandInServices) -> str:
     return answer.text
 
 
-def test_what_the_bench_measured_is_drawn_and_told_in_figures(kept: Path) -> None:
+def test_measured_curves_are_drawn_with_figures(kept: Path) -> None:
     told = MeasuredCurves(
         curves=(CURVE,), readers=300, devices=100, cohort=60, measured_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
     )
@@ -58,7 +58,7 @@ def test_what_the_bench_measured_is_drawn_and_told_in_figures(kept: Path) -> Non
 
 
 @pytest.mark.parametrize("content", [None, "{}", "no JSON"])
-def test_without_figures_of_the_bench_the_page_says_how_to_get_them(kept: Path, content: str | None) -> None:
+def test_page_without_bench_figures_explains_how_to_get_them(kept: Path, content: str | None) -> None:
     if content is not None:
         kept.write_text(content)
     page = shown(fresh_services())
@@ -67,32 +67,30 @@ def test_without_figures_of_the_bench_the_page_says_how_to_get_them(kept: Path, 
     assert "<svg" not in page
 
 
-def test_the_gates_verdicts_are_told_with_what_was_taken_back(kept: Path) -> None:
+def test_gate_verdicts_are_shown_with_rolled_back_releases(kept: Path) -> None:
     page = shown(StandInServices())
     assert page.index("-0.0121") < page.index("+0.0042"), "newest first"
     assert page.count("taken back") == 1
     assert "0.641 ±0.405" in page, "the noise of a small cohort leaves little of the level"
 
 
-def test_before_its_first_verdict_the_gate_has_no_drawing() -> None:
+def test_gate_has_no_drawing_before_its_first_verdict() -> None:
     assert of_scores([]) is None
     assert of_scores(StandInCoordinator().scores()) is not None
 
 
-def test_a_demos_curve_by_release_says_whose_tastes_they_are_and_what_noise_could_have_made(
-    kept: Path, tmp_path: Path
-) -> None:
+def test_demo_curve_names_its_simulated_readers_and_noise_level(kept: Path, tmp_path: Path) -> None:
     services = StandInServices()
     assert "simulated readers would open" not in shown(services), "without a fleet nobody's tastes are known"
     services.settings.fleet_figures = tmp_path / "fleet-figures.json"
-    assert "Nothing is measured yet" in shown(services)
+    assert "No measurement yet" in shown(services)
     assert live_state(services) == "waiting"
     write_fleet_figures(services.settings.fleet_figures, TOLD)
     page = shown(services)
-    assert "the demo's simulated readers" in page
-    assert "These are the demo's simulated readers, whose tastes it drew itself." in page
+    assert "simulated readers whose interests are known" in page
+    assert "The demo's simulated readers have tastes that it drew itself." in page
     assert "58 of 60 readers" in page
-    mine = page[: page.index("What devices say of each release")]
+    mine = page[: page.index("Release quality reported by devices")]
     rows = {row.split("</th>")[0]: row for row in mine.split('<th scope="row">')[1:] if "+0.0" in row}
     assert "within noise" in rows["r2"].split("</tr>")[0]
     assert "within noise" not in rows["r3"].split("</tr>")[0]
@@ -100,7 +98,7 @@ def test_a_demos_curve_by_release_says_whose_tastes_they_are_and_what_noise_coul
     assert live_state(services) == "6 points"
 
 
-def test_a_measure_that_this_console_does_not_know_keeps_its_name() -> None:
+def test_unknown_measure_keeps_its_name() -> None:
     curve = TOLD.curves[0].model_copy(update={"measure": "other"})
     (view,) = of_tastes(TOLD.model_copy(update={"curves": (curve,)}))
     assert (view.drawing.name, view.line) == ("other", "")

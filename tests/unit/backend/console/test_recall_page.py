@@ -42,10 +42,10 @@ def page() -> str:
     return answer.text
 
 
-def test_before_any_bench_the_page_shows_what_was_published_and_says_how_to_measure(cache: Path) -> None:
+def test_page_before_any_bench_shows_published_results_and_the_command(cache: Path) -> None:
     assert measured() is None
     text = page()
-    assert "<code>ownfeed bench recall</code> does it" in text
+    assert "<code>ownfeed bench recall</code>; it takes" in text
     record = json.loads((ROOT / "experiments/results/bench-recall.json").read_text(encoding="utf-8"))
     rows = [row for table in record["tables"] for row in table["rows"]]
     assert len(rows) > 40
@@ -58,7 +58,7 @@ def test_before_any_bench_the_page_shows_what_was_published_and_says_how_to_meas
     assert published("no-such-record") is None
 
 
-def test_every_measured_pool_is_drawn_with_all_its_names_inside_the_drawing() -> None:
+def test_every_measured_pool_is_drawn_with_its_labels_inside() -> None:
     record = published(BY_POOL)
     assert record is not None
     pools = drawn_pools(record)
@@ -76,7 +76,7 @@ def test_every_measured_pool_is_drawn_with_all_its_names_inside_the_drawing() ->
         drawn_pools(record.model_copy(update={"tables": (table,)}))
 
 
-def test_the_frontier_is_shown_as_the_bench_wrote_it(cache: Path) -> None:
+def test_frontier_is_shown_as_measured(cache: Path) -> None:
     keep(FRONTIER)
     text = page()
     for figure in ("+2.1 (+1.1 to +3.1)", "without bound", "45.4", "709", "77.2 %"):
@@ -86,16 +86,16 @@ def test_the_frontier_is_shown_as_the_bench_wrote_it(cache: Path) -> None:
     )
 
 
-def test_a_file_of_another_format_is_as_good_as_none(cache: Path) -> None:
+def test_file_of_another_format_counts_as_missing(cache: Path) -> None:
     cache.write_text(json.dumps({"rows": [{"mode": 1}]}), encoding="utf-8")
     assert measured() is None
 
 
-def test_codebooks_are_listed_with_their_price_and_their_truth(tmp_path: Path, cache: Path) -> None:
+def test_codebooks_are_listed_with_price_and_truth_probability(tmp_path: Path, cache: Path) -> None:
     with running(tmp_path / "server", news=60, admin_token_file=tmp_path / "token") as server:
         token = (tmp_path / "token").read_text(encoding="utf-8").strip()
         server.client.cookies.set(cookie_name("testserver"), pass_of(token))
         text = server.client.get("/console/recall").text
         assert "0.7845" in text  # e^4 / (e^4 + 15)
-        assert "Under the current release, which tells of 60 news" in text
+        assert "Under the current release, with 60 articles" in text
         assert "One of 64" in server.client.get("/console/privacy").text

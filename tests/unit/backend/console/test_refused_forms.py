@@ -8,9 +8,11 @@ import pytest
 
 from backend.federation.strategies.reported_basis import BasisRounds
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems.uni_fedrec import UNI_FEDREC
+from backend.federation.systems import COMPOSED
 from tests.doubles.console_client import OURS, client_of
 from tests.doubles.console_services import StandInServices
+
+BASIS = COMPOSED["basis/secure/mean"]
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,7 @@ from tests.doubles.console_services import StandInServices
     ],
     ids=["odd section", "no address", "other scheme", "long address", "long section"],
 )
-def test_a_feed_that_is_refused_stays_in_the_form(url: str, section: str) -> None:
+def test_refused_feed_stays_in_the_form(url: str, section: str) -> None:
     services = StandInServices()
     refused = client_of(services).post("/console/pool/feeds", data={"url": url, "section": section}, headers=OURS)
     assert refused.status_code == 422
@@ -37,15 +39,13 @@ def test_a_feed_that_is_refused_stays_in_the_form(url: str, section: str) -> Non
 @pytest.mark.parametrize("path", ["", "/schedule"])
 @pytest.mark.parametrize(
     ("field", "label"),
-    [("cohort", "Cohort, devices"), ("cohort_minimum", "At least, devices"), ("seconds", "Deadline")],
+    [("cohort", "Cohort, devices"), ("cohort_minimum", "Minimum, devices"), ("seconds", "Deadline")],
 )
 @pytest.mark.parametrize("typed", ["many", "9" * 200 + "x"], ids=["words", "long"])
-def test_what_is_no_number_stays_in_its_form_and_is_named_by_its_label(
-    path: str, field: str, label: str, typed: str
-) -> None:
+def test_invalid_number_stays_in_the_form_and_is_named_by_label(path: str, field: str, label: str, typed: str) -> None:
     services = StandInServices()
     services.coordinator.under_way = False
-    form = {"system": "fednewsrec", "cohort": "31", "cohort_minimum": "11", "seconds": "45", "waiting": "7"}
+    form = {"system": "fednewsrec_user", "cohort": "31", "cohort_minimum": "11", "seconds": "45", "waiting": "7"}
     refused = client_of(services).post(f"/console/rounds{path}", data=form | {field: typed}, headers=OURS)
     assert refused.status_code == 422
     told = refused.text.split('role="alert"')[1].split("</p>")[0]
@@ -55,17 +55,17 @@ def test_what_is_no_number_stays_in_its_form_and_is_named_by_its_label(
     assert services.coordinator.scheduler.schedule is None
 
 
-def test_a_round_that_would_teach_nothing_is_refused_in_its_form_with_the_cohort_that_would_do(
+def test_useless_round_is_refused_in_the_form_with_the_cohort_needed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     services = StandInServices()
 
     def refuse(asked: RoundRequest) -> None:
-        assert isinstance(UNI_FEDREC.strategy, BasisRounds)
-        UNI_FEDREC.strategy.check_cohort(UNI_FEDREC, asked.cohort)
+        assert isinstance(BASIS.strategy, BasisRounds)
+        BASIS.strategy.check_cohort(BASIS, asked.cohort)
 
     monkeypatch.setattr(services.coordinator, "open_or_queue", refuse)
-    form = {"system": "uni_fedrec", "cohort": "60", "cohort_minimum": "11", "seconds": "45"}
+    form = {"system": "basis", "cohort": "60", "cohort_minimum": "11", "seconds": "45"}
     refused = client_of(services).post("/console/rounds", data=form, headers=OURS)
     assert refused.status_code == 422
     told = html.unescape(refused.text.split('role="alert"')[1].split("</p>")[0])

@@ -8,17 +8,17 @@ from html import unescape
 from pathlib import Path
 from typing import get_args
 
-from backend.backfill import BackfillTask
 from backend.console.declared import sum_costs
 from backend.console.purposes import backfill_shown, purposes, written
-from backend.console.round_words import WORDS, became_words, ended_words
+from backend.console.round_pages import WORDS, became_words, ended_words
 from backend.federation.rounds.records import CheckIns
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
+from backend.setup.backfill import BackfillTask
 from device_app.errors import Hindrance
-from device_app.figures import number
-from device_app.fleet_figures import RoundOfFleet, write_fleet_figures
+from protocol.fleet_figures import RoundOfFleet, write_fleet_figures
+from protocol.formatting import number
 from tests.doubles.console_client import OURS, client_of
 from tests.doubles.console_services import StandInServices
 from tests.doubles.secure_round_status import status
@@ -27,29 +27,57 @@ from tests.doubles.told_by_fleet import TOLD
 FORM = {"system": "naml", "cohort": "31", "cohort_minimum": "11", "seconds": "45"}
 
 
-def test_every_system_that_is_opened_by_hand_is_offered_once_and_every_paper_is_there() -> None:
+def test_every_manual_system_and_every_paper_is_offered_once() -> None:
     told = [choice.system for purpose in written().purposes for choice in purpose.choices]
-    ordered = {RELEASE_GATE.name, BASIS_VOTE.name} | {spec.begins_with for spec in SYSTEMS.values()}
-    assert sorted(told) == sorted(SYSTEMS.keys() - ordered)
+    ordered = {RELEASE_GATE.name, BASIS_VOTE.name} | {spec.begins_with for spec in COMPOSED.values()}
+    assert sorted(told) == sorted((SYSTEMS.keys() | PRESETS.keys() | STEPS.keys()) - ordered)
     papers = {choice.paper for purpose in written().purposes for choice in purpose.choices if not choice.variant}
     assert papers == written().papers.keys() | {None}
     assert len(written().papers) == 5
 
 
-def test_a_choice_costs_what_the_privacy_page_says_and_none_is_without_a_price() -> None:
+def test_every_choice_shows_the_privacy_pages_cost() -> None:
     costs = {cost.system: cost for cost in sum_costs()}
     for purpose in purposes(StandInServices()):  # type: ignore[arg-type]
         for choice in purpose.choices:
-            sums = costs.get(choice.system)
+            sums = costs.get(full_name(choice.system))
             if sums is None:
                 assert choice.cost.startswith("epsilon"), choice.system
             elif sums.epsilons:
-                assert f"epsilon {number(sums.epsilons[0])} where 10 devices" in choice.cost
+                assert f"epsilon {number(sums.epsilons[0])} with 10 devices" in choice.cost
             else:
-                assert "no epsilon bounds it" in choice.cost
+                assert "no epsilon limit" in choice.cost
 
 
-def test_only_what_the_release_can_run_can_be_chosen_and_what_can_be_prepared_is_by_one_press() -> None:
+def test_every_form_has_a_cost_and_impossible_ones_a_reason() -> None:
+    page = unescape(client_of(StandInServices()).get("/console/rounds").text)
+    for purpose in purposes(StandInServices()):  # type: ignore[arg-type]
+        for choice in purpose.choices:
+            system = SYSTEMS.get(choice.system)
+            assert [form.name for form in choice.forms] == ([] if system is None else list(system.forms))
+            for form in choice.forms:
+                assert form.cost
+                assert form.aggregations[0] == full_name(choice.system, form.name).split("/")[2]
+            for each in (*(form.protection for form in choice.forms), *choice.impossible):
+                assert each in page
+    ranker = next(each for purpose in purposes(StandInServices()) for each in purpose.choices)  # type: ignore[arg-type]
+    assert "secure with trimmed, exact with trimmed: Nobody sees the updates" in " ".join(ranker.impossible)
+
+
+def test_invalid_axis_combination_is_refused_in_the_form() -> None:
+    services = StandInServices()
+    services.coordinator.under_way = False
+    asked = FORM | {"system": "small_ranker", "protection": "local", "aggregation": "median"}
+    client_of(services).post("/console/rounds", data=asked, headers=OURS)
+    assert [each.system for each in services.coordinator.opened] == ["small_ranker/local/median"]
+    refused = client_of(services).post("/console/rounds", data=asked | {"protection": "exact"}, headers=OURS)
+    assert refused.status_code == 422
+    assert "An exact sum of a group says more about each of its readers" in unescape(refused.text)
+    assert "<option selected>exact</option>" in refused.text
+    assert len(services.coordinator.opened) == 1
+
+
+def test_only_runnable_systems_can_be_chosen_and_others_prepared() -> None:
     services = StandInServices()
     page = client_of(services).get("/console/rounds").text
     radios = dict(re.findall(r'name="system" value="(\w+)"( disabled)?', page))
@@ -64,12 +92,12 @@ def test_only_what_the_release_can_run_can_be_chosen_and_what_can_be_prepared_is
     told = client_of(services).get("/console/rounds")
     assert 'data-state="ranker.naml working"' in told.text
     assert "/console/rounds/prepare" not in told.text, "what is prepared already has no button"
-    assert "No release has its model, ranker.naml, yet. It is being made." in told.text
+    assert "No release has its model, ranker.naml, yet. Status: being prepared." in told.text
     live = {"state": "ranker.naml working", "figures": {}}
     assert client_of(services).get("/console/rounds/preparing").json() == live
 
 
-def test_what_was_typed_stays_when_it_is_refused_and_fields_are_called_as_on_the_page() -> None:
+def test_refused_form_keeps_its_input_and_uses_the_page_labels() -> None:
     services = StandInServices()
     client = client_of(services)
     for path in ("", "/schedule"):
@@ -90,7 +118,7 @@ def test_what_was_typed_stays_when_it_is_refused_and_fields_are_called_as_on_the
     assert 'value="31"' in busy.text
 
 
-def test_after_the_start_the_round_is_in_view() -> None:
+def test_started_round_is_in_view() -> None:
     services = StandInServices()
     services.coordinator.under_way = False
     done = client_of(services).post("/console/rounds", data=FORM, headers=OURS)
@@ -100,23 +128,23 @@ def test_after_the_start_the_round_is_in_view() -> None:
     assert page.index('id="round"') < page.index("Start a round")
 
 
-def test_a_failed_round_says_what_a_server_can_know_and_that_it_knows_no_more() -> None:
+def test_failed_round_states_only_what_the_server_can_know() -> None:
     found = CheckIns({"release": 3, "full": 2}, address=1, looked=20)
     few = " ".join(ended_words(status("failed", joined=4, uploaded=0, cohort_minimum=10), found))
-    assert "20 requests for rounds came in the half minute before its end; a device makes about two" in few
+    assert "20 requests for rounds arrived in its last 30 seconds. A device sends about two" in few
     assert "3 from devices with another release, 2 after all places were given, 1 from addresses" in few
-    assert "4 devices joined, 0 updates came in time, 10 were needed." in few
-    assert "no server can know" in few
+    assert "4 devices joined and 0 updates arrived in time; 10 were needed." in few
+    assert "cannot know why" in few
     silent = ended_words(status("failed", joined=12, uploaded=4, cohort_minimum=10), CheckIns({}, 0, None))
-    assert silent[-1].startswith("The others joined and fell silent")
-    assert not any("no server can know" in each for each in silent)
+    assert silent[-1].startswith("The others joined but sent nothing")
+    assert not any("cannot know why" in each for each in silent)
     applied = ended_words(status("applied", joined=12, uploaded=12, cohort_minimum=10), replace(found, looked=None))
     assert len(applied) == 1, "who got no place, and no reason for a failure"
     assert "3 from devices with another release" in applied[0]
     assert ended_words(status("open", joined=4, uploaded=0, cohort_minimum=10), found) == ()
 
 
-def test_a_demos_fleet_tells_why_its_devices_stayed_out_and_nobody_else_does(tmp_path: Path) -> None:
+def test_only_a_demo_fleet_reports_why_devices_stayed_out(tmp_path: Path) -> None:
     services = StandInServices()
     services.coordinator.under_way = False
     assert "simulated devices" not in client_of(services).get("/console/rounds").text
@@ -124,22 +152,22 @@ def test_a_demos_fleet_tells_why_its_devices_stayed_out_and_nobody_else_does(tmp
     assert "simulated devices" not in client_of(services).get("/console/rounds").text
     write_fleet_figures(services.settings.fleet_figures, TOLD)
     page = unescape(client_of(services).get("/console/rounds").text)
-    assert "Of the demo's 60 simulated devices, 60 took part." in page
-    assert "11 took part, 1 found no place left, 44 ran out of time, 4 had too little read to learn from." in page
+    assert "Of 60 simulated devices, 60 took part." in page
+    assert "11 took part, 1 found no place left, 44 ran out of time, 4 had spent their budget." in page
     assert "real devices never do" in page
 
 
-def test_an_unknown_reason_is_told_by_its_name_and_last() -> None:
+def test_unknown_reason_is_shown_by_name_and_last() -> None:
     told = became_words(RoundOfFleet(round="round-1", devices=3, became={"odd": 1, "sent": 2}))
     assert "2 took part, 1 odd." in told
     assert became_words(None) == ""
     assert WORDS.table("became").keys() == {*get_args(Hindrance), "sent", "absent"}
 
 
-def test_the_overview_says_how_far_the_preparation_is_until_all_of_it_is_there() -> None:
+def test_overview_shows_preparation_progress_until_complete() -> None:
     services = StandInServices()
     client = client_of(services)
-    assert "Prepared beside the server" not in client.get("/console").text
+    assert "Being prepared" not in client.get("/console").text
     tasks = [
         BackfillTask("vectors", "working", 1_536, 4_976),
         BackfillTask("ranker.nrms", "failed", trouble="No space is left."),
@@ -148,8 +176,8 @@ def test_the_overview_says_how_far_the_preparation_is_until_all_of_it_is_there()
     shown = backfill_shown(tasks)
     services.backfill.status = lambda: tasks  # type: ignore[method-assign]
     page = unescape(re.sub(r"<[^>]+>", "", client.get("/console").text))
-    for words in ("0 of 3 are ready.", "1,536 of 4,976", "Model ranker.nrms: No space is left.", "ranker.naml: waits"):
+    for words in ("0 of 3 are ready.", "1,536 of 4,976", "Model ranker.nrms: No space is left.", "ranker.naml: wait"):
         assert words in page
     assert (shown.state, shown.figures()) == ("vectors working", {"vectors": "1,536 of 4,976"})
     assert backfill_shown([replace(each, stage="published") for each in tasks]).state == "published"
-    assert backfill_shown(tasks[1:2]).words == "1 of 1 failed; the next start tries again."
+    assert backfill_shown(tasks[1:2]).words == "1 of 1 failed. The next start tries again."

@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 
-from backend.console.round_words import opened_words, scheduled, steps
+from backend.console.round_pages import opened_words, scheduled, steps
 from backend.federation.protections.registry import resolve
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems import SYSTEMS
-from device_app.figures import number
-from device_app.wire.protections import SUMMED
+from backend.federation.systems import COMPOSED
+from protocol.formatting import number
+from protocol.protections import SUMMED
 from tests.doubles import secure_round_status
 
 status = partial(secure_round_status.status, cohort=6, cohort_minimum=4, joined=6)
@@ -30,7 +30,7 @@ status = partial(secure_round_status.status, cohort=6, cohort_minimum=4, joined=
         ("applied", ["done", "done", "done", "done"]),
     ],
 )
-def test_each_stage_of_a_secure_round_is_shown_where_it_stands(state: str, shown: list[str]) -> None:
+def test_each_stage_of_a_secure_round_is_shown(state: str, shown: list[str]) -> None:
     assert [each for _, _, each in steps(status(state))] == shown
 
 
@@ -38,31 +38,31 @@ def test_each_stage_of_a_secure_round_is_shown_where_it_stands(state: str, shown
     ("uploaded", "shown"),
     [(0, ["failed", "", "", ""]), (3, ["done", "done", "failed", ""]), (4, ["done", "done", "done", "failed"])],
 )
-def test_a_failed_secure_round_shows_how_far_it_came(uploaded: int, shown: list[str]) -> None:
+def test_failed_secure_round_shows_how_far_it_came(uploaded: int, shown: list[str]) -> None:
     assert [each for _, _, each in steps(status("failed", uploaded=uploaded))] == shown
 
 
-def test_what_was_opened_is_said_with_its_survivors_and_its_price_or_that_it_has_none() -> None:
-    assert opened_words(status("masked")) == "nothing is opened yet"
+def test_opened_sum_is_shown_with_survivors_and_price() -> None:
+    assert opened_words(status("masked")) == "not opened yet"
     assert opened_words(status("failed", finished_at=secure_round_status.OPENED)) == "nothing was opened"
     applied = status(
         "applied", published="r2", survivors=5, finished_at=secure_round_status.OPENED, epsilon=4.3254, delta=1e-6
     )
     assert opened_words(applied) == "r2: the sum of 5 devices, epsilon 4.33 at delta 1e-06"
     exact = applied.model_copy(update={"epsilon": None, "delta": None})
-    assert opened_words(exact).endswith("no noise inside: no epsilon bounds what it tells")
+    assert opened_words(exact).endswith("no noise, so no epsilon limits what the sum reveals")
 
 
-def test_a_sum_that_published_nothing_is_told_without_a_release() -> None:
+def test_unpublished_sum_is_shown_without_a_release() -> None:
     counted = status("applied", survivors=5, finished_at=secure_round_status.OPENED, epsilon=4.3254, delta=1e-6)
     assert opened_words(counted) == "the sum of 5 devices, epsilon 4.33 at delta 1e-06"
     plain = status("applied", stages="updates", finished_at=secure_round_status.OPENED)
-    assert steps(plain)[-1] == ("Averaged and concluded", "no release", "done")
+    assert steps(plain)[-1] == ("Averaged and published", "no release", "done")
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_what_every_system_does_to_an_update_has_words(name: str) -> None:
-    protection = SYSTEMS[name].protection
+@pytest.mark.parametrize("name", COMPOSED)
+def test_every_systems_protection_has_a_description(name: str) -> None:
+    protection = COMPOSED[name].protection
     words = resolve(protection).describe(number)
 
     assert ("masks" in words) is isinstance(protection, SUMMED)
@@ -73,9 +73,9 @@ def test_what_every_system_does_to_an_update_has_words(name: str) -> None:
     ("every", "waiting", "words"),
     [
         (15.0, None, "every 15 minutes"),
-        (None, 40, "when about 40 devices wait"),
-        (15.0, 40, "when about 40 devices wait, and no oftener than every 15 minutes"),
+        (None, 40, "when about 40 devices are waiting"),
+        (15.0, 40, "when about 40 devices are waiting, at most every 15 minutes"),
     ],
 )
-def test_a_schedule_is_told_in_words(every: float | None, waiting: int | None, words: str) -> None:
-    assert scheduled(Schedule(RoundRequest("small_ranker_secure", 60, 30, 60.0), every, waiting)) == words
+def test_schedule_is_described_in_a_sentence(every: float | None, waiting: int | None, words: str) -> None:
+    assert scheduled(Schedule(RoundRequest("small_ranker/secure/median", 60, 30, 60.0), every, waiting)) == words

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from backend.db.driver import ask_sqlite
 from backend.db.engine import DatabaseUnreachable, open_engine, reading, writing
+from backend.db.statements import ask_sqlite
 
 INSERT = "INSERT INTO numbers VALUES (?, ?)"
 
@@ -23,7 +23,7 @@ def url(tmp_path: Path) -> str:
     return url
 
 
-def test_rows_columns_and_counts_are_those_of_the_connection(url: str) -> None:
+def test_direct_driver_returns_the_connections_rows_columns_and_counts(url: str) -> None:
     asked = "SELECT number, name FROM numbers WHERE number >= ? ORDER BY number"
     with writing(open_engine(url)) as connection:
         for least in (1, 9):
@@ -36,7 +36,7 @@ def test_rows_columns_and_counts_are_those_of_the_connection(url: str) -> None:
         assert ask_sqlite(connection, asked, (9,)).scalar() is None
 
 
-def test_what_it_writes_is_undone_with_the_transaction(url: str) -> None:
+def test_direct_writes_are_rolled_back_with_the_transaction(url: str) -> None:
     engine = open_engine(url)
 
     def undone() -> None:
@@ -51,7 +51,7 @@ def test_what_it_writes_is_undone_with_the_transaction(url: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "given"), [(INSERT, (1, "again")), ("SELECT * FROM nothing", ()), (INSERT, (1,))])
-def test_it_fails_as_the_connection_does(url: str, text: str, given: tuple[object, ...]) -> None:
+def test_direct_driver_raises_the_connections_errors(url: str, text: str, given: tuple[object, ...]) -> None:
     with writing(open_engine(url)) as connection:
         with pytest.raises(DBAPIError) as mine:
             ask_sqlite(connection, text, given)
@@ -61,7 +61,7 @@ def test_it_fails_as_the_connection_does(url: str, text: str, given: tuple[objec
         assert str(mine.value.orig) == str(theirs.value.orig)
 
 
-def test_a_writer_that_waits_in_vain_for_another_is_told_that_the_database_is_away(url: str) -> None:
+def test_writer_waiting_in_vain_reports_the_database_unreachable(url: str) -> None:
     """Red where BEGIN's own error is passed on as the driver's."""
     one, other = open_engine(url), open_engine(url)
     with reading(other) as connection:

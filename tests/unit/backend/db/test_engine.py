@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -23,40 +22,35 @@ from sqlalchemy.exc import IntegrityError, StatementError
 import backend.db
 import backend.db.engine as db_engine
 from backend.db.advisory_lock import advisory_lock
-from backend.db.base import Base, all_tables
-from backend.db.chunks import chunks
 from backend.db.diagram import DOCUMENT, diagram, redrawn
 from backend.db.engine import (
     DatabaseBusy,
     DatabaseDamaged,
     DatabaseTooNew,
+    DatabaseTooOld,
     DatabaseUnreachable,
     DatabaseUnsupported,
     in_words,
     migrate,
     open_engine,
     reading,
-    reading_session,
     scripts,
     writing,
-    writing_session,
 )
-from backend.db.tables import BodyRow, FeedRow, IngestRow, PoolVersionRow
-from backend.db.tables_federation import QueuedRoundRow, ScheduleRow
+from backend.db.statements import chunks
+from backend.db.tables import Base, BodyRow, FeedRow, IngestRow, PoolVersionRow, all_tables
 from backend.errors import DiskFull
-from backend.federation.rounds.scheduling import Schedule
-from backend.federation.strategies.strategy import RoundRequest
 from backend.news.ingest_runs import note_run
-from backend.news.report import IngestReport
-from backend.problems import problem_response
+from backend.news.item import IngestReport
+from backend.server.problems import problem_response
 from tests.doubles.migrated import migrated, to_revision
 
 
 def feed(url: str, at: datetime) -> dict[str, object]:
-    return {"url": url, "etag": None, "last_modified": None, "fetched_at": at, "added_at": at, "due_at": at}
+    return {"key": url, "url": url, "etag": None, "last_modified": None, "fetched_at": at, "added_at": at, "due_at": at}
 
 
-def test_the_migrations_build_exactly_the_declared_tables(engine: Engine) -> None:
+def test_migrations_build_exactly_the_declared_tables(engine: Engine) -> None:
     with reading(engine) as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, all_tables()) == []
@@ -66,7 +60,7 @@ def test_migrating_twice_changes_nothing(database_url: str) -> None:
     assert migrate(database_url) == migrate(database_url)
 
 
-def test_connections_that_open_a_new_file_at_once_all_do(tmp_path: Path) -> None:
+def test_concurrent_connections_can_all_open_a_new_file(tmp_path: Path) -> None:
     """SQLite answered some of these with "database is locked": 23 of 1,600, without waiting."""
     opened = []
 
@@ -87,7 +81,7 @@ def test_connections_that_open_a_new_file_at_once_all_do(tmp_path: Path) -> None
     assert opened == ["wal"] * 240
 
 
-def test_two_processes_that_migrate_at_once_both_succeed(database_url: str) -> None:
+def test_two_concurrent_migrations_both_succeed(database_url: str) -> None:
     reached: list[str] = []
     threads = [threading.Thread(target=lambda: reached.append(migrate(database_url))) for _ in range(2)]
     for thread in threads:
@@ -98,7 +92,7 @@ def test_two_processes_that_migrate_at_once_both_succeed(database_url: str) -> N
     assert reached[0] == reached[1]
 
 
-def test_a_migration_that_fails_leaves_no_table(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_migration_leaves_no_table(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def upgrade_then_fail(config: Config, revision: str) -> None:
         upgrade(config, revision)
         raise RuntimeError("power cut")
@@ -115,12 +109,49 @@ def test_a_migration_that_fails_leaves_no_table(database_url: str, monkeypatch: 
     migrate(database_url)
 
 
-def test_a_database_of_a_newer_version_is_refused_by_name(engine: Engine) -> None:
+@pytest.mark.parametrize(
+    ("revision", "refused", "said"),
+    [
+        (
+            "0999_time_travel",
+            DatabaseTooNew,
+            "'0999_time_travel' of a newer Ownfeed.* up to '0001_first_schema'",
+        ),
+        ("add_names_of_running_sums", DatabaseTooOld, "of an Ownfeed before 0.2.0.*name an empty data_dir"),
+    ],
+)
+def test_database_of_another_series_is_refused_unchanged(
+    engine: Engine, revision: str, refused: type[Exception], said: str
+) -> None:
     with writing(engine) as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = 'add_time_travel'"))
-        connection.execute(text("DELETE FROM schema_readers WHERE revision = 'add_names_of_running_sums'"))
-    both = "revision 'add_time_travel' of a newer Ownfeed.* up to 'add_names_of_running_sums'"
-    with pytest.raises(DatabaseTooNew, match=both):
+        connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+    with pytest.raises(refused, match=said):
+        migrate(engine)
+    with reading(engine) as connection:
+        assert MigrationContext.configure(connection).get_current_revision() == revision
+
+
+def test_next_migration_keeps_the_rows_of_the_first_schema(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with writing(engine) as connection:
+        connection.execute(insert(FeedRow).values(feed("https://kept.example/", datetime.now(UTC))))
+    newer = tmp_path / "alembic"
+    shutil.copytree(scripts(), newer)
+    (newer / "versions" / "0002_toy.py").write_text(
+        "import sqlalchemy as sa\nfrom alembic import op\n\n"
+        "revision, down_revision = '0002_toy', '0001_first_schema'\n\n\n"
+        "def upgrade():\n"
+        "    with op.batch_alter_table('feeds') as feeds:\n"
+        "        feeds.add_column(sa.Column('colour', sa.String(8), nullable=False, server_default='blue'))\n"
+    )
+    monkeypatch.setattr(db_engine, "scripts", lambda: newer)
+    assert migrate(engine) == "0002_toy"
+    with reading(engine) as connection:
+        found = connection.execute(text("SELECT url, colour FROM feeds")).all()
+    assert found == [("https://kept.example/", "blue")]
+    monkeypatch.undo()
+    with pytest.raises(DatabaseTooNew, match="0002_toy"):
         migrate(engine)
 
 
@@ -131,28 +162,9 @@ def test_downgrading_removes_every_table(engine: Engine) -> None:
         assert connection.dialect.get_table_names(connection) == ["alembic_version"]
 
 
-def test_rounds_of_the_printed_recall_model_keep_what_they_were_under_its_new_name(engine: Engine) -> None:
-    asked = RoundRequest("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
-    with writing(engine) as connection:
-        to_revision(connection, "add_round_queue", back=True)
-    with writing_session(engine) as session:
-        session.add_all(
-            [
-                QueuedRoundRow(number=1, request=asked.to_json(), queued_at=datetime.now(UTC)),
-                ScheduleRow(only=1, paused=False, schedule=Schedule(asked, every_minutes=30).to_json()),
-            ]
-        )
-    migrate(engine)
-    with reading_session(engine) as session:
-        queued, scheduled = session.get(QueuedRoundRow, 1), session.get(ScheduleRow, 1)
-        assert queued is not None
-        assert scheduled is not None
-        assert scheduled.schedule is not None
-        called = [RoundRequest.from_json(queued.request), Schedule.from_json(scheduled.schedule).order]
-    assert called == [replace(asked, system="uni_fedrec_as_printed")] * 2
-
-
-def test_the_scripts_are_found_inside_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_migration_scripts_are_found_inside_an_installed_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     installed = tmp_path / "backend" / "db"
     installed.mkdir(parents=True)
     shutil.copytree(scripts(), installed / "alembic")
@@ -164,7 +176,7 @@ def test_the_scripts_are_found_inside_an_installed_package(tmp_path: Path, monke
         scripts()
 
 
-def test_a_developer_can_run_alembic_by_hand(tmp_path: Path) -> None:
+def test_developer_can_run_alembic_by_hand(tmp_path: Path) -> None:
     root = Path(backend.db.__path__[0]).parents[1]
     if not (root / "alembic.ini").is_file():
         pytest.skip("alembic.ini belongs to a checkout")
@@ -178,7 +190,7 @@ def test_a_developer_can_run_alembic_by_hand(tmp_path: Path) -> None:
     engine.dispose()
 
 
-def test_sqlite_runs_in_wal_with_foreign_keys_and_patience(tmp_path: Path) -> None:
+def test_sqlite_uses_wal_foreign_keys_and_a_busy_timeout(tmp_path: Path) -> None:
     engine = open_engine(f"sqlite:///{tmp_path / 'pool.db'}")
     with reading(engine) as connection:
         values = [
@@ -189,12 +201,12 @@ def test_sqlite_runs_in_wal_with_foreign_keys_and_patience(tmp_path: Path) -> No
     assert values == ["wal", 1, db_engine.BUSY_TIMEOUT_MS]
 
 
-def test_a_row_that_points_at_no_news_is_refused(engine: Engine) -> None:
+def test_row_referencing_missing_news_is_refused(engine: Engine) -> None:
     with pytest.raises(IntegrityError), writing(engine) as connection:
         connection.execute(insert(BodyRow), {"news": 7, "body": "text"})
 
 
-def test_an_exception_rolls_the_whole_write_back(engine: Engine) -> None:
+def test_exception_rolls_back_the_whole_write(engine: Engine) -> None:
     first = feed("https://example.org/a", datetime.now(UTC))
     with pytest.raises(IntegrityError), writing(engine) as connection:
         connection.execute(insert(FeedRow), [first, feed("https://example.org/b", datetime.now(UTC)), first])
@@ -202,7 +214,7 @@ def test_an_exception_rolls_the_whole_write_back(engine: Engine) -> None:
         assert connection.execute(select(FeedRow.url)).all() == []
 
 
-def test_a_reader_sees_one_moment_while_a_writer_commits(engine: Engine) -> None:
+def test_reader_sees_a_snapshot_while_a_writer_commits(engine: Engine) -> None:
     with reading(engine) as reader:
         assert reader.execute(select(FeedRow.url)).all() == []
         with writing(engine) as writer:
@@ -212,7 +224,7 @@ def test_a_reader_sees_one_moment_while_a_writer_commits(engine: Engine) -> None
         assert len(reader.execute(select(FeedRow.url)).all()) == 1
 
 
-def test_times_come_back_in_utc_whatever_zone_they_went_in(engine: Engine) -> None:
+def test_times_are_returned_in_utc(engine: Engine) -> None:
     tokyo = datetime(2026, 11, 20, 8, 30, 0, 123456, timezone(timedelta(hours=9)))
     with writing(engine) as connection:
         connection.execute(insert(FeedRow), feed("https://example.org/a", tokyo))
@@ -222,7 +234,7 @@ def test_times_come_back_in_utc_whatever_zone_they_went_in(engine: Engine) -> No
     assert found.tzinfo is UTC
 
 
-def test_a_time_without_a_zone_is_refused(engine: Engine) -> None:
+def test_time_without_a_zone_is_refused(engine: Engine) -> None:
     naive = datetime(2026, 11, 20)  # noqa: DTZ001
     with pytest.raises(StatementError, match="needs a time zone"), writing(engine) as connection:
         connection.execute(insert(FeedRow), feed("https://example.org/a", naive))
@@ -246,19 +258,19 @@ def test_other_databases_are_refused_by_name(url: str) -> None:
     assert "hidden" not in str(refused.value)
 
 
-def test_a_database_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
+def test_unopenable_database_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DatabaseUnreachable, match="can't be opened: unable to open database file"):
         migrate(f"sqlite:///{tmp_path / 'missing' / 'pool.db'}")
 
 
-def test_a_postgresql_that_does_not_answer_says_so_without_the_password() -> None:
+def test_unreachable_postgresql_is_reported_without_the_password() -> None:
     with pytest.raises(DatabaseUnreachable, match="can't be opened") as refusal:
         migrate("postgresql://reader:secret@127.0.0.1:9/news")
     assert "secret" not in str(refusal.value)
 
 
 @pytest.mark.postgres
-def test_a_postgresql_that_goes_away_within_a_transaction_says_so_and_is_there_again(postgres_url: str) -> None:
+def test_postgresql_lost_in_a_transaction_is_reported_and_reconnected(postgres_url: str) -> None:
     engine = open_engine(postgres_url)
     ended = text("SELECT pg_terminate_backend(pg_backend_pid())")
     for within in (reading, writing):
@@ -275,7 +287,7 @@ def test_a_postgresql_that_goes_away_within_a_transaction_says_so_and_is_there_a
     engine.dispose()
 
 
-def test_a_database_without_room_says_so_and_keeps_nothing_of_what_was_written(tmp_path: Path) -> None:
+def test_full_database_is_reported_and_rolled_back(tmp_path: Path) -> None:
     engine = migrated(f"sqlite:///{tmp_path / 'pool.db'}")
     at = datetime(2026, 11, 20, tzinfo=UTC)
     feeds = [feed(f"https://example.org/{number}/{'x' * 400}", at) for number in range(200)]
@@ -292,7 +304,7 @@ def test_a_database_without_room_says_so_and_keeps_nothing_of_what_was_written(t
     engine.dispose()
 
 
-def test_a_database_that_may_only_be_read_says_so(tmp_path: Path) -> None:
+def test_read_only_database_is_reported(tmp_path: Path) -> None:
     engine = migrated(f"sqlite:///{tmp_path / 'pool.db'}")
     with reading(engine) as connection:
         connection.execute(text("PRAGMA query_only = ON"))  # as an account that may not write it finds it
@@ -301,7 +313,7 @@ def test_a_database_that_may_only_be_read_says_so(tmp_path: Path) -> None:
     engine.dispose()
 
 
-def test_what_sqlite_leaves_out_of_an_error_of_the_disk_is_told() -> None:
+def test_sqlite_disk_errors_include_their_extended_code() -> None:
     no_room = sqlite3.OperationalError("disk I/O error")
     no_room.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8
     no_room.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"  # the log's index can't grow
@@ -314,9 +326,7 @@ def test_what_sqlite_leaves_out_of_an_error_of_the_disk_is_told() -> None:
     [(FeedRow, "added_at = '2026-11-20 12:0p:00'"), (FeedRow, "added_at = 7"),
      (FeedRow, "section = CAST(x'ff' AS TEXT)"), (IngestRow, "rejections = '{]'")],
 )  # fmt: skip
-def test_a_value_that_is_not_what_was_written_is_a_damaged_database(
-    tmp_path: Path, table: type[Base], change: str
-) -> None:
+def test_unexpected_stored_value_is_reported_as_damage(tmp_path: Path, table: type[Base], change: str) -> None:
     engine = migrated(f"sqlite:///{tmp_path / 'pool.db'}")
     at = datetime(2026, 11, 20, tzinfo=UTC)
     with writing(engine) as connection:
@@ -328,7 +338,7 @@ def test_a_value_that_is_not_what_was_written_is_a_damaged_database(
     engine.dispose()
 
 
-def test_the_document_shows_the_tables_as_they_are() -> None:
+def test_documented_tables_match_the_schema() -> None:
     drawn = DOCUMENT.read_text(encoding="utf-8")
     assert redrawn(drawn, all_tables()) == drawn, "run python -m backend.db.diagram"
     assert set(re.findall(r"^    (\w+) \{$", diagram(all_tables()), re.MULTILINE)) == set(all_tables().tables)
@@ -339,7 +349,7 @@ def test_chunks_lose_nothing() -> None:
     assert [*chunks([], 3)] == []
 
 
-def test_where_all_connections_are_in_use_a_thread_is_told_to_come_later(database_url: str) -> None:
+def test_thread_without_a_free_connection_is_asked_to_retry_later(database_url: str) -> None:
     """SQLAlchemy's own TimeoutError was a 500, after half a minute."""
     migrate(database_url)
     engine = open_engine(database_url, connections=1, wait_sec=0.01)

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine, Select, bindparam, insert, select
 
 from backend.db.engine import reading, writing
-from backend.db.prepared import Prepared, as_list, listed
-from backend.db.tables_federation import SecureSumRow, SumKeyRow
+from backend.db.statements import Prepared, as_list, listed
+from backend.db.tables import SecureSumRow, SumKeyRow
 
 KEYS = [bytes([number]) * 32 for number in range(5)]
 NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)
@@ -32,14 +32,14 @@ def filled(engine: Engine) -> Engine:
     return engine
 
 
-def test_rows_and_values_are_those_of_sqlalchemy(filled: Engine) -> None:
+def test_prepared_statements_return_sqlalchemys_rows_and_values(filled: Engine) -> None:
     asked = Prepared(select(SumKeyRow.key).where(SumKeyRow.sum == bindparam("name")).order_by(SumKeyRow.key).limit(2))
     with reading(filled) as connection:
         for name in ("round-0", "round-1", "round-9"):
             assert asked.run(connection, name=name).scalars() == connection.scalars(named(name)).all()
 
 
-def test_a_list_is_one_parameter(filled: Engine) -> None:
+def test_list_is_one_parameter(filled: Engine) -> None:
     asked = Prepared(lambda dialect: select(SumKeyRow.key).where(listed("names", SUM)(dialect)).order_by(SumKeyRow.key))
     with reading(filled) as connection:
         for names in (["round-0", "round-2"], ["it's"], []):
@@ -47,7 +47,7 @@ def test_a_list_is_one_parameter(filled: Engine) -> None:
             assert found == connection.scalars(named(*names)).all()
 
 
-def test_a_value_that_is_missing_is_an_error(filled: Engine) -> None:
+def test_missing_parameter_is_an_error(filled: Engine) -> None:
     asked = Prepared(select(SumKeyRow.key).where(SumKeyRow.sum == bindparam("name")))
     with reading(filled) as connection, pytest.raises(KeyError, match="name"):
         asked.run(connection)

@@ -14,8 +14,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 import backend.db.engine
-from backend.db.engine import DatabaseDamaged, is_open_here, migrate, open_engine, reading
-from backend.db.sqlite_file import check_sqlite_file
+from backend.db.engine import DatabaseDamaged, check_sqlite_file, is_open_here, migrate, open_engine, reading
 from backend.errors import may_pass
 
 
@@ -27,33 +26,33 @@ def path(tmp_path: Path) -> Path:
     return made
 
 
-def test_a_whole_file_and_none_are_let_through(path: Path, tmp_path: Path) -> None:
+def test_complete_or_missing_file_passes_the_check(path: Path, tmp_path: Path) -> None:
     check_sqlite_file(f"sqlite:///{path}", used=True)
     check_sqlite_file(f"sqlite:///{tmp_path / 'none.sqlite'}", used=True)
     check_sqlite_file("postgresql://ownfeed@/ownfeed", used=True)
 
 
 @pytest.mark.parametrize("left", [1, 50, 4_096, -1])
-def test_a_file_that_is_cut_off_is_named(path: Path, left: int) -> None:
+def test_truncated_file_is_named(path: Path, left: int) -> None:
     path.write_bytes(path.read_bytes()[:left])
     with pytest.raises(DatabaseDamaged, match=r"ownfeed\.sqlite is damaged: it is (cut off after|no SQLite)"):
         check_sqlite_file(f"sqlite:///{path}", used=False)
 
 
-def test_an_empty_file_is_refused_where_releases_were_published_and_else_begun(path: Path) -> None:
+def test_empty_file_is_refused_only_after_releases_were_published(path: Path) -> None:
     path.write_bytes(b"")
     check_sqlite_file(f"sqlite:///{path}", used=False)
     with pytest.raises(DatabaseDamaged, match="it is empty, and releases were published from it"):
         check_sqlite_file(f"sqlite:///{path}", used=True)
 
 
-def test_what_lies_in_a_log_beside_the_file_is_left_to_sqlite(path: Path) -> None:
+def test_file_with_a_write_ahead_log_is_left_to_sqlite(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     path.with_name("ownfeed.sqlite-wal").write_bytes(b"log")
     check_sqlite_file(f"sqlite:///{path}", used=True)
 
 
-def test_damage_that_a_read_meets_is_told_as_such_and_may_be_mended(path: Path) -> None:
+def test_damage_found_by_a_read_is_reported_and_can_be_repaired(path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[:4_096] + b"\xff" * (len(content) - 4_096))
     engine = open_engine(f"sqlite:///{path}")
@@ -66,7 +65,7 @@ def test_damage_that_a_read_meets_is_told_as_such_and_may_be_mended(path: Path) 
     engine.dispose()
 
 
-def test_a_log_that_another_process_folds_meanwhile_is_no_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_checkpoint_is_not_reported_as_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Red while the log was looked at last: a head that the log's pages were still to follow was a file cut off."""
     path.write_bytes(path.read_bytes()[:-1])
     log, opening = path.with_name("ownfeed.sqlite-wal"), Path.open
@@ -83,7 +82,7 @@ def test_a_log_that_another_process_folds_meanwhile_is_no_damage(path: Path, mon
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
-def test_a_look_at_a_file_in_use_ends_no_lock_of_its_process(tmp_path: Path) -> None:
+def test_checking_a_file_in_use_releases_no_lock_of_its_process(tmp_path: Path) -> None:
     """Against another process that opens and closes the database, as an operator's command does: it must not take
     itself for the last, which deletes the log. Red before."""
     path = tmp_path / "locked.sqlite"
@@ -103,7 +102,7 @@ def test_a_look_at_a_file_in_use_ends_no_lock_of_its_process(tmp_path: Path) -> 
         engine.dispose()
 
 
-def test_what_no_engine_has_open_any_more_is_looked_at(path: Path) -> None:
+def test_file_without_an_open_engine_is_checked(path: Path) -> None:
     """One that was closed, and one that was let go of without that."""
     for close in (Engine.dispose, lambda _: None):
         engine = open_engine(f"sqlite:///{path}")
@@ -116,7 +115,7 @@ def test_what_no_engine_has_open_any_more_is_looked_at(path: Path) -> None:
         assert not is_open_here(path)
 
 
-def test_a_connection_counts_as_open_before_it_has_a_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_counts_as_open_before_it_has_a_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or another thread's look would cost it the first: the change to WAL may wait for others for half a minute."""
     found = []
     set_pragma = backend.db.engine._set

@@ -53,14 +53,14 @@ class GoesAway:
         raise ClusterUnavailable("10.0.0.5:6379", "its head has ended.")
 
 
-def test_this_process_opens_a_task_once_with_the_threads_it_is_told() -> None:
+def test_local_executor_opens_a_task_once_with_its_threads() -> None:
     task, executor = Doubles(), LocalExecutor(3)
     assert [list(executor.map(task, batches)) for batches in ([1, 2], [3])] == [[2, 4], [6]]
     assert task.opened == [3]
 
 
 @pytest.mark.parametrize(("answers", "takes"), [(0, 0), (0, 3), (2, 5), (5, 5), (4, 7)])
-def test_where_a_cluster_goes_this_process_does_what_is_left_in_order(
+def test_lost_cluster_falls_back_to_this_process_in_order(
     answers: int, takes: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     executor = FallbackExecutor(GoesAway(answers, takes), LocalExecutor(1))
@@ -70,7 +70,7 @@ def test_where_a_cluster_goes_this_process_does_what_is_left_in_order(
     )
 
 
-def test_a_cluster_without_ray_installed_is_refused_by_the_settings_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_without_ray_is_refused_by_the_settings_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_executor, "find_spec", lambda name: None)
     with pytest.raises(BackendSettingsRefused, match=r"Setting embed_cluster: .*Ray isn't installed") as refused:
         ExecutorSettings(cluster="10.0.0.5:6379", without="here").open(1)
@@ -78,7 +78,7 @@ def test_a_cluster_without_ray_installed_is_refused_by_the_settings_name(monkeyp
     assert isinstance(ExecutorSettings().open(1), LocalExecutor)
 
 
-def test_a_module_travels_with_its_weights_and_not_with_this_machines_memory() -> None:
+def test_module_is_sent_with_its_weights_not_shared_memory() -> None:
     """Red with `Connection.send`: torch has it hand over a place in memory, which no other process could open."""
     module = torch.nn.Linear(3, 2)
     here, there = Pipe()

@@ -43,7 +43,7 @@ def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[RayExecutor]:
         made.close()
 
 
-def test_a_batchs_own_failure_is_final_and_the_next_task_goes_on(executor: RayExecutor) -> None:
+def test_failed_batch_is_final_and_the_next_task_continues(executor: RayExecutor) -> None:
     with pytest.raises(ClusterTaskFailed, match="division by zero") as failed:
         list(executor.map(Divides(), [4.0, 0.0, 2.0]))
     assert not may_pass(failed.value)
@@ -51,13 +51,13 @@ def test_a_batchs_own_failure_is_final_and_the_next_task_goes_on(executor: RayEx
 
 
 @pytest.mark.parametrize("task", [LacksModule(), GivesUnreadable()])
-def test_what_a_node_lacks_passes_once_the_operator_has_mended_it(executor: RayExecutor, task: Any) -> None:
+def test_missing_module_on_a_node_is_reported_as_repairable(executor: RayExecutor, task: Any) -> None:
     with pytest.raises(ClusterUnavailable, match=r"embed_cluster: .*No module named 'module_of_another") as refused:
         list(executor.map(task, [4.0]))
     assert may_pass(refused.value)
 
 
-def test_an_answer_of_another_shape_is_refused_by_name(executor: RayExecutor) -> None:
+def test_answer_of_another_shape_is_refused_by_name(executor: RayExecutor) -> None:
     assert [each.tolist() for each in executor.map(Fills(2, 2), [0.5, 3.0])] == [[0.5, 0.5], [3.0, 3.0]]
     with pytest.raises(ClusterTaskFailed, match=r"numbers: shape \(3\) was expected, not \(2,\)"):
         list(executor.map(Fills(2, 3, key="others"), [0.5]))
@@ -65,7 +65,7 @@ def test_an_answer_of_another_shape_is_refused_by_name(executor: RayExecutor) ->
         list(executor.map(Fills(2, 2), [0.5, float("nan")]))
 
 
-def test_what_a_node_gives_runs_nothing_in_the_server(executor: RayExecutor, tmp_path: Path) -> None:
+def test_node_results_execute_no_code_in_the_server(executor: RayExecutor, tmp_path: Path) -> None:
     """Red with pickled answers: this process had unpickled it, too."""
     with pytest.raises(ClusterTaskFailed, match="Runs can't be in it"):
         list(executor.map(GivesCode(folder=tmp_path), [4.0]))
@@ -74,7 +74,7 @@ def test_what_a_node_gives_runs_nothing_in_the_server(executor: RayExecutor, tmp
     assert os.getpid() not in ran
 
 
-def test_the_process_has_no_setting_and_no_key_of_the_server(
+def test_driver_process_gets_no_settings_or_keys_of_the_server(
     executor: RayExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = {"OWNFEED_BACKEND_DATABASE_URL", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD"}
@@ -86,9 +86,7 @@ def test_the_process_has_no_setting_and_no_key_of_the_server(
     assert {"PATH", "RAY_TLS_CA_CERT"} <= set(names)
 
 
-def test_a_process_that_has_ended_just_as_it_is_asked_is_joined_once_more(
-    executor: RayExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_driver_that_just_ended_is_started_once_more(executor: RayExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     list(executor.map(Divides(), [1.0]))
     driver = executor._driver
     assert driver is not None
@@ -99,20 +97,20 @@ def test_a_process_that_has_ended_just_as_it_is_asked_is_joined_once_more(
     assert executor._driver is not driver
 
 
-def test_a_batch_that_ends_each_process_is_given_twice_and_no_more(executor: RayExecutor, tmp_path: Path) -> None:
+def test_batch_killing_its_process_is_tried_only_twice(executor: RayExecutor, tmp_path: Path) -> None:
     with pytest.raises(ClusterUnavailable, match="the process that gives it tasks has ended"):
         list(executor.map(EndsProcess(folder=tmp_path), [0.0, 4.0]))
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_after_the_first_result_nothing_is_computed_twice(executor: RayExecutor, tmp_path: Path) -> None:
+def test_batches_are_not_recomputed_after_the_first_result(executor: RayExecutor, tmp_path: Path) -> None:
     found: list[float] = []
     with pytest.raises(ClusterUnavailable, match="has ended"):
         found.extend(executor.map(EndsProcess(folder=tmp_path), iter([4.0] * 8 + [0.0] + [2.0] * 8)))
     assert len(list(tmp_path.iterdir())) == 1, "more than a window of batches: results have come before the 0 is given"
 
 
-def test_a_disk_that_fails_while_batches_are_read_is_not_the_clusters_fault(executor: RayExecutor) -> None:
+def test_disk_failure_while_reading_batches_is_not_the_clusters_fault(executor: RayExecutor) -> None:
     def batches() -> Iterator[float]:
         yield 4.0
         raise OSError("the disk")
@@ -137,7 +135,7 @@ class ScriptedLine:
         return self._coming.pop(0)
 
 
-def test_the_idle_clock_runs_between_tasks_alone() -> None:
+def test_idle_clock_runs_only_between_tasks() -> None:
     here, there = Pipe()
     said: list[tuple[Any, ...]] = [("task", "k", 1), ("batch", 1), ("rest",), ("task", "k", 1), ("rest",)]
     from backend.embedding.driver_pipe import send
@@ -159,7 +157,7 @@ CONTENT: Any = ({"a": np.arange(6, dtype=np.float64).reshape(2, 3), "b": np.zero
            [np.full((2,), 0.1, np.float16), None, "ß", 3, 0.1, (np.array(7, np.int64),)])  # fmt: skip
 
 
-def test_arrays_come_as_they_were_sent() -> None:
+def test_arrays_arrive_as_sent() -> None:
     here, there = Pipe()
     send_answer(here, "result", CONTENT)
     kind, found = receive_answer(there)
@@ -191,7 +189,7 @@ def test_arrays_come_as_they_were_sent() -> None:
         (b"[7, null]", b""),
     ],
 )
-def test_an_answer_that_is_none_is_refused(header: bytes, rest: bytes) -> None:
+def test_malformed_answer_is_refused(header: bytes, rest: bytes) -> None:
     here, there = Pipe()
     here.send_bytes(len(header).to_bytes(LENGTH_BYTES, "little") + header + rest)
     with pytest.raises(AnswerUnreadable):

@@ -38,9 +38,9 @@ from backend.errors import BackendSettingsRefused
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model_files import LAYERS_FILE, LayersRefused, StoredEncoder, keep, named_weights
 from backend.federation.split.process import VectorGradients, step_aside
-from backend.first_start import add_head_gradient, make_servable
-from backend.progress import Advance, SilentSteps
+from backend.server.progress import Advance, SilentSteps
 from backend.settings import BackendSettings, load_settings
+from backend.setup.first_start import make_servable
 from tests.doubles.small_world import hand_made_news
 
 TITLES = [
@@ -96,7 +96,7 @@ def pooled() -> NDArray[np.float32]:
     return np.stack(rows)
 
 
-def test_the_graph_gives_torchs_vectors_of_mean_pooled_states(
+def test_graph_matches_torchs_mean_pooled_vectors(
     settings: BackendSettings, embedder: OnnxEmbedder, pooled: NDArray[np.float32]
 ) -> None:
     head = load_file(settings.encoder_dir / "head.safetensors")
@@ -109,7 +109,7 @@ def test_the_graph_gives_torchs_vectors_of_mean_pooled_states(
     assert cosines.min() > 0.99999, TITLES[int(cosines.argmin())][:60]
 
 
-def test_the_head_keeps_the_cosines_of_the_full_states(embedder: OnnxEmbedder, pooled: NDArray[np.float32]) -> None:
+def test_head_keeps_the_cosines_of_the_full_states(embedder: OnnxEmbedder, pooled: NDArray[np.float32]) -> None:
     full = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
     found = embedder.encode(TITLES)
     difference = np.abs(full @ full.T - found @ found.T)
@@ -117,7 +117,7 @@ def test_the_head_keeps_the_cosines_of_the_full_states(embedder: OnnxEmbedder, p
     assert np.corrcoef((full @ full.T).ravel(), (found @ found.T).ravel())[0, 1] > 0.999
 
 
-def test_a_folder_of_other_numbers_than_the_settings_say_is_refused_with_both(
+def test_encoder_of_another_size_than_the_settings_is_refused(
     settings: BackendSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OWNFEED_BACKEND_NEWS_DIMENSIONS", "400")
@@ -133,7 +133,7 @@ def test_a_folder_of_other_numbers_than_the_settings_say_is_refused_with_both(
         load_settings(data_dir=settings.data_dir, news_dimensions=384)
 
 
-def test_titles_on_one_matter_lie_nearer_than_others_before_any_training(embedder: OnnxEmbedder) -> None:
+def test_titles_on_one_subject_are_closer_before_any_training(embedder: OnnxEmbedder) -> None:
     vectors = embedder.encode(
         [
             "Striker scores twice as United beat City",
@@ -146,14 +146,14 @@ def test_titles_on_one_matter_lie_nearer_than_others_before_any_training(embedde
     assert min(cosine[0, 1], cosine[2, 3]) > max(cosine[0, 2], cosine[0, 3], cosine[1, 2], cosine[1, 3]) + 0.1
 
 
-def test_vectors_have_length_one_whatever_the_title(embedder: OnnxEmbedder) -> None:
+def test_vectors_have_length_one_for_any_title(embedder: OnnxEmbedder) -> None:
     vectors = embedder.encode(ODD)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
     assert embedder.encode([]).shape == (0, 256)
     assert np.isfinite(embedder.encode([""])).all()
 
 
-def test_a_titles_vector_does_not_depend_on_its_batch(embedder: OnnxEmbedder) -> None:
+def test_vector_does_not_depend_on_its_batch(embedder: OnnxEmbedder) -> None:
     together = embedder.encode(TITLES)
     for row in (0, 40, 100, len(TITLES) - 1):
         assert float(embedder.encode([TITLES[row]])[0] @ together[row]) > 0.99999
@@ -167,7 +167,7 @@ def test_progress_ends_at_the_number_of_titles(embedder: OnnxEmbedder) -> None:
     assert len(told) == 2, "batches of 64"
 
 
-def test_batches_hold_every_title_once_shortest_first_with_little_padding() -> None:
+def test_batches_hold_every_title_once_with_little_padding() -> None:
     tokenizer = load_tokenizer(find_weights(PACKAGED))
     batches = list(length_buckets(tokenizer, TITLES, 16))
     assert sorted(int(row) for batch in batches for row in batch.rows) == list(range(len(TITLES)))
@@ -180,7 +180,7 @@ def test_batches_hold_every_title_once_shortest_first_with_little_padding() -> N
         assert (batch.pieces[batch.mask == 0] == 0).all()
 
 
-def test_the_description_names_weights_and_digest(settings: BackendSettings, embedder: OnnxEmbedder) -> None:
+def test_description_names_weights_and_digest(settings: BackendSettings, embedder: OnnxEmbedder) -> None:
     about = json.loads((settings.encoder_dir / "encoder.json").read_text(encoding="utf-8"))
     assert about["bert_sha256"] == find_weights(PACKAGED).sha256
     assert about["digest"] == embedder.digest
@@ -188,7 +188,7 @@ def test_the_description_names_weights_and_digest(settings: BackendSettings, emb
     assert {path.name for path in settings.data_dir.iterdir()} == {"encoder", "graphs"}, "no scratch is left"
 
 
-def test_a_head_that_is_not_as_described_is_refused(settings: BackendSettings, tmp_path: Path) -> None:
+def test_head_that_does_not_match_its_description_is_refused(settings: BackendSettings, tmp_path: Path) -> None:
     folder = tmp_path / "encoder"
     folder.mkdir()
     for file in settings.encoder_dir.iterdir():
@@ -203,7 +203,7 @@ def test_a_head_that_is_not_as_described_is_refused(settings: BackendSettings, t
 
 @pytest.mark.parametrize("damage", ["truncated", "bit flipped", "empty", "another file"])
 @pytest.mark.parametrize("name", ["encoder.json", "encoder.onnx", "head.safetensors", "tokenizer.json"])
-def test_a_damaged_file_of_an_encoder_is_named_and_gives_no_vector(
+def test_damaged_encoder_file_is_named_and_gives_no_vector(
     settings: BackendSettings, tmp_path: Path, name: str, damage: str
 ) -> None:
     folder = tmp_path / "encoder"
@@ -223,7 +223,7 @@ def test_a_damaged_file_of_an_encoder_is_named_and_gives_no_vector(
 
 
 @pytest.mark.parametrize("damaged", [None, "encoder.onnx", "tokenizer.json"])
-def test_a_round_does_not_vouch_for_a_shared_file_that_is_damaged_before_it(
+def test_round_refuses_to_build_on_a_damaged_shared_file(
     settings: BackendSettings, tmp_path: Path, damaged: str | None
 ) -> None:
     """Red before: the description of what it trained had the damaged file's hash."""
@@ -249,7 +249,7 @@ def test_a_round_does_not_vouch_for_a_shared_file_that_is_damaged_before_it(
     assert list(folder.glob("trained/*")) == [], "nothing half-written"
 
 
-def test_another_folder_takes_the_kept_graphs_and_fits_a_head_of_its_own(
+def test_another_folder_reuses_graphs_and_fits_its_own_head(
     settings: BackendSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first, "export_news_encoder", lambda _: pytest.fail("exported twice"))
@@ -262,7 +262,7 @@ def test_another_folder_takes_the_kept_graphs_and_fits_a_head_of_its_own(
         assert (other.encoder_dir / file).read_bytes() == (settings.encoder_dir / file).read_bytes()
 
 
-def test_a_graph_that_differs_from_torch_keeps_nothing(
+def test_graph_that_differs_from_torch_is_not_kept(
     settings: BackendSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exported = onnx.load(settings.encoder_dir / "encoder.onnx")
@@ -281,19 +281,7 @@ def test_a_graph_that_differs_from_torch_keeps_nothing(
         load_embedder(elsewhere)
 
 
-def test_a_folder_without_the_heads_gradient_gets_it_at_the_next_start(settings: BackendSettings) -> None:
-    graph = settings.encoder_dir / HEAD_GRADIENT_FILE
-    made = graph.read_bytes()
-    steps = StepsTold()
-    add_head_gradient(settings, steps)
-    assert steps.told == [], "it is there"
-    graph.unlink()
-    add_head_gradient(settings, steps)
-    assert steps.told == ["Exporting the gradient of the news encoder's head"]
-    assert graph.read_bytes() == made
-
-
-def test_pooled_states_are_the_means_of_berts_and_titles_unread_so_far_go_through_it(
+def test_pooled_states_match_berts_and_new_titles_are_encoded(
     settings: BackendSettings, embedder: OnnxEmbedder, pooled: NDArray[np.float32]
 ) -> None:
     found = PooledStates(settings.encoder_dir, embedder.digest).of(TITLES)
@@ -301,7 +289,7 @@ def test_pooled_states_are_the_means_of_berts_and_titles_unread_so_far_go_throug
     assert state_store(settings.encoder_dir).missing(TITLES) == []
 
 
-def test_an_encoder_with_trained_layers_has_a_graph_of_its_own_that_gives_the_steps_vectors(
+def test_encoder_with_trained_layers_has_its_own_matching_graph(
     settings: BackendSettings, embedder: OnnxEmbedder, tmp_path: Path
 ) -> None:
     titles = TITLES[:24]
@@ -332,7 +320,7 @@ def test_an_encoder_with_trained_layers_has_a_graph_of_its_own_that_gives_the_st
         assert (found == value).all(), "layers that join stand below those trained before"
 
 
-def test_an_embedder_with_a_shelf_keeps_the_states_of_what_it_reads(settings: BackendSettings) -> None:
+def test_embedder_with_a_store_keeps_the_states_it_computes(settings: BackendSettings) -> None:
     load_embedder(settings).encode(TITLES[:5])
     store = state_store(settings.encoder_dir)
     assert store.missing(TITLES[:5]) == []

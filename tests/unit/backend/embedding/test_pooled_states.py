@@ -19,8 +19,8 @@ from backend.federation.split.news_model_files import StoredEncoder
 from backend.federation.strategies.news_head import SHARD_ROWS, shards
 from backend.news.pool_reading import PoolRow
 from backend.settings import BackendSettings
-from device_app.wire.pooled_states import joined_states, pack_states, unpack_head
-from device_app.wire.tensors import TensorError, pack
+from protocol.pooled_states import joined_states, pack_states, unpack_head
+from protocol.tensors import TensorError, pack
 from tests.doubles.small_world import DIMENSIONS, WordEmbedder
 from tests.doubles.words_encoder import keep_words_encoder, token_states
 
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
     return settings.encoder_dir
 
 
-def test_they_are_torchs_and_are_kept(folder: Path) -> None:
+def test_pooled_states_match_torch_and_are_cached(folder: Path) -> None:
     pooling = StoredEncoder.find(folder, WordEmbedder.digest).load(BertWeights(folder, ""), 0).double().pooling
     made = PooledStates(folder, WordEmbedder.digest)
     found = made.of(HEADLINES)
@@ -57,7 +57,7 @@ def test_they_are_torchs_and_are_kept(folder: Path) -> None:
     assert (again == found[[4, 3, 2, 1, 0, 0]]).all(), "token states are read once"
 
 
-def test_a_folder_without_the_graph_of_the_heads_gradient_is_told(folder: Path) -> None:
+def test_missing_head_gradient_graph_is_reported(folder: Path) -> None:
     (folder / HEAD_GRADIENT_FILE).unlink()
     with pytest.raises(FileNotFoundError):
         PooledStates(folder, WordEmbedder.digest)
@@ -66,20 +66,23 @@ def test_a_folder_without_the_graph_of_the_heads_gradient_is_told(folder: Path) 
 
 
 def pool_row(number: int, published_at: datetime) -> PoolRow:
-    about = dict.fromkeys(("abstract", "url", "publisher", "section", "topic"), "")
     return PoolRow(
         number=number,
         id=f"n{number}",
         title=f"title {number}",
+        abstract="",
+        url="",
+        publisher="",
+        section="",
+        topic="",
         story=None,
         published_at=published_at,
         weight=0.5,
         duplicate_of=None,
-        **about,
     )
 
 
-def test_shards_are_days_whose_end_alone_changes_when_news_arrive() -> None:
+def test_new_news_change_only_the_last_shard_of_a_day() -> None:
     rows = [pool_row(number, NOW - timedelta(hours=number % 40)) for number in range(SHARD_ROWS * 3)]
     states = np.random.default_rng(0).normal(size=(len(rows), 4)).astype(np.float16)
     cut = dict(shards(rows, states, pack_states))
@@ -91,7 +94,7 @@ def test_shards_are_days_whose_end_alone_changes_when_news_arrive() -> None:
     assert {name for name in more if more[name] != cut[name]} == {"2026-11-20.0"}
 
 
-def test_a_shard_that_is_not_what_it_says_is_refused() -> None:
+def test_shard_that_does_not_match_its_description_is_refused() -> None:
     states = np.zeros((2, 4), np.float16)
     assert joined_states([pack_states(["a", "b"], states)], 4)[0] == {"a": 0, "b": 1}
     broken = {

@@ -48,7 +48,7 @@ def cluster() -> Iterator[str]:
         yield address
 
 
-def test_both_nodes_compute_and_what_comes_is_in_the_order_of_batches(cluster: str, tmp_path: Path) -> None:
+def test_both_nodes_compute_and_results_keep_batch_order(cluster: str, tmp_path: Path) -> None:
     executor = RayExecutor(cluster)
     try:
         found = list(executor.map(MeetsAnother(tmp_path), iter(range(12))))
@@ -62,7 +62,7 @@ def test_both_nodes_compute_and_what_comes_is_in_the_order_of_batches(cluster: s
         executor.close()
 
 
-def test_vectors_and_states_of_two_nodes_are_those_of_one_process(settings: BackendSettings, cluster: str) -> None:
+def test_two_nodes_give_the_vectors_of_one_process(settings: BackendSettings, cluster: str) -> None:
     made = {}
     for name, executor in (("here", ExecutorSettings()), ("ray", ExecutorSettings(cluster=cluster))):
         store = state_store(settings.encoder_dir / name)
@@ -91,7 +91,7 @@ def stepped(settings: BackendSettings, folder: Path, executor: ExecutorSettings)
     )
 
 
-def test_a_step_of_the_news_model_on_two_nodes_is_that_of_one_process(
+def test_two_nodes_give_the_news_model_step_of_one_process(
     settings: BackendSettings, cluster: str, tmp_path: Path
 ) -> None:
     here = stepped(settings, tmp_path / "here", ExecutorSettings())
@@ -102,7 +102,7 @@ def test_a_step_of_the_news_model_on_two_nodes_is_that_of_one_process(
     assert there.done.states_made == here.done.states_made == len(TITLES)
 
 
-def test_a_cluster_that_is_not_there_is_told_by_the_settings_name_and_nothing_is_computed_instead(
+def test_missing_cluster_is_reported_by_its_setting_without_a_fallback(
     settings: BackendSettings, tmp_path: Path
 ) -> None:
     nobody = ExecutorSettings(cluster=f"127.0.0.1:{free_port()}")
@@ -112,7 +112,7 @@ def test_a_cluster_that_is_not_there_is_told_by_the_settings_name_and_nothing_is
         stepped(settings, tmp_path, nobody)
 
 
-def test_a_cluster_without_cpus_is_refused(settings: BackendSettings) -> None:
+def test_cluster_without_cpus_is_refused(settings: BackendSettings) -> None:
     with (
         ray_nodes(1, cpus=0) as address,
         pytest.raises(ClusterUnavailable, match="no CPU"),
@@ -120,7 +120,7 @@ def test_a_cluster_without_cpus_is_refused(settings: BackendSettings) -> None:
         OnnxEmbedder(settings.encoder_dir, threads=1, executor=ExecutorSettings(cluster=address)).encode(TITLES[:3])
 
 
-def test_with_here_the_machine_goes_on_with_the_batch_at_which_the_cluster_went(
+def test_fallback_here_continues_at_the_batch_where_the_cluster_failed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     executor = ExecutorSettings(cluster=f"127.0.0.1:{free_port()}", without="here").open(4)

@@ -36,33 +36,33 @@ def given(task: Any, batch: float, expected: dict[str, str] | None = None) -> tu
     return compute(task.key, [task], same() if expected is None else expected, batch)
 
 
-def test_a_batch_fails_by_itself_and_a_node_is_refused() -> None:
+def test_node_reports_result_failure_or_refusal() -> None:
     assert given(Divides(), 4.0) == (RESULT, 0.25)
     assert given(Divides(), 0.0) == (FAILED, "float division by zero")
     assert given(LacksModule(), 4.0) == (REFUSED, "No module named 'module_of_another_version'")
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "source", "machine", "processor", "instructions"])
-def test_a_node_with_anything_else_is_refused_by_its_name(name: str) -> None:
+def test_node_with_any_difference_is_refused_by_name(name: str) -> None:
     assert name in same()
     kind, why = given(Divides(), 4.0, same() | {name: f"{same()[name]} another"})
     assert kind == REFUSED
     assert why.endswith(f" differs from the backend in {name}: none there, another here")
 
 
-def test_of_instructions_only_those_are_told_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_differing_instructions_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = same() | {"instructions": "avx avx2"}
     monkeypatch.setattr(ray_node, "same", lambda: expected | {"instructions": "avx avx512f"})
     with pytest.raises(NodeDiffers, match="in instructions: avx512f there, avx2 here"):
         check_same(expected)
 
 
-def test_instructions_are_those_by_which_libraries_choose_and_a_kernels_notes_are_none() -> None:
+def test_processor_identity_uses_vendor_and_relevant_instructions() -> None:
     assert ray_node.processor(INTEL) == {"processor": "GenuineIntel", "instructions": "avx avx2 avx512f fma sse2"}
     assert ray_node.processor(ARM) == {"processor": "0x41", "instructions": "asimd bf16 sve"}
 
 
-def test_the_source_is_that_of_tasks_and_models(tmp_path: Path) -> None:
+def test_source_hash_covers_tasks_and_models(tmp_path: Path) -> None:
     root = Path(ray_node.__file__).parents[2]
     for folder in SAME_SOURCES:
         shutil.copytree(root / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))

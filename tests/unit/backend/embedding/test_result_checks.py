@@ -33,7 +33,7 @@ def infinite(array: np.ndarray) -> np.ndarray:
     return made
 
 
-def test_real_results_are_let_through() -> None:
+def test_valid_results_pass() -> None:
     ENCODER.check(INPUTS, (VECTORS, STATES))
     ENCODER.check(INPUTS, (VECTORS, None))
     FrozenStates("packaged", None, 0, S).check(TITLES, STATES)
@@ -63,7 +63,7 @@ def test_vectors_of_another_form_are_refused(wrong: Any, why: str) -> None:
         ENCODER.check(INPUTS, wrong)
 
 
-def test_states_that_nobody_asked_for_are_refused() -> None:
+def test_unrequested_states_are_refused() -> None:
     task = EncoderTask(Path("none"), "0" * 64, {}, D, states=False)
     task.check(INPUTS, (VECTORS, None))
     with pytest.raises(ResultRefused, match="states: none"):
@@ -79,7 +79,7 @@ def test_states_of_another_form_are_refused(wrong: Any) -> None:
 @pytest.mark.parametrize(
     "damage", [lambda it: it[:, :1], lambda it: it[:1], infinite, lambda it: it.astype(np.float64)]
 )
-def test_vectors_and_gradients_of_a_module_are_refused(damage: Callable[[np.ndarray], np.ndarray]) -> None:
+def test_invalid_module_vectors_and_gradients_are_refused(damage: Callable[[np.ndarray], np.ndarray]) -> None:
     with pytest.raises(ResultRefused, match="vectors: "):
         ModuleVectors(MODULE, D).check(ROWS, damage(VECTORS))
     gradients = ModuleGradients(MODULE).open(1)((ROWS, VECTORS))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.embedding import shared_encoders
-from backend.embedding.shared_encoders import SharedEncoders
+from backend.embedding import encoder_files as shared_encoders
+from backend.embedding.encoder_files import SharedEncoders
 from backend.embedding.state_store import DESCRIPTION_FILE, STATES_FOLDER, TRAINED_FOLDER
-from backend.storage.local_folder import LocalFolder
+from backend.storage.object_store import LocalFolder
 
 IN_USE_FILES = ("words.json", "naml_words.json")
 FIRST = {DESCRIPTION_FILE: "first", "encoder.onnx": "graph", **dict.fromkeys(IN_USE_FILES, "words-1")}
@@ -37,7 +37,7 @@ def machines(tmp_path: Path) -> list[SharedEncoders]:
     return [SharedEncoders(tmp_path / name, LocalFolder(tmp_path / "storage")) for name in ("one", "two")]
 
 
-def test_what_one_machine_has_made_the_other_has_whole(machines: list[SharedEncoders], tmp_path: Path) -> None:
+def test_encoder_files_are_shared_completely_between_machines(machines: list[SharedEncoders], tmp_path: Path) -> None:
     one, two = machines
     written(tmp_path / "one", FIRST | TRAINED | UNFINISHED)
     one.give()
@@ -50,7 +50,7 @@ def test_what_one_machine_has_made_the_other_has_whole(machines: list[SharedEnco
     assert found(tmp_path / "two")[IN_USE_FILES[0]] == "words-2"
 
 
-def test_a_trained_encoder_is_given_alone_and_its_description_last(
+def test_trained_encoder_is_shared_alone_with_its_description_last(
     machines: list[SharedEncoders], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = machines
@@ -71,7 +71,7 @@ def test_a_trained_encoder_is_given_alone_and_its_description_last(
     assert found(tmp_path / "two") == TRAINED
 
 
-def test_old_trained_encoders_go_from_the_storage(machines: list[SharedEncoders], tmp_path: Path) -> None:
+def test_old_trained_encoders_are_deleted_from_the_storage(machines: list[SharedEncoders], tmp_path: Path) -> None:
     one, two = machines
     written(tmp_path / "one", FIRST | TRAINED)
     one.give()
@@ -83,9 +83,7 @@ def test_old_trained_encoders_go_from_the_storage(machines: list[SharedEncoders]
     assert found(tmp_path / "two") == FIRST
 
 
-def test_newer_words_of_another_machine_are_not_given_over_with_older_ones(
-    machines: list[SharedEncoders], tmp_path: Path
-) -> None:
+def test_newer_word_files_are_not_replaced_by_older_ones(machines: list[SharedEncoders], tmp_path: Path) -> None:
     one, two = machines
     written(tmp_path / "one", FIRST)
     one.give()
@@ -98,7 +96,7 @@ def test_newer_words_of_another_machine_are_not_given_over_with_older_ones(
     assert found(tmp_path / "one") == FIRST | {IN_USE_FILES[0]: "words-2", IN_USE_FILES[1]: "words of its own"}
 
 
-def test_for_one_release_the_storage_is_not_listed_at_every_step_of_its_rounds(
+def test_storage_is_listed_once_per_release(
     machines: list[SharedEncoders], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = machines
@@ -118,7 +116,7 @@ def test_for_one_release_the_storage_is_not_listed_at_every_step_of_its_rounds(
     assert found(tmp_path / "two")[IN_USE_FILES[0]] == "words-2"
 
 
-def test_where_the_data_folder_is_the_storage_nothing_is_done(tmp_path: Path) -> None:
+def test_sharing_is_disabled_without_a_remote_storage(tmp_path: Path) -> None:
     alone = SharedEncoders(tmp_path, None)
     written(tmp_path, FIRST)
     alone.give()

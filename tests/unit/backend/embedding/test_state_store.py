@@ -25,7 +25,7 @@ def filled(folder: Path) -> StateStore:
     return store
 
 
-def test_titles_come_back_once_each_with_their_states_and_nothing_over_padding(tmp_path: Path) -> None:
+def test_titles_are_returned_once_with_states_and_zero_padding(tmp_path: Path) -> None:
     filled(tmp_path)
     wanted = [*TITLES, TITLES[1]]
     seen = []
@@ -39,7 +39,7 @@ def test_titles_come_back_once_each_with_their_states_and_nothing_over_padding(t
     assert sorted(seen) == list(range(5))
 
 
-def test_what_is_missing_is_told_once_and_refused_in_a_batch(tmp_path: Path) -> None:
+def test_missing_titles_are_listed_once_and_refused_in_a_batch(tmp_path: Path) -> None:
     store = filled(tmp_path)
     assert store.missing([*TITLES, "new", "new"]) == ["new"]
     with pytest.raises(KeyError):
@@ -47,14 +47,14 @@ def test_what_is_missing_is_told_once_and_refused_in_a_batch(tmp_path: Path) -> 
     assert StateStore(tmp_path / "none").missing(["x"]) == ["x"]
 
 
-def test_a_piece_without_its_description_is_not_there(tmp_path: Path) -> None:
+def test_file_without_its_description_is_ignored(tmp_path: Path) -> None:
     store = filled(tmp_path)
     for described in tmp_path.glob("*.json"):
         described.unlink()
     assert store.missing(TITLES) == TITLES, "as after a kill between the two files"
 
 
-def test_pieces_that_are_mostly_old_go(tmp_path: Path) -> None:
+def test_mostly_outdated_files_are_deleted(tmp_path: Path) -> None:
     store = filled(tmp_path)
     assert store.prune([TITLES[0]]) == 2
     assert store.missing(TITLES) == TITLES
@@ -64,6 +64,6 @@ def test_pieces_that_are_mostly_old_go(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.npy"))) == len(list(tmp_path.glob("*.json"))) == 1
 
 
-def test_a_digest_can_name_no_other_folder(tmp_path: Path) -> None:
+def test_digest_can_not_escape_the_folder(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="digest"):
         trained_folder(tmp_path, "../..")

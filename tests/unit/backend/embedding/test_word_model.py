@@ -25,17 +25,20 @@ from backend.embedding.word_model import (
     NAML,
     WordModel,
     WordModelMissing,
+    WordVectors,
+    WordVectorsRefused,
     keep_word_model,
+    read_glove,
     word_model_shapes,
+    word_pieces,
     word_source,
 )
-from backend.embedding.word_vectors import WordVectors, WordVectorsRefused, read_glove, word_pieces
-from device_app.wire.categories import CategoryVocabulary
-from device_app.wire.tensors import TensorError, pack
-from device_app.wire.words_of_titles import WORDS_LIMIT, joined_table, joined_texts, pack_texts, packed_table
 from exporters.news_encoder import with_table
 from exporters.package import export_word_model
 from models.builders.news import fednewsrec_words, naml_words
+from protocol.releases import CategoryVocabulary
+from protocol.tensors import TensorError, pack
+from protocol.words_of_titles import WORDS_LIMIT, joined_table, joined_texts, pack_texts, packed_table
 from tests.doubles.graphs import shared_graphs
 from tests.doubles.small_world import shared_cache
 from tests.doubles.synced_paths import SyncedPaths
@@ -71,7 +74,7 @@ def folder(glove: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_a_glove_file_gives_its_words_in_lower_case_and_the_mean_to_others(glove: Path) -> None:
+def test_glove_file_gives_lowercase_words_and_the_mean_for_others(glove: Path) -> None:
     words = read_glove(glove)
     assert words.table.shape == (2 + 6, WORD_DIM)
     assert not words.table[0].any()
@@ -91,7 +94,7 @@ def test_a_glove_file_gives_its_words_in_lower_case_and_the_mean_to_others(glove
     ],
     ids=["empty", "another length", "no number", "not finite", "no file"],
 )
-def test_a_file_that_is_none_of_word_vectors_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
+def test_invalid_word_vector_file_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
     path = tmp_path / "glove.txt"
     if content is not None:
         path.write_text(content, encoding="utf-8")
@@ -99,7 +102,7 @@ def test_a_file_that_is_none_of_word_vectors_is_refused(tmp_path: Path, content:
         read_glove(path)
 
 
-def test_berts_word_pieces_have_its_own_vectors_and_no_marks_of_begin_and_end() -> None:
+def test_berts_word_pieces_use_its_vectors_without_special_tokens() -> None:
     words = word_pieces(find_weights("packaged"))
     assert words.table.shape == (30_522, 384)
     pieces = words.tokenizer.encode("Rowing regattas")
@@ -107,7 +110,7 @@ def test_berts_word_pieces_have_its_own_vectors_and_no_marks_of_begin_and_end() 
     assert np.linalg.norm(words.table[pieces.ids[0]].astype(float)) > 0.1
 
 
-def test_the_embedder_gives_torchs_vectors_and_the_start_is_the_best_linear_guess(folder: Path) -> None:
+def test_word_embedder_matches_torch_and_starts_at_the_best_linear_fit(folder: Path) -> None:
     model = WordModel(folder)
     words = model.words(TITLES * 40)
     draw = np.random.default_rng(1)
@@ -130,7 +133,7 @@ def test_the_embedder_gives_torchs_vectors_and_the_start_is_the_best_linear_gues
     assert (vectors * guess[: len(TITLES)]).sum(axis=1) == pytest.approx(np.ones(len(TITLES)), abs=1e-2)
 
 
-def test_an_encoder_of_naml_gives_torchs_vectors_by_abstracts_and_categories_and_starts_near_what_is_served(
+def test_naml_encoder_matches_torch_and_starts_near_the_served_vectors(
     glove: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     cache = shared_graphs(shared_cache(tmp_path_factory))
@@ -191,7 +194,7 @@ def test_an_encoder_of_naml_gives_torchs_vectors_by_abstracts_and_categories_and
         WordModel(tmp_path)  # FedNewsRec's is another
 
 
-def test_an_encoder_is_kept_once_and_found_by_its_digest(folder: Path) -> None:
+def test_encoder_is_stored_once_and_found_by_its_digest(folder: Path) -> None:
     model = WordModel(folder)
     start = {name: np.full(shape, 0.5, np.float32) for name, shape in model.shapes.items()}
     kept = model.keep(start)
@@ -207,9 +210,7 @@ def test_an_encoder_is_kept_once_and_found_by_its_digest(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damaged", ["encoder.onnx", "tokenizer.json"])
-def test_an_encoder_of_words_does_not_vouch_for_shared_files_that_are_damaged_before_it(
-    folder: Path, tmp_path: Path, damaged: str
-) -> None:
+def test_word_encoder_does_not_cover_damaged_shared_files(folder: Path, tmp_path: Path, damaged: str) -> None:
     """Red before: its description had the damaged file's hash."""
     copy = tmp_path / "encoder"
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("trained"))
@@ -229,12 +230,9 @@ def test_an_encoder_of_words_does_not_vouch_for_shared_files_that_are_damaged_be
     (words / MADE_FILE).write_bytes(b"[]")
     with pytest.raises(EncoderDamaged, match="can't be read"):
         model.keep({name: each + 1 for name, each in start.items()})
-    (words / MADE_FILE).unlink()  # as a version before 0.2 left it
-    older = model.keep({name: each + 1 for name, each in start.items()})
-    assert json.loads((older / DESCRIPTION_FILE).read_bytes())["sha256"] == {}
 
 
-def test_a_folder_says_what_words_it_has(folder: Path, tmp_path: Path) -> None:
+def test_folder_describes_its_words(folder: Path, tmp_path: Path) -> None:
     assert (word_source(folder), word_model_shapes(folder)) == ("a file", WordModel(folder).shapes)
     assert (word_source(tmp_path), word_model_shapes(tmp_path)) == (None, None)
     with pytest.raises(WordModelMissing):
@@ -242,7 +240,7 @@ def test_a_folder_says_what_words_it_has(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b'{"folder": "words-0"}'])
-def test_a_damaged_note_of_the_words_in_use_is_logged_and_the_words_are_none(
+def test_damaged_words_description_is_logged_and_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: bytes
 ) -> None:
     (tmp_path / "words.json").write_bytes(damage)
@@ -251,7 +249,7 @@ def test_a_damaged_note_of_the_words_in_use_is_logged_and_the_words_are_none(
     assert "words.json can't be read" in caplog.text
 
 
-def test_titles_are_cut_at_thirty_words_and_travel_as_rows(folder: Path) -> None:
+def test_titles_are_cut_at_thirty_words_and_sent_as_rows(folder: Path) -> None:
     model = WordModel(folder)
     words = model.words(["lake " * 50, "the lake"])
     assert words.shape == (2, WORDS_LIMIT)
@@ -265,12 +263,12 @@ def test_titles_are_cut_at_thirty_words_and_travel_as_rows(folder: Path) -> None
         joined_table([pack({"vectors": np.zeros((0, WORD_DIM), np.float16)})], WORD_DIM)
 
 
-def test_words_are_told_apart_by_their_vectors(glove: Path) -> None:
+def test_word_sets_are_identified_by_their_vectors(glove: Path) -> None:
     words = read_glove(glove)
     assert WordVectors(words.tokenizer, words.table * np.float16(2)).key != words.key
 
 
-def test_an_encoder_is_on_the_disk_before_it_has_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoder_is_on_the_disk_before_it_is_renamed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = WordModel(folder)
     words = model.words(TITLES)
     start = model.start(words, np.random.default_rng(5).normal(size=(len(TITLES), DIM)).astype(np.float32))

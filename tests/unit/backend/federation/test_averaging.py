@@ -7,11 +7,11 @@ from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.optimizers import Sgd
 from backend.federation.rounds.selection import admitted, draw_pseudonym, places
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.systems import SYSTEMS
-from device_app.wire.protections import LocalLaplace
+from backend.federation.systems import COMPOSED
+from protocol.protections import LocalLaplace
 
 
-def test_fedavg_steps_against_the_mean_as_numpy_computes_it() -> None:
+def test_fedavg_step_matches_numpy() -> None:
     rng = np.random.default_rng(0)
     weights = {"a": rng.normal(size=(3, 4)).astype(np.float32), "b": rng.normal(size=5).astype(np.float32)}
     updates = [
@@ -30,7 +30,7 @@ def test_fedavg_steps_against_the_mean_as_numpy_computes_it() -> None:
         assert stepped[name].dtype == np.float32
 
 
-def test_a_thousand_small_updates_are_not_lost_to_rounding() -> None:
+def test_thousand_small_updates_are_not_lost_to_rounding() -> None:
     total = Aggregate({"g.a": (1,)})
     total.add({"g.a": np.array([1e8], np.float32)})
     for _ in range(1_000):
@@ -39,26 +39,26 @@ def test_a_thousand_small_updates_are_not_lost_to_rounding() -> None:
     assert total.mean()["g.a"][0] == (1e8 + 1_000) / 1_001, "a float32 sum would have stayed at 1e8"
 
 
-def test_the_mean_of_nothing_is_an_error() -> None:
+def test_mean_without_updates_is_an_error() -> None:
     with pytest.raises(ValueError, match="no updates"):
         Aggregate({"g.a": (1,)}).mean()
 
 
-def test_a_learning_rate_must_be_above_zero() -> None:
+def test_learning_rate_must_be_above_zero() -> None:
     with pytest.raises(ValueError, match="learning_rate"):
         Sgd(learning_rate=0.0)
 
 
-def test_uni_fedrec_is_the_papers_setting() -> None:
-    spec = SYSTEMS["uni_fedrec_as_printed"]
+def test_uni_fedrec_has_the_papers_settings() -> None:
+    spec = COMPOSED["uni_fedrec"]
 
     assert (spec.task, spec.model, spec.architecture, spec.negatives) == ("recall", "recall", "basis", 4)
     assert spec.protection == LocalLaplace(clip=0.1, scale=0.01)
     assert spec.optimizer == Sgd(learning_rate=0.05)
-    assert all(name == each.name for name, each in SYSTEMS.items())
+    assert all(name == each.name for name, each in COMPOSED.items())
 
 
-def test_admission_is_a_coin_of_the_given_chance() -> None:
+def test_admission_is_a_coin_with_the_given_probability() -> None:
     rng = np.random.default_rng(3)
 
     assert all(admitted(1.0, rng.random) for _ in range(100))
@@ -71,7 +71,7 @@ def test_places_round_up_and_pseudonyms_never_repeat() -> None:
     assert len({draw_pseudonym() for _ in range(1_000)}) == 1_000
 
 
-def test_sums_are_seen_and_not_changed() -> None:
+def test_sums_are_read_only() -> None:
     total = Aggregate({"g.a": (2,)})
     total.add({"g.a": np.ones(2, dtype=np.float32)})
     with pytest.raises(ValueError, match="read-only"):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backend.federation.gate_scores import Score
-from backend.federation.strategies.release_gate import judge
+from backend.federation.strategies.release_gate import Score, judge
 from backend.federation.systems.release_gate import RELEASE_GATE
-from device_app.wire.sum_vectors import BOUND, GAIN_LIMIT, SHAPES, written
+from protocol.ring import BOUND, GAIN_LIMIT, SHAPES, written
 
 
 def sums_of(gains: np.ndarray) -> dict[str, np.ndarray]:
@@ -17,7 +16,7 @@ def sums_of(gains: np.ndarray) -> dict[str, np.ndarray]:
     return {name: np.array([sum(part[name] for part in parts)]) for name in SHAPES}
 
 
-def test_the_verdict_has_the_gain_and_the_error_that_numpy_computes() -> None:
+def test_verdict_has_numpys_gain_and_error() -> None:
     gains = np.random.default_rng(0).normal(-0.004, 0.006, 400).clip(-GAIN_LIMIT, GAIN_LIMIT)
     verdict = judge(sums_of(gains), 400, 0.0, tolerance=0.003, confidence=0.95)
 
@@ -27,7 +26,7 @@ def test_the_verdict_has_the_gain_and_the_error_that_numpy_computes() -> None:
     assert verdict.falls, "0.004 is ten errors below nothing"
 
 
-def test_the_error_told_of_the_auc_is_that_of_the_noise_in_its_own_sum() -> None:
+def test_reported_auc_error_matches_the_noise_in_its_sum() -> None:
     """Oracle: votes that are all alike under 4,000 draws of noise."""
     gains, dice, noise = np.full(40, 0.0), np.random.default_rng(5), 0.4
     sums = sums_of(gains)
@@ -44,12 +43,12 @@ def test_the_error_told_of_the_auc_is_that_of_the_noise_in_its_own_sum() -> None
     [(-0.0025, 0.001, False), (-0.004, 0.001, True), (-0.02, 0.0, True), (0.01, 0.001, False)],
     ids=["within the tolerance", "clear", "all alike", "better"],
 )
-def test_a_release_falls_only_beyond_the_tolerance(gain: float, spread: float, falls: bool) -> None:
+def test_release_fails_only_beyond_the_tolerance(gain: float, spread: float, falls: bool) -> None:
     gains = gain + spread * np.tile([-1, 1], 50)
     assert judge(sums_of(gains), 100, 0.0, tolerance=0.003, confidence=0.95).falls is falls
 
 
-def test_a_fall_that_is_not_significant_beside_the_noise_is_no_fall() -> None:
+def test_decline_within_the_noise_does_not_fail() -> None:
     gains = np.full(100, -0.004)
     quiet = judge(sums_of(gains), 100, 0.0, tolerance=0.003, confidence=0.95)
     loud = judge(sums_of(gains), 100, 20.0, tolerance=0.003, confidence=0.95)
@@ -58,7 +57,7 @@ def test_a_fall_that_is_not_significant_beside_the_noise_is_no_fall() -> None:
     assert loud.found_from > 0.01
 
 
-def test_a_release_that_is_no_worse_is_rolled_back_at_most_as_often_as_the_confidence_says() -> None:
+def test_good_release_is_rolled_back_within_the_stated_error_rate() -> None:
     """4,000 gates of 60 devices: 5 % of them is 200, and a binomial passes 240 with probability below 0.2 %."""
     rng = np.random.default_rng(5)
     noise = RELEASE_GATE.protection.sigma * 2.0**-16 * np.sqrt(60)  # type: ignore[union-attr]
@@ -71,7 +70,7 @@ def test_a_release_that_is_no_worse_is_rolled_back_at_most_as_often_as_the_confi
     assert 20 < fallen <= 240
 
 
-def test_a_fall_of_the_size_told_is_found_with_eighty_per_cent() -> None:
+def test_decline_of_the_stated_size_is_detected_with_80_percent_power() -> None:
     """1,000 gates: a binomial of 0.8 stays above 750 with probability above 99.9 %."""
     rng = np.random.default_rng(6)
     noise = RELEASE_GATE.protection.sigma * 2.0**-16 * np.sqrt(60)  # type: ignore[union-attr]
@@ -85,7 +84,7 @@ def test_a_fall_of_the_size_told_is_found_with_eighty_per_cent() -> None:
     assert found > 700, "noise in the spread costs a little of the power"
 
 
-def test_no_device_can_weigh_more_than_the_bound() -> None:
+def test_device_vote_stays_within_the_bound() -> None:
     for new, old in ((1.0, 0.0), (0.0, 1.0), (0.7, 0.69)):
         numbers = written(new, old)
         assert sum(each**2 for each in numbers.values()) <= BOUND**2 + 1e-12

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn, RoundOffer
-from device_app.wire.tensors import pack
+from protocol.ids import PROTOCOL_VERSION
+from protocol.rounds import CheckIn, RoundOffer
+from protocol.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import BASIS, DIM, BackendRig
@@ -39,21 +39,21 @@ def put(client: TestClient, round_id: str, pseudonym: str, content: bytes) -> tu
     return answer.status_code, answer.json().get("type", "").rsplit(":", 1)[-1]
 
 
-def test_an_update_of_an_earlier_round_counts_in_no_later_one(rig: BackendRig, client: TestClient) -> None:
-    rig.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
+def test_update_of_an_earlier_round_counts_in_no_later_one(rig: BackendRig, client: TestClient) -> None:
+    rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
     first = joined(rig)
     assert first is not None
     assert put(client, "round-1", first.pseudonym, UPDATE) == (200, "")
     rig.coordinator.step()
-    rig.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
+    rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
 
     assert put(client, "round-2", first.pseudonym, UPDATE) == (403, "unknown-pseudonym")
     assert put(client, "round-1", first.pseudonym, UPDATE) == (200, ""), "the same bytes have the same receipt"
     assert rig.coordinator.status("round-2").uploaded == 0
 
 
-def test_a_device_with_a_stale_release_or_without_the_task_gets_no_place(rig: BackendRig) -> None:
-    rig.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
+def test_device_with_a_stale_release_or_without_the_task_gets_no_place(rig: BackendRig) -> None:
+    rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
 
     assert joined(rig, release=7) is None
     assert joined(rig, task="full_gradient") is None
@@ -61,10 +61,8 @@ def test_a_device_with_a_stale_release_or_without_the_task_gets_no_place(rig: Ba
     assert joined(rig) is not None
 
 
-def test_an_oversized_body_is_given_up_before_it_is_read_and_the_place_is_kept(
-    rig: BackendRig, client: TestClient
-) -> None:
-    rig.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
+def test_oversized_body_is_cut_off_and_the_place_kept(rig: BackendRig, client: TestClient) -> None:
+    rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
     offer = joined(rig)
     assert offer is not None
     flood = b"\0" * (rig.coordinator.plain.limit_bytes("round-1", offer.pseudonym) + 1)
@@ -76,15 +74,15 @@ def test_an_oversized_body_is_given_up_before_it_is_read_and_the_place_is_kept(
     assert ended.state == "applied"
 
 
-def test_a_secure_round_takes_no_single_update_and_a_plain_one_no_masked_vector(
+def test_secure_round_refuses_single_updates_and_a_plain_one_masked_vectors(
     rig: BackendRig, client: TestClient
 ) -> None:
-    rig.coordinator.open_round("small_ranker_secure", cohort=3, cohort_minimum=2, seconds=60.0)
+    rig.coordinator.open_round("small_ranker/secure/median", cohort=3, cohort_minimum=2, seconds=60.0)
     offer = joined(rig, task="full_gradient")
     assert offer is not None
     assert put(client, "round-1", offer.pseudonym, UPDATE) == (409, "round-closed")
     rig.coordinator.cancel("round-1")
-    rig.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
+    rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
     plain = joined(rig)
     assert plain is not None
     masked = client.put(
@@ -96,8 +94,8 @@ def test_a_secure_round_takes_no_single_update_and_a_plain_one_no_masked_vector(
     assert rig.coordinator.status("round-2").uploaded == 0
 
 
-def test_a_secure_round_offers_a_third_more_places_than_it_wants_and_no_more(rig: BackendRig) -> None:
-    rig.coordinator.open_round("small_ranker_secure", cohort=10, cohort_minimum=2, seconds=60.0)
+def test_secure_round_offers_a_third_more_places_than_needed(rig: BackendRig) -> None:
+    rig.coordinator.open_round("small_ranker/secure/median", cohort=10, cohort_minimum=2, seconds=60.0)
     offers = [joined(rig, task="full_gradient") for _ in range(20)]
 
     assert sum(offer is not None for offer in offers) == 13

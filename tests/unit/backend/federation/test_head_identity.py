@@ -17,12 +17,12 @@ from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.head_gradient import PooledNews
 from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.task import Update
-from device_app.wire.layout import UpdateLayout
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import ModelEntry
 from exporters.graphs import table_loss
 from exporters.package import export_head_gradient
 from models.news.upper import PooledHead
+from protocol.protections import SecureSum
+from protocol.releases import ModelEntry
+from protocol.ring import UpdateLayout
 from tests.doubles.secure_sums import cohort, run_sum
 from tests.doubles.split_world import (
     DIM,
@@ -100,7 +100,7 @@ def pooled(states: np.ndarray, known: range = range(NEWS)) -> dict[str, np.ndarr
 
 
 @pytest.mark.parametrize("known", [range(NEWS), range(10)], ids=["the whole pool", "some news have left it"])
-def test_weighted_gradients_of_devices_are_those_of_the_pooled_loss(
+def test_weighted_device_gradients_equal_those_of_the_pooled_loss(
     graphs: tuple[bytes, bytes], states: np.ndarray, known: range
 ) -> None:
     found = updates(graphs, states, known)
@@ -112,7 +112,7 @@ def test_weighted_gradients_of_devices_are_those_of_the_pooled_loss(
 
 
 @pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (32, 18), (64, 40)])
-def test_through_a_secure_sum_they_are_to_half_a_step_of_the_fixed_point(
+def test_securely_summed_gradients_are_exact_to_half_a_step(
     graphs: tuple[bytes, bytes], states: np.ndarray, bits: int, fraction_bits: int
 ) -> None:
     # No device of these is longer than the clip, which would be the third difference.
@@ -137,7 +137,7 @@ def test_through_a_secure_sum_they_are_to_half_a_step_of_the_fixed_point(
         assert np.abs(mean[name] - each).max() <= 2.0 ** -(fraction_bits + 1) + FLOAT32, name
 
 
-def test_a_clip_that_bites_shortens_a_device_and_turns_nothing(graphs: tuple[bytes, bytes], states: np.ndarray) -> None:
+def test_clipping_shortens_an_update_without_turning_it(graphs: tuple[bytes, bytes], states: np.ndarray) -> None:
     update = updates(graphs, states)[0]
     whole = shared_part(update.tensors, MODEL)
     length = float(np.sqrt(sum(np.square(each.astype(np.float64)).sum() for each in update.tensors.values())))
@@ -146,7 +146,7 @@ def test_a_clip_that_bites_shortens_a_device_and_turns_nothing(graphs: tuple[byt
         assert clipped.update.tensors[name] == pytest.approx(each / 4, abs=1e-7), name
 
 
-def test_a_reader_of_none_of_the_shards_news_gives_the_head_zeros(
+def test_reader_without_the_shards_news_contributes_zeros_to_the_head(
     graphs: tuple[bytes, bytes], states: np.ndarray
 ) -> None:
     for update in updates(graphs, states, range(NEWS, NEWS)):

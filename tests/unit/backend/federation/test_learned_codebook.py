@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,19 +24,24 @@ from backend.federation.grouping.drift import Drift
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCodebook, cohort_needed
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems import SYSTEMS
-from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
 from backend.recall.served_releases import ServedReleases
-from device_app.privacy.modes.mode import user_vector
+from device_app.privacy.protections.protection import ComputedUpdate
+from device_app.privacy.protections.registry import SecureSumProtection
+from device_app.privacy.reporter import user_vector
+from device_app.privacy.secagg.messages import Contribution
 from device_app.settings import PrivacySettings
 from device_app.uplink.in_process import InProcess
-from device_app.wire.releases import BlobRef, Codebook
-from device_app.wire.tensors import TensorSpec, pack, unpack
+from protocol.releases import BlobRef, Codebook
+from protocol.tensors import TensorSpec, pack, unpack
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
 from tests.doubles.simulated_reader import simulated_reader
+
+CODEBOOK = COMPOSED["codebook/secure/mean"]
+CODEBOOK_EXACT = COMPOSED["codebook/exact/mean"]
 
 ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
 K, DEVICES = 4, 5
@@ -98,12 +104,12 @@ class CodebookRounds:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodebookRounds]:
-    monkeypatch.setitem(SYSTEMS, QUICK.name, QUICK)
+    monkeypatch.setitem(COMPOSED, QUICK.name, QUICK)
     with ExitStack() as stack:
         yield CodebookRounds(tmp_path, stack)
 
 
-def test_rounds_move_the_draft_as_the_filter_on_true_sums_would_and_the_codebook_after_so_many(
+def test_rounds_update_the_draft_and_later_publish_the_codebook(
     world: CodebookRounds,
 ) -> None:
     readers, belief = world.readers(), Drift.begin(world.first)
@@ -126,7 +132,7 @@ def test_rounds_move_the_draft_as_the_filter_on_true_sums_would_and_the_codebook
     assert world.backend.releases.require_current().recall.codebooks[0].epsilon == 4.0
 
 
-def test_a_codebook_published_meanwhile_starts_the_draft_anew(world: CodebookRounds) -> None:
+def test_codebook_published_meanwhile_restarts_the_draft(world: CodebookRounds) -> None:
     world.run(QUICK)
     store = world.backend.releases
     other = unit_rows(np.random.default_rng(9).normal(size=(K, DIM)))
@@ -140,17 +146,23 @@ def test_a_codebook_published_meanwhile_starts_the_draft_anew(world: CodebookRou
     np.testing.assert_array_equal(world.prototypes(), other)
 
 
-def test_a_release_without_such_a_codebook_refuses_the_round(world: CodebookRounds) -> None:
+def test_release_without_the_codebook_refuses_the_round(world: CodebookRounds) -> None:
     with pytest.raises(RoundImpossible, match="no codebook of 16"):
         world.backend.coordinator.open_round(CODEBOOK.name, cohort=5_200, cohort_minimum=2, seconds=60.0)
 
 
-def test_a_reader_without_clicks_and_one_whose_clicks_are_muted_give_nothing(
-    world: CodebookRounds, tmp_path: Path
-) -> None:
+def test_reader_with_muted_clicks_contributes_zeros(world: CodebookRounds, monkeypatch: pytest.MonkeyPatch) -> None:
     muted = world.devices[0]
     clicked = frozenset(click.news_id for click in muted.stores.clicks.recent(1_000))
     muted.trainer._reading._muted = lambda: clicked
+    gave = list[bool]()
+    contribute = SecureSumProtection.contribute
+
+    def overhear(self: SecureSumProtection, update: ComputedUpdate, *args: Any, **named: Any) -> Contribution:
+        gave.append(any(each.any() for each in update.shared.tensors.values()))
+        return contribute(self, update, *args, **named)
+
+    monkeypatch.setattr(SecureSumProtection, "contribute", overhear)
     world.backend.coordinator.open_round(QUICK.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
     for _ in range(20):
         for device in world.devices:
@@ -159,8 +171,8 @@ def test_a_reader_without_clicks_and_one_whose_clicks_are_muted_give_nothing(
         world.backend.coordinator.step()
     status = world.backend.coordinator.history(1)[0]
 
-    assert (status.state, status.survivors) == ("applied", DEVICES - 1)
-    assert muted.stores.participations.get(status.round) is None, "who has nothing to give asks for no place"
+    assert (status.state, status.survivors) == ("applied", DEVICES)
+    assert sorted(gave) == [False] + [True] * (DEVICES - 1)
 
 
 def planted(rng: np.random.Generator, readers: int, dim: int, groups: int) -> tuple[np.ndarray, np.ndarray]:
@@ -184,7 +196,7 @@ def follow(centres: np.ndarray, readers: np.ndarray, rounds: int, sigma: float, 
     return np.array(found)
 
 
-def test_thousands_of_readers_teach_the_prototypes_through_the_noise_and_sixty_do_no_harm() -> None:
+def test_thousands_of_readers_improve_prototypes_and_sixty_do_no_harm() -> None:
     rng = np.random.default_rng(5)
     centres, readers = planted(rng, 4_000, 64, 8)
     learned = follow(centres, readers, 10, sigma=0.75 * np.sqrt(4_000), rng=rng)
@@ -196,9 +208,7 @@ def test_thousands_of_readers_teach_the_prototypes_through_the_noise_and_sixty_d
 
 
 @given(st.lists(st.floats(-30, 90), min_size=3, max_size=3), st.floats(0, 1e4))
-def test_shares_add_up_to_one_and_rule_no_prototype_out_whatever_the_noise(
-    counts: list[float], variance: float
-) -> None:
+def test_shares_sum_to_one_and_stay_positive_under_noise(counts: list[float], variance: float) -> None:
     start = Drift.begin(unit_rows(np.eye(3, 5)))
     found = start.seen(
         np.zeros((3, 5)), np.array(counts), 60, sums_variance=variance, members_variance=variance
@@ -208,7 +218,7 @@ def test_shares_add_up_to_one_and_rule_no_prototype_out_whatever_the_noise(
     assert found.min() >= 0.1 * 20 / (3 * max(20, *counts)) - 1e-9
 
 
-def test_numbers_that_no_sum_can_be_are_refused() -> None:
+def test_impossible_sums_are_refused() -> None:
     start = Drift.begin(unit_rows(np.eye(3, 5)))
     with pytest.raises(ValueError, match=r"\[3, 5\]"):
         start.seen(np.zeros((2, 5)), np.zeros(3), 9, sums_variance=0.0, members_variance=0.0)
@@ -217,12 +227,12 @@ def test_numbers_that_no_sum_can_be_are_refused() -> None:
 
 
 @pytest.mark.parametrize("shares", [(0.5,), (0.5, 0.6), (1.0, 0.0)])
-def test_shares_that_are_no_shares_of_the_codebook_are_refused(shares: tuple[float, ...]) -> None:
+def test_invalid_codebook_shares_are_refused(shares: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="shares"):
         Codebook(size=2, epsilon=4.0, prototypes=BlobRef(sha256="0" * 64, size_bytes=1), shares=shares)
 
 
-def test_a_cohort_whose_drafts_would_be_mostly_noise_is_refused_before_anybody_pays(tmp_path: Path) -> None:
+def test_cohort_with_mostly_noisy_drafts_is_refused_before_payment(tmp_path: Path) -> None:
     """Red before: a round of 60 cost each device 7.7 and could publish nothing, however many followed."""
     opener = BackendRig.make(tmp_path, StillClock(NOW)).coordinator._opener
     needed = (
@@ -236,7 +246,7 @@ def test_a_cohort_whose_drafts_would_be_mostly_noise_is_refused_before_anybody_p
     opener.check(RoundRequest(CODEBOOK_EXACT.name, 5, 2, 60.0))
 
 
-def test_how_much_of_a_draft_will_be_noise_is_as_large_cohorts_on_mind_had_it() -> None:
+def test_expected_draft_noise_matches_large_cohorts_on_mind() -> None:
     """Oracle: the record of `ownfeed evaluate codebook`. Drafts of small cohorts stay near the topics, which lie
     further apart than readers do, so that less of them is noise; all of them are above what is published."""
     strategy = CODEBOOK.strategy

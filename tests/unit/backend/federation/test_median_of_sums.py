@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,23 +11,24 @@ from backend.federation.protections.sum_bounds import noise_deviation
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.strategies.joined_sums import MedianOfSums
 from backend.federation.strategies.release_gate import WIDENED, Verdict, judge_sums
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.private_counts import MEMBERS
-from device_app.privacy.prices import sum_prices
+from device_app.privacy.accounting.cost_of_sums import sum_prices
 from device_app.settings import PrivacySettings
-from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import SecureSum
-from device_app.wire.sum_vectors import DETAIL_WEIGHT, GAIN, GAIN_LIMIT, LEVEL, SQUARE
+from protocol.protections import SecureSum
+from protocol.ring import DETAIL_WEIGHT, GAIN, GAIN_LIMIT, LEVEL, SQUARE, WeightedSum
 
-SPLIT = CohortSplit(members=10, parts=3, left=2)
+SPLIT = CohortSplit(members=10, parts=3, left=2, cohort=60)
 
 
 @pytest.mark.parametrize(
     ("cohort", "minimum", "parts"),
     [(60, 10, 5), (36, 10, 3), (35, 10, 0), (60, 2, 5), (60, 16, 3), (60, 17, 0), (1_000, 10, 83), (12, 3, 0)],
 )
-def test_a_cohort_makes_groups_that_lose_two_of_twelve_or_is_one_sum(cohort: int, minimum: int, parts: int) -> None:
-    protection = SYSTEMS["small_ranker_secure"].protection
+def test_cohort_is_split_into_groups_tolerating_two_dropouts_or_is_one_sum(
+    cohort: int, minimum: int, parts: int
+) -> None:
+    protection = COMPOSED["small_ranker/secure/median"].protection
     assert isinstance(protection, SecureSum)
     terms = protection.terms("round-1", cohort=cohort, cohort_minimum=minimum, coordinates=262)
     assert SPLIT.parts_of(cohort, terms) == parts
@@ -47,7 +50,7 @@ def voted(*gains: float) -> list[WeightedSum]:
 
 
 def judged(vote: list[WeightedSum], first: list[WeightedSum]) -> Verdict:
-    protection = SYSTEMS["release_gate"].protection
+    protection = COMPOSED["release_gate"].protection
     assert isinstance(protection, SecureSum)
     return judge_sums(MedianOfSums().join(vote, None), protection, tolerance=0.003, confidence=0.95, first=first)
 
@@ -63,9 +66,7 @@ def judged(vote: list[WeightedSum], first: list[WeightedSum]) -> Verdict:
         ((-1.0, 0.1, 0.1), False),
     ],
 )
-def test_one_vote_of_groups_takes_nothing_back_and_orders_a_second_if_most_of_them_fell(
-    gains: tuple[float, ...], doubted: bool
-) -> None:
+def test_one_negative_vote_only_orders_a_second(gains: tuple[float, ...], doubted: bool) -> None:
     """Red before: three liars in three groups of five and the noise of a fourth took a release back (the second)."""
     verdict = judged(voted(*gains), [])
     assert (verdict.falls, verdict.doubted) == (False, doubted)
@@ -85,7 +86,7 @@ def test_one_vote_of_groups_takes_nothing_back_and_orders_a_second_if_most_of_th
         ((-0.6, -0.6, -0.6, -0.6, -0.6), (0.6,), True),
     ],
 )
-def test_of_two_votes_four_groups_of_five_must_have_fallen(
+def test_two_votes_need_four_of_five_groups_to_decline(
     first: tuple[float, ...], second: tuple[float, ...], falls: bool
 ) -> None:
     verdict = judged(voted(*second), voted(*first))
@@ -97,7 +98,7 @@ def taken_back(gain: float, liars: int, sign: float) -> tuple[float, float]:
     """How often a release with this gain of AUC is taken back where four groups of five in one vote are enough, as they
     once were, and by the rule; so many of the 60 voters lie, each as much as a group's mean can be."""
     rng, cases = np.random.default_rng(7), 400
-    protection = SYSTEMS["release_gate"].protection
+    protection = COMPOSED["release_gate"].protection
     assert isinstance(protection, SecureSum)
     deviation = np.hypot(noise_deviation(protection, 12) / 12, 0.01 / GAIN_LIMIT / np.sqrt(12))
     by_one = by_two = 0
@@ -114,7 +115,7 @@ def taken_back(gain: float, liars: int, sign: float) -> tuple[float, float]:
     return by_one / cases, by_two / cases
 
 
-def test_three_liars_vote_fewer_good_releases_down_in_two_votes() -> None:
+def test_two_votes_resist_three_malicious_clients_better_than_one() -> None:
     """.15 and .22 of 20,000."""
     one, two = taken_back(0.004, 3, -1.0)
     assert one > 0.18
@@ -122,9 +123,7 @@ def test_three_liars_vote_fewer_good_releases_down_in_two_votes() -> None:
 
 
 @pytest.mark.parametrize(("gain", "liars"), [(-0.01, 0), (-0.02, 0), (-0.02, 1), (-0.03, 1)])
-def test_a_release_that_fell_is_found_as_often_in_two_votes_and_more_often_without_liars(
-    gain: float, liars: int
-) -> None:
+def test_two_votes_detect_a_worse_release_at_least_as_often(gain: float, liars: int) -> None:
     """Of 20,000: .78, 1.00, .90 and .997; in one vote .59, .99, .89 and .996."""
     one, two = taken_back(gain, liars, 1.0)
     assert two > one - 0.03
@@ -132,7 +131,7 @@ def test_a_release_that_fell_is_found_as_often_in_two_votes_and_more_often_witho
         assert two > one + 0.1
 
 
-def test_a_value_that_makes_no_median_is_refused() -> None:
+def test_group_count_without_a_median_is_refused() -> None:
     with pytest.raises(ValueError, match="groups"):
         MedianOfSums(groups=2)
 
@@ -141,28 +140,39 @@ def test_a_value_that_makes_no_median_is_refused() -> None:
     ("cohort", "minimum", "parts"),
     [(60, 18, 0), (65, 18, 0), (66, 18, 3), (71, 20, 0), (200, 10, 9), (1_000, 18, 45), (1_000, 50, 16)],
 )
-def test_a_count_is_one_sum_as_long_as_that_holds_a_liar_and_groups_of_22_from_there(
-    cohort: int, minimum: int, parts: int
-) -> None:
-    spec = SYSTEMS["private_counts"]
+def test_count_is_one_sum_while_small_and_groups_of_22_above(cohort: int, minimum: int, parts: int) -> None:
+    spec = COMPOSED["private_counts/secure/huber"]
     assert isinstance(spec.protection, SecureSum)
     assert spec.join is not None
     terms = spec.protection.terms("round-1", cohort=cohort, cohort_minimum=minimum, coordinates=64)
-    split = CohortSplit(members=spec.join.members, parts=spec.join.groups, left=spec.join.left)
-    assert split.parts_of(cohort, terms) == parts
+    assert spec.join.split_of(cohort).parts_of(cohort, terms) == parts
 
 
-def test_shares_too_thin_for_a_group_stay_in_one_sum() -> None:
-    """A group of 22 under `private_counts_large` would cost more than the 8 that devices allow."""
-    large = SYSTEMS["private_counts_large"]
+@pytest.mark.parametrize(
+    ("cohort", "minimum", "largest"), [(60, 10, 35), (20, 10, 20), (1_000, 18, 65), (1_000, 50, 179)]
+)
+def test_group_size_stays_within_the_terms(cohort: int, minimum: int, largest: int) -> None:
+    spec = COMPOSED["private_counts/secure/huber" if minimum > 10 else "small_ranker/secure/median"]
+    assert spec.join is not None
+    assert isinstance(spec.protection, SecureSum)
+    split = spec.join.split_of(cohort)
+    assert split.largest(cohort, minimum) == largest
+    terms = spec.protection.terms("round-1", cohort=largest, cohort_minimum=minimum, coordinates=64)
+    for come in range(1, cohort + 1):
+        assert math.ceil(come / max(1, split.parts_of(come, terms))) <= largest
+
+
+def test_noise_shares_too_thin_for_groups_use_one_sum() -> None:
+    """A group of 22 under `private_counts/secure_large/mean` would cost more than the 8 that devices allow."""
+    large = COMPOSED["private_counts/secure_large/mean"]
     assert isinstance(large.protection, SecureSum)
     assert large.protection.epsilon(22, 2 * 8_192) > PrivacySettings().epsilon_per_sum
     assert large.join is None
-    assert SYSTEMS["private_counts_exact"].join is None, "of exact counts of rare clicks a robust centre is zero"
+    assert COMPOSED["private_counts/exact/mean"].join is None, "of exact counts of rare clicks a robust centre is zero"
 
 
-def test_a_devices_prices_in_a_group_are_those_of_its_groups_fewest_and_alone_of_its_own_share() -> None:
-    protection = SYSTEMS["private_counts"].protection
+def test_group_prices_use_the_groups_minimum_and_the_devices_own_share() -> None:
+    protection = COMPOSED["private_counts/secure/huber"].protection
     assert isinstance(protection, SecureSum)
     grouped, whole = (sum_prices(protection, fewest, 2 * 8_192, 1e-6) for fewest in (MEMBERS, 333))
     assert grouped.alone == whole.alone == pytest.approx(21.05, abs=0.01)

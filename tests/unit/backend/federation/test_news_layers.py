@@ -25,18 +25,19 @@ from backend.federation.optimizers import Memory
 from backend.federation.split.adam_step import carried_on
 from backend.federation.split.jacobian import vector_jacobian
 from backend.federation.strategies.news_split import NewsSplit
-from backend.federation.systems.efficient_fedrec import EFFICIENT_FEDREC_ROWS, with_news_layers
+from backend.federation.systems import COMPOSED
+from backend.federation.systems.efficient_fedrec import with_news_layers
 from backend.settings import BackendSettings, load_settings
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.split_gradient import SplitGradientTask
-from device_app.wire.layout import UpdateLayout
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import ModelEntry
 from exporters.graphs import table_loss
 from models.news.upper import UpperEncoder, stack
+from protocol.protections import SecureSum
+from protocol.releases import ModelEntry
+from protocol.ring import UpdateLayout
 from tests.doubles.secure_sums import cohort, run_sum
 from tests.doubles.split_world import (
     DIM,
@@ -52,6 +53,8 @@ from tests.doubles.split_world import (
     token_states,
     user_model,
 )
+
+NEWS_ROWS = COMPOSED["news_rows/exact/mean"]
 
 LAYERS = 3
 MODEL = ModelEntry(architecture="nrms", role="ranker", graphs={})
@@ -79,11 +82,11 @@ def graph() -> bytes:
 
 @pytest.mark.parametrize("layers", range(LAYERS + 1))
 @pytest.mark.parametrize("loud", [False, True], ids=["within the clip", "beyond the clip"])
-def test_the_shipped_step_is_the_pooled_gradient_to_half_a_step_and_the_clip_only_weighs_devices(
+def test_shipped_step_equals_the_pooled_gradient_up_to_clipping_and_rounding(
     graph: bytes, layers: int, loud: bool
 ) -> None:
     """The clip of 1 bites where a device's gradient is longer than 1: all of its samples weigh 1 / |g_u| of others'."""
-    protection = with_news_layers(layers)[EFFICIENT_FEDREC_ROWS.name].protection
+    protection = with_news_layers(COMPOSED, layers)[NEWS_ROWS.name].protection
     assert isinstance(protection, SecureSum)
     assert (protection.clip, protection.fraction_bits, protection.sigma) == (1.0, 18, 0)
     news, user = news_model(layers), user_model()
@@ -152,18 +155,18 @@ def weighed(
     return {name: by_name[name] for name in of_news}, {n: each for n, each in by_name.items() if n not in of_news}
 
 
-def test_the_setting_reaches_the_rounds_in_rows_and_no_others(tmp_path: Path) -> None:
+def test_news_layers_setting_reaches_only_rounds_in_rows(tmp_path: Path) -> None:
     services = build_services(BackendSettings(data_dir=tmp_path, news_layers=2))
     try:
         systems = services.coordinator._systems
         layers = {name: each.strategy.layers for name, each in systems.items() if isinstance(each.strategy, NewsSplit)}
-        in_rows = ("efficient_fedrec_rows", "efficient_fedrec_rows_noisy", "efficient_fedrec_rows_as_printed")
+        in_rows = ("news_rows/exact/mean", "news_rows/secure/mean", "efficient_fedrec")
         assert layers == dict.fromkeys(in_rows, 2)
     finally:
         services.close()
 
 
-def test_more_layers_than_the_model_has_are_refused_at_the_start_with_the_limit(tmp_path: Path) -> None:
+def test_too_many_news_layers_are_refused_at_start_with_the_limit(tmp_path: Path) -> None:
     with pytest.raises(BackendSettingsRefused, match=r"news_layers: 7, but the BERT 'packaged' has 6") as refused:
         build_services(BackendSettings(data_dir=tmp_path / "never", news_layers=7))
     assert (refused.value.field, refused.value.limit) == ("news_layers", "0 to 6")
@@ -173,23 +176,23 @@ def test_more_layers_than_the_model_has_are_refused_at_the_start_with_the_limit(
     (tmp_path / "config.json").write_text(json.dumps({"num_hidden_layers": 12}), encoding="utf-8")
     check_layers(12, str(tmp_path))
     (tmp_path / "config.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(WeightsRefused, match="doesn't tell its layers"):
+    with pytest.raises(WeightsRefused, match="doesn't state its number of layers"):
         check_layers(1, str(tmp_path))
 
 
-def test_a_round_that_would_train_fewer_layers_than_are_trained_is_refused_before_anybody_computes(
+def test_round_training_fewer_layers_than_already_trained_is_refused(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "encoder").mkdir()
-    about = {"digest": "trained-2", "layers": 2, "dimensions": 256, "parameters": {}}
+    about = {"digest": "trained-2", "layers": 2, "dimensions": 256, "parameters": {}, "sha256": {}}
     (tmp_path / "encoder" / "encoder.json").write_text(json.dumps(about), encoding="utf-8")
     context = SimpleNamespace(data_dir=tmp_path, release=SimpleNamespace(encoder="trained-2"))
     with pytest.raises(RoundImpossible, match="trained 2 top layers") as refused:
-        NewsSplit(layers=1).plan(EFFICIENT_FEDREC_ROWS, context)  # type: ignore[arg-type]
+        NewsSplit(layers=1).plan(NEWS_ROWS, context)  # type: ignore[arg-type]
     assert refused.value.limit == "the setting news_layers at least 2"
 
 
-def test_what_is_remembered_of_layers_goes_with_them_when_more_join_below() -> None:
+def test_optimizer_memory_moves_with_layers_when_more_are_added_below() -> None:
     memory = Memory(4, {"m.layers.0.a": np.ones(1), "v.layers.1.a": np.full(1, 2.0), "m.head.weight": np.zeros(2)})
     moved = carried_on(memory, 1)
     assert moved.steps == 4

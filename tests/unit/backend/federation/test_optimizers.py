@@ -20,7 +20,7 @@ GRADIENT = {"w": np.array([0.2, -0.4])}
         (Sgd(0.1), (0.98, 1.04)),
     ],
 )
-def test_the_first_step_is_the_specifications(optimizer: MemoryOptimizer, wanted: tuple[float, float]) -> None:
+def test_first_step_matches_the_specification(optimizer: MemoryOptimizer, wanted: tuple[float, float]) -> None:
     stepped, memory = optimizer.advance(WEIGHTS, GRADIENT, Memory())
     assert stepped["w"] == pytest.approx(wanted, abs=5e-7)
     assert stepped["w"].dtype == np.float32
@@ -28,7 +28,7 @@ def test_the_first_step_is_the_specifications(optimizer: MemoryOptimizer, wanted
     assert WEIGHTS["w"].tolist() == [1.0, 1.0]
 
 
-def test_the_papers_formula_as_printed_squares_the_momentum_and_gives_other_numbers() -> None:
+def test_papers_formula_as_published_differs_from_fedadam() -> None:
     """Efficient-FedRec's v, with the minus sign it lacks: kept here so that nobody mistakes it for FedAdam."""
     momentum = 0.1 * GRADIENT["w"]
     square = 0.01 * momentum**2
@@ -39,7 +39,7 @@ def test_the_papers_formula_as_printed_squares_the_momentum_and_gives_other_numb
 
 
 @pytest.mark.parametrize("settings", [{}, {"beta1": 0.5, "beta2": 0.9, "tau": 1e-3}, {"beta1": 0.0}])
-def test_adam_is_torchs_over_twenty_steps_and_restarts(settings: dict[str, float]) -> None:
+def test_adam_matches_torch_over_twenty_steps_with_restarts(settings: dict[str, float]) -> None:
     rng = np.random.default_rng(3)
     start = {"a": rng.normal(size=(3, 4)), "b": rng.normal(size=())}
     ours: Weights = {name: value.astype(np.float32) for name, value in start.items()}
@@ -80,7 +80,7 @@ def test_fedadam_follows_its_formula_over_many_steps() -> None:
     np.testing.assert_allclose(weights["w"], expected, atol=1e-6)
 
 
-def test_a_step_down_the_slope_lowers_the_loss() -> None:
+def test_step_down_the_slope_lowers_the_loss() -> None:
     for optimizer in (Sgd(0.1), Adam(0.05), FedAdam(0.05)):
         carried = Carried(optimizer)
         weights: Weights = {"w": np.array([3.0, -2.0], np.float32)}
@@ -89,7 +89,7 @@ def test_a_step_down_the_slope_lowers_the_loss() -> None:
         assert float(np.square(weights["w"]).sum()) < 0.05, optimizer
 
 
-def test_averaging_locally_stepped_weights_is_one_step_of_one_with_the_mean_difference() -> None:
+def test_averaged_local_steps_equal_one_step_of_the_mean() -> None:
     rng = np.random.default_rng(5)
     start = rng.normal(size=7).astype(np.float32)
     gradients = rng.normal(size=(4, 7))
@@ -107,7 +107,7 @@ def test_weights_without_a_gradient_stay_and_have_no_moments() -> None:
         assert not any("still" in name for name in memory.tensors)
 
 
-def test_a_memory_survives_its_bytes_exactly() -> None:
+def test_memory_survives_serialisation_exactly() -> None:
     _, memory = Adam(0.1).advance(WEIGHTS, {"w": np.array([1 / 3, 1e-200])}, Memory(41, {"m.w": np.full(2, 0.1)}))
     again = Memory.from_bytes(memory.to_bytes())
     assert again.steps == 42
@@ -129,6 +129,6 @@ def test_a_memory_survives_its_bytes_exactly() -> None:
         (lambda: FedAdam(float("nan")), "learning_rate"),
     ],
 )
-def test_settings_that_make_no_optimizer_are_refused_by_name(make: object, words: str) -> None:
+def test_invalid_optimizer_settings_are_refused_by_name(make: object, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()  # type: ignore[operator]

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from backend.federation.bounded_mean import Aggregate, length, reach, within_ball
 from backend.federation.grouping.group_models import Models
-from backend.federation.grouping.interpolation import Constant
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Constant, Layers
 from backend.federation.optimizers import Sgd
 from backend.federation.protections.registry import resolve
 from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped
 from backend.federation.strategies.joined_sums import MEDIAN_VARIANCE, JoinedSums, MedianOfSums
 from backend.federation.strategies.robust_mean import Median
-from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import SecureSum
+from protocol.protections import SecureSum
+from protocol.ring import WeightedSum
 
 LAW = SecureSum(clip=0.1, sigma=4_900)
 SHARE = resolve(LAW).noise_variance(1)
@@ -31,7 +30,7 @@ Vector = NDArray[np.float64]
 
 
 def least_kept(coordinates: int) -> float:
-    """Of the honest mean, in expectation: docs/decisions/049."""
+    """Of the honest mean, in expectation: docs/decisions/009."""
     return 1 - 1 / math.sqrt(8 * coordinates) - 1 / coordinates
 
 
@@ -57,7 +56,7 @@ def sums_of(honest: Vector, rng: np.random.Generator) -> list[WeightedSum]:
 
 @pytest.mark.parametrize("coordinates", [4, 262, 4_096])
 @pytest.mark.parametrize("noise", [0.1, 1.0, 6.0])
-def test_what_is_brought_within_reach_keeps_the_proven_share_of_an_honest_mean(coordinates: int, noise: float) -> None:
+def test_projection_keeps_the_proven_share_of_an_honest_mean(coordinates: int, noise: float) -> None:
     """noise: its length beside the clip; the honest mean is as long as the clip, which is the worst case."""
     honest = pointing(LAW.clip, coordinates, 0)
     deviation = noise * LAW.clip / math.sqrt(coordinates)
@@ -73,7 +72,7 @@ def test_what_is_brought_within_reach_keeps_the_proven_share_of_an_honest_mean(c
 
 
 @pytest.mark.parametrize("norm", [LAW.clip, LAW.clip / 2])
-def test_joined_sums_keep_an_honest_mean_that_the_clip_alone_would_halve(norm: float) -> None:
+def test_joined_sums_keep_an_honest_mean_better_than_the_clip(norm: float) -> None:
     honest, rng = pointing(norm, NUMBERS, 2), np.random.default_rng(3)
     joined = [MedianOfSums().join(sums_of(honest, rng), LAW.clip, SHARE).mean() for _ in range(2_000)]
     share, error = kept(honest, np.stack([each["g.w"] for each in joined]))
@@ -85,7 +84,7 @@ def test_joined_sums_keep_an_honest_mean_that_the_clip_alone_would_halve(norm: f
 
 
 @pytest.mark.parametrize("size", [0.05, 0.5, 5.0, 1e6])
-def test_a_lie_moves_a_mean_no_further_than_itself_nor_beyond_its_reach(size: float) -> None:
+def test_projection_bounds_how_far_a_lie_moves_the_mean(size: float) -> None:
     """A projection onto a convex set brings no two points further apart."""
     rng, limit = np.random.default_rng(4), reach(LAW.clip, MEDIAN_VARIANCE * SHARE / (GROUPS * DEVICES), NUMBERS)
     assert limit < 2.3 * LAW.clip
@@ -109,14 +108,14 @@ def test_one_forged_group_of_five_leaves_the_mean_between_the_others() -> None:
         assert np.linalg.norm(mean) <= reach(LAW.clip, MEDIAN_VARIANCE * SHARE / 60, NUMBERS) * (1 + 1e-12)
 
 
-def test_one_sum_has_no_room_for_noise_since_one_liar_would_use_it() -> None:
+def test_single_sum_is_held_to_the_clip() -> None:
     honest = pointing(LAW.clip, NUMBERS, 8)
     [noisy, *_] = sums_of(honest, np.random.default_rng(9))
     assert length(Aggregate.of_opened(noisy, LAW.clip).mean()) == pytest.approx(LAW.clip)
     assert length(Aggregate.of_opened(noisy).mean()) > 3 * LAW.clip, "no radius, no bound"
 
 
-def test_groups_steps_reach_as_far_as_their_own_noise() -> None:
+def test_group_steps_are_bounded_by_their_own_noise() -> None:
     """Red before: each was held to the clip, though noise on a group's mean is four times that on everybody's."""
     groups, numbers, rate = 4, 30, 0.5
     blocks = np.full((groups, numbers), 1e3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import RoundRow
+from backend.db.tables import RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
@@ -21,17 +22,17 @@ from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.joined_sums import MedianOfSums
 from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundResult
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.releases.draft import ReleaseDraft
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.publish import publish_changes
 from device_app.settings import PrivacySettings
 from device_app.training.samples import is_held_out
 from device_app.training.tasks.evaluate import mean_auc
 from device_app.uplink.in_process import InProcess
-from device_app.wire.protections import SecureSum
-from device_app.wire.rounds import RoundManifest, RoundStatus
-from device_app.wire.sum_vectors import BOUND, GAIN_LIMIT
+from protocol.protections import SecureSum
+from protocol.ring import BOUND, GAIN_LIMIT
+from protocol.rounds import RoundManifest, RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.liar import AddsToMasked
 from tests.doubles.news import NOW, synthetic_pool
@@ -44,12 +45,12 @@ ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=100, secure_sum
 SHARE = 0.5
 
 
-def test_auc_is_the_share_of_pairs_in_order_and_a_tie_counts_half() -> None:
+def test_auc_counts_ordered_pairs_and_half_of_ties() -> None:
     scores = np.array([[1.0, 0.0, 2.0, 1.0], [5.0, 1.0, 2.0, 3.0]], np.float32)
     assert mean_auc(scores) == pytest.approx(np.mean([(1 + 0 + 0.5) / 3, 1.0]))
 
 
-def test_a_click_is_held_out_by_its_hash_and_about_as_many_as_wanted() -> None:
+def test_clicks_are_held_out_by_hash_at_the_requested_share() -> None:
     drawn = [is_held_out(f"feed-{number // 5}", f"n{number}", 0.2) for number in range(20_000)]
 
     assert np.mean(drawn) == pytest.approx(0.2, abs=0.012)
@@ -93,8 +94,10 @@ class GatedRounds:
         coordinator = self.backend.coordinator
         first = coordinator.open_round(system, cohort=DEVICES, cohort_minimum=minimum, seconds=60.0)
         for _ in range(steps):
+            newest = self.backend.releases.require_current().release
             for device in self.devices:
-                device.sync()
+                if device.release() != newest:
+                    device.sync()
                 device.trainer.step()
             coordinator.step()
             if coordinator.current() is None:
@@ -104,9 +107,9 @@ class GatedRounds:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GatedRounds]:
-    small = SYSTEMS["small_ranker_exact"]
+    small = COMPOSED["small_ranker/exact/mean"]
     for name, factor in (("turned", -1.0), ("sharper", 1.25), ("alike", 1.001)):
-        monkeypatch.setitem(SYSTEMS, name, replace(small, name=name, strategy=Times(factor)))
+        monkeypatch.setitem(COMPOSED, name, replace(small, name=name, strategy=Times(factor)))
     (tmp_path / "backend").mkdir()
     backend = BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1)))
     backend.coordinator._loader.held_out = SHARE
@@ -115,17 +118,24 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GatedRoun
     with ExitStack() as stack:
         network = InProcess(backend.app)
         stack.callback(network.close)
-        for number in range(DEVICES):
-            path = tmp_path / f"device-{number}" / "device.sqlite"
+        paths = [tmp_path / f"device-{number}" / "device.sqlite" for number in range(DEVICES)]
+        for number, path in enumerate(paths):
+            if number:
+                path.parent.mkdir()
+                shutil.copy(tmp_path / "first.sqlite", path)  # twelve migrations and first syncs would only take time
             device = DeviceRig(path, backend.clock, network, ALLOWS, seed=number, blob_folder=tmp_path / "blobs")
+            if not number:
+                device.sync()
+                device.stop()
+                shutil.copy(path, tmp_path / "first.sqlite")
+                device.start()
             stack.callback(device.stop)
-            device.sync()
             device.read(simulated_reader(pool, np.random.default_rng(number)), pool)
             world.devices.append(device)
         yield world
 
 
-def test_a_release_that_turns_every_list_around_is_rolled_back_under_noise_and_the_status_says_so(
+def test_worse_release_is_rolled_back_under_noise_with_a_status(
     world: GatedRounds,
 ) -> None:
     trained, gate = world.run("turned")
@@ -169,7 +179,7 @@ class LiesInRoundTwo(AddsToMasked):
         return super().handle_request(request)
 
 
-def test_a_gate_that_a_liar_spoils_is_opened_again_and_scores_the_same_release(world: GatedRounds) -> None:
+def test_spoilt_gate_is_retried_on_the_same_release(world: GatedRounds) -> None:
     attacker = world.devices[0]
     attacker.stop()
     attacker.transport = liar = LiesInRoundTwo(attacker.transport)
@@ -200,11 +210,11 @@ def test_a_gate_that_a_liar_spoils_is_opened_again_and_scores_the_same_release(w
 def in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gate without noise, its twelve voters in three groups."""
     gate = replace(RELEASE_GATE, protection=SecureSum(clip=BOUND), join=MedianOfSums(members=3))
-    monkeypatch.setitem(SYSTEMS, "release_gate", gate)
+    monkeypatch.setitem(COMPOSED, "release_gate", gate)
 
 
 @pytest.mark.usefixtures("in_groups")
-def test_a_fall_that_groups_saw_is_confirmed_by_a_second_vote(world: GatedRounds) -> None:
+def test_decline_seen_by_groups_is_confirmed_by_a_second_vote(world: GatedRounds) -> None:
     trained, first, second = world.run("turned", minimum=3)
     store = world.backend.releases
 
@@ -219,7 +229,7 @@ def test_a_fall_that_groups_saw_is_confirmed_by_a_second_vote(world: GatedRounds
 
 
 @pytest.mark.usefixtures("in_groups")
-def test_liars_of_one_vote_dont_take_a_release_back_that_another_finds_good(world: GatedRounds) -> None:
+def test_malicious_votes_do_not_roll_back_a_good_release(world: GatedRounds) -> None:
     """Red before: five of twelve, who are in two groups of three at least, voted every release down."""
     for attacker in world.devices[:5]:
         attacker.stop()
@@ -235,7 +245,7 @@ def test_liars_of_one_vote_dont_take_a_release_back_that_another_finds_good(worl
 
 
 @pytest.mark.usefixtures("in_groups")
-def test_a_doubted_release_is_taken_back_if_nobody_votes_again(world: GatedRounds) -> None:
+def test_doubted_release_is_rolled_back_without_a_second_vote(world: GatedRounds) -> None:
     coordinator, store = world.backend.coordinator, world.backend.releases
     trained = coordinator.open_round("turned", cohort=DEVICES, cohort_minimum=3, seconds=60.0)
     for _ in range(60):
@@ -256,7 +266,7 @@ def test_a_doubted_release_is_taken_back_if_nobody_votes_again(world: GatedRound
     assert coordinator.current() is None
 
 
-def test_a_release_that_ranks_alike_stays(world: GatedRounds) -> None:
+def test_release_with_equal_ranking_stays(world: GatedRounds) -> None:
     trained, gate = world.run("sharper")
 
     assert (trained.published, gate.state, gate.published) == ("r2", "applied", None)
@@ -271,10 +281,8 @@ def test_a_release_that_ranks_alike_stays(world: GatedRounds) -> None:
     assert facts["gate"]["devices"] == gate.survivors
 
 
-def test_without_noise_the_gate_sees_what_the_devices_computed(
-    world: GatedRounds, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(SYSTEMS, "release_gate", replace(RELEASE_GATE, protection=SecureSum(clip=BOUND)))
+def test_noiseless_gate_matches_the_devices_computations(world: GatedRounds, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COMPOSED, "release_gate", replace(RELEASE_GATE, protection=SecureSum(clip=BOUND)))
     aucs: list[float] = []
 
     def overheard(scores: np.ndarray) -> float:
@@ -296,7 +304,7 @@ def test_without_noise_the_gate_sees_what_the_devices_computed(
     assert gate.epsilon is None
 
 
-def test_a_release_that_nobody_scores_is_taken_back_with_the_round_that_failed(world: GatedRounds) -> None:
+def test_unscored_release_is_rolled_back_when_its_gate_fails(world: GatedRounds) -> None:
     coordinator, store = world.backend.coordinator, world.backend.releases
     trained = coordinator.open_round("sharper", cohort=DEVICES, cohort_minimum=10, seconds=60.0)
     while coordinator.status(trained.round).state != "applied":
@@ -318,7 +326,7 @@ def test_a_release_that_nobody_scores_is_taken_back_with_the_round_that_failed(w
     assert coordinator.current() is None
 
 
-def test_a_release_whose_gate_is_cancelled_is_taken_back(world: GatedRounds) -> None:
+def test_release_with_a_cancelled_gate_is_rolled_back(world: GatedRounds) -> None:
     coordinator, store = world.backend.coordinator, world.backend.releases
     before = store.require_current()
     changed = store.weights(before, MODEL)
@@ -328,7 +336,7 @@ def test_a_release_whose_gate_is_cancelled_is_taken_back(world: GatedRounds) -> 
     assert store.require_current().models == before.models
 
 
-def test_a_gate_that_is_off_orders_nothing_and_cannot_be_opened(world: GatedRounds) -> None:
+def test_disabled_gate_orders_nothing_and_can_not_be_opened(world: GatedRounds) -> None:
     world.backend.coordinator._loader.held_out = 0.0
     (trained,) = world.run("turned")
 
@@ -337,10 +345,10 @@ def test_a_gate_that_is_off_orders_nothing_and_cannot_be_opened(world: GatedRoun
         world.backend.coordinator.open_round("release_gate", cohort=12, cohort_minimum=10, seconds=60.0)
 
 
-def test_a_ranker_of_a_system_without_a_gate_is_not_published_while_the_gate_is_on(
+def test_ranker_without_a_gate_is_not_published_while_gating_is_on(
     world: GatedRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SYSTEMS, "turned", replace(SYSTEMS["turned"], gate=None))
+    monkeypatch.setitem(COMPOSED, "turned", replace(COMPOSED["turned"], gate=None))
     (trained,) = world.run("turned")
 
     assert (trained.state, trained.published) == ("failed", None)
@@ -348,7 +356,7 @@ def test_a_ranker_of_a_system_without_a_gate_is_not_published_while_the_gate_is_
     assert "System 'turned' names no gate" in trained.reason
 
 
-def test_a_first_release_and_one_that_changed_no_ranker_cannot_be_scored(world: GatedRounds) -> None:
+def test_first_release_or_one_with_unchanged_rankers_can_not_be_scored(world: GatedRounds) -> None:
     coordinator: Coordinator = world.backend.coordinator
     with pytest.raises(RoundImpossible, match="r1 has no predecessor"):
         coordinator.open_round("release_gate", cohort=12, cohort_minimum=10, seconds=60.0)

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from collections.abc import Iterator
-from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from sqlalchemy import Connection, bindparam, event, update
+from sqlalchemy import Connection, event
 
 from backend.db.engine import writing_session
-from backend.db.prepared import Prepared
-from backend.db.tables_federation import SecureSumRow
 from backend.errors import DiskFull
-from backend.federation.secagg import exchange, sum_files
+from backend.federation.secagg import exchange
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed
-from backend.federation.secagg.running_sums import RunningSums, SumName
-from backend.federation.secagg.store import SecureSumStore
+from backend.federation.secagg.sum_files import RunningSums
 from backend.storage import durable_files
-from backend.storage.local_folder import LocalFolder
-from device_app.wire.ring import RingVector, ring_dtype
-from device_app.wire.secagg import SumTerms
+from backend.storage.object_store import LocalFolder
+from protocol.ring import RingVector, ring_dtype
+from protocol.secagg import SumTerms
 from tests.doubles.secure_sums import SumDevice, plain_sum, random_vector, terms
 from tests.unit.backend.federation.test_secagg_store import NAME, SumStoreRig, answer, brought_to, deliver, rig
 
@@ -39,7 +34,7 @@ def running(tmp_path: Path) -> RunningSums:
     return RunningSums(LocalFolder(tmp_path / "sums"))
 
 
-def kept(running: RunningSums) -> tuple[SumName, RingVector]:
+def kept(running: RunningSums) -> tuple[str, RingVector]:
     total = random_vector(40)
     name = running.keep(total)
     running.hold(name, total)
@@ -61,7 +56,7 @@ def opened_equals_numpys(rig: SumStoreRig, devices: list, members: int) -> bool:
     return bool((store.stages.opened(NAME).vector == plain_sum(devices, range(members))).all())
 
 
-def test_a_commit_without_room_leaves_no_sum_behind_and_the_vector_counts_when_it_comes_again(rig: SumStoreRig) -> None:
+def test_commit_on_a_full_disk_leaves_no_sum_and_a_retry_counts(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
 
@@ -79,9 +74,7 @@ def test_a_commit_without_room_leaves_no_sum_behind_and_the_vector_counts_when_i
     assert opened_equals_numpys(rig, devices, 4)
 
 
-def test_a_folder_that_does_not_come_to_the_full_disk_keeps_no_sum_that_nobody_names(
-    rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_sync_failure_leaves_no_orphaned_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Red while only what was stored to the end was removed: the file has its name before its folder is synced."""
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
@@ -99,17 +92,16 @@ def test_a_folder_that_does_not_come_to_the_full_disk_keeps_no_sum_that_nobody_n
     assert opened_equals_numpys(rig, devices, 4)
 
 
-def test_what_is_not_kept_takes_no_name_of_what_it_was(running: RunningSums, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A vector of nothing but zeros leaves a sum as it was, whose hash is a name that servers of before read."""
+def test_failed_write_does_not_replace_an_existing_sum(running: RunningSums, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vector of nothing but zeros leaves a sum as it was."""
     name, total = kept(running)
     monkeypatch.setattr(durable_files, "sync_folder", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
     with pytest.raises(OSError, match="No space left"):
-        running.keep(total, name)
+        running.keep(total)
     assert (running.read(name, TERMS) == total).all()
-    assert (running.read(SumName(name.total), TERMS) == total).all()
 
 
-def test_a_sum_in_memory_is_taken_once_and_by_its_name_only(running: RunningSums) -> None:
+def test_sum_in_memory_is_taken_once_by_its_name_only(running: RunningSums) -> None:
     name, total = kept(running)
     other = running.keep(np.zeros(40, dtype=total.dtype))
     assert (running.take(other, TERMS) == 0).all(), "another worker has stored that one since"
@@ -121,7 +113,7 @@ def test_a_sum_in_memory_is_taken_once_and_by_its_name_only(running: RunningSums
     assert (again == total).all()
 
 
-def test_what_is_opened_is_read_from_the_storage_whatever_is_held(running: RunningSums, tmp_path: Path) -> None:
+def test_sum_is_opened_from_storage_not_from_memory(running: RunningSums, tmp_path: Path) -> None:
     name, total = kept(running)
     damage(tmp_path / "sums")
     with pytest.raises(SumFailed, match="damaged"):
@@ -129,7 +121,7 @@ def test_what_is_opened_is_read_from_the_storage_whatever_is_held(running: Runni
     assert (running.take(name, TERMS) == total).all(), "the next vector mends it"
 
 
-def test_equal_sums_are_two_objects_and_a_late_removal_takes_its_own(running: RunningSums) -> None:
+def test_equal_sums_are_separate_objects(running: RunningSums) -> None:
     """Red while the name was the hash alone."""
     total = random_vector(40)
     first, second = running.keep(total), running.keep(total)
@@ -139,22 +131,7 @@ def test_equal_sums_are_two_objects_and_a_late_removal_takes_its_own(running: Ru
         running.read(first, TERMS)
 
 
-def test_a_sum_that_a_row_of_before_names_by_its_hash_alone_is_read_and_removed(
-    running: RunningSums, tmp_path: Path
-) -> None:
-    total = random_vector(40)
-    name, folder = SumName(sha256(total.data).hexdigest()), tmp_path / "sums"
-    (folder / f"{name.total}.sum").write_bytes(total.tobytes())
-    running.sweep({str(name.total)}, before=time.time() + 60)
-    assert (running.read(name, TERMS) == total).all()
-    damage(folder)
-    with pytest.raises(SumFailed, match="damaged"):
-        running.read(name, TERMS)
-    assert running.remove(name)
-    assert list(folder.iterdir()) == []
-
-
-def test_members_of_two_sums_who_send_the_same_vector_spoil_neither(rig: SumStoreRig) -> None:
+def test_equal_vectors_in_two_sums_corrupt_neither(rig: SumStoreRig) -> None:
     """Red while the name was the hash alone: the next vector of one sum took the other's object."""
     store, first = brought_to(rig, "masked")
     others = [SumDevice.new(n, terms(4, length=40, round="round-2"), random_vector(40)) for n in range(4)]
@@ -177,62 +154,7 @@ def test_members_of_two_sums_who_send_the_same_vector_spoil_neither(rig: SumStor
     assert opened_equals_numpys(rig, first, 4)
 
 
-class HashNamedSums(RunningSums):
-    """As an Ownfeed of before knows running sums: by their hash alone, which must be that of what is read."""
-
-    def read(self, name: SumName, terms: SumTerms) -> RingVector:
-        return super().read(SumName(name.total), terms)
-
-    def take(self, name: SumName, terms: SumTerms) -> RingVector:
-        return self.read(name, terms)
-
-    def keep(self, total: RingVector, before: SumName = SumName()) -> SumName:
-        name = sha256(total.data).hexdigest()
-        self.objects.put(f"{name}.sum", total.data)
-        return SumName(name)
-
-    def remove(self, name: SumName, after: SumName = SumName()) -> bool:
-        return super().remove(SumName(name.total), SumName(after.total))
-
-
-def hash_named(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> SecureSumStore:
-    """A server of before, which writes one column of the two."""
-    store = rig.store()
-    monkeypatch.setattr(store._stored, "_running", HashNamedSums(LocalFolder(rig.folder / "sums")))
-    return store
-
-
-@pytest.mark.parametrize("opens", [0, 1])
-def test_a_server_of_before_and_this_one_add_to_one_sum_exactly(
-    rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch, opens: int
-) -> None:
-    """A rolling upgrade. Red before: what this one had stored the other took for damaged, and its members left."""
-    now, devices = brought_to(rig, "masked", cohort=7)
-    before = hash_named(rig, monkeypatch)
-    total = sum_files._TOTAL
-    one_column = Prepared(
-        update(SecureSumRow).where(SecureSumRow.name == bindparam("of")).values(total=bindparam("after"))
-    )
-    for store, device in zip((now, before, before, now, now, before, now), devices, strict=True):
-        monkeypatch.setattr(sum_files, "_TOTAL", one_column if store is before else total)
-        assert deliver(store, device) is False
-    assert now.stages.step(NAME) == "unmask"
-    for device in devices:
-        device.hear(answer(now, device))
-        deliver(now, device)
-    assert ((now, before)[opens].stages.opened(NAME).vector == plain_sum(devices, range(7))).all()
-    with writing_session(rig.engine) as session:
-        now.finish(session, NAME)
-    now.clear()
-    left = list((rig.folder / "sums").iterdir())
-    rig.clock.go_on(2 * sum_files.SWEEP_AGE_SEC)
-    for path in left:
-        os.utime(path, (0, 0))
-    now.sweep()
-    assert rig.files() == [], left
-
-
-def test_workers_that_take_turns_sum_exactly(rig: SumStoreRig) -> None:
+def test_alternating_workers_sum_exactly(rig: SumStoreRig) -> None:
     first, devices = brought_to(rig, "masked", cohort=6)
     second = rig.store()
     for number, device in enumerate(devices):
@@ -240,7 +162,7 @@ def test_workers_that_take_turns_sum_exactly(rig: SumStoreRig) -> None:
     assert opened_equals_numpys(rig, devices, 6)
 
 
-def test_a_vector_whose_message_is_undone_is_in_no_sum(rig: SumStoreRig) -> None:
+def test_vector_of_a_rolled_back_message_is_in_no_sum(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
 
@@ -255,7 +177,7 @@ def test_a_vector_whose_message_is_undone_is_in_no_sum(rig: SumStoreRig) -> None
     assert opened_equals_numpys(rig, devices, 4)
 
 
-def test_a_vector_whose_file_ends_in_the_middle_is_in_no_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truncated_vector_is_in_no_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Red where the sum that half of it went to is held: the next vector is added to that."""
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
@@ -276,7 +198,7 @@ def test_a_vector_whose_file_ends_in_the_middle_is_in_no_sum(rig: SumStoreRig, m
 
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("length", [1, 16_383, 16_384, 16_385, 50_000])
-def test_a_vector_is_added_stretch_by_stretch_whatever_its_length(tmp_path: Path, bits: int, length: int) -> None:
+def test_vector_of_any_length_is_added_in_chunks(tmp_path: Path, bits: int, length: int) -> None:
     agreed = terms(3, length=length, bits=bits)
     vector = np.random.default_rng(length).integers(0, 2**bits, length, dtype=np.uint64).astype(ring_dtype(bits))
     path = tmp_path / "vector"
@@ -291,7 +213,7 @@ def test_a_vector_is_added_stretch_by_stretch_whatever_its_length(tmp_path: Path
             exchange._blocks(file, agreed)
 
 
-def test_a_sum_that_is_damaged_under_way_is_never_opened_wrong(rig: SumStoreRig) -> None:
+def test_damaged_running_sum_is_never_opened_wrongly(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
     damage(rig.folder / "sums")
@@ -302,9 +224,7 @@ def test_a_sum_that_is_damaged_under_way_is_never_opened_wrong(rig: SumStoreRig)
     assert opened_equals_numpys(rig, devices, 4), "the process that made the sum still had it"
 
 
-def test_a_vector_that_comes_again_reads_and_writes_no_running_sum(
-    rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repeated_vector_does_not_touch_the_running_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Red before: each copy had the whole sum written once more, and the next vector read it from the storage."""
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
@@ -329,7 +249,7 @@ def test_a_vector_that_comes_again_reads_and_writes_no_running_sum(
     assert opened_equals_numpys(rig, devices, 4)
 
 
-def test_a_vector_that_comes_again_after_its_sum_ended_is_told_of_the_stage_and_not_of_the_storage(
+def test_repeated_vector_after_the_end_is_answered_with_the_stage(
     rig: SumStoreRig,
 ) -> None:
     """Red before: between the removal of the running sum and its row's word the answer was that the sum had failed."""

@@ -18,26 +18,25 @@ import pytest
 from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import FollowUpRow, RoundRow
+from backend.db.tables import FollowUpRow, RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible, RoundUnderWay
 from backend.federation.optimizers import FedAdam, Memory
-from backend.federation.rounds import finalising
-from backend.federation.rounds.queue import LEFT_TO_OTHERS
+from backend.federation.rounds import finalize as finalising
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundRequest, RoundResult
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
-from backend.releases.draft import ReleaseDraft
+from backend.releases.blobs import ReleaseDraft
 from device_app.settings import PrivacySettings
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import Shapes, TaskInputs, TaskKind, Update
 from device_app.uplink.in_process import InProcess
-from device_app.wire.protections import LocalLaplace, Protection, SecureSum
-from device_app.wire.releases import BlobRef
-from device_app.wire.rounds import RoundManifest, RoundStatus
+from protocol.protections import LocalLaplace, Protection, SecureSum
+from protocol.releases import BlobRef
+from protocol.rounds import RoundManifest, RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.kills import Killed
 from tests.doubles.news import NOW, synthetic_pool
@@ -126,7 +125,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SeamRound
         system("adding_clear", LocalLaplace(clip=1_000.0, scale=1_000.0)),
         system("adding_nonsense", EXACT, after="no such system"),
     ):
-        monkeypatch.setitem(SYSTEMS, spec.name, spec)
+        monkeypatch.setitem(COMPOSED, spec.name, spec)
     monkeypatch.setitem(TASKS, "hold", TaskKind(holding, needs_samples=False))
     (tmp_path / "backend").mkdir()
     backend = BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1)))
@@ -152,7 +151,7 @@ def expected(world: SeamRounds, marks: list[float]) -> list[float]:
     return [mark * sum(1 + device.stores.clicks.count() for device in world.devices) for mark in marks]
 
 
-def test_a_sum_is_opened_and_concluded_and_nothing_is_published(world: SeamRounds) -> None:
+def test_sum_is_opened_and_concluded_without_a_publication(world: SeamRounds) -> None:
     status = opened(world, "adding")
     world.let_all_work()
 
@@ -167,7 +166,7 @@ def test_a_sum_is_opened_and_concluded_and_nothing_is_published(world: SeamRound
     assert {each.state for each in kept if each is not None} <= {"uploaded", "applied"}
 
 
-def test_local_noise_goes_the_same_way_and_costs_by_the_tasks_coordinates(world: SeamRounds) -> None:
+def test_local_noise_is_priced_by_the_tasks_coordinates(world: SeamRounds) -> None:
     opened(world, "adding_clear")
     world.let_all_work(2)
 
@@ -177,7 +176,7 @@ def test_local_noise_goes_the_same_way_and_costs_by_the_tasks_coordinates(world:
     assert [device.ledger.spent_today("training") for device in world.devices] == [2.0 * 4] * DEVICES
 
 
-def test_a_conclusion_orders_the_next_round_which_reads_what_the_first_came_to(world: SeamRounds) -> None:
+def test_conclusion_orders_the_next_round_with_its_results(world: SeamRounds) -> None:
     opened(world, "adding_twice")
     world.let_all_work(30)
 
@@ -187,7 +186,7 @@ def test_a_conclusion_orders_the_next_round_which_reads_what_the_first_came_to(w
     assert world.backend.coordinator.current() is None
 
 
-def test_a_kill_between_conclusion_and_follow_up_neither_loses_it_nor_opens_it_twice(
+def test_kill_after_a_conclusion_neither_loses_nor_repeats_the_follow_up(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(world, "adding_twice")
@@ -211,7 +210,7 @@ def test_a_kill_between_conclusion_and_follow_up_neither_loses_it_nor_opens_it_t
     assert world.status(2).follows == "round-1"
 
 
-def test_a_kill_within_the_conclusion_leaves_neither_facts_nor_a_follow_up(
+def test_kill_during_a_conclusion_leaves_no_facts_or_follow_up(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(world, "adding_twice")
@@ -231,10 +230,8 @@ def test_a_kill_within_the_conclusion_leaves_neither_facts_nor_a_follow_up(
     assert world.facts(1)["opened"] == expected(world, MARKED["marks"])
 
 
-def test_a_follow_up_that_cannot_be_opened_is_given_up_with_its_reason(world: SeamRounds) -> None:
+def test_impossible_follow_up_is_dropped_with_a_reason(world: SeamRounds) -> None:
     opened(world, "adding_nonsense")
-    world.let_all_work()
-    world.backend.clock.go_on(LEFT_TO_OTHERS.total_seconds())  # a server of another version might have known it
     world.let_all_work()
 
     with reading_session(world.backend.engine) as session:
@@ -245,15 +242,13 @@ def test_a_follow_up_that_cannot_be_opened_is_given_up_with_its_reason(world: Se
     opened(world, "adding")
 
 
-def test_a_device_declines_materials_it_cannot_get_or_that_are_too_large(
-    world: SeamRounds, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_device_declines_missing_or_oversized_materials(world: SeamRounds, monkeypatch: pytest.MonkeyPatch) -> None:
     @dataclass(frozen=True)
     class Lost(Adding):
         def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
             return Plan({"held": (4,)}, {"marks": BlobRef(sha256="0" * 64, size_bytes=10)})
 
-    monkeypatch.setitem(SYSTEMS, "lost", SystemSpec(name="lost", task="hold", protection=EXACT, strategy=Lost()))
+    monkeypatch.setitem(COMPOSED, "lost", SystemSpec(name="lost", task="hold", protection=EXACT, strategy=Lost()))
     opened(world, "lost")
     outcome = world.devices[0].trainer.step()
     assert outcome.state == "declined"
@@ -264,7 +259,7 @@ def test_a_device_declines_materials_it_cannot_get_or_that_are_too_large(
     assert "10 bytes, the limit is 9" in str(outcome.why)
 
 
-def test_a_device_declines_a_round_whose_update_is_not_what_its_task_computes(
+def test_device_declines_a_round_whose_update_does_not_match_its_task(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @dataclass(frozen=True)
@@ -272,16 +267,16 @@ def test_a_device_declines_a_round_whose_update_is_not_what_its_task_computes(
         def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
             return Plan({"held": (5,)}, Adding().plan(system, context).materials)
 
-    monkeypatch.setitem(SYSTEMS, "wider", SystemSpec(name="wider", task="hold", protection=EXACT, strategy=Wider()))
+    monkeypatch.setitem(COMPOSED, "wider", SystemSpec(name="wider", task="hold", protection=EXACT, strategy=Wider()))
     opened(world, "wider")
     outcome = world.devices[0].trainer.step()
 
     assert outcome.state == "declined"
-    assert "other tensors than 'hold' computes" in str(outcome.why)
+    assert "differ from those that 'hold' computes" in str(outcome.why)
 
 
 @pytest.mark.parametrize("shapes", [{}, {"held": (0,)}, {"held": (20_000_000,)}])
-def test_a_plan_of_no_numbers_or_too_many_is_refused(
+def test_empty_or_oversized_plan_is_refused(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch, shapes: dict[str, tuple[int, ...]]
 ) -> None:
     @dataclass(frozen=True)
@@ -289,12 +284,12 @@ def test_a_plan_of_no_numbers_or_too_many_is_refused(
         def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
             return Plan(shapes)
 
-    monkeypatch.setitem(SYSTEMS, "odd", SystemSpec(name="odd", task="hold", protection=EXACT, strategy=Odd()))
-    with pytest.raises(RoundImpossible, match="system is out of its limits"):
+    monkeypatch.setitem(COMPOSED, "odd", SystemSpec(name="odd", task="hold", protection=EXACT, strategy=Odd()))
+    with pytest.raises(RoundImpossible, match="system is out of range"):
         opened(world, "odd")
 
 
-def test_a_round_publishes_weights_of_several_models_and_other_changes_and_rows_at_once(
+def test_round_publishes_weights_of_several_models_and_rows_at_once(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @dataclass(frozen=True)
@@ -317,7 +312,7 @@ def test_a_round_publishes_weights_of_several_models_and_other_changes_and_rows_
             return RoundResult(weights=weights, draft=change, rows=rows, note="rewritten")
 
     spec = SystemSpec(name="rewriting", task="hold", protection=EXACT, strategy=Rewriting())
-    monkeypatch.setitem(SYSTEMS, "rewriting", spec)
+    monkeypatch.setitem(COMPOSED, "rewriting", spec)
     opened(world, "rewriting")
     before = world.backend.releases.require_current()
     world.let_all_work()
@@ -332,7 +327,7 @@ def test_a_round_publishes_weights_of_several_models_and_other_changes_and_rows_
     assert store.history()[0].note == "round-1: rewritten"
 
 
-def test_an_optimizers_memory_goes_on_with_the_next_round_of_its_system(
+def test_optimizer_memory_continues_in_the_systems_next_round(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = SystemSpec(
@@ -345,7 +340,7 @@ def test_an_optimizers_memory_goes_on_with_the_next_round_of_its_system(
         optimizer=FedAdam(learning_rate=0.01),
         negatives=4,
     )
-    monkeypatch.setitem(SYSTEMS, "adaptive", spec)
+    monkeypatch.setitem(COMPOSED, "adaptive", spec)
     steps = []
     for number in (1, 2):
         world.backend.coordinator.open_round("adaptive", cohort=1, cohort_minimum=1, seconds=60.0)

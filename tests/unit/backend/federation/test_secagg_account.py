@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from device_app.wire.concentrated import epsilon_of
+from protocol.concentrated import epsilon_of
 from tests.doubles.openings import NoisyOpening, SumNoise, gaussian_figure, spent_on
 
 NOISE = SumNoise(share_sigma=1_000, bound_steps=3_000.0, coordinates=10_000)
@@ -24,7 +24,7 @@ def analytic(multiplier: float, delta: float) -> float:
     return float(brentq(excess, 0.0, 200.0))
 
 
-def test_golden_figures_of_one_sum_and_of_fifty() -> None:
+def test_one_and_fifty_sums_match_the_golden_values() -> None:
     openings = [NoisyOpening(NOISE, survivors=45)]
     # sqrt(45) / 3 = sqrt(5): rho = 0.1 a sum. dp-accounting 0.6.0.
     assert openings[0].rho == pytest.approx(0.1, rel=1e-12)
@@ -35,7 +35,7 @@ def test_golden_figures_of_one_sum_and_of_fifty() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 3])
 @pytest.mark.parametrize("survivors", [45, 400])
-def test_the_gaussian_figure_is_the_analytic_one_and_the_proven_figure_is_above_it(rounds: int, survivors: int) -> None:
+def test_gaussian_epsilon_is_analytic_and_the_proven_bound_is_above(rounds: int, survivors: int) -> None:
     opening = NoisyOpening(NOISE, survivors)
     exact = analytic(opening.noise_multiplier / math.sqrt(rounds), 1e-6)
     assert gaussian_figure([opening] * rounds, 1e-6) == pytest.approx(exact, rel=2e-3)
@@ -51,7 +51,7 @@ def test_rounds_of_different_cohorts_compose_into_one_gaussian() -> None:
 
 
 @pytest.mark.parametrize("rounds", [1, 7, 100])
-def test_the_device_and_the_server_figure_the_same_epsilon(rounds: int) -> None:
+def test_device_and_server_compute_the_same_epsilon(rounds: int) -> None:
     opening = NoisyOpening(NOISE, 45)
     assert epsilon_of(rounds * opening.rho, 1e-6) == pytest.approx(spent_on([opening] * rounds, 1e-6), rel=2e-3)
 
@@ -67,5 +67,5 @@ def test_fewer_survivors_cost_more_and_colluders_do_not_count() -> None:
         NoisyOpening(NOISE, 5, colluding=5)
 
 
-def test_nothing_opened_costs_nothing() -> None:
+def test_empty_history_costs_nothing() -> None:
     assert spent_on([], 1e-6) == gaussian_figure([], 1e-6) == 0.0

@@ -10,12 +10,11 @@ import pytest
 
 from backend.federation.secagg.complaints import ComplaintVerdict, judge
 from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
-from backend.federation.secagg.record import SumRecord
+from backend.federation.secagg.graph import Sources
 from backend.federation.secagg.secure_sum import SecureSumServer
-from backend.federation.secagg.sources import Sources
 from device_app.errors import SumAborted
-from device_app.wire.secagg import Complaints, SharedKeys
-from tests.doubles.secure_sums import SumDevice, answer, cohort, deliver, plain_sum, restored, terms
+from protocol.secagg import Complaints, SharedKeys
+from tests.doubles.secure_sums import SumDevice, answer, cohort, deliver, plain_sum, terms
 
 
 def heard(members: int, **accused: Collection[int]) -> dict[int, tuple[int, ...]]:
@@ -23,37 +22,37 @@ def heard(members: int, **accused: Collection[int]) -> dict[int, tuple[int, ...]
     return {member: tuple(accused.get(f"of_{member}", ())) for member in range(1, members + 1)}
 
 
-def test_of_one_who_complains_of_one_neither_is_believed() -> None:
+def test_single_complaint_excludes_both_members() -> None:
     assert judge(heard(10, of_3=[7]), 1) == ComplaintVerdict(frozenset({3, 7}))
 
 
-def test_who_is_complained_of_by_more_than_the_limit_is_left_out_alone_and_has_lied() -> None:
+def test_member_with_many_complaints_is_excluded_as_malicious() -> None:
     assert judge(heard(10, of_3=[7], of_4=[7]), 1) == ComplaintVerdict(frozenset({7}), frozenset({7}))
     assert judge(heard(20, of_3=[7], of_4=[7]), 2) == ComplaintVerdict(frozenset({3, 7})), "two may be liars together"
 
 
-def test_who_complains_of_more_than_the_limit_is_left_out_alone_and_has_lied() -> None:
+def test_member_complaining_too_often_is_excluded_as_malicious() -> None:
     assert judge(heard(10, of_3=[1, 2, 4]), 1) == ComplaintVerdict(frozenset({3}), frozenset({3}))
 
 
-def test_a_complaint_of_who_has_vanished_costs_nobody_anything() -> None:
+def test_complaint_about_a_vanished_member_has_no_effect() -> None:
     said = heard(10, of_3=[7])
     del said[7]
     assert judge(said, 1) == ComplaintVerdict()
 
 
-def test_where_more_than_the_limit_must_have_lied_nobody_is_named() -> None:
+def test_too_many_malicious_members_leave_all_unnamed() -> None:
     everybody = range(1, 11)
     verdict = judge(heard(10, of_1=[n for n in everybody if n != 1], of_2=[n for n in everybody if n != 2]), 1)
     assert verdict.liars == frozenset()
 
 
-def test_more_senders_of_bad_boxes_than_the_limit_take_no_honest_member_with_them() -> None:
+def test_too_many_bad_box_senders_exclude_no_honest_member() -> None:
     said = dict.fromkeys(range(4, 13), (1, 2, 3)) | {1: (), 2: (), 3: ()}
     assert judge(said, 1) == ComplaintVerdict(frozenset({1, 2, 3}))
 
 
-def test_no_complaint_leaves_nobody_out() -> None:
+def test_without_complaints_all_members_stay() -> None:
     assert judge(heard(5), 1) == judge({}, 1) == ComplaintVerdict()
 
 
@@ -67,7 +66,7 @@ LIES: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
 }
 
 
-def test_one_machine_with_three_places_has_no_honest_member_named() -> None:
+def test_three_places_of_one_machine_blame_no_honest_member() -> None:
     """Red before: 3 liars are more than k = 2, so each of their two victims was named; they themselves went on."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
     said = heard(12, of_1=[4, 5], of_2=[4, 5], of_3=[4, 5])
@@ -75,21 +74,21 @@ def test_one_machine_with_three_places_has_no_honest_member_named() -> None:
     assert judge(said, 2).liars == {4, 5}, "the same where each has an address of its own: more than k liars"
 
 
-def test_one_machine_that_has_a_victim_for_each_of_its_places_is_named() -> None:
+def test_machine_with_a_victim_per_place_is_named() -> None:
     """Red before: three pairs were left out, and nobody named."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
     verdict = judge(heard(12, of_1=[4], of_2=[5], of_3=[6]), 2, sources)
     assert verdict == ComplaintVerdict(frozenset({1, 2, 3}), frozenset({1, 2, 3}))
 
 
-def test_honest_members_behind_one_address_are_one_voice_and_none_of_them_is_named() -> None:
+def test_honest_members_behind_one_address_count_once_and_stay_unnamed() -> None:
     sources = Sources(dict.fromkeys((4, 5, 6), "one address"))
     said = heard(12, of_4=[1], of_5=[1], of_6=[1])
     assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 4}))
     assert judge(heard(12, of_1=[4, 5, 6], of_2=[4, 5, 6]), 2, sources).liars == frozenset()
 
 
-def test_lies_of_few_addresses_with_many_places_have_no_other_address_named() -> None:
+def test_lies_of_few_addresses_name_no_other_address() -> None:
     draw = random.Random(4)
     for _ in range(3_000):
         n, limit = draw.randint(6, 20), draw.randint(1, 3)
@@ -119,15 +118,13 @@ def check_bounds(n: int, limit: int, gang: set[int], lies: set[tuple[int, int]])
 
 @pytest.mark.parametrize("liars", [1, 2, 3, 5])
 @pytest.mark.parametrize("lies", [pair for size in (1, 2) for pair in combinations(LIES, size)], ids="-".join)
-def test_colluding_liars_throw_out_one_honest_member_each_and_have_none_named(
-    liars: int, lies: tuple[str, ...]
-) -> None:
+def test_colluding_members_exclude_at_most_one_honest_member_each(liars: int, lies: tuple[str, ...]) -> None:
     n, gang = 16, set(range(1, liars + 1))
     said = {pair for at, liar in enumerate(sorted(gang)) for pair in LIES[lies[at % len(lies)]](liar, n, gang)}
     check_bounds(n, 5, gang, said)
 
 
-def test_no_lies_drawn_by_chance_do_more() -> None:
+def test_random_lies_exclude_no_more() -> None:
     draw = random.Random(3)
     for _ in range(3_000):
         n = draw.randint(4, 20)
@@ -138,7 +135,7 @@ def test_no_lies_drawn_by_chance_do_more() -> None:
         check_bounds(n, limit, gang, set(draw.sample(pairs, draw.randint(0, len(pairs)))))
 
 
-def test_a_limit_of_zero_is_refused() -> None:
+def test_limit_of_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="limit: at least 1, got 0"):
         judge({}, 0)
 
@@ -202,19 +199,19 @@ def goes_on(server: SecureSumServer, devices: list[SumDevice]) -> list[int]:
     return left
 
 
-def test_a_sender_of_boxes_that_nobody_can_open_is_left_out_alone_and_the_sum_is_that_of_the_others() -> None:
+def test_sender_of_unreadable_boxes_is_excluded_alone() -> None:
     server, devices = brought_to_complaints(spoilt={4: range(1, 11)})
     assert goes_on(server, devices) == [4]
     assert server.record.liars == (devices[3].pseudonym,)
 
 
-def test_one_box_that_cannot_be_opened_leaves_two_out_and_names_nobody() -> None:
+def test_one_unreadable_box_excludes_two_members_unnamed() -> None:
     server, devices = brought_to_complaints(spoilt={4: [9]})
     assert goes_on(server, devices) == [4, 9]
     assert server.record.liars == ()
 
 
-def test_a_false_complaint_of_everybody_leaves_its_sender_out_alone() -> None:
+def test_false_complaint_about_everybody_excludes_its_sender() -> None:
     server, devices = brought_to_complaints()
     server.complain(devices[0].pseudonym, Complaints(members=tuple(range(2, 11))))
     devices[0].step = None
@@ -224,20 +221,20 @@ def test_a_false_complaint_of_everybody_leaves_its_sender_out_alone() -> None:
     assert (server.record.dropped, server.record.liars) == ((1,), (devices[0].pseudonym,))
 
 
-def test_who_says_nothing_is_out_before_anybody_masks_with_it() -> None:
+def test_silent_member_is_excluded_before_masking() -> None:
     server, devices = brought_to_complaints()
     for device in devices[:-1]:
         deliver(server, device)
     assert not server.complete
     server.close()
     assert server.record.dropped == (10,)
-    with pytest.raises(SumMessageRefused, match="out of the sum since stage complaints"):
+    with pytest.raises(SumMessageRefused, match="left out of the sum in the complaints stage"):
         server.add_masked(devices[-1].pseudonym, [b""])
     with pytest.raises(SumStageClosed):
         deliver(server, devices[-1])
 
 
-def test_too_few_after_the_complaints_fail_before_anybody_pays_and_the_liar_is_known() -> None:
+def test_too_few_after_complaints_fail_before_payment() -> None:
     server, devices = brought_to_complaints(size=8, spoilt={1: range(1, 9)})
     server.record.terms = server.record.terms.model_copy(update={"cohort_minimum": 8})
     for device in devices:
@@ -249,34 +246,12 @@ def test_too_few_after_the_complaints_fail_before_anybody_pays_and_the_liar_is_k
     assert [device.ledger.charges for device in devices] == [[]] * 8
 
 
-def test_a_complaint_of_itself_of_a_stranger_or_a_second_one_is_refused() -> None:
+def test_invalid_or_second_complaint_is_refused() -> None:
     server, devices = brought_to_complaints(size=4)
     for members in ((1,), (2, 5), (5,)):
-        with pytest.raises(SumMessageRefused, match="Only members who sent boxes"):
+        with pytest.raises(SumMessageRefused, match="members who sent boxes"):
             server.complain(devices[0].pseudonym, Complaints(members=members))
     deliver(server, devices[0])
     assert deliver(server, devices[0]) is True
     with pytest.raises(SumMessageConflict, match="stage complaints"):
         server.complain(devices[0].pseudonym, Complaints(members=(2,)))
-
-
-def test_a_sum_stored_by_an_earlier_version_at_stage_masked_is_opened() -> None:
-    server, devices = brought_to_complaints(size=4)
-    for device in devices:
-        deliver(server, device)
-    server.close()
-    for device in devices:
-        device.hear(answer(server, device))
-    old = server.record.model_dump(mode="json")
-    del old["dropped"]
-    server.messages.entries.pop("complaints")  # type: ignore[attr-defined]
-    server = restored(SecureSumServer(SumRecord.model_validate(old), server.messages, server.total))
-    for stage in ("masked", "agree", "unmask"):
-        for device in devices:
-            deliver(server, device)
-        if stage != "unmask":
-            assert server.complete
-            server.close()
-            for device in devices:
-                device.hear(answer(server, device))
-    assert (server.open().vector == plain_sum(devices, range(4))).all()

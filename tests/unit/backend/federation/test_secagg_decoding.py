@@ -10,8 +10,8 @@ from backend.federation.secagg.decoding import decode, tolerated
 from backend.federation.secagg.errors import SumFailed
 from backend.federation.secagg.messages import HeldMessages
 from backend.federation.secagg.secure_sum import SecureSumServer
-from device_app.wire.secagg import RevealedShare, RevealedShares, SharedKeys
-from device_app.wire.shamir import PRIME, split
+from protocol.secagg import RevealedShare, RevealedShares, SharedKeys
+from protocol.shamir import PRIME, split
 from tests.doubles.secure_sums import SumDevice, answer, cohort, deliver, restored, terms
 
 THRESHOLD = 7
@@ -19,7 +19,7 @@ THRESHOLD = 7
 
 @pytest.mark.parametrize("holders", [7, 8, 9, 12, 13])
 @pytest.mark.parametrize("secret", [0, 1, PRIME - 1, 2**200 + 17])
-def test_as_many_false_shares_as_are_tolerated_are_found(holders: int, secret: int) -> None:
+def test_tolerated_number_of_false_shares_is_found(holders: int, secret: int) -> None:
     chance = random.Random(holders)
     false = set(chance.sample(range(1, holders + 1), tolerated(holders, THRESHOLD)))
     shares = split(secret, THRESHOLD, range(1, holders + 1))
@@ -29,7 +29,7 @@ def test_as_many_false_shares_as_are_tolerated_are_found(holders: int, secret: i
     assert (found.secret, found.agreeing) == (secret, frozenset(shares) - false)
 
 
-def test_one_false_share_more_is_no_secret() -> None:
+def test_too_many_false_shares_reconstruct_no_secret() -> None:
     shares = split(5, THRESHOLD, range(1, 13))
     assert tolerated(12, THRESHOLD) == 2
     assert decode(shares | {1: 3, 5: 1, 9: 2}, THRESHOLD) is None
@@ -82,7 +82,7 @@ ALL = frozenset(range(1, 13))
 
 
 @pytest.mark.parametrize("liars", [frozenset({4}), frozenset({1, 12})])
-def test_who_committed_to_another_seed_is_named_though_others_answer_falsely(liars: frozenset[int]) -> None:
+def test_false_seed_commitment_is_named_despite_false_answers(liars: frozenset[int]) -> None:
     server = answered(12, liars, frozenset({2, 3}), ALL)
     pseudonyms = server.messages.pseudonyms(liars)
     with pytest.raises(SumFailed, match="false"):
@@ -90,12 +90,12 @@ def test_who_committed_to_another_seed_is_named_though_others_answer_falsely(lia
     assert (server.record.by_members, server.record.liars) == (True, pseudonyms)
 
 
-def test_holders_who_lie_about_one_member_cannot_have_it_named() -> None:
+def test_holders_lying_about_one_member_can_not_have_it_named() -> None:
     server = answered(12, NOBODY, frozenset({2, 3}), frozenset({7}))
     assert server.open().survivors == tuple(range(1, 13))
 
 
-def test_nobody_is_named_where_more_have_lied_than_can_be_told_apart() -> None:
+def test_too_many_malicious_members_stay_unnamed() -> None:
     for server in (answered(12, NOBODY, frozenset(range(1, 7)), ALL), answered(12, frozenset({1, 2, 3}), NOBODY, ALL)):
         with pytest.raises(SumFailed, match="false"):
             server.open()
@@ -107,16 +107,14 @@ THREE = frozenset({1, 2, 3})
 
 @pytest.mark.parametrize("about", [frozenset({7, 8}), ALL], ids=["two victims", "everybody"])
 @pytest.mark.parametrize(("size", "threshold"), [(12, 9), (13, 9), (15, 11)])
-def test_one_machine_with_three_places_can_neither_end_a_sum_with_false_shares_nor_have_anybody_named(
-    size: int, threshold: int, about: frozenset[int]
-) -> None:
+def test_three_false_shares_of_one_machine_can_not_fail_a_sum(size: int, threshold: int, about: frozenset[int]) -> None:
     """Red before: at the thresholds of mode active three false shares are more than the k that can be corrected. The
     sums failed, and of 13 and of 15 members the two victims were named."""
     opened = answered(size, NOBODY, THREE, about, crowd=THREE, threshold=threshold).open()
     assert opened.survivors == tuple(range(1, size + 1))
 
 
-def test_one_machine_that_shares_false_seeds_and_answers_falsely_is_named_with_all_its_places() -> None:
+def test_malicious_machine_is_named_with_all_its_places() -> None:
     server = answered(12, THREE, THREE, ALL, THREE)
     named = server.messages.pseudonyms(THREE)
     with pytest.raises(SumFailed, match="false"):
@@ -124,7 +122,7 @@ def test_one_machine_that_shares_false_seeds_and_answers_falsely_is_named_with_a
     assert server.record.liars == named
 
 
-def test_nobody_is_named_where_one_machine_may_hold_all_the_spare_shares() -> None:
+def test_one_machine_holding_all_spare_shares_prevents_naming() -> None:
     """Of twelve members six come from one address: without them too few are left to tell who lies."""
     six = frozenset(range(1, 7))
     server = answered(12, frozenset({9}), NOBODY, NOBODY, six)

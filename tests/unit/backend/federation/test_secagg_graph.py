@@ -8,12 +8,24 @@ from collections.abc import Collection, Mapping
 from itertools import combinations
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scipy.stats import hypergeom
 
+from backend.federation.secagg.errors import SumMessageRefused
 from backend.federation.secagg.graph import MaskGraph, random_circle
-from device_app.wire.neighbourhood import Assumptions, Neighbourhood, choose_neighbourhood
-from device_app.wire.secagg import SPARSE_FROM
-from tests.doubles.secure_sums import cohort, plain_sum, run_sum, terms
+from device_app.errors import SumAborted
+from protocol.pairing import sign_alive
+from protocol.secagg import (
+    COMPANY,
+    NEAR_ONE,
+    SPARSE_FROM,
+    Agreements,
+    Assumptions,
+    Neighbourhood,
+    alive_bits,
+    choose_neighbourhood,
+)
+from tests.doubles.secure_sums import answer, cohort, deliver, plain_sum, run_sum, terms, until
 
 
 def connected(graph: Mapping[int, tuple[int, ...]], left: Collection[int]) -> bool:
@@ -33,7 +45,7 @@ def neighbourhoods(graph: MaskGraph) -> dict[int, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize(("members", "degree"), [(10, 4), (101, 20), (500, 58)])
-def test_everybody_has_k_neighbours_and_neighbours_are_mutual(members: int, degree: int) -> None:
+def test_members_have_k_mutual_neighbours(members: int, degree: int) -> None:
     graph = neighbourhoods(MaskGraph.sparse(random_circle(members), degree))
     assert sorted(graph) == list(range(1, members + 1))
     for member, near in graph.items():
@@ -42,13 +54,13 @@ def test_everybody_has_k_neighbours_and_neighbours_are_mutual(members: int, degr
         assert all(member in graph[other] for other in near)
 
 
-def test_a_degree_of_everybody_is_the_complete_graph() -> None:
+def test_full_degree_gives_the_complete_graph() -> None:
     graph = neighbourhoods(MaskGraph.sparse((3, 1, 2), 2))
     assert graph == {1: (1, 2, 3), 2: (1, 2, 3), 3: (1, 2, 3)}
 
 
 @pytest.mark.parametrize(("members", "degree"), [(7, 6), (12, 4), (101, 20), (30, 28)])
-def test_the_fewest_holders_of_any_neighbourhood_are_counted(members: int, degree: int) -> None:
+def test_minimum_of_holders_per_neighbourhood_is_counted(members: int, degree: int) -> None:
     rng = random.Random(members)
     graph = MaskGraph.sparse(random_circle(members, rng.randrange), degree)
     for size in (0, 1, members // 2, members - 1, members):
@@ -57,7 +69,7 @@ def test_the_fewest_holders_of_any_neighbourhood_are_counted(members: int, degre
         assert graph.fewest(chosen) == counted
 
 
-def test_the_circle_is_a_permutation_that_every_order_is_equally_likely_for() -> None:
+def test_circle_is_a_uniform_permutation() -> None:
     # 6,000 draws of 6 orders: chi-square with 5 degrees of freedom passes 30.9 once in 10^5 seeds; the seed is fixed.
     rng = random.Random(5)
     counts: dict[tuple[int, ...], int] = {}
@@ -80,45 +92,56 @@ def tail(members: int, marked: int, drawn: int, at_least: int) -> float:
 
 @pytest.mark.parametrize("members", [SPARSE_FROM, 200, 500, 2_000])
 @pytest.mark.parametrize("assumed", [Assumptions(), Assumptions(colluding=0.05, dropping=0.3)])
-def test_the_chosen_k_and_t_keep_the_papers_bounds_and_a_smaller_k_does_not(members: int, assumed: Assumptions) -> None:
+def test_chosen_degree_meets_the_bounds_and_a_smaller_one_does_not(members: int, assumed: Assumptions) -> None:
     chosen = choose_neighbourhood(members, assumed)
     assert chosen is not None
 
-    def fits(degree: int, threshold: int) -> bool:
+    def fits(degree: int, threshold: int, near: int) -> bool:
         colluding, dropped = math.ceil(assumed.colluding * members), math.ceil(assumed.dropping * members)
-        opened = members * tail(members - 1, colluding, degree, threshold)
+        crowded = members * tail(members - 1, colluding, degree, near + 1)
         # Fewer than t survivors are more than k - t dropped.
         stuck = members * tail(members - 1, dropped, degree, degree - threshold + 1)
         removed = colluding + dropped
-        cut = members**2 / 2 * math.comb(removed, degree) / math.comb(members, degree)
+        cut = members**2 / 2 * (math.comb(removed, degree) / math.comb(members, degree))
         return (
-            opened <= 2.0**-assumed.privacy_bits
+            near >= NEAR_ONE
+            and 2 * threshold > degree + 1 + near
+            and threshold + sharers(degree, threshold, near) >= degree + 1 + near + COMPANY
+            and crowded <= 2.0**-assumed.privacy_bits
             and stuck <= 2.0**-assumed.success_bits
             and cut <= 2.0**-assumed.privacy_bits
         )
 
-    assert fits(chosen.degree, chosen.threshold)
-    least = (chosen.degree - 1) // 3 + 1
-    assert not any(fits(chosen.degree - 2, threshold) for threshold in range(max(2, least), chosen.degree - 1))
+    def sharers(degree: int, threshold: int, near: int) -> int:
+        return min(Neighbourhood(degree, threshold, near).sharers, degree + 1)
+
+    assert fits(chosen.degree, chosen.threshold, chosen.colluding)
+    smaller, colluding = chosen.degree - 2, math.ceil(assumed.colluding * members)
+    near = next(
+        c
+        for c in range(NEAR_ONE, smaller)
+        if members * tail(members - 1, colluding, smaller, c + 1) <= 2.0**-assumed.privacy_bits
+    )
+    assert not fits(smaller, (smaller + 1 + near) // 2 + 1, near)
 
 
 @pytest.mark.parametrize("members", [SPARSE_FROM, 1_000, 10_000])
-def test_the_bounds_in_whole_numbers_are_scipys_hypergeometric_tails(members: int) -> None:
+def test_integer_bounds_match_scipys_hypergeometric_tails(members: int) -> None:
     chosen, assumed = choose(members), Assumptions()
     colluding, dropped = math.ceil(assumed.colluding * members), math.ceil(assumed.dropping * members)
     others, degree, threshold = members - 1, chosen.degree, chosen.threshold
-    assert members * hypergeom.sf(threshold - 1, others, colluding, degree) <= 2.0**-40
+    assert members * hypergeom.sf(chosen.colluding, others, colluding, degree) <= 2.0**-40
     assert (
-        members * hypergeom.sf(threshold - 2, others, colluding, degree) > 2.0**-40
-        or threshold - 1 <= (degree + 1) // 3
+        members * hypergeom.sf(chosen.colluding - 1, others, colluding, degree) > 2.0**-40
+        or chosen.colluding == NEAR_ONE
     )
     assert members * hypergeom.cdf(threshold - 1, others, others - dropped, degree) <= 2.0**-20
 
 
 def test_neighbours_grow_like_the_logarithm_of_the_cohort() -> None:
-    degrees = {members: choose(members).degree for members in (SPARSE_FROM, 1_000, 10_000)}
-    assert degrees[10_000] < 2 * degrees[1_000] < 200
-    assert degrees[10_000] - degrees[1_000] < degrees[1_000] - degrees[SPARSE_FROM] + 5
+    degrees = {members: choose(members).degree for members in (500, 1_000, 10_000)}
+    assert degrees[10_000] < 2 * degrees[1_000] < 300
+    assert degrees[10_000] - degrees[1_000] < degrees[1_000] - degrees[500] + 15
 
 
 def choose(members: int) -> Neighbourhood:
@@ -127,7 +150,7 @@ def choose(members: int) -> Neighbourhood:
     return chosen
 
 
-def test_to_cut_a_circle_takes_two_gaps_so_the_bound_on_pairs_of_gaps_holds() -> None:
+def test_cut_circle_needs_two_gaps_so_the_pair_bound_holds() -> None:
     # All ways to remove 6 of 12 from a circle of degree 4: those that cut it are at most n^2/2 times one pair's share.
     members, degree, removed = 12, 4, 6
     graph = neighbourhoods(MaskGraph.sparse(range(1, members + 1), degree))
@@ -136,25 +159,61 @@ def test_to_cut_a_circle_takes_two_gaps_so_the_bound_on_pairs_of_gaps_holds() ->
     assert 0 < cut / len(ways) <= members**2 / 2 * math.comb(removed, degree) / math.comb(members, degree)
 
 
-def test_a_small_or_distrustful_cohort_gets_no_sparse_graph() -> None:
+def test_small_or_distrustful_cohort_gets_no_sparse_graph() -> None:
     assert choose_neighbourhood(SPARSE_FROM - 1) is None
     assert choose_neighbourhood(SPARSE_FROM, Assumptions(colluding=0.5, dropping=0.49)) is None
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (-0.1, 0.2), (0.2, -0.1)])
-def test_shares_that_leave_nobody_are_refused(shares: tuple[float, float]) -> None:
+def test_assumed_shares_that_leave_no_member_are_refused(shares: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="colluding"):
         Assumptions(*shares)
 
 
-def test_a_hundred_in_the_sparse_form_sum_exactly_though_a_fifth_vanishes() -> None:
-    server, devices = cohort(terms(SPARSE_FROM, length=20, graph="sparse"))
+@pytest.mark.parametrize("mode", ["active", "semi_honest"])
+def test_sparse_sum_of_a_hundred_is_exact_despite_dropouts(mode: str) -> None:
+    server, devices = cohort(terms(SPARSE_FROM, length=20, graph="sparse", mode=mode))
     rng = random.Random(11)
-    away = rng.sample(range(SPARSE_FROM), 18)
-    opened = run_sum(server, devices, {"shares": away[:6], "masked": away[6:12], "unmask": away[12:]})
-    assert server.record.degree < 40 < len(opened.survivors)
+    away = rng.sample(range(SPARSE_FROM), 14)
+    gone = {"shares": away[:4], "masked": away[4:8], "agree": away[8:11], "unmask": away[11:]}
+    opened = run_sum(server, devices, gone)
+    assert server.record.degree < 60 < len(opened.survivors)
     assert len(devices[50].state.held) <= server.record.degree + 1
-    assert (opened.vector == plain_sum(devices, sorted(set(range(SPARSE_FROM)) - set(away[:12])))).all()
+    assert (opened.vector == plain_sum(devices, sorted(set(range(SPARSE_FROM)) - set(away[:8])))).all()
+
+
+def test_invalid_signature_is_refused_by_server_and_device() -> None:
+    server, devices = until("masked", size=SPARSE_FROM, graph="sparse")
+    for device in devices:
+        device.hear(answer(server, device))
+    context = server.record.terms.digest()
+    me = devices[0]
+    roster = me.state.roster
+    assert roster is not None
+    everybody = alive_bits(roster.numbers, SPARSE_FROM)
+    for number, bits in ((roster.me, everybody[:-1] + b"\0"), (roster.me + 1, everybody)):
+        key = Ed25519PrivateKey.from_private_bytes(me.state.identity_secret)
+        with pytest.raises(SumMessageRefused):
+            server.agree(me.pseudonym, sign_alive(context, number, bits, key))
+    for device in devices:
+        deliver(server, device)
+    server.close()
+    told = server.members.agreements(me.pseudonym)
+    assert {one.member for one in told.signatures} == set(roster.numbers), "of its neighbours, and its own"
+    other = next(one for one in told.signatures if one.member != roster.me)
+    without = alive_bits([one for one in roster.numbers if one != roster.me], SPARSE_FROM)
+    for lie, words in (
+        (other.model_copy(update={"alive": without}), "leaves this device out"),
+        (other.model_copy(update={"alive": None}), "leaves this device out"),
+        (other.model_copy(update={"alive": alive_bits([roster.me], SPARSE_FROM)}), "has not signed who is alive"),
+    ):
+        with pytest.raises(SumAborted, match=words):
+            me.revived().hear(Agreements(signatures=(lie,)))
+    few = [one for one in told.signatures if one.member != roster.me][: roster.threshold - 2]
+    with pytest.raises(SumAborted, match=f"{roster.threshold - 1} members agreed"):
+        me.revived().hear(Agreements(signatures=tuple(few)))
+    enough = [one for one in told.signatures if one.member != roster.me][: roster.threshold - 1]
+    assert me.revived().hear(Agreements(signatures=tuple(enough))).state.stage == "unmask"
 
 
 def test_too_few_for_a_sparse_graph_use_the_complete_one() -> None:

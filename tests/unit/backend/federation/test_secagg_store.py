@@ -13,20 +13,18 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from backend.db import prepared
-from backend.db.driver import StatementAnswer, ask_sqlite
+from backend.db import statements as prepared
 from backend.db.engine import reading_session, writing_session
-from backend.db.tables_federation import SecureSumRow
+from backend.db.statements import StatementAnswer, ask_sqlite
+from backend.db.tables import SecureSumRow
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
-from backend.federation.secagg.stages import times_beside_keys
-from backend.federation.secagg.store import SecureSumStore
 from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
-from backend.storage import local_folder
+from backend.federation.secagg.sum_store import SecureSumStore, times_beside_keys
+from backend.storage import object_store as local_folder
 from backend.storage.durable_files import write_durably
-from backend.storage.local_folder import LocalFolder
-from backend.storage.object_store import StorageUnavailable
+from backend.storage.object_store import LocalFolder, StorageUnavailable
 from device_app.privacy.secagg.messages import Reply
-from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
+from protocol.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
 from tests.doubles.kills import Killed
 from tests.doubles.secure_sums import STAGES, SumDevice, chunks, plain_sum, random_vector, terms
@@ -101,7 +99,7 @@ def brought_to(rig: SumStoreRig, stage: str, cohort: int = 4) -> tuple[SecureSum
 
 
 @pytest.mark.parametrize("mode", ["semi_honest", "active"])
-def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: SumStoreRig, mode: str) -> None:
+def test_server_killed_after_every_message_opens_the_exact_sum_once(rig: SumStoreRig, mode: str) -> None:
     _, devices = rig.begun(4, mode=mode)
     for stage in STAGES:
         if stage == "agree" and mode != "active":
@@ -127,7 +125,7 @@ def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: SumSt
         rig.store().finish(session, NAME)
 
 
-def test_a_finish_that_is_rolled_back_leaves_the_sum_to_be_opened(rig: SumStoreRig) -> None:
+def test_rolled_back_finish_leaves_the_sum_to_be_opened(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "unmask")
     for device in devices:
         deliver(store, device)
@@ -142,9 +140,7 @@ def test_a_finish_that_is_rolled_back_leaves_the_sum_to_be_opened(rig: SumStoreR
     assert (rig.store().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
 
 
-def test_a_storage_that_stops_answering_after_the_commit_takes_no_receipt_away(
-    rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_storage_failure_after_the_commit_keeps_the_receipt(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
     store, devices = brought_to(rig, "masked")
 
     def down(*_: object) -> None:
@@ -165,7 +161,7 @@ def test_a_storage_that_stops_answering_after_the_commit_takes_no_receipt_away(
     assert len(rig.files()) == 3, "those that no row names go when they are an hour old"
 
 
-def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
+def test_kill_between_a_sums_file_and_its_commit_counts_the_vector_once(
     rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, devices = brought_to(rig, "masked")
@@ -189,7 +185,7 @@ def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
     assert (rig.store().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
 
 
-def test_what_a_kill_left_is_swept_after_an_hour_and_what_is_named_stays(rig: SumStoreRig) -> None:
+def test_leftovers_of_a_kill_are_deleted_after_an_hour(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
     for name in ("old.coming", "young.coming", "old.sum"):
@@ -203,7 +199,7 @@ def test_what_a_kill_left_is_swept_after_an_hour_and_what_is_named_stays(rig: Su
     assert deliver(rig.store(), devices[1]) is False
 
 
-def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: SumStoreRig) -> None:
+def test_stage_ends_when_complete_or_at_its_deadline(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "masked", cohort=5)
     for device in devices[1:]:
         deliver(store, device)
@@ -222,9 +218,7 @@ def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: SumStoreRi
 
 
 @pytest.mark.parametrize("stage", ["keys", "shares", "masked", "unmask"])
-def test_a_stage_is_over_where_the_clock_is_set_to_more_than_five_minutes_before_it_began(
-    rig: SumStoreRig, stage: str
-) -> None:
+def test_stage_ends_if_the_clock_was_set_back_by_over_five_minutes(rig: SumStoreRig, stage: str) -> None:
     """Red while each stage was taken to last as long as the longest might."""
     if stage == "keys":
         store = rig.store()
@@ -238,7 +232,7 @@ def test_a_stage_is_over_where_the_clock_is_set_to_more_than_five_minutes_before
     assert store.stages.poll(NAME).is_due
 
 
-def test_too_few_at_a_deadline_fail_the_sum_with_a_reason_and_nothing_is_kept(rig: SumStoreRig) -> None:
+def test_too_few_at_a_deadline_fail_the_sum_with_a_reason(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "masked", cohort=5)
     for device in devices[:2]:
         deliver(store, device)
@@ -265,7 +259,7 @@ def test_too_few_shares_at_the_deadline_open_nothing(rig: SumStoreRig) -> None:
 
 
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
-def test_a_running_sum_that_is_lost_on_disk_fails_the_sum(rig: SumStoreRig, harm: str) -> None:
+def test_running_sum_lost_on_disk_fails_the_sum(rig: SumStoreRig, harm: str) -> None:
     store, devices = brought_to(rig, "unmask")
     for device in devices:
         deliver(store, device)
@@ -276,7 +270,7 @@ def test_a_running_sum_that_is_lost_on_disk_fails_the_sum(rig: SumStoreRig, harm
     assert store.stage(NAME)[0] == "failed"
 
 
-def test_a_refused_vector_leaves_neither_file_nor_trace(rig: SumStoreRig) -> None:
+def test_refused_vector_leaves_no_file_or_trace(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "masked")
     payload = devices[0].payload or b""
     for wrong in (payload + b"x", payload[:-1]):
@@ -312,7 +306,7 @@ def test_many_devices_at_once_are_each_counted_once(rig: SumStoreRig) -> None:
     assert rig.files() == [".sum"]
 
 
-def test_no_row_and_no_file_ever_holds_a_vector_of_one_device(rig: SumStoreRig) -> None:
+def test_rows_and_files_never_hold_a_single_devices_vector(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "masked")
     for device in devices:
         deliver(store, device)
@@ -329,7 +323,7 @@ def test_no_row_and_no_file_ever_holds_a_vector_of_one_device(rig: SumStoreRig) 
     assert np.frombuffer((rig.folder / "sums").glob("*.sum").__next__().read_bytes(), "<u4").size == 40
 
 
-def test_names_that_are_unknown_or_taken_are_refused(rig: SumStoreRig) -> None:
+def test_unknown_or_taken_names_are_refused(rig: SumStoreRig) -> None:
     store, _ = rig.begun(4)
     with pytest.raises(ValueError, match=r"terms\.round: there is a secure sum round-1"):
         store.begin(terms(4), stage_sec=60.0)
@@ -341,7 +335,7 @@ def test_names_that_are_unknown_or_taken_are_refused(rig: SumStoreRig) -> None:
         store.stages.step("round-2")
 
 
-def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small_one(
+def test_database_cost_of_a_message_is_independent_of_cohort_size(
     rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statements: list[str] = []

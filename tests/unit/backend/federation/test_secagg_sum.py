@@ -20,9 +20,9 @@ from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumM
 from backend.federation.secagg.messages import HeldMessages
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.privacy.secagg import transitions as client_module
-from device_app.wire import masks as masks_module
-from device_app.wire.masks import apply_masks
-from device_app.wire.secagg import Complaints, RevealedShare, RevealedShares
+from protocol import masks as masks_module
+from protocol.masks import apply_masks
+from protocol.secagg import Complaints, RevealedShare, RevealedShares
 from tests.doubles.secure_sums import (
     STAGES,
     SumDevice,
@@ -74,7 +74,7 @@ def worked_devices() -> tuple[SecureSumServer, list[SumDevice]]:
 
 
 @pytest.mark.usefixtures("worked_masks")
-def test_the_worked_example_of_the_specification() -> None:
+def test_worked_example_of_the_specification() -> None:
     server, devices = worked_devices()
     opened = run_sum(server, devices)
     assert [list(device.payload or b"") for device in devices] == [[187, 36], [197, 228], [225, 132]]
@@ -82,7 +82,7 @@ def test_the_worked_example_of_the_specification() -> None:
 
 
 @pytest.mark.usefixtures("worked_masks")
-def test_the_worked_example_when_the_third_drops_after_sharing() -> None:
+def test_worked_example_with_a_dropout_after_sharing() -> None:
     server, devices = worked_devices()
     opened = run_sum(server, devices, {"masked": {2}})
     assert opened.vector.tolist() == [15, 253]
@@ -110,7 +110,7 @@ def stored(server: SecureSumServer) -> object:
 
 
 @pytest.mark.parametrize("mode", ["semi_honest", "active"])
-def test_a_sum_goes_on_from_what_was_stored_after_every_message(mode: str) -> None:
+def test_sum_resumes_from_storage_after_every_message(mode: str) -> None:
     server, devices = cohort(terms(4, length=50, mode=mode))
     stages = [stage for stage in STAGES if stage != "agree" or mode == "active"]
     for device in devices:
@@ -131,7 +131,7 @@ def test_a_sum_goes_on_from_what_was_stored_after_every_message(mode: str) -> No
 
 # Of complaints two devices say the same: another message than that is in test_secagg_complaints.
 @pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != "complaints"])
-def test_the_same_message_again_changes_nothing_and_another_one_is_refused(stage: str) -> None:
+def test_repeated_message_changes_nothing_and_a_different_one_is_refused(stage: str) -> None:
     server, devices = brought_to(stage, "active")
     first, other = devices[0], devices[1]
     assert deliver(server, first) is False
@@ -145,7 +145,7 @@ def test_the_same_message_again_changes_nothing_and_another_one_is_refused(stage
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_stranger_is_refused(stage: str) -> None:
+def test_stranger_is_refused(stage: str) -> None:
     server, devices = brought_to(stage, "active")
     devices[0].pseudonym = "s" * 22
     if stage == "keys":
@@ -160,7 +160,7 @@ def test_a_stranger_is_refused(stage: str) -> None:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_message_that_comes_after_its_stage_is_refused(stage: str) -> None:
+def test_message_after_its_stage_is_refused(stage: str) -> None:
     server, devices = brought_to(stage, "active", size=7)
     for device in devices[1:]:
         deliver(server, device)
@@ -174,7 +174,7 @@ def test_a_message_that_comes_after_its_stage_is_refused(stage: str) -> None:
     assert stored(server) == before
 
 
-def test_a_masked_vector_that_comes_after_unmasking_is_discarded() -> None:
+def test_masked_vector_after_unmasking_is_discarded() -> None:
     server, devices = brought_to("masked")
     late, rest = devices[0], devices[1:]
     for device in rest:
@@ -191,7 +191,7 @@ def test_a_masked_vector_that_comes_after_unmasking_is_discarded() -> None:
 
 
 @pytest.mark.parametrize(("change", "words"), [(-1, "too short"), (1, "too long"), (10**6, "too long")])
-def test_a_vector_of_another_length_is_refused_and_the_sum_is_untouched(change: int, words: str) -> None:
+def test_vector_of_another_length_is_refused_without_changing_the_sum(change: int, words: str) -> None:
     server, devices = brought_to("masked")
     payload = devices[0].payload or b""
     wrong = payload[:change] if change < 0 else payload + bytes(change)
@@ -201,7 +201,7 @@ def test_a_vector_of_another_length_is_refused_and_the_sum_is_untouched(change: 
     assert deliver(server, devices[0]) is False
 
 
-def test_an_upload_that_breaks_off_leaves_the_sum_untouched() -> None:
+def test_interrupted_upload_leaves_the_sum_unchanged() -> None:
     server, devices = brought_to("masked")
 
     def broken() -> Iterable[bytes]:
@@ -214,22 +214,22 @@ def test_an_upload_that_breaks_off_leaves_the_sum_untouched() -> None:
     assert server.messages.count("masked") == 0
 
 
-def test_whoever_has_shared_nothing_cannot_add_a_vector() -> None:
+def test_member_that_shared_no_keys_can_not_add_a_vector() -> None:
     server, devices = brought_to("shares")
     for device in devices[1:]:
         deliver(server, device)
     server.close()
-    with pytest.raises(SumMessageRefused, match="shared no keys"):
+    with pytest.raises(SumMessageRefused, match="not shared keys"):
         server.complain(devices[0].pseudonym, Complaints(members=()))
     for device in devices[1:]:
         device.hear(answer(server, device))
         deliver(server, device)
     server.close()
-    with pytest.raises(SumMessageRefused, match="shared no keys"):
+    with pytest.raises(SumMessageRefused, match="not shared keys"):
         server.add_masked(devices[0].pseudonym, [bytes(200)])
 
 
-def test_a_device_that_is_not_in_the_sum_has_nothing_to_unmask() -> None:
+def test_device_outside_the_sum_has_nothing_to_unmask() -> None:
     server, devices = brought_to("masked")
     for device in devices[1:]:
         deliver(server, device)
@@ -238,7 +238,7 @@ def test_a_device_that_is_not_in_the_sum_has_nothing_to_unmask() -> None:
         server.reveal(devices[0].pseudonym, RevealedShares(seeds=(), keys=()))
 
 
-def test_shares_of_both_secrets_of_a_member_are_neither_asked_for_nor_taken() -> None:
+def test_shares_of_both_secrets_are_never_requested_or_accepted() -> None:
     server, devices = brought_to("masked")
     for device in devices[1:]:
         deliver(server, device)
@@ -253,9 +253,9 @@ def test_shares_of_both_secrets_of_a_member_are_neither_asked_for_nor_taken() ->
     both = RevealedShare(member=1, share=own.seed_share)
     with pytest.raises(ValueError, match="both would open its vector"):
         RevealedShares(seeds=(both, *revealed.seeds), keys=revealed.keys)
-    with pytest.raises(SumMessageRefused, match="not of the members that are due"):
+    with pytest.raises(SumMessageRefused, match="not those of the expected members"):
         server.reveal(helper.pseudonym, RevealedShares(seeds=(both, *revealed.seeds), keys=()))
-    with pytest.raises(SumMessageRefused, match="not of the members that are due"):
+    with pytest.raises(SumMessageRefused, match="not those of the expected members"):
         server.reveal(helper.pseudonym, RevealedShares(seeds=revealed.seeds[1:], keys=revealed.keys))
 
 
@@ -274,14 +274,14 @@ def with_false_shares(liars: int, answering: int) -> tuple[SecureSumServer, list
 
 
 @pytest.mark.parametrize("liars", [1, 2, 3])
-def test_false_shares_are_noticed_and_left_out_while_enough_true_ones_are_there(liars: int) -> None:
+def test_false_shares_are_detected_while_enough_true_ones_exist(liars: int) -> None:
     server, devices = with_false_shares(liars, 7)
     assert server.record.threshold == 4
     assert (server.open().vector == plain_sum(devices, range(7))).all()
 
 
 @pytest.mark.parametrize(("liars", "answering"), [(1, 4), (4, 7)])
-def test_false_shares_among_too_few_true_ones_fail_the_sum_and_publish_nothing(liars: int, answering: int) -> None:
+def test_false_shares_among_too_few_true_ones_fail_the_sum(liars: int, answering: int) -> None:
     server, _ = with_false_shares(liars, answering)
     with pytest.raises(SumFailed, match="false"):
         server.open()
@@ -289,7 +289,7 @@ def test_false_shares_among_too_few_true_ones_fail_the_sum_and_publish_nothing(l
     assert not server.total.any()
 
 
-def test_a_sum_that_failed_takes_and_gives_nothing_more() -> None:
+def test_failed_sum_accepts_and_returns_nothing() -> None:
     server, devices = brought_to("masked")
     server.fail("cancelled by the operator")
     assert (server.record.reason, server.messages) == ("cancelled by the operator", HeldMessages())
@@ -320,7 +320,7 @@ def holds(root: object, needles: list[bytes]) -> bool:
 
 
 @pytest.mark.parametrize("gone", [{}, {"masked": {2}}, {"unmask": {2}}])
-def test_the_server_never_holds_an_unmasked_vector_of_one_device(gone: dict[str, set[int]]) -> None:
+def test_server_never_holds_an_unmasked_vector_of_one_device(gone: dict[str, set[int]]) -> None:
     server, devices = cohort(terms(5, length=300))
     plain = [device.vector.tobytes()[64:128] for device in devices]
     left = list(range(5))
@@ -340,13 +340,13 @@ def test_the_server_never_holds_an_unmasked_vector_of_one_device(gone: dict[str,
     assert holds(server, [opened.vector.tobytes()[64:128]]), "the search finds what is there"
 
 
-def test_the_search_for_vectors_finds_one_that_a_server_would_keep() -> None:
+def test_vector_search_finds_a_planted_vector() -> None:
     server, devices = cohort(terms(5, length=300))
     server.total[:] = devices[3].vector
     assert holds(server, [devices[3].vector.tobytes()[64:128]])
 
 
-def test_uploads_are_streamed_into_the_sum_in_the_memory_of_four_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uploads_are_streamed_with_memory_for_a_few_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     # tracemalloc sees numpy's memory and not that of pages of one's own.
     monkeypatch.setattr(server_module, "zero_vector", np.zeros)
     length = 200_000

@@ -18,10 +18,10 @@ from backend.federation.strategies.news_split import SplitCost
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
 from device_app.training.tasks.task import Update
-from device_app.wire.layout import UpdateLayout
-from device_app.wire.protections import SecureSum
 from exporters.graphs import table_loss
 from models.news.upper import UpperEncoder
+from protocol.protections import SecureSum
+from protocol.ring import UpdateLayout
 from tests.doubles.secure_sums import cohort, run_sum
 from tests.doubles.split_world import (
     DIM,
@@ -88,7 +88,7 @@ def updates(graph: bytes) -> list[Update]:
     return found
 
 
-def test_the_golden_product_of_a_linear_encoder() -> None:
+def test_golden_product_of_a_linear_encoder() -> None:
     encoder = nn.Linear(3, 2, bias=False).double()
     inputs = torch.tensor([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]], dtype=torch.float64)
     found = vector_jacobian(encoder, [(np.arange(2), (inputs,))], np.array([[0.1, -0.2], [0.3, 0.4]]))
@@ -96,7 +96,7 @@ def test_the_golden_product_of_a_linear_encoder() -> None:
 
 
 @pytest.mark.parametrize("split", [[24], [7, 7, 10], [1] * 24])
-def test_weighted_gradients_of_devices_give_the_gradient_of_the_pooled_loss(split: list[int]) -> None:
+def test_weighted_device_gradients_equal_the_pooled_loss_gradient(split: list[int]) -> None:
     news, user = news_model(), user_model().double()
     table = vectors(news)
     drawn = [drawn_by(one, seed) for seed, one in enumerate(readers(table.astype(np.float32)))]
@@ -129,9 +129,7 @@ def test_weighted_gradients_of_devices_give_the_gradient_of_the_pooled_loss(spli
 
 
 @pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 8), (32, 16), (64, 24), (64, 40)])
-def test_through_a_secure_sum_the_identity_holds_to_half_a_step(
-    updates: list[Update], bits: int, fraction_bits: int
-) -> None:
+def test_securely_summed_identity_is_exact_to_half_a_step(updates: list[Update], bits: int, fraction_bits: int) -> None:
     protection = SecureSum(clip=50.0, weight_limit=32, bits=bits, fraction_bits=fraction_bits, cohort_limit=5)  # type: ignore[arg-type]
     shapes = {name: each.shape for name, each in updates[0].tensors.items()}
     size = sum(each.size for each in updates[0].tensors.values())
@@ -155,7 +153,7 @@ def test_through_a_secure_sum_the_identity_holds_to_half_a_step(
         assert np.abs(mean[name] - each).max() <= limit, name
 
 
-def test_news_that_are_not_opened_keep_their_gradients_at_home(graph: bytes, updates: list[Update]) -> None:
+def test_gradients_of_unopened_news_stay_on_the_device(graph: bytes, updates: list[Update]) -> None:
     table = vectors(news_model()).astype(np.float32)
     some = [3, 4, 11, 17]
     task = SplitGradientTask([ALL[row] for row in some], table[some], NEGATIVES, 32)
@@ -173,14 +171,14 @@ def test_news_that_are_not_opened_keep_their_gradients_at_home(graph: bytes, upd
     )
 
 
-def test_rows_must_be_named_once() -> None:
+def test_rows_must_be_unique() -> None:
     encoder, slopes = nn.Linear(3, 2), np.zeros((2, 2))
     for rows in ([0], [0, 0, 1]):
         with pytest.raises(ValueError, match="each of 2 rows once"):
             vector_jacobian(encoder, [(np.array(rows), (torch.zeros(len(rows), 3),))], slopes)
 
 
-def test_the_papers_communication() -> None:
+def test_papers_communication_size() -> None:
     assert SplitCost(news=1_320, dimensions=400, user_model=561_601).total == 2 * (400 * 1_320 + 561_601) == 2_179_202
 
 
@@ -188,13 +186,13 @@ def test_the_papers_communication() -> None:
     ("layers", "width", "millions"),
     [(2, 128, 10.015), (4, 256, 23.736), (4, 512, 59.324), (8, 512, 84.543), (12, 768, 221.294), (24, 1_024, 673.278)],
 )
-def test_fedrecs_communication_with_every_bert(layers: int, width: int, millions: float) -> None:
+def test_fedrec_communication_size_with_every_bert(layers: int, width: int, millions: float) -> None:
     news = bert_size(layers=layers, width=width) + plm_head_size(width, 400)
     assert round(whole_cost(news, 561_601) / 1e6, 3) == millions
     assert news == 110_085_521 or width != 768
 
 
-def test_the_memories_of_both_models_travel_as_one() -> None:
+def test_optimizer_memories_of_both_models_are_stored_together() -> None:
     user = Memory(3, {"m.head.weight": np.ones(2), "v.head.weight": np.full(2, 4.0)})
     news = Memory(3, {"m.head.weight": np.zeros(5), "v.pooling.query.bias": np.ones(1)})
     once = Memory.from_bytes(joined(user, news).to_bytes())

@@ -60,17 +60,13 @@ def step(
     return run(folder).encoder, np.load(folder / VECTORS)
 
 
-def test_before_the_first_gradient_every_vector_is_the_one_that_serves(
-    settings: BackendSettings, tmp_path: Path
-) -> None:
+def test_vectors_before_the_first_gradient_match_the_current_ones(settings: BackendSettings, tmp_path: Path) -> None:
     _, vectors = step(settings, tmp_path / "job", np.zeros((2, 256)))
     cosines = (vectors * WordEmbedder().encode(HEADLINES)).sum(axis=1)
     assert cosines.min() > 1 - 1e-6, "token states are kept in float16"
 
 
-def test_the_first_step_moves_weights_by_the_rate_and_lowers_what_the_gradient_is_of(
-    settings: BackendSettings, tmp_path: Path
-) -> None:
+def test_first_step_moves_weights_by_the_rate_and_lowers_the_loss(settings: BackendSettings, tmp_path: Path) -> None:
     before = WordEmbedder().encode(HEADLINES)
     slopes = np.stack([before[2], before[3]]).astype(np.float64)  # L = <e_0, before_2> + <e_1, before_3>
     digest, vectors = step(settings, tmp_path / "job", slopes)
@@ -83,7 +79,7 @@ def test_the_first_step_moves_weights_by_the_rate_and_lowers_what_the_gradient_i
     assert (vectors[:2] * slopes).sum() < (before[:2] * slopes).sum() - 0.05
 
 
-def test_a_second_step_goes_on_from_the_memory(settings: BackendSettings, tmp_path: Path) -> None:
+def test_second_step_continues_from_the_memory(settings: BackendSettings, tmp_path: Path) -> None:
     slopes = np.full((1, 256), 0.01)
     once, _ = step(settings, tmp_path / "first", slopes)
     memory = Memory.from_bytes((tmp_path / "first" / "new_memory.safetensors").read_bytes())
@@ -96,7 +92,7 @@ def test_a_second_step_goes_on_from_the_memory(settings: BackendSettings, tmp_pa
     assert fresh != later
 
 
-def test_a_process_that_fails_says_why(settings: BackendSettings, tmp_path: Path) -> None:
+def test_failed_process_reports_why(settings: BackendSettings, tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     with pytest.raises(NewsModelFailed, match="no news encoder feedbeef"):
         step_aside(

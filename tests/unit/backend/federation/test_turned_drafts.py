@@ -11,7 +11,7 @@ from backend.federation.grouping.drift import Drift
 from backend.federation.optimizers import Memory
 from backend.federation.strategies.learned_codebook import LearnedCodebook, turned_memory
 from backend.releases.alignment import ProcrustesAlignment
-from device_app.wire.releases import BlobRef, Codebook, ReleaseManifest
+from protocol.releases import BlobRef, Codebook, ReleaseManifest
 
 K, D = 4, 6
 BOOK = Codebook(size=K, epsilon=4.0, prototypes=BlobRef(sha256="a" * 64, size_bytes=1))
@@ -47,7 +47,7 @@ def draft() -> Drift:
     return Drift.begin((rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32))
 
 
-def test_a_draft_turns_with_its_codebook_and_counts_on(draft: Drift) -> None:
+def test_draft_rotates_with_its_codebook_and_keeps_its_counts(draft: Drift) -> None:
     learns = LearnedCodebook(size=K)
     before = learns._memory(draft, 3, "first", BOOK)
     quarter = np.eye(D)[[1, 0, 2, 3, 4, 5]] * [1, -1, 1, 1, 1, 1]
@@ -62,7 +62,7 @@ def test_a_draft_turns_with_its_codebook_and_counts_on(draft: Drift) -> None:
         assert again.tensors[name] == pytest.approx(each, abs=1e-12), name
 
 
-def test_a_draft_of_another_codebook_or_space_and_what_is_no_draft_stay_as_they_are(draft: Drift) -> None:
+def test_unrelated_drafts_are_not_rotated(draft: Drift) -> None:
     alignment = ProcrustesAlignment(np.eye(D), 0.0, 0.0)
     kept = LearnedCodebook(size=K)._memory(draft, 3, "first", BOOK)
     assert turned_memory(kept, alignment, release("first", OTHER), "second") is None

@@ -18,20 +18,20 @@ from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.task import Update
 from device_app.training.tasks.word_gradient import ABSTRACT, TITLE, WordedNews
-from device_app.wire.graphs.check import check_graph
-from device_app.wire.words_of_titles import ABSTRACT_WORDS_LIMIT, WORDS_LIMIT
-from exporters.graph_writer import bytes_of
+from exporters.graph import export_gradient_graph
 from exporters.graphs import ranker_graphs, word_model_graphs
-from exporters.model_graphs import export_gradient_graph
+from exporters.translate import bytes_of
 from models.builders.news import cnn_view, fednewsrec_view
 from models.builders.user import fednewsrec, lstur, naml
-from models.end_to_end import EndToEnd
 from models.layers.attention import AdditiveAttention
-from models.layers.word_embedding import WordEmbedding
+from models.layers.words import WordEmbedding
 from models.news.naml_lstur import ElementView, WordVectorLstur, WordVectorNaml
 from models.news.text import WordVectorNews
 from models.one_vector import UserModel
-from models.scopes import private_names
+from models.scoring import EndToEnd
+from models.shapes import private_names
+from protocol.graph_check import check_graph
+from protocol.words_of_titles import ABSTRACT_WORDS_LIMIT, WORDS_LIMIT
 from tests.doubles.split_world import NEGATIVES, NEWS, batch_of, drawn_by, news_id, parameters, readers
 
 VOCABULARY, WORD_DIM, DIM = 40, 12, 16
@@ -193,9 +193,7 @@ def updates(kind: NewsModelKind, graphs: tuple[bytes, bytes], known: range = ran
     return found
 
 
-def test_weighted_gradients_of_devices_are_those_of_end_to_end_training(
-    kind: NewsModelKind, graphs: tuple[bytes, bytes]
-) -> None:
+def test_weighted_device_gradients_match_end_to_end_training(kind: NewsModelKind, graphs: tuple[bytes, bytes]) -> None:
     whole = end_to_end(kind)
     drawn = [drawn_by(one, seed) for seed, one in enumerate(readers(held_vectors(whole, kind)))]
     clicks, mask, candidates = (torch.cat(each) for each in zip(*map(batch_of, drawn), strict=True))
@@ -222,9 +220,7 @@ def test_weighted_gradients_of_devices_are_those_of_end_to_end_training(
     assert felt.abs().max() > 100 * BAR, "another would show"
 
 
-def test_a_reader_of_news_that_have_left_the_pool_trains_the_user_model_alone(
-    kind: NewsModelKind, graphs: tuple[bytes, bytes]
-) -> None:
+def test_reader_of_expired_news_trains_only_the_user_model(kind: NewsModelKind, graphs: tuple[bytes, bytes]) -> None:
     for update in updates(kind, graphs, range(NEWS, NEWS)):
         of_news = [each for name, each in update.tensors.items() if name.startswith("g.news.")]
         assert of_news

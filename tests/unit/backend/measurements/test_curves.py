@@ -7,7 +7,7 @@ import pytest
 from backend.measurements.curves import drawing
 
 
-def test_a_gain_lies_higher_in_the_drawing_and_no_gain_on_its_level() -> None:
+def test_gain_is_drawn_above_its_level() -> None:
     drawn = drawing("gain", [("0", 0.0, 0.0, 0.0), ("10", 0.02, 0.01, 0.03), ("20", -0.01, -0.02, 0.0)])
     first, up, down = drawn.marks
     assert first.y == drawn.level
@@ -18,7 +18,7 @@ def test_a_gain_lies_higher_in_the_drawing_and_no_gain_on_its_level() -> None:
 
 @pytest.mark.parametrize("gain", [0.0000003, 0.0004, 0.0021, 0.67, 0.6701, 3.0, 41.0])
 @pytest.mark.parametrize("least", [0.0, -0.3])
-def test_every_label_differs_and_says_where_its_line_is(gain: float, least: float) -> None:
+def test_tick_labels_differ_and_match_their_lines(gain: float, least: float) -> None:
     drawn = drawing("gain", [("0", 0.0, 0.0, 0.0), ("10", gain, gain * least, gain * 1.01)])
     places, labels = zip(*drawn.y_ticks, strict=True)
     assert 3 <= len(set(labels)) == len(labels) <= 7
@@ -29,6 +29,6 @@ def test_every_label_differs_and_says_where_its_line_is(gain: float, least: floa
     assert places == pytest.approx([drawn.level - per_gain * value for value in values], abs=0.3)
 
 
-def test_one_release_without_any_spread_can_be_drawn() -> None:
+def test_single_release_without_spread_can_be_drawn() -> None:
     drawn = drawing("gain", [("0", 0.0, 0.0, 0.0)])
     assert drawn.marks[0].y == drawn.level

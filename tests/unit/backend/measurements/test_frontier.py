@@ -17,12 +17,12 @@ from backend.measurements.published import PublishedRecord, published
 from tests.doubles.measured_frontier import FRONTIER
 
 
-def test_a_frontier_comes_back_from_json_as_it_was_with_what_no_epsilon_bounds() -> None:
+def test_frontier_survives_json() -> None:
     assert FORMAT.validate_json(FORMAT.dump_json(FRONTIER)) == FRONTIER
     assert FRONTIER.row("exact vector", float("inf")).level
 
 
-def test_only_rows_that_are_to_be_drawn_are() -> None:
+def test_only_rows_marked_for_drawing_are_drawn() -> None:
     hidden = [replace(row, drawn=row.mode != "code K=16") for row in FRONTIER.rows]
     assert [line.name for line in drawing(measured_gains(hidden)).lines] == ["basis_laplace, naive"]
     assert [line.name for line in drawing(measured_gains(FRONTIER.rows)).lines] == ["code K=16", "basis_laplace, naive"]
@@ -39,7 +39,7 @@ def test_more_gain_is_drawn_higher_and_more_epsilon_further_right() -> None:
     assert {label: y for y, label in picture.gain_ticks}["+0"] == levels["popularity (none)"]
 
 
-def test_the_published_record_is_drawn_as_it_was_written() -> None:
+def test_published_record_is_drawn_as_written() -> None:
     record = published(PUBLISHED)
     assert record is not None
     gains = published_gains(record)
@@ -55,7 +55,7 @@ def test_the_published_record_is_drawn_as_it_was_written() -> None:
     assert min(lines.values()) >= 3
 
 
-def test_a_record_without_the_table_is_refused_by_name() -> None:
+def test_record_without_the_table_is_refused_by_name() -> None:
     record = PublishedRecord(command="ownfeed bench x", machine="m", measured_on=date(2026, 1, 2), tables=())
     with pytest.raises(ValueError, match=r"'ownfeed bench x'.*@400 against popularity"):
         published_gains(record)
@@ -63,7 +63,7 @@ def test_a_record_without_the_table_is_refused_by_name() -> None:
 
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=12))
-def test_names_stand_in_their_lines_order_and_never_over_one_another(heights: list[float]) -> None:
+def test_labels_keep_their_lines_order_without_overlap(heights: list[float]) -> None:
     placed = apart(heights, 14.0)
     order = sorted(range(len(heights)), key=lambda at: heights[at])
     gaps = [placed[after] - placed[before] for before, after in pairwise(order)]
@@ -71,6 +71,6 @@ def test_names_stand_in_their_lines_order_and_never_over_one_another(heights: li
     assert abs(sum(placed) - sum(heights)) <= 0.1 * len(heights), "moved no further than room needs"
 
 
-def test_names_that_have_room_stay_where_they_are() -> None:
+def test_labels_with_enough_room_stay_in_place() -> None:
     assert apart([90.0, 10.0, 50.0], 14.0) == [90.0, 10.0, 50.0]
     assert apart([50.0, 50.0, 100.0], 14.0) == [43.0, 57.0, 100.0]

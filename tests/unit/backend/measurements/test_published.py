@@ -20,6 +20,6 @@ def test_every_record_can_be_read(name: str) -> None:
     assert record.tables
 
 
-def test_numbers_are_told_as_text() -> None:
+def test_numbers_are_formatted_as_text() -> None:
     table = PublishedTable.model_validate({"title": "t", "columns": ["a"], "rows": [[1_200, 0.123456, "1.0", None]]})
     assert table.rows == (("1,200", "0.1235", "1.0", None),)

@@ -15,16 +15,13 @@ import pytest
 
 from backend.db.engine import migrate, open_engine
 from backend.news.ingest import ingest
-from backend.news.item import NewsItem
+from backend.news.item import LISTED_REJECTIONS, IngestReport, NewsItem, Rejection
 from backend.news.pool import NewsPool
-from backend.news.report import LISTED_REJECTIONS, IngestReport, Rejection
 
 MakeItem = Callable[..., NewsItem]
 
 
-def test_malformed_rows_are_counted_and_listed_and_the_others_go_in(
-    pool: NewsPool, item: MakeItem, now: datetime
-) -> None:
+def test_malformed_rows_are_listed_and_the_others_added(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     bad = Rejection(2, "title", "String should have at least 1 character")
     report = ingest(pool, [item("a"), bad, item("b")], source="test", batch_rows=2)
     assert (report.added, report.rejected, report.rejected_count) == (2, [bad], 1)
@@ -33,7 +30,7 @@ def test_malformed_rows_are_counted_and_listed_and_the_others_go_in(
     assert [row.id for row in pool.live(now)] == ["a", "b"]
 
 
-def test_a_flood_of_malformed_rows_is_counted_whole_and_listed_in_part(pool: NewsPool) -> None:
+def test_flood_of_malformed_rows_is_counted_fully_and_listed_partly(pool: NewsPool) -> None:
     rows = (Rejection(line, "row", "not JSON") for line in range(1, LISTED_REJECTIONS + 11))
     report = ingest(pool, rows, source="test", batch_rows=300)
     assert (len(report.rejected), report.rejected_count) == (LISTED_REJECTIONS, LISTED_REJECTIONS + 10)
@@ -41,14 +38,14 @@ def test_a_flood_of_malformed_rows_is_counted_whole_and_listed_in_part(pool: New
     assert pool.version() == 0
 
 
-def test_progress_is_told_after_each_batch(pool: NewsPool, item: MakeItem) -> None:
+def test_progress_is_reported_after_each_batch(pool: NewsPool, item: MakeItem) -> None:
     heard: list[tuple[int, int | None]] = []
     rows = [item(f"n{number}") for number in range(5)]
     ingest(pool, rows, source="t", batch_rows=2, rows_total=5, progress=lambda done, total: heard.append((done, total)))
     assert heard == [(2, 5), (4, 5), (5, 5)]
 
 
-def test_a_source_that_breaks_leaves_the_whole_batches_before(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_source_failing_midway_keeps_complete_batches(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     def rows() -> Iterator[NewsItem]:
         yield from (item(f"n{number}") for number in range(5))
         raise OSError("the disk is gone")
@@ -75,7 +72,7 @@ def test_finished_runs_are_listed_newest_first(pool: NewsPool, item: MakeItem) -
     ]
 
 
-def test_the_first_fifty_rejected_rows_are_kept_with_their_run_and_the_rest_counted(pool: NewsPool) -> None:
+def test_first_fifty_rejected_rows_are_stored_with_their_run(pool: NewsPool) -> None:
     rows = [Rejection(line, "title", "missing" if line > 1 else "x" * 900) for line in range(1, 61)]
     ingest(pool, rows, source="one")
     ingest(pool, [], source="two")
@@ -87,12 +84,12 @@ def test_the_first_fifty_rejected_rows_are_kept_with_their_run_and_the_rest_coun
     assert run.rejections[49] == Rejection(50, "title", "missing")
 
 
-def test_batches_of_nothing_are_refused(pool: NewsPool) -> None:
+def test_batch_size_zero_is_refused(pool: NewsPool) -> None:
     with pytest.raises(ValueError, match="batch_rows must be at least 1, got 0"):
         ingest(pool, [], source="test", batch_rows=0)
 
 
-def test_an_empty_source_gives_an_empty_report(pool: NewsPool) -> None:
+def test_empty_source_gives_an_empty_report(pool: NewsPool) -> None:
     report = ingest(pool, [], source="test")
     assert (report.changed, report.rejected_count) == (IngestReport().changed, 0)
 
@@ -113,7 +110,7 @@ ingest(NewsPool(open_engine(sys.argv[1])), rows, source="test", batch_rows=50)
 """
 
 
-def test_a_killed_process_leaves_whole_batches_only(tmp_path: Path) -> None:
+def test_killed_process_leaves_only_complete_batches(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'pool.db'}"
     migrate(url)
     root = Path(__file__).resolve().parents[4]

@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import ColumnElement, Connection, Engine, delete, func, select, update
 from sqlalchemy.orm import InstrumentedAttribute
 
-from backend.db.chunks import T, among
 from backend.db.engine import reading, writing
+from backend.db.statements import T, among
 from backend.db.tables import PoolChangeRow, PoolVersionRow
 from backend.news import pool_changes
 from backend.news.item import NewsItem
 from backend.news.pool import NEWS_LIFETIME, NewsPool
-from backend.news.pool_changes import changed_since, raise_version
+from backend.news.pool_changes import changed_since
 
 STORM = "The storm reached the coast of Jutland on Monday morning with strong winds and heavy rain"
 MakeItem = Callable[..., NewsItem]
@@ -32,7 +32,7 @@ def numbers(pool: NewsPool, now: datetime) -> dict[str, int]:
     return {row.id: row.number for row in pool.live(now)}
 
 
-def test_every_kind_of_change_is_told_and_nothing_else(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_exactly_the_changed_rows_are_reported(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     old = {"minutes_old": NEWS_LIFETIME / timedelta(minutes=1) - 30}
     pool.add([item("a"), item("b"), item("old", STORM, **old), item("copy", STORM)], source="test")
     number = numbers(pool, now)
@@ -52,14 +52,14 @@ def test_every_kind_of_change_is_told_and_nothing_else(pool: NewsPool, item: Mak
     assert told(pool, pool.version()) == []
 
 
-def test_a_copy_of_what_goes_is_told(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_copy_of_a_removed_original_is_reported(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     pool.add([item("first", STORM), item("copy", STORM), item("other")], source="test")
     number, at = numbers(pool, now), pool.version()
     pool.take_down("first")
     assert told(pool, at) == sorted([number["first"], number["copy"]])
 
 
-def test_so_many_versions_are_kept_and_of_older_ones_nothing_is_told(
+def test_limited_number_of_versions_is_kept_and_older_ones_report_nothing(
     pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_changes, "VERSIONS_KEPT", 6)  # of half a step each, and here all steps are whole
@@ -75,33 +75,20 @@ def test_so_many_versions_are_kept_and_of_older_ones_nothing_is_told(
     assert told(pool, pool.version() + 1) is None, "a database of before: it was restored"
 
 
-def test_behind_a_change_that_nobody_noted_the_log_begins_anew(engine: Engine, pool: NewsPool, item: MakeItem) -> None:
-    pool.add([item("a")], source="test")
-    before = pool.version()
-    with writing(engine) as connection:  # as an Ownfeed of before the log does
-        connection.execute(update(PoolVersionRow).values(version=PoolVersionRow.version + 1))
-    assert told(pool, before) is None
-    assert told(pool, before + 1) is None, "and so does what is since then, until somebody notes again"
-    with writing(engine) as connection:
-        raise_version(connection, [7])
-    assert told(pool, before) is None
-    assert told(pool, before + 1) == [7]
-
-
-def test_what_a_lost_version_held_is_never_taken_for_one_of_a_database_that_was_put_back(
+def test_versions_of_a_restored_database_are_not_confused_with_lost_ones(
     engine: Engine, pool: NewsPool, item: MakeItem
 ) -> None:
     """PostgreSQL is restored, or a replica takes over, while a server goes on with what it has read. Red before: the
     database grew past the version of that, and nothing was told of what it had changed up to there."""
     pool.add([item("a")], source="test")
-    states = PoolVersionRow.version, PoolVersionRow.noted, PoolVersionRow.noted_from
+    states = PoolVersionRow.version, PoolVersionRow.noted_from
     with reading(engine) as connection:
-        version, noted, since = connection.execute(select(*states)).one()
+        version, since = connection.execute(select(*states)).one()
     pool.add([item("lost")], source="test")
     held = pool.version()
     pool.take_down("lost")
     with writing(engine) as connection:
-        connection.execute(update(PoolVersionRow).values(version=version, noted=noted, noted_from=since))
+        connection.execute(update(PoolVersionRow).values(version=version, noted_from=since))
         connection.execute(delete(PoolChangeRow).where(PoolChangeRow.version > version))
     while pool.version() <= held:
         pool.add([item(f"n{pool.version()}")], source="test")
@@ -111,7 +98,7 @@ def test_what_a_lost_version_held_is_never_taken_for_one_of_a_database_that_was_
     assert told(pool, held) is None
 
 
-def test_no_more_changes_are_told_than_are_worth_it(
+def test_too_many_changes_are_not_reported(
     engine: Engine, pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_changes, "CHANGES_LIMIT", 3)
@@ -125,7 +112,7 @@ def test_no_more_changes_are_told_than_are_worth_it(
     assert len(told(pool, at) or ()) == 2
 
 
-def test_a_version_that_changed_more_than_that_is_not_written_down(
+def test_oversized_version_is_not_recorded(
     engine: Engine, pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_changes, "CHANGES_LIMIT", 3)
@@ -141,7 +128,7 @@ def test_a_version_that_changed_more_than_that_is_not_written_down(
     assert told(pool, after) == [numbers(pool, datetime(2026, 11, 20, 12, tzinfo=UTC))["f"]]
 
 
-def test_news_without_a_vector_are_looked_for_among_the_changes(pool: NewsPool, item: MakeItem) -> None:
+def test_news_without_a_vector_are_found_among_the_changes(pool: NewsPool, item: MakeItem) -> None:
     pool.add([item("a"), item("b")], source="test")
     at = pool.version()
     assert pool.missing_vectors("e", since=at) == [], "whoever asks so knows that none were without"
@@ -151,9 +138,7 @@ def test_news_without_a_vector_are_looked_for_among_the_changes(pool: NewsPool, 
     assert [row.id for row in pool.missing_vectors("e", since=at)] == ["c"]
 
 
-def test_many_changes_are_looked_through_in_parts(
-    pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_changes_are_read_in_parts(pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def watched(connection: Connection, column: InstrumentedAttribute[T], values: Iterable[T]) -> ColumnElement[bool]:

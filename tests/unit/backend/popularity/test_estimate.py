@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.popularity.estimate import Counted, exposure, log_lifts, usual_rates
-from device_app.wire.protections import SecureSum
 from models.metrics import auc
+from protocol.protections import SecureSum
 
 
 def planted(
@@ -25,7 +25,7 @@ def planted(
     )
 
 
-def test_nothing_counted_says_nothing() -> None:
+def test_zero_counts_give_zero_lifts() -> None:
     zeros = np.zeros(5)
     assert log_lifts(Counted(zeros, zeros, zeros, zeros)).tolist() == [0.0] * 5
     assert log_lifts(Counted(*[np.zeros(0)] * 4)).shape == (0,)
@@ -33,7 +33,7 @@ def test_nothing_counted_says_nothing() -> None:
     assert log_lifts(Counted(zeros, zeros, zeros, zeros), asked=asked).tolist() == [0.0] * 5
 
 
-def test_many_displays_without_noise_give_the_log_of_the_rates() -> None:
+def test_noiseless_counts_give_the_log_of_the_rates() -> None:
     rates = np.repeat([0.05, 0.1, 0.2], 100)
     lifts = log_lifts(planted(rates, np.full(300, 20_000), 1e-9))
     groups = lifts.reshape(3, 100)
@@ -41,7 +41,7 @@ def test_many_displays_without_noise_give_the_log_of_the_rates() -> None:
     assert groups.std(axis=1).max() < 0.07, "half a step of the grid, and the counts' own chance"
 
 
-def test_the_more_noise_the_less_is_said() -> None:
+def test_more_noise_gives_smaller_lifts() -> None:
     rates = np.exp(np.random.default_rng(1).normal(np.log(0.1), 0.8, 400)).clip(0.005, 0.6)
     spreads = [float(np.std(log_lifts(planted(rates, np.full(400, 300), noise)))) for noise in (2, 40, 100, 400)]
     assert spreads == sorted(spreads, reverse=True)
@@ -49,7 +49,7 @@ def test_the_more_noise_the_less_is_said() -> None:
     assert spreads[-1] < 0.05
 
 
-def test_noise_alone_makes_nothing_popular_where_cutting_off_at_zero_would() -> None:
+def test_noise_alone_makes_no_story_popular() -> None:
     """Half the news are never clicked, half at the usual rate; the noise hides the difference of single ones."""
     shown = np.full(2_000, 60)
     rates = np.where(np.arange(2_000) % 2, 0.1, 1e-9)
@@ -62,7 +62,7 @@ def test_noise_alone_makes_nothing_popular_where_cutting_off_at_zero_would() -> 
     assert lifts[rates > 0.05].mean() > lifts[rates < 0.05].mean()
 
 
-def test_displays_are_shrunk_without_a_bias_of_their_sum() -> None:
+def test_displays_are_shrunk_without_biasing_their_sum() -> None:
     true = np.random.default_rng(2).gamma(2.0, 40.0, 5_000)
     counted = Counted(
         np.zeros(5_000),
@@ -76,7 +76,7 @@ def test_displays_are_shrunk_without_a_bias_of_their_sum() -> None:
     assert (shown.variance < 900).all()
 
 
-def test_fresh_news_of_a_topic_that_is_clicked_more_start_higher() -> None:
+def test_fresh_news_of_a_popular_topic_start_higher() -> None:
     rates = np.concatenate([np.full(100, 0.3), np.full(100, 0.05)])
     counted = planted(rates, np.full(200, 200), 3.0)
     topics = np.repeat([0, 1], 100)
@@ -92,11 +92,12 @@ def test_fresh_news_of_a_topic_that_is_clicked_more_start_higher() -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "devices", "least"), [("private_counts", 60, 0.54), ("private_counts_large", 1_000, 0.8)]
+    ("system", "devices", "least"),
+    [("private_counts/secure/huber", 60, 0.54), ("private_counts/secure_large/mean", 1_000, 0.8)],
 )
-def test_private_counts_rank_what_is_clicked_next(system: str, devices: int, least: float) -> None:
+def test_private_counts_predict_the_next_clicks(system: str, devices: int, least: float) -> None:
     """Planted rates; each device displays thirty of 100 news, and the noise of a system's shares is in the sum."""
-    protection = SYSTEMS[system].protection
+    protection = COMPOSED[system].protection
     assert isinstance(protection, SecureSum)
     rng = np.random.default_rng(4)
     rates = np.exp(rng.normal(np.log(0.1), 0.9, 100)).clip(0.005, 0.6)
@@ -110,14 +111,14 @@ def test_private_counts_rank_what_is_clicked_next(system: str, devices: int, lea
     assert protection.epsilon(devices, 200) < 2.0
 
 
-def test_the_usual_rate_and_spread_are_found_where_the_counts_tell_them() -> None:
+def test_usual_rate_and_spread_are_estimated_from_the_counts() -> None:
     rates = np.exp(np.random.default_rng(5).normal(np.log(0.2), 0.3, 500)).clip(0, 1)
     usual = usual_rates(counted := planted(rates, np.full(500, 400), 2.0), exposure(counted))
     assert usual.rate == pytest.approx(0.2, rel=0.3)
     assert usual.spread == 0.3
 
 
-def test_counts_that_are_no_counts_are_refused_by_name() -> None:
+def test_invalid_counts_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="alike"):
         Counted(np.zeros(2), np.zeros(3), np.zeros(2), np.zeros(2))
     with pytest.raises(ValueError, match="finite"):

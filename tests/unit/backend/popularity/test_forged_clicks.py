@@ -10,9 +10,11 @@ from dataclasses import replace
 import pytest
 
 from backend.federation.protections.sum_bounds import noise_deviation
-from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from backend.federation.systems import COMPOSED
 from backend.settings import BackendSettings
 from experiments.poisoning.forged_counts import PROTECTION, CountedCohort
+
+PRIVATE_COUNTS = COMPOSED["private_counts/secure/huber"]
 
 DEFAULT = BackendSettings.model_fields["counts_cohort"].default
 JOIN = PRIVATE_COUNTS.join
@@ -26,7 +28,7 @@ def cohort(devices: int, *, liars: int = 1, live: bool = True) -> CountedCohort:
 @pytest.mark.parametrize(
     ("devices", "groups"), [(20, 1), (40, 1), (DEFAULT, 1), (65, 1), (66, 3), (70, 3), (71, 3), (76, 3), (200, 9)]
 )
-def test_at_any_size_a_forger_adds_what_one_device_gives_and_the_noises_tail(devices: int, groups: int) -> None:
+def test_forger_adds_at_most_one_devices_clicks_and_noise(devices: int, groups: int) -> None:
     """Red before from about 70 devices on: one sum doesn't tell whose clicks it holds."""
     counted = cohort(devices)
     assert counted.groups == groups
@@ -34,13 +36,13 @@ def test_at_any_size_a_forger_adds_what_one_device_gives_and_the_noises_tail(dev
 
 
 @pytest.mark.parametrize("devices", [66, 76, 88, 200, 500])
-def test_of_groups_three_forgers_move_no_more(devices: int) -> None:
+def test_three_forgers_among_groups_add_no_more(devices: int) -> None:
     """Red before at 76: two groups of three had said more than their devices could give, and outvoted the third."""
     counted = replace(cohort(devices, liars=3), draws=12)  # of the ways in which three are dealt to groups
     assert 1 < counted.strongest().mean <= counted.tail
 
 
-def test_why_there_are_groups_one_sum_of_two_hundred_takes_a_click_of_everybody_from_one() -> None:
+def test_single_sum_of_two_hundred_lets_one_forger_add_many_clicks() -> None:
     counted = cohort(200, live=False)
     added = counted.strongest()
     assert added.mean > counted.tail

@@ -13,15 +13,17 @@ from backend.db.engine import writing_session
 from backend.errors import BackendSettingsRefused
 from backend.federation.protections.registry import resolve
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from backend.federation.systems import COMPOSED
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
-from backend.popularity.reliability import Usage, devices_needed, known_usage, reliability, typical_usage
+from backend.popularity.estimate import Usage, devices_needed, known_usage, reliability, typical_usage
 from backend.popularity.store import OpenedCount, write_count
 from backend.settings import BackendSettings
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import BackendRig
+
+PRIVATE_COUNTS = COMPOSED["private_counts/secure/huber"]
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def looked(coordinator: Coordinator, times: int) -> None:
         coordinator.polls.note()
 
 
-def test_a_count_opens_after_the_interval_once_devices_wait(rig: BackendRig, tmp_path: Path) -> None:
+def test_count_opens_after_the_interval_once_devices_wait(rig: BackendRig, tmp_path: Path) -> None:
     schedule_first(rig.coordinator, settings(tmp_path, counts_every_minutes=60, counts_cohort=30))
     looked(rig.coordinator, 10)
     rig.coordinator.step()
@@ -53,11 +55,11 @@ def test_a_count_opens_after_the_interval_once_devices_wait(rig: BackendRig, tmp
     rig.coordinator.step()
     current = rig.coordinator.current()
     assert current is not None
-    assert (current.system, current.cohort, current.cohort_minimum) == ("private_counts", 30, 10)
+    assert (current.system, current.cohort, current.cohort_minimum) == ("private_counts/secure/huber", 30, 10)
 
 
 @pytest.mark.parametrize(("cohort", "minimum"), [(20, 10), (60, 18), (1_000, 18)])
-def test_a_larger_cohort_needs_no_larger_minimum_so_that_it_can_be_groups(
+def test_larger_cohort_keeps_a_minimum_that_allows_groups(
     rig: BackendRig, tmp_path: Path, cohort: int, minimum: int
 ) -> None:
     """Red before: a third of 1,000 devices left no three groups, and one sum of them all is what a liar wants."""
@@ -67,7 +69,7 @@ def test_a_larger_cohort_needs_no_larger_minimum_so_that_it_can_be_groups(
     assert (schedule.order.cohort, schedule.order.cohort_minimum) == (cohort, minimum)
 
 
-def test_a_restart_changes_nothing_and_the_operators_word_stands(rig: BackendRig, tmp_path: Path) -> None:
+def test_restart_keeps_the_operators_schedule(rig: BackendRig, tmp_path: Path) -> None:
     schedule_first(rig.coordinator, settings(tmp_path))
     first = rig.coordinator.scheduler.status()
     rig.clock.go_on(100)
@@ -78,7 +80,7 @@ def test_a_restart_changes_nothing_and_the_operators_word_stands(rig: BackendRig
     assert rig.coordinator.scheduler.status().schedule is None
 
 
-def test_zero_minutes_is_never(rig: BackendRig, tmp_path: Path) -> None:
+def test_interval_of_zero_minutes_disables_counts(rig: BackendRig, tmp_path: Path) -> None:
     schedule_first(rig.coordinator, settings(tmp_path, counts_every_minutes=0))
     assert rig.coordinator.scheduler.status().schedule is None
 
@@ -91,9 +93,7 @@ def with_news(rig: BackendRig, count: int) -> None:
     )
 
 
-def test_a_count_that_noise_would_drown_is_not_opened_and_says_how_many_devices_it_needs(
-    rig: BackendRig, tmp_path: Path
-) -> None:
+def test_count_drowned_by_noise_is_not_opened_and_reports_the_devices_needed(rig: BackendRig, tmp_path: Path) -> None:
     with_news(rig, 300)
     schedule_first(rig.coordinator, settings(tmp_path))
     rig.clock.now += timedelta(hours=1)
@@ -104,11 +104,11 @@ def test_a_count_that_noise_would_drown_is_not_opened_and_says_how_many_devices_
     assert trouble is not None
     assert "With 60 devices a count of 301 news can't be told from its noise" in trouble
     assert "about 400 would be needed" in trouble
-    by_hand = rig.coordinator.open_round("private_counts", cohort=30, cohort_minimum=10, seconds=60)
+    by_hand = rig.coordinator.open_round("private_counts/secure/huber", cohort=30, cohort_minimum=10, seconds=60)
     assert by_hand.state == "open"
 
 
-def test_the_same_count_opens_once_enough_devices_wait(rig: BackendRig, tmp_path: Path) -> None:
+def test_count_opens_once_enough_devices_wait(rig: BackendRig, tmp_path: Path) -> None:
     with_news(rig, 300)
     schedule_first(rig.coordinator, settings(tmp_path))
     rig.clock.now += timedelta(hours=1)
@@ -118,7 +118,7 @@ def test_the_same_count_opens_once_enough_devices_wait(rig: BackendRig, tmp_path
     assert rig.coordinator.scheduler.status().trouble is None
 
 
-def test_reliability_grows_with_devices_and_is_a_half_at_the_number_that_is_told() -> None:
+def test_reliability_grows_with_devices_and_is_half_at_the_reported_number() -> None:
     usage, noise = typical_usage(557), resolve(PRIVATE_COUNTS.protection).noise_variance(1)
     found = [reliability(devices, usage, noise) for devices in (60, 1_000, 5_000, 100_000)]
     assert found == sorted(found)
@@ -131,7 +131,7 @@ def test_reliability_grows_with_devices_and_is_a_half_at_the_number_that_is_told
     assert [one > 0.5 for one in kept] == [True, True, True, False]
 
 
-def test_past_counts_say_how_readers_read_as_far_as_their_noise_lets_them(rig: BackendRig) -> None:
+def test_past_counts_estimate_usage_as_far_as_noise_allows(rig: BackendRig) -> None:
     with_news(rig, 100)
     assert known_usage(rig.engine, 101) == typical_usage(101)
     rng = np.random.default_rng(3)
@@ -141,7 +141,7 @@ def test_past_counts_say_how_readers_read_as_far_as_their_noise_lets_them(rig: B
     def counted(number: int, noise_sd: float) -> None:
         shown, clicked = (rng.normal(each, noise_sd) for each in (displays, rng.poisson(displays * rates)))
         names = [f"n{at}" for at in range(100)]
-        rig.coordinator.open_round("private_counts", cohort=30, cohort_minimum=10, seconds=60)
+        rig.coordinator.open_round("private_counts/secure/huber", cohort=30, cohort_minimum=10, seconds=60)
         rig.coordinator.cancel(f"round-{number}")
         with writing_session(rig.engine) as session:
             opened = OpenedCount(
@@ -159,14 +159,15 @@ def test_past_counts_say_how_readers_read_as_far_as_their_noise_lets_them(rig: B
     assert known_usage(rig.engine, 101) == typical_usage(101), "the newest count is all noise"
 
 
-def test_a_system_that_the_settings_name_trains_in_the_place_of_counts(rig: BackendRig, tmp_path: Path) -> None:
-    schedule_first(rig.coordinator, settings(tmp_path, as_printed="uni_fedrec"))
+def test_configured_system_is_scheduled_instead_of_counts(rig: BackendRig, tmp_path: Path) -> None:
+    schedule_first(rig.coordinator, settings(tmp_path, as_published="uni_fedrec"))
     schedule = rig.coordinator.scheduler.status().schedule
     assert schedule is not None
-    assert (schedule.order.system, schedule.order.participation) == ("uni_fedrec_as_printed", 0.02)
+    assert (schedule.order.system, schedule.order.participation) == ("uni_fedrec", 0.02)
     assert (schedule.every_minutes, schedule.waiting) == (1.0, 1)
 
 
-def test_a_scheduled_system_that_nobody_knows_is_refused(rig: BackendRig, tmp_path: Path) -> None:
-    with pytest.raises(BackendSettingsRefused, match=r"rounds_system.*no such system; there are uni_fedrec"):
+def test_unknown_scheduled_system_is_refused(rig: BackendRig, tmp_path: Path) -> None:
+    allowed = r"rounds_system.*'uni_fedrek'.*Allowed: small_ranker, .*uni_fedrec"
+    with pytest.raises(BackendSettingsRefused, match=allowed):
         schedule_first(rig.coordinator, settings(tmp_path, rounds_system="uni_fedrek"))

@@ -10,13 +10,12 @@ import pytest
 
 from backend.composition import build_services
 from backend.db.engine import reading_session, writing_session
-from backend.db.tables import NewsRow
-from backend.db.tables_federation import NewsCountRow
+from backend.db.tables import NewsCountRow, NewsRow
 from backend.errors import BackendSettingsRefused
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.reported_basis import pool_of
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.popularity.estimate import lifts
@@ -49,7 +48,9 @@ class CountedPool:
         self, at: datetime, clicks: dict[str, float], variance: float = 4.0, displays: float | None = None
     ) -> int:
         """displays: of each piece of news; by default ten for every click."""
-        status = self.backend.coordinator.open_round("private_counts", cohort=9, cohort_minimum=2, seconds=60)
+        status = self.backend.coordinator.open_round(
+            "private_counts/secure/huber", cohort=9, cohort_minimum=2, seconds=60
+        )
         self.backend.coordinator.cancel(status.round)
         number = int(status.round.removeprefix("round-"))
         shown = {name: 10 * value if displays is None else displays for name, value in clicks.items()}
@@ -69,7 +70,7 @@ def counting(tmp_path: Path) -> CountedPool:
     return CountedPool(tmp_path)
 
 
-def test_before_the_first_count_there_is_nothing(counting: CountedPool) -> None:
+def test_before_the_first_count_lifts_are_zero(counting: CountedPool) -> None:
     counted, asked = counting.book.counted(counting.numbers(), NOW)
     assert counting.book.version() == 0
     assert not asked.any()
@@ -89,7 +90,7 @@ def test_older_counts_weigh_less_and_their_noise_by_the_square(counting: Counted
     np.testing.assert_allclose(counted.displays_variance, 16 * counted.clicks_variance)
 
 
-def test_news_that_have_left_the_pool_leave_the_counts(counting: CountedPool) -> None:
+def test_removed_news_leave_the_counts(counting: CountedPool) -> None:
     counting.pool.take_down("b")
     number = counting.count(NOW, {"a": 1.0, "b": 1.0, "z": 1.0})
     with reading_session(counting.backend.engine) as session:
@@ -101,21 +102,23 @@ def test_news_that_have_left_the_pool_leave_the_counts(counting: CountedPool) ->
     assert counting.book.version() == number
 
 
-def test_counts_that_weigh_nothing_any_more_go(counting: CountedPool) -> None:
+def test_expired_counts_are_deleted(counting: CountedPool) -> None:
     counting.count(NOW - KEPT - timedelta(seconds=1), {"a": 1.0})
     kept = counting.count(NOW, {"a": 2.0})
     assert [made.round for made in counting.book.made()] == [kept]
 
 
-def test_a_count_that_fails_to_be_written_leaves_nothing(counting: CountedPool) -> None:
+def test_failed_write_of_a_count_leaves_nothing(counting: CountedPool) -> None:
     counting.count(NOW, {"a": 1.0})
     with pytest.raises(ValueError, match="same news"), writing_session(counting.backend.engine) as session:
         write_count(session, OpenedCount(9, NOW, 2, {"a": 1.0}, {"b": 1.0}, 1.0, 1.0), kept=KEPT)
     assert len(counting.book.made()) == 1
 
 
-def test_what_is_clicked_more_often_than_usual_is_lifted(counting: CountedPool) -> None:
-    status = counting.backend.coordinator.open_round("private_counts", cohort=9, cohort_minimum=2, seconds=60)
+def test_frequently_clicked_news_are_lifted(counting: CountedPool) -> None:
+    status = counting.backend.coordinator.open_round(
+        "private_counts/secure/huber", cohort=9, cohort_minimum=2, seconds=60
+    )
     counting.backend.coordinator.cancel(status.round)
     shown = {"a": 1_000.0, "b": 1_000.0, "c": 1_000.0}
     opened = OpenedCount(1, NOW, 900, shown, {"a": 300.0, "b": 100.0, "c": -2.0}, 25.0, 1.0)
@@ -128,9 +131,7 @@ def test_what_is_clicked_more_often_than_usual_is_lifted(counting: CountedPool) 
 
 
 @pytest.mark.parametrize("half_life_hours", [6.0, 48.0])
-def test_rounds_that_train_lists_weigh_counts_by_the_servers_setting(
-    counting: CountedPool, half_life_hours: float
-) -> None:
+def test_training_rounds_weigh_counts_by_the_servers_half_life(counting: CountedPool, half_life_hours: float) -> None:
     """Red before: 24 hours, whatever the setting was."""
     rig = counting.backend
     vectors = np.eye(3, DIM, dtype=np.float32)
@@ -138,9 +139,9 @@ def test_rounds_that_train_lists_weigh_counts_by_the_servers_setting(
     counting.count(NOW - timedelta(hours=48), {"a": 500.0, "b": 5.0, "c": 50.0}, displays=900.0)
     counting.count(NOW, {"a": 5.0, "b": 100.0, "c": 50.0}, displays=900.0)
     coordinator = Coordinator(
-        rig.engine, rig.releases, SYSTEMS, rig.folder, rig.clock, counts_half_life_hours=half_life_hours
+        rig.engine, rig.releases, COMPOSED, rig.folder, rig.clock, counts_half_life_hours=half_life_hours
     )
-    request = RoundRequest("uni_fedrec_exact", 2, 2, 60.0)
+    request = RoundRequest("basis/exact/mean", 2, 2, 60.0)
     context = coordinator._loader.context(rig.releases.require_current(), request, None)
 
     found, popularity = pool_of(context)
@@ -153,7 +154,7 @@ def test_rounds_that_train_lists_weigh_counts_by_the_servers_setting(
     assert np.abs(np.diff(lifted) - np.diff(other)).max() > 0.01
 
 
-def test_the_server_gives_its_setting_to_the_lists_and_to_rounds(tmp_path: Path) -> None:
+def test_server_applies_its_half_life_to_lists_and_rounds(tmp_path: Path) -> None:
     services = build_services(BackendSettings(data_dir=tmp_path, popularity_half_life_hours=12.0))
     try:
         assert services.counts.half_life_hours == 12.0
@@ -163,6 +164,6 @@ def test_the_server_gives_its_setting_to_the_lists_and_to_rounds(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("hours", "limit"), [(0, "greater than 0"), (73, "less than or equal to 72")])
-def test_a_half_life_out_of_its_limits_is_refused_by_name(tmp_path: Path, hours: float, limit: str) -> None:
+def test_half_life_out_of_range_is_refused_by_name(tmp_path: Path, hours: float, limit: str) -> None:
     with pytest.raises(BackendSettingsRefused, match=f"popularity_half_life_hours: .*{limit}"):
         load_settings(data_dir=tmp_path, popularity_half_life_hours=hours)

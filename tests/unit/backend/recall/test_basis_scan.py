@@ -15,16 +15,16 @@ import pytest
 
 from backend.db.engine import open_engine
 from backend.news.pool import NewsPool
-from backend.recall.basis_scan import BASES_KEPT, ROWS_AT_ONCE, BasisScan, BasisScanStore
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
+from backend.recall.indexes.basis import BASES_KEPT, ROWS_AT_ONCE, BasisScan, BasisScanStore
 from backend.recall.indexing import IndexRules
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import RANKINGS, RecallService, VectorRules
 from backend.recall.stored_vectors import StoredVectors
 from backend.releases.store import ReleaseStore
-from device_app.wire.ids import short_release
-from device_app.wire.recall import RecallAnswer, RecallRequest
-from device_app.wire.server_timing import Stopwatch
+from protocol.ids import short_release
+from protocol.recall import RecallAnswer, RecallRequest
+from protocol.server_timing import Stopwatch
 from tests.doubles.recall_world import (
     BASIS_SIZE,
     DIMENSIONS,
@@ -60,7 +60,7 @@ def assert_best(found: list[list[int]], scores: np.ndarray, k: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 399, ROWS_AT_ONCE + 17])
-def test_lists_are_those_of_the_whole_vectors_of_the_whole_pool(count: int) -> None:
+def test_scan_lists_match_full_vectors_of_the_whole_pool(count: int) -> None:
     values, vectors, popular = pool(count)
     scan, queries = BasisScan.over(values, vectors, popular), mixtures(values)
     products = queries.astype(np.float64) @ vectors.T
@@ -69,7 +69,7 @@ def test_lists_are_those_of_the_whole_vectors_of_the_whole_pool(count: int) -> N
     assert_best(scan.popular_near(queries, 400, sharpness=SHARPNESS), SHARPNESS * products + popular, k)
 
 
-def test_dependent_basic_interests_and_equal_ones_lose_nothing() -> None:
+def test_dependent_and_equal_basic_interests_lose_nothing() -> None:
     values, vectors, popular = pool(3_000, basis=12)
     doubled = np.vstack([values, values[:4], 0.5 * values[4:8] + 0.5 * values[:4]]).astype(np.float32)
     queries = mixtures(doubled)
@@ -78,7 +78,7 @@ def test_dependent_basic_interests_and_equal_ones_lose_nothing() -> None:
     assert scan.bytes_held == 4 * (13 * 3_000 + 12 * DIMENSIONS)
 
 
-def test_equal_scores_go_to_the_lower_row_and_an_empty_pool_has_none() -> None:
+def test_ties_go_to_the_lower_row_and_an_empty_pool_is_empty() -> None:
     values = clustered_vectors(4)
     same = np.repeat(clustered_vectors(1, seed=9), 50, axis=0)
     even = np.zeros(50, dtype=np.float32)
@@ -87,7 +87,7 @@ def test_equal_scores_go_to_the_lower_row_and_an_empty_pool_has_none() -> None:
     assert empty.search(values, 400) == [[]] * 4
 
 
-def test_threads_that_ask_at_once_get_what_one_alone_gets() -> None:
+def test_concurrent_threads_get_the_same_results_as_one() -> None:
     values, vectors, popular = pool(5_000)
     scan = BasisScan.over(values, vectors, popular)
     wanted = {seed: scan.search(mixtures(values, seed=seed), 200) for seed in range(4)}
@@ -116,7 +116,7 @@ def stand_in(seed: int, stored: StoredVectors | None = None, popularity: np.ndar
     return ScannedNews(stored or StoredVectors.of(vectors), popular if popularity is None else popularity)
 
 
-def test_scans_are_kept_by_catalogue_and_basis_and_go_with_the_catalogue() -> None:
+def test_scans_are_cached_by_catalogue_and_basis_and_freed_with_the_catalogue() -> None:
     store, catalogue = BasisScanStore(), stand_in(1)
     releases: list[Any] = [SimpleNamespace(basis_values=clustered_vectors(30, seed=seed)) for seed in (5, 5, 6)]
     first = store.of(catalogue, releases[0])
@@ -132,7 +132,7 @@ def test_scans_are_kept_by_catalogue_and_basis_and_go_with_the_catalogue() -> No
     assert scan() is None
 
 
-def test_the_scan_of_a_changed_pool_is_the_one_made_whole_and_looks_at_new_vectors_only() -> None:
+def test_incremental_scan_equals_a_full_one_and_reads_only_new_vectors() -> None:
     values, vectors, popular = pool(900)
     before = stand_in(1, StoredVectors.of(vectors), popular)
     kept = np.random.default_rng(2).random(900) < 0.9
@@ -164,12 +164,12 @@ def test_the_scan_of_a_changed_pool_is_the_one_made_whole_and_looks_at_new_vecto
     ("name", "basis_size", "expected"),
     [("auto", 30, "basis"), ("auto", 128, "basis"), ("auto", 129, "auto"), ("basis", 200, "basis"), ("ivf", 30, "ivf")],
 )
-def test_a_basis_is_scanned_where_it_is_narrow_or_named(name: str, basis_size: int, expected: str) -> None:
+def test_basis_scan_is_used_when_narrow_or_named(name: str, basis_size: int, expected: str) -> None:
     assert IndexRules(name=name).under(basis_size, DIMENSIONS).name == expected
 
 
 @pytest.mark.parametrize("ranking", list(RANKINGS))
-def test_an_answer_by_the_basis_is_the_one_by_the_exact_index(tmp_path: Path, ranking: str) -> None:
+def test_basis_answer_matches_the_exact_index(tmp_path: Path, ranking: str) -> None:
     settings = settings_in(tmp_path)
     fill(settings, 300)
     publish(settings)

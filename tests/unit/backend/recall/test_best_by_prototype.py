@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backend.recall.best_by_prototype import NEWS_AT_ONCE, BestByPrototype
+from backend.recall.prototype_lists import NEWS_AT_ONCE, BestByPrototype
 
 SHARPNESS = 1.5
 
 
 @pytest.mark.parametrize("count", [1, 90, 2 * NEWS_AT_ONCE + 17])
-def test_no_row_that_is_left_out_beats_the_end_and_normalisers_are_of_all(count: int) -> None:
+def test_excluded_rows_never_beat_the_threshold_and_normalisers_cover_all(count: int) -> None:
     draw = np.random.default_rng(5)
     prototypes = draw.normal(size=(4, 6)).astype(np.float32)
     vectors = draw.normal(size=(count, 6)).astype(np.float32)
@@ -26,7 +26,7 @@ def test_no_row_that_is_left_out_beats_the_end_and_normalisers_are_of_all(count:
         assert (out <= end + 1e-4).all()
 
 
-def test_equal_scores_leave_no_more_rows_than_wanted() -> None:
+def test_ties_leave_no_more_rows_than_requested() -> None:
     same = np.ones((500, 2), dtype=np.float32)
     best = BestByPrototype.of(same[:1], same, np.zeros(500, np.float32), sharpness=1.0, depth=20)
     assert len(best.rows[0]) == 20

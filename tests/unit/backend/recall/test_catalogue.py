@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from backend.db.engine import open_engine, writing_session
-from backend.db.tables_federation import ReleaseRow
+from backend.db.tables import ReleaseRow
 from backend.errors import CatalogueBehind, ReleaseNotAnswered, ReleaseRetired
 from backend.news.pool import NewsPool
-from backend.popularity.prior import SHARPNESS, log_popularity
+from backend.popularity.estimate import SHARPNESS, log_popularity
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
-from backend.recall.compose import aggregate
+from backend.recall.decode import aggregate
 from backend.recall.encoder_takeover import release_for_devices
 from backend.recall.indexing import IndexRules
 from backend.recall.merge import MERGES, merge
@@ -26,12 +26,12 @@ from backend.recall.service import RecallService, VectorRules
 from backend.releases.errors import NothingPublished
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
-from device_app.wire.ids import short_release
-from device_app.wire.news import NewsCard
-from device_app.wire.recall import RecallAnswer, RecallRequest
-from device_app.wire.releases import ReleaseManifest
-from device_app.wire.server_timing import SERVER_STAGES, Stopwatch
-from device_app.wire.tensors import TensorSpec, dequantise, pack, quantise, unpack
+from protocol.ids import short_release
+from protocol.news import NewsCard
+from protocol.recall import RecallAnswer, RecallRequest
+from protocol.releases import ReleaseManifest
+from protocol.server_timing import SERVER_STAGES, Stopwatch
+from protocol.tensors import TensorSpec, dequantise, pack, quantise, unpack
 from tests.doubles.recall_world import (
     DIMENSIONS,
     ENCODER,
@@ -80,9 +80,7 @@ def request(release: str = "r1", limit: int = 100, **kind: object) -> RecallRequ
     return RecallRequest.model_validate({"release": short_release(release), "limit": limit, "report": kind or report()})
 
 
-def test_the_encoded_answer_is_byte_for_byte_the_one_built_the_slow_way(
-    pool: NewsPool, settings: BackendSettings
-) -> None:
+def test_encoded_answer_equals_the_slowly_built_one(pool: NewsPool, settings: BackendSettings) -> None:
     catalogue = built(pool, settings)
     rows = [5, 0, 299, 17]
     live = {row.id: row for row in pool.live(datetime.now(UTC))}
@@ -99,7 +97,7 @@ def test_the_encoded_answer_is_byte_for_byte_the_one_built_the_slow_way(
     assert quick == slow.model_dump_json().encode()
 
 
-def test_the_vectors_sent_are_within_half_a_step_of_the_stored_ones(pool: NewsPool, settings: BackendSettings) -> None:
+def test_sent_vectors_are_within_half_a_step_of_the_stored_ones(pool: NewsPool, settings: BackendSettings) -> None:
     catalogue = built(pool, settings)
     answer = RecallAnswer.model_validate_json(catalogue.encode(range(300), "r1"))
     specs = {"codes": TensorSpec("int8", (300, DIMENSIONS)), "scales": TensorSpec("float32", (300,))}
@@ -123,7 +121,7 @@ def test_near_duplicates_and_news_without_vectors_are_left_out(pool: NewsPool, s
     assert (len(catalogue), catalogue.duplicates, catalogue.without_vector) == (301, 1, 1)
 
 
-def test_the_answer_is_the_merge_of_the_lists_with_popularity(pool: NewsPool, settings: BackendSettings) -> None:
+def test_answer_merges_the_lists_with_popularity(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     catalogue = built(pool, settings)
     service, served = answered(settings, catalogue)
@@ -141,9 +139,7 @@ def test_the_answer_is_the_merge_of_the_lists_with_popularity(pool: NewsPool, se
     assert list(watch.stages_ms) == list(SERVER_STAGES[1:])
 
 
-def test_by_the_papers_names_scores_are_taken_as_sent_and_popularity_is_left_out(
-    pool: NewsPool, settings: BackendSettings
-) -> None:
+def test_softmax_decoder_takes_scores_as_sent_without_popularity(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     catalogue = built(pool, settings)
     served = ServedReleases(
@@ -164,7 +160,7 @@ def test_by_the_papers_names_scores_are_taken_as_sent_and_popularity_is_left_out
     assert answers[0] != answers[1]
 
 
-def test_an_approximate_index_answers_nearly_the_same(pool: NewsPool, settings: BackendSettings) -> None:
+def test_approximate_index_answers_nearly_the_same(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     exact, _ = answered(settings, built(pool, settings))
     approximate, _ = answered(settings, built(pool, settings, exact_limit=100))
@@ -175,20 +171,20 @@ def test_an_approximate_index_answers_nearly_the_same(pool: NewsPool, settings: 
     assert len(ids[0] & ids[1]) >= 97
 
 
-def test_more_than_the_pool_holds_gives_the_whole_pool_once(pool: NewsPool, settings: BackendSettings) -> None:
+def test_limit_above_the_pool_size_gives_the_whole_pool_once(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     service, _ = answered(settings, built(pool, settings))
     answer = RecallAnswer.model_validate_json(service.answer(request(limit=1_000), Stopwatch()))
     assert len({card.id for card in answer.candidates}) == len(answer.candidates) == 300
 
 
-def test_no_report_is_answered_by_the_front_list(pool: NewsPool, settings: BackendSettings) -> None:
+def test_missing_report_is_answered_with_the_default_list(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     service, _ = answered(settings, built(pool, settings))
     assert service.answer(request(kind="none", limit=50), Stopwatch()) == service.default_list(50)
 
 
-def test_an_empty_pool_answers_with_an_empty_list(settings: BackendSettings) -> None:
+def test_empty_pool_answers_with_an_empty_list(settings: BackendSettings) -> None:
     publish(settings)
     empty = build_catalogue(
         NewsPool(open_engine(settings.database_url)),
@@ -201,7 +197,7 @@ def test_an_empty_pool_answers_with_an_empty_list(settings: BackendSettings) -> 
         assert RecallAnswer.model_validate_json(service.answer(asked, Stopwatch())).candidates == ()
 
 
-def test_the_last_releases_are_answered_and_older_or_unknown_ones_are_not(
+def test_recent_releases_are_answered_and_older_or_unknown_ones_refused(
     pool: NewsPool, settings: BackendSettings
 ) -> None:
     for seed in range(4):
@@ -209,15 +205,15 @@ def test_the_last_releases_are_answered_and_older_or_unknown_ones_are_not(
     service, _ = answered(settings, built(pool, settings), answered_releases=3)
     answers = {release: service.answer(request(release), Stopwatch()) for release in ("r2", "r3", "r4")}
     assert len(set(answers.values())) == 3
-    with pytest.raises(ReleaseRetired, match="current one is r4"):
+    with pytest.raises(ReleaseRetired, match="current release is r4"):
         service.answer(request("r1"), Stopwatch())
-    with pytest.raises(ReleaseNotAnswered, match="current one is r4") as unknown:
+    with pytest.raises(ReleaseNotAnswered, match="current release is r4") as unknown:
         service.answer(request("r77"), Stopwatch())
     assert unknown.value.status == 409
     assert unknown.value.facts == {"current": "r4"}
 
 
-def test_a_release_published_a_moment_ago_is_answered_at_once(pool: NewsPool, settings: BackendSettings) -> None:
+def test_just_published_release_is_answered_at_once(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     service, served = answered(settings, built(pool, settings))
     publish(settings, seed=6)
@@ -226,7 +222,7 @@ def test_a_release_published_a_moment_ago_is_answered_at_once(pool: NewsPool, se
     assert served.current.release == "r2"
 
 
-def test_a_release_of_a_new_encoder_waits_for_its_vectors_and_retires_the_old_ones(
+def test_new_encoders_release_waits_for_its_vectors_and_retires_old_ones(
     pool: NewsPool, settings: BackendSettings
 ) -> None:
     publish(settings)
@@ -247,9 +243,7 @@ def test_a_release_of_a_new_encoder_waits_for_its_vectors_and_retires_the_old_on
         service.answer(request("r1"), Stopwatch())
 
 
-def test_devices_are_told_of_a_new_encoder_when_its_vectors_are_there(
-    pool: NewsPool, settings: BackendSettings
-) -> None:
+def test_new_encoder_is_announced_once_its_vectors_exist(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     publish(settings, encoder="next-encoder")
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
@@ -261,7 +255,7 @@ def test_devices_are_told_of_a_new_encoder_when_its_vectors_are_there(
     assert store.newest_with("next") is None
 
 
-def test_the_newest_release_of_an_encoder_is_found_however_its_manifest_is_spelt(settings: BackendSettings) -> None:
+def test_newest_release_of_an_encoder_is_found_in_any_json_formatting(settings: BackendSettings) -> None:
     publish(settings)
     key = ReleaseStore.open(open_engine(settings.database_url), settings).signing_key()
     with writing_session(open_engine(settings.database_url)) as session:
@@ -274,13 +268,13 @@ def test_the_newest_release_of_an_encoder_is_found_however_its_manifest_is_spelt
     assert json.loads(found.manifest)["release"] == "r1"
 
 
-def test_without_a_release_recall_says_so(pool: NewsPool, settings: BackendSettings) -> None:
+def test_recall_without_a_release_is_refused(pool: NewsPool, settings: BackendSettings) -> None:
     service, _ = answered(settings, built(pool, settings))
     with pytest.raises(NothingPublished):
         service.answer(request(), Stopwatch())
 
 
-def test_every_answer_during_swaps_is_whole_and_of_one_snapshot(pool: NewsPool, settings: BackendSettings) -> None:
+def test_answers_during_swaps_come_from_one_snapshot(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     first = built(pool, settings)
     pool.expire(datetime.now(UTC))
@@ -314,7 +308,7 @@ def test_every_answer_during_swaps_is_whole_and_of_one_snapshot(pool: NewsPool, 
         swapper.join()
 
 
-def test_a_snapshot_still_serves_after_its_successor_was_built(pool: NewsPool, settings: BackendSettings) -> None:
+def test_snapshot_still_serves_after_its_successor_was_built(pool: NewsPool, settings: BackendSettings) -> None:
     first = built(pool, settings)
     before = first.search(clustered_vectors(3, seed=12), 100)
     pool.take_down(first.ids[before[0][0]])

@@ -9,24 +9,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
-from backend.db.engine import open_engine, reading, writing
-from backend.db.tables import NewsRow, PoolVersionRow
+from backend.db.engine import open_engine, reading
+from backend.db.tables import NewsRow
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.news.pool_reading import PoolReading
 from backend.recall import stored_vectors
-from backend.recall.basis_scan import BasisScan
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
-from backend.recall.index import Vectors
+from backend.recall.indexes.basis import BasisScan
+from backend.recall.indexes.index import Vectors
 from backend.recall.indexing import IndexBeingBuilt, IndexRules, Turn
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import RecallService
 from backend.releases.store import ReleaseStore
-from device_app.wire.ids import short_release
-from device_app.wire.recall import RecallRequest
-from device_app.wire.server_timing import Stopwatch
+from protocol.ids import short_release
+from protocol.recall import RecallRequest
+from protocol.server_timing import Stopwatch
 from tests.doubles.recall_world import (
     BASIS_SIZE,
     DIMENSIONS,
@@ -211,7 +211,7 @@ def assert_same_order(mine: BasisScan, theirs: BasisScan, queries: Vectors, apar
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_happens_to_a_pool_the_changes_give_the_catalogue_that_is_made_whole(
+def test_incremental_catalogue_always_equals_a_full_rebuild(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database_url: str, seed: int
 ) -> None:
     monkeypatch.setattr(stored_vectors, "ROOM_LEAST", 60)  # so that files are used up
@@ -228,7 +228,7 @@ def test_whatever_happens_to_a_pool_the_changes_give_the_catalogue_that_is_made_
         assert life.pool.taken.count("all") == 10 + 1, "only those that are made whole read all"
 
 
-def test_a_hundred_news_are_all_that_is_read_of_a_pool(tmp_path: Path) -> None:
+def test_update_by_a_hundred_news_reads_only_those(tmp_path: Path) -> None:
     life = PoolLife(tmp_path, 1)
     before = life.built(None)
     life.deliver(items(5, now=life.now, first=5_000), 1.0)
@@ -239,22 +239,7 @@ def test_a_hundred_news_are_all_that_is_read_of_a_pool(tmp_path: Path) -> None:
     assert (after.vectors.found_in(before.vectors)[:-5] == np.arange(len(before))).all()  # type: ignore[index]
 
 
-def test_what_an_ownfeed_of_before_the_log_changed_is_found_by_reading_all(tmp_path: Path) -> None:
-    life = PoolLife(tmp_path, 2)
-    before = life.built(None)
-    with writing(life.pool._engine) as connection:  # as version 0.1.0 sorts a story and raises the version
-        connection.execute(update(NewsRow).where(NewsRow.id == before.ids[0]).values(section="by 0.1.0"))
-        connection.execute(update(PoolVersionRow).values(version=PoolVersionRow.version + 1))
-    life.arrive(3)
-    after = life.built(before)
-    assert after.news.columns.sections[after.ids.index(before.ids[0])] == "by 0.1.0"
-    life.arrive(3)
-    life.built(after)
-    assert life.pool.taken[:2] == ["all", "all"]
-    assert life.pool.taken[2] != "all", "from then on the log tells again"
-
-
-def test_an_expired_original_that_comes_again_takes_the_place_of_its_copy(tmp_path: Path) -> None:
+def test_returning_original_replaces_its_copy(tmp_path: Path) -> None:
     life = PoolLife(tmp_path, 1)
     life.original_and_copy()
     before = life.built(None)
@@ -267,7 +252,7 @@ def test_an_expired_original_that_comes_again_takes_the_place_of_its_copy(tmp_pa
     assert_alike(life, after, whole, (life.service(after), life.service(whole)))
 
 
-def test_the_copy_of_what_has_expired_is_stored_once(tmp_path: Path) -> None:
+def test_copy_of_an_expired_original_is_stored_once(tmp_path: Path) -> None:
     life = PoolLife(tmp_path, 1)
     life.original_and_copy()
     before = life.built(None)
@@ -279,7 +264,7 @@ def test_the_copy_of_what_has_expired_is_stored_once(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.vectors.found_in(freed.vectors), np.arange(len(freed)))
 
 
-def test_who_waits_for_the_index_of_another_process_stores_new_vectors_once(tmp_path: Path) -> None:
+def test_waiting_for_another_processs_index_stores_new_vectors_once(tmp_path: Path) -> None:
     life, rules = PoolLife(tmp_path, 1), IndexRules()
     before = life.built(None, rules)
     filled = before.vectors._file.filled

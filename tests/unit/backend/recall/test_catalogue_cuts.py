@@ -13,13 +13,13 @@ import pytest
 from backend.db.engine import open_engine
 from backend.news.pool import NewsPool
 from backend.recall import pool_codes
-from backend.recall.answer_cache import AnswerCache, Asked
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.pool_codes import PoolCodeStore
+from backend.recall.service import AnswerCache, Asked
 from backend.recall.vector_shards import VectorShardStore
 from backend.settings import BackendSettings
-from backend.storage.local_folder import LocalFolder
-from device_app.wire.broadcast import PoolCodes
+from backend.storage.object_store import LocalFolder
+from protocol.broadcast import PoolCodes
 from tests.doubles.recall_world import ENCODER, fill, indexes_in, publish, settings_in
 
 ASKED = Asked("r1", "16", 3, 60)
@@ -35,7 +35,7 @@ def _a_slow_machine_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 120)
 
 
-def test_of_an_empty_catalogue_there_are_no_shards_and_no_codes(tmp_path: Path) -> None:
+def test_empty_catalogue_has_no_shards_or_codes(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     publish(settings)
     catalogue = built(settings)
@@ -46,7 +46,7 @@ def test_of_an_empty_catalogue_there_are_no_shards_and_no_codes(tmp_path: Path) 
     assert (found.count, found.shards) == (0, ())
 
 
-def test_a_catalogue_goes_with_its_successor_whether_or_not_anybody_asks_again(tmp_path: Path) -> None:
+def test_replaced_catalogue_is_freed_even_without_further_requests(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     fill(settings, 300)
     live = LiveCatalogue(built(settings))

@@ -21,11 +21,11 @@ from backend.popularity.estimate import Counted
 from backend.recall import catalogue_updater, encoder_takeover
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
-from backend.recall.index_store import IndexStore
+from backend.recall.indexes.store import IndexStore
 from backend.recall.indexing import IndexRules
 from backend.recall.served_releases import ServedReleases
 from backend.releases.store import ReleaseStore
-from backend.storage.local_folder import LocalFolder
+from backend.storage.object_store import LocalFolder
 from tests.doubles.recall_world import ENCODER, clustered_vectors, fill, indexes_in, items, publish, settings_in
 
 
@@ -70,14 +70,14 @@ class UpdatedCatalogue:
         )
 
 
-def test_an_unchanged_pool_keeps_its_catalogue(tmp_path: Path) -> None:
+def test_unchanged_pool_keeps_its_catalogue(tmp_path: Path) -> None:
     world = UpdatedCatalogue(tmp_path, RandomTitles)
     before = world.live.current
     assert world.updater.step() is False
     assert world.live.current is before
 
 
-def test_new_news_are_embedded_in_parts_and_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_news_are_embedded_in_batches_and_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_takeover, "TITLES_AT_ONCE", 10)
     encoder = RandomTitles()
     world = UpdatedCatalogue(tmp_path, lambda: encoder)
@@ -87,7 +87,7 @@ def test_new_news_are_embedded_in_parts_and_appear(tmp_path: Path, monkeypatch: 
     assert encoder.encoded == [item.title for item in items(25, first=100)]
 
 
-def test_after_a_long_build_changes_of_the_pool_wait_and_what_waits_is_embedded_meanwhile(
+def test_changes_after_a_long_build_wait_while_titles_are_embedded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A build takes 24 s of processor here, and the catalogue then stays for 12."""
@@ -118,7 +118,7 @@ def test_after_a_long_build_changes_of_the_pool_wait_and_what_waits_is_embedded_
     assert len(world.live.current) == 74
 
 
-def test_titles_left_over_from_a_killed_run_are_embedded_without_any_change(tmp_path: Path) -> None:
+def test_titles_left_by_a_killed_run_are_embedded(tmp_path: Path) -> None:
     world = UpdatedCatalogue(tmp_path, RandomTitles)
     world.pool.add(items(3, first=100), source="test")
     world.live.swap(build_catalogue(world.pool, ENCODER, world.now, IndexStore(LocalFolder(tmp_path / "index"))))
@@ -127,14 +127,14 @@ def test_titles_left_over_from_a_killed_run_are_embedded_without_any_change(tmp_
     assert len(world.live.current) == 53
 
 
-def test_expired_news_leave(tmp_path: Path) -> None:
+def test_expired_news_are_removed(tmp_path: Path) -> None:
     world = UpdatedCatalogue(tmp_path, RandomTitles)
     world.now += timedelta(days=40)
     world.updater.step()
     assert len(world.live.current) == 0
 
 
-def test_a_missing_encoder_is_said_once_and_other_changes_still_show(
+def test_missing_encoder_is_logged_once_and_other_changes_still_apply(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def missing() -> RandomTitles:
@@ -149,7 +149,7 @@ def test_a_missing_encoder_is_said_once_and_other_changes_still_show(
     assert caplog.text.count("There is no encoder.") == 1
 
 
-def test_an_encoder_of_another_digest_embeds_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_encoder_with_another_digest_embeds_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     other = RandomTitles("another")
     world = UpdatedCatalogue(tmp_path, lambda: other)
     world.pool.add(items(3, first=100), source="test")
@@ -158,12 +158,12 @@ def test_an_encoder_of_another_digest_embeds_nothing(tmp_path: Path, caplog: pyt
     assert "the prepared encoder is another" in caplog.text
 
 
-def test_before_the_first_release_there_is_nothing_to_do(tmp_path: Path) -> None:
+def test_before_the_first_release_the_updater_is_idle(tmp_path: Path) -> None:
     world = UpdatedCatalogue(tmp_path, RandomTitles, release=False)
     assert world.updater.step() is False
 
 
-def test_the_thread_survives_a_failure_and_stops_promptly(
+def test_updater_thread_survives_a_failure_and_stops_promptly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = UpdatedCatalogue(tmp_path, RandomTitles)
@@ -188,7 +188,7 @@ def test_the_thread_survives_a_failure_and_stops_promptly(
     assert "disk on fire" in caplog.text
 
 
-def test_a_new_count_rebuilds_the_catalogue_once(tmp_path: Path) -> None:
+def test_new_count_rebuilds_the_catalogue_once(tmp_path: Path) -> None:
     world = UpdatedCatalogue(tmp_path, RandomTitles)
 
     class StoredCounts:

@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from backend.errors import InvalidRequest
-from backend.recall.bayes import code_weights
-from backend.recall.compose import DECODERS, Coded, InterestVectors, Weighted, aggregate, compose, counts_of_shares
-from backend.recall.score_prior import ScorePrior
-from backend.recall.served_releases import ServedCodebook, ServedProjection, ServedRelease
-from device_app.wire.recall import (
+from backend.recall.decode import DECODERS, Coded, InterestVectors, Weighted, aggregate, compose, counts_of_shares
+from backend.recall.posterior import ScorePrior, code_weights
+from backend.recall.served_releases import ServedCodebook, ServedRelease
+from protocol.recall import (
     BasisL1Report,
     BasisLaplaceReport,
     CodeReport,
-    DirectionReport,
     NoReport,
     Report,
     SubsetReport,
@@ -38,13 +36,13 @@ def release(channels_limit: int = 5) -> ServedRelease:
     return ServedRelease("r1", "test-encoder", VALUES, channels_limit, score_readings=priors)
 
 
-def test_aggregation_gives_the_golden_vectors_of_section_2_3_with_and_without_noise() -> None:
+def test_aggregation_matches_the_golden_vectors_of_section_2_3() -> None:
     scores = np.array([[0.6, 0.3, -0.5], [0.5, 0.5, -0.5]])
     np.testing.assert_allclose(aggregate(scores, VALUES), [[1.124986, 0.875014], [1.0, 1.0]], atol=1e-6)
 
 
 @given(scores_2x3, st.floats(-100, 100))
-def test_adding_a_constant_to_a_channel_changes_nothing(scores: np.ndarray, constant: float) -> None:
+def test_constant_added_to_a_channel_changes_nothing(scores: np.ndarray, constant: float) -> None:
     np.testing.assert_allclose(aggregate(scores + constant, VALUES), aggregate(scores, VALUES), atol=1e-5)
 
 
@@ -55,11 +53,11 @@ def test_interest_vectors_stay_in_the_hull_of_the_values(scores: np.ndarray) -> 
     np.testing.assert_allclose(vectors.sum(axis=1), 2.0, atol=1e-5)  # all three values sum to 2
 
 
-def test_the_largest_scores_the_wire_allows_do_not_overflow() -> None:
+def test_largest_allowed_scores_do_not_overflow() -> None:
     assert np.isfinite(aggregate(np.array([[1e4, -1e4, 1e4]]), VALUES)).all()
 
 
-def test_a_report_of_another_width_is_refused_naming_the_basis_size() -> None:
+def test_report_of_another_width_is_refused_naming_the_basis_size() -> None:
     with pytest.raises(InvalidRequest) as refused:
         compose(BasisLaplaceReport(scores=((0.1, 0.2),), counts=(1,)), release())
     assert refused.value.field == "report.scores"
@@ -67,38 +65,35 @@ def test_a_report_of_another_width_is_refused_naming_the_basis_size() -> None:
     assert "r1" in refused.value.detail
 
 
-def test_more_channels_than_the_release_takes_are_refused() -> None:
+def test_too_many_channels_are_refused() -> None:
     report = BasisLaplaceReport(scores=((0.0, 0.0, 0.0),) * 3, counts=(1, 1, 1))
     with pytest.raises(InvalidRequest, match="3 channels; release r1 takes at most 2"):
         compose(report, release(channels_limit=2))
 
 
-def test_no_report_gives_no_channels() -> None:
+def test_missing_report_gives_no_channels() -> None:
     interests = compose(NoReport(), release())
     assert isinstance(interests, InterestVectors)
     assert interests.counts == ()
     assert interests.vectors.shape == (0, 2)
 
 
-def test_every_kind_of_report_on_the_wire_has_a_decoder() -> None:
+def test_every_report_kind_on_the_wire_has_a_decoder() -> None:
     union = typing.get_args(Report)[0]
     kinds = {kind.model_fields["kind"].default for kind in typing.get_args(union)}
     assert kinds == set(DECODERS)
 
 
 def coded_release(epsilon: float = 4.0) -> ServedRelease:
-    """Codebooks of 4 (axes of 16 dimensions) and 8, and a projection to the first 8 of them."""
+    """Codebooks of 4 and 8: axes of 16 dimensions."""
     books = {
         size: ServedCodebook(f"book{size}", epsilon, np.eye(size, 16, dtype=np.float32), np.full(size, 1 / size))
         for size in (4, 8)
     }
-    values = np.eye(3, 16, dtype=np.float32)
-    return ServedRelease(
-        "r3", "test-encoder", values, 5, books, ServedProjection(epsilon, np.eye(8, 16, dtype=np.float32))
-    )
+    return ServedRelease("r3", "test-encoder", np.eye(3, 16, dtype=np.float32), 5, books)
 
 
-def test_a_code_names_one_of_the_ready_lists() -> None:
+def test_code_selects_one_of_the_prepared_lists() -> None:
     wanted = compose(CodeReport(codebook=4, code=2), coded_release())
     assert isinstance(wanted, Coded)
     assert (wanted.codebook.name, wanted.code) == ("book4", 2)
@@ -113,20 +108,14 @@ def test_a_code_names_one_of_the_ready_lists() -> None:
     ],
     ids=lambda report: report.kind,
 )
-def test_a_codebook_that_the_release_lacks_is_refused_naming_its_sizes(report: Report) -> None:
+def test_unknown_codebook_is_refused_naming_the_available_sizes(report: Report) -> None:
     with pytest.raises(InvalidRequest) as refused:
         compose(report, coded_release())
     assert (refused.value.field, refused.value.limit) == ("report.codebook", "one of 4, 8")
     assert "r3 has no codebook of 16" in refused.value.detail
 
 
-def test_a_direction_without_a_projection_is_refused() -> None:
-    with pytest.raises(InvalidRequest) as refused:
-        compose(DirectionReport(vector=(1.0, *[0.0] * 7)), release())
-    assert refused.value.field == "report.kind"
-
-
-def test_a_subset_is_weighed_by_bayes() -> None:
+def test_subset_is_weighted_by_bayes() -> None:
     wanted = compose(SubsetReport(codebook=4, topics=(3,)), coded_release())
     assert isinstance(wanted, Weighted)
     np.testing.assert_array_equal(wanted.weights, code_weights(np.full(4, 0.25), 4.0, 3))
@@ -139,20 +128,13 @@ def test_topics_favour_the_prototype_with_the_greatest_share() -> None:
     assert wanted.weights.sum() == pytest.approx(1)
 
 
-def test_a_direction_favours_the_prototypes_it_lies_near_of_the_finest_codebook() -> None:
-    wanted = compose(DirectionReport(vector=(0.0, 0.0, 0.6, 0.8, *[0.0] * 4)), coded_release(epsilon=8.0))
-    assert isinstance(wanted, Weighted)
-    assert len(wanted.weights) == 8
-    assert set(np.argsort(-wanted.weights)[:2]) == {2, 3}
-
-
-def test_zero_weights_of_a_far_report_never_make_nan() -> None:
+def test_extreme_report_gives_no_nan() -> None:
     wanted = compose(TopicsReport(codebook=4, weights=(1e4, -1e4, 1e4, -1e4)), coded_release(epsilon=64.0))
     assert isinstance(wanted, Weighted)
     assert np.isfinite(wanted.weights).all()
 
 
-def test_an_l1_report_is_aggregated_like_the_papers_and_its_shares_become_counts() -> None:
+def test_l1_report_is_aggregated_like_the_papers_with_shares_as_counts() -> None:
     report = BasisL1Report(scores=((0.6, 0.3, -0.5), (0.5, 0.5, -0.5)), shares=(0.6, -0.2))
     interests = compose(report, release())
     assert isinstance(interests, InterestVectors)
@@ -160,7 +142,7 @@ def test_an_l1_report_is_aggregated_like_the_papers_and_its_shares_become_counts
     assert interests.counts == (1_000, 0)
 
 
-def test_scores_are_rebuilt_from_what_the_report_makes_of_what_is_usual() -> None:
+def test_scores_are_reconstructed_from_the_prior() -> None:
     usual = ScorePrior(np.array([0.6, 0.3, -0.5]), np.zeros((3, 3)))
     deaf = replace(release(), score_readings={"basis_laplace": usual})
     interests = compose(BasisLaplaceReport(scores=((9.0, -9.0, 9.0),), counts=(4,)), deaf)
@@ -168,7 +150,7 @@ def test_scores_are_rebuilt_from_what_the_report_makes_of_what_is_usual() -> Non
     np.testing.assert_allclose(interests.vectors, [[1.124986, 0.875014]], atol=1e-6)  # 2.3's golden
 
 
-def test_shares_are_counts_in_proportion_and_all_alike_where_they_say_nothing() -> None:
+def test_shares_become_proportional_counts_or_equal_ones() -> None:
     assert counts_of_shares((0.5, 0.25, 0.0), 3) == (1_000, 500, 0)
     assert counts_of_shares((-0.1, -0.3), 2) == (1, 1)
     assert counts_of_shares((), 3) == (1, 1, 1)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from backend.news.pool_reading import PoolRow
+from backend.recall.catalogue import NewsColumns
 from backend.recall.default_list import (
     HALF_LIFE_HOURS,
     SECTION_REPEAT,
@@ -19,7 +20,6 @@ from backend.recall.default_list import (
     WEIGHT_FLOOR,
     default_order,
 )
-from backend.recall.offered_news import NewsColumns
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -73,7 +73,7 @@ def whole_order(news: Sequence[PoolRow], limit: int) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_best_of_a_pool_give_the_list_of_the_whole_pool(seed: int) -> None:
+def test_best_of_a_pool_give_the_list_of_the_whole_pool(seed: int) -> None:
     """Of few sections and long stories, so that places go to news far down; some weigh and date exactly alike."""
     draw = np.random.default_rng(seed)
     news = [
@@ -89,7 +89,7 @@ def test_the_best_of_a_pool_give_the_list_of_the_whole_pool(seed: int) -> None:
     assert order_of(news, NOW, 25) == whole_order(news, 25)
 
 
-def test_newer_and_weightier_news_come_first_other_things_equal() -> None:
+def test_newer_and_weightier_news_come_first() -> None:
     assert order_of([row(1, hours=20), row(2, hours=1)], NOW, 10) == [1, 0]
     assert order_of([row(1, weight=0.1), row(2, weight=0.9)], NOW, 10) == [1, 0]
 
@@ -98,7 +98,7 @@ def test_equal_news_are_ordered_by_id() -> None:
     assert order_of([row(2), row(1), row(3)], NOW, 10) == [1, 0, 2]
 
 
-def test_the_list_has_the_asked_length_and_no_repeats() -> None:
+def test_list_has_the_requested_length_without_repeats() -> None:
     news = [row(n, hours=n % 50, section=f"s{n % 6}") for n in range(300)]
     order = order_of(news, NOW, 100)
     assert len(order) == len(set(order)) == 100
@@ -114,14 +114,14 @@ def test_one_busy_section_does_not_fill_the_page() -> None:
     assert len(sections) == 8
 
 
-def test_the_second_item_of_a_story_waits() -> None:
+def test_second_item_of_a_story_comes_later() -> None:
     news = [row(1, weight=1, story="s"), row(2, weight=1, story="s"), *(row(n, weight=0.5) for n in range(3, 9))]
     order = order_of(news, NOW, 8)
     assert order[0] == 0
     assert order.index(1) == 7
 
 
-def test_the_order_does_not_depend_on_when_it_is_asked_for() -> None:
+def test_order_does_not_depend_on_the_time_of_the_request() -> None:
     news = [row(n, hours=(n * 37) % 200, weight=(n % 10) / 10, section=f"s{n % 5}") for n in range(200)]
     assert order_of(news, NOW, 100) == order_of(news, NOW + timedelta(hours=9), 100)
 
@@ -130,5 +130,5 @@ def test_news_dated_in_the_future_count_as_of_now() -> None:
     assert order_of([row(1, hours=-500, weight=0.2), row(2, hours=0, weight=0.9)], NOW, 2) == [1, 0]
 
 
-def test_no_news_give_an_empty_list() -> None:
+def test_empty_pool_gives_an_empty_list() -> None:
     assert order_of([], NOW, 10) == []

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from backend.errors import IndexBroken
-from backend.recall import index_selection
-from backend.recall.exact_index import ExactIndex
-from backend.recall.faiss_index import FaissIndex, lists_for
-from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
-from backend.recall.index_selection import (
+from backend.recall.indexes import selection as index_selection
+from backend.recall.indexes.exact import ExactIndex
+from backend.recall.indexes.faiss import FaissIndex, lists_for
+from backend.recall.indexes.fastscan import ScanIndex
+from backend.recall.indexes.index import NO_KEY, Keys, VectorIndex, Vectors
+from backend.recall.indexes.selection import (
     AUTO,
     BASIS,
     FEWEST_APPROXIMATE,
@@ -25,7 +26,6 @@ from backend.recall.index_selection import (
     overlap,
     tune,
 )
-from backend.recall.scan_index import ScanIndex
 from backend.settings import BackendSettings
 from tests.doubles.recall_world import clustered_vectors
 
@@ -71,7 +71,7 @@ def test_search_finds_the_nearest_in_order(build: Build) -> None:
         assert (np.diff(scores[row]) <= 1e-6).all()
 
 
-def test_a_search_for_more_than_there_is_ends_with_no_key(build: Build) -> None:
+def test_search_beyond_the_index_size_is_padded_with_no_key(build: Build) -> None:
     _, found = build(KEYS[:1_500], VECTORS[:1_500]).search(VECTORS[:2], 1_600)
     assert (np.sort(found[0][:1_500]) == KEYS[:1_500]).all()
     assert (found[:, 1_500:] == NO_KEY).all()
@@ -87,7 +87,7 @@ def test_added_keys_are_found_and_removed_ones_are_not(build: Build) -> None:
     assert not np.isin(KEYS[:100], index.search(VECTORS[:3], 1_900)[1]).any()
 
 
-def test_a_copy_changes_alone(build: Build) -> None:
+def test_changing_a_copy_leaves_the_original(build: Build) -> None:
     index = build(KEYS, VECTORS)
     before = index.search(VECTORS[:4], 30)[1]
     twin = index.copy()
@@ -96,18 +96,18 @@ def test_a_copy_changes_alone(build: Build) -> None:
     assert len(twin) == len(index) - 30
 
 
-def test_equal_scores_go_to_the_lower_key_in_the_oracle() -> None:
+def test_ties_go_to_the_lower_key_in_the_exact_index() -> None:
     same = np.ones((6, 4), dtype=np.float32)
     _, found = ExactIndex.over(np.arange(6, dtype=np.int64), same).search(same[:1], 3)
     assert found[0].tolist() == [0, 1, 2]
 
 
-def test_an_empty_index_finds_nothing() -> None:
+def test_empty_index_finds_nothing() -> None:
     _, found = ExactIndex(4).search(np.ones((1, 4), dtype=np.float32), 3)
     assert found.tolist() == [[NO_KEY] * 3]
 
 
-def test_a_dumped_index_is_restored_and_rubbish_is_refused() -> None:
+def test_dumped_index_is_restored_and_invalid_bytes_are_refused() -> None:
     index = FaissIndex.inverted(KEYS, VECTORS, storage="SQ8", threads=1)
     index.effort = 7
     restored = FaissIndex.restore(index.dump(), factory=index.factory, threads=1)
@@ -118,7 +118,7 @@ def test_a_dumped_index_is_restored_and_rubbish_is_refused() -> None:
     scan.add(KEYS[3:8], VECTORS[3:8])
     back = ScanIndex.restore(scan.dump(), KEYS[:1_900], VECTORS[:1_900], effort=scan.effort, threads=1)
     assert (back.search(VECTORS[:5], 40)[1] == scan.search(VECTORS[:5], 40)[1]).all()
-    with pytest.raises(IndexBroken, match="other news"):
+    with pytest.raises(IndexBroken, match="different articles"):
         ScanIndex.restore(scan.dump(), KEYS[1:1_901], VECTORS[1:1_901], effort=2, threads=1)
     with pytest.raises(IndexBroken, match="can't be read"):
         ScanIndex.restore(b"rubbish" * 20, KEYS, VECTORS, effort=2, threads=1)
@@ -126,18 +126,18 @@ def test_a_dumped_index_is_restored_and_rubbish_is_refused() -> None:
         FaissIndex.restore(b"rubbish" * 20, factory="exact", threads=1)
 
 
-def test_the_number_of_lists_is_1024_at_100_000() -> None:
+def test_number_of_lists_is_1024_at_100_000() -> None:
     assert lists_for(100_000) == 1024
     assert lists_for(2_000) == 128
 
 
-def test_overlap_counts_what_both_have() -> None:
+def test_overlap_counts_shared_results() -> None:
     truth = np.array([[1, 2, 3, 4], [5, 6, NO_KEY, NO_KEY]])
     found = np.array([[4, 3, 9, 9], [6, 5, 9, 9]])
     assert overlap(truth, found) == pytest.approx((0.5 + 1.0) / 2)
 
 
-def test_held_out_queries_are_no_vectors_of_the_pool_and_can_be_drawn_again() -> None:
+def test_held_out_queries_are_outside_the_pool_and_reproducible() -> None:
     queries = held_out_queries(VECTORS)
     for sort, drawn in queries.items():
         assert (held_out_queries(VECTORS)[sort] == drawn).all()
@@ -151,7 +151,7 @@ def test_small_pools_are_searched_exactly() -> None:
     assert (status.kind, status.recall_at_400, status.refused) == ("exact", None, ())
 
 
-def test_beyond_the_limit_an_index_passes_the_gate_with_tuned_probes() -> None:
+def test_index_beyond_the_limit_passes_the_gate_with_tuned_probes() -> None:
     index, status = choose_index(KEYS, VECTORS, exact_limit=1_000, threads=1)
     assert status.recall_at_400 is not None
     assert status.recall_at_400 >= 0.99
@@ -159,7 +159,7 @@ def test_beyond_the_limit_an_index_passes_the_gate_with_tuned_probes() -> None:
     assert status.kind == index.kind
 
 
-def test_more_effort_is_made_before_an_index_is_refused() -> None:
+def test_effort_is_raised_before_an_index_is_refused() -> None:
     index = ScanIndex.over(KEYS, VECTORS, threads=1)
     judge = IndexRecall(KEYS, VECTORS)
     index.effort = 1
@@ -169,7 +169,7 @@ def test_more_effort_is_made_before_an_index_is_refused() -> None:
     assert index.effort in index.efforts
 
 
-def test_tuning_stops_at_the_last_effort_worth_trying() -> None:
+def test_tuning_stops_at_the_last_useful_effort() -> None:
     index = FaissIndex.inverted(KEYS, VECTORS, storage="Flat", threads=1)
     index.effort = 1
     recall = tune(index, IndexRecall(KEYS, VECTORS))
@@ -177,7 +177,7 @@ def test_tuning_stops_at_the_last_effort_worth_trying() -> None:
     assert index.effort == index.efforts[-1] == index.lists // 8
 
 
-def test_what_no_approximate_index_reaches_is_searched_exactly_and_said(
+def test_pool_without_a_good_enough_index_is_searched_exactly_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(index_selection, "RECALL_REQUIRED", 1.01)
@@ -189,7 +189,7 @@ def test_what_no_approximate_index_reaches_is_searched_exactly_and_said(
 
 
 @pytest.mark.parametrize(("name", "kind"), [("exact", "exact"), ("ivf", "IVF128,SQ8"), ("fastscan", "PQ16x4fs,RFlat")])
-def test_an_index_that_is_named_serves_a_pool_that_would_be_searched_exactly(name: str, kind: str) -> None:
+def test_named_index_serves_even_a_small_pool(name: str, kind: str) -> None:
     index, status = choose_index(KEYS, VECTORS, exact_limit=20_000, threads=1, name=name)
     assert index.name == name
     assert status.kind.startswith(kind)
@@ -197,7 +197,7 @@ def test_an_index_that_is_named_serves_a_pool_that_would_be_searched_exactly(nam
     assert status.refused == ()
 
 
-def test_an_index_that_is_named_serves_where_it_falls_short_and_says_by_how_much(
+def test_named_index_serves_below_the_gate_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(index_selection, "RECALL_REQUIRED", 1.01)
@@ -210,14 +210,14 @@ def test_an_index_that_is_named_serves_where_it_falls_short_and_says_by_how_much
 
 @pytest.mark.parametrize("name", INDEXES)
 @pytest.mark.parametrize("news", [0, 1, FEWEST_APPROXIMATE - 1])
-def test_a_pool_too_small_to_train_anything_on_is_searched_exactly_whatever_is_named(name: str, news: int) -> None:
+def test_pool_too_small_for_training_is_always_searched_exactly(name: str, news: int) -> None:
     index, status = choose_index(KEYS[:news], VECTORS[:news], exact_limit=0, threads=1, name=name)
     assert index.exact
     assert status.kind == "exact"
 
 
 @pytest.mark.parametrize("name", ["ivf", "fastscan"])
-def test_the_smallest_pool_that_an_approximate_index_is_made_for_can_be_searched(name: str) -> None:
+def test_smallest_approximate_pool_can_be_searched(name: str) -> None:
     index, _ = choose_index(
         KEYS[:FEWEST_APPROXIMATE], VECTORS[:FEWEST_APPROXIMATE], exact_limit=0, threads=1, name=name
     )
@@ -225,5 +225,5 @@ def test_the_smallest_pool_that_an_approximate_index_is_made_for_can_be_searched
     assert index.search(VECTORS[:3], 5)[1].shape == (3, 5)
 
 
-def test_the_setting_offers_exactly_the_indexes_there_are() -> None:
+def test_setting_offers_exactly_the_available_indexes() -> None:
     assert get_args(BackendSettings.model_fields["index"].annotation) == (AUTO, BASIS, *INDEXES)

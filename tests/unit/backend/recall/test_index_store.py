@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from backend.errors import IndexBroken
-from backend.recall.index import VectorIndex
-from backend.recall.index_selection import INDEXES, IndexStatus
-from backend.recall.index_store import CARD_SUFFIX, INDEX_SUFFIX, KEPT, UNFINISHED_SEC, IndexStore, content_digest
+from backend.recall.indexes.index import VectorIndex
+from backend.recall.indexes.selection import INDEXES, IndexStatus
+from backend.recall.indexes.store import CARD_SUFFIX, INDEX_SUFFIX, KEPT, UNFINISHED_SEC, IndexStore, content_digest
 from backend.recall.indexing import IndexBeingBuilt, Indexed, IndexRules, index_news
-from backend.storage import local_folder
+from backend.storage import object_store as local_folder
 from backend.storage.durable_files import UNFINISHED
-from backend.storage.local_folder import LocalFolder
+from backend.storage.object_store import LocalFolder
 from tests.doubles.recall_world import clustered_vectors
 
 KEYS = np.arange(1_200, dtype=np.int64)
@@ -60,7 +60,7 @@ def kept_file(folder: Path, suffix: str) -> Path:
     return found
 
 
-def test_a_kept_index_comes_back_with_its_status(tmp_path: Path) -> None:
+def test_stored_index_is_restored_with_its_status(tmp_path: Path) -> None:
     built = indexed(tmp_path)
     index, status = loaded(tmp_path)
     assert status == built.status
@@ -68,14 +68,14 @@ def test_a_kept_index_comes_back_with_its_status(tmp_path: Path) -> None:
     assert json.loads(kept_file(tmp_path, CARD_SUFFIX).read_text())["pool_version"] == 4
 
 
-def test_a_fitting_kept_index_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matching_stored_index_is_not_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = indexed(tmp_path)
     monkeypatch.setattr("backend.recall.indexing.choose_index", None)  # building would fail
     assert indexed(tmp_path).status == built.status
 
 
 @pytest.mark.parametrize("suffix", [INDEX_SUFFIX, CARD_SUFFIX])
-def test_a_damaged_file_is_refused_and_the_index_rebuilt_from_the_vectors(tmp_path: Path, suffix: str) -> None:
+def test_damaged_index_file_is_refused_and_rebuilt(tmp_path: Path, suffix: str) -> None:
     built = indexed(tmp_path)
     file = kept_file(tmp_path, suffix)
     damaged = bytearray(file.read_bytes())
@@ -88,7 +88,7 @@ def test_a_damaged_file_is_refused_and_the_index_rebuilt_from_the_vectors(tmp_pa
     assert loaded(tmp_path)[1] == again.status
 
 
-def test_a_truncated_index_is_refused(tmp_path: Path) -> None:
+def test_truncated_index_is_refused(tmp_path: Path) -> None:
     indexed(tmp_path)
     file = kept_file(tmp_path, INDEX_SUFFIX)
     whole = file.read_bytes()
@@ -97,7 +97,7 @@ def test_a_truncated_index_is_refused(tmp_path: Path) -> None:
         loaded(tmp_path)
 
 
-def test_an_index_of_another_pool_or_encoder_is_refused(tmp_path: Path) -> None:
+def test_index_of_another_pool_or_encoder_is_refused(tmp_path: Path) -> None:
     indexed(tmp_path)
     with pytest.raises(IndexBroken, match="No index of this pool"):
         loaded(tmp_path, rows=slice(1, None))
@@ -105,7 +105,7 @@ def test_an_index_of_another_pool_or_encoder_is_refused(tmp_path: Path) -> None:
         loaded(tmp_path, encoder="f")
 
 
-def test_the_indexes_of_the_last_pools_stay_and_older_ones_go(tmp_path: Path) -> None:
+def test_indexes_of_recent_pools_are_kept_and_older_ones_deleted(tmp_path: Path) -> None:
     for count in range(64, 70):
         indexed(tmp_path, rows=slice(count))
         for path in tmp_path.iterdir():  # as if each were made long after the last
@@ -114,7 +114,7 @@ def test_the_indexes_of_the_last_pools_stay_and_older_ones_go(tmp_path: Path) ->
     assert len(loaded(tmp_path, rows=slice(69))[0]) == 69
 
 
-def test_what_a_killed_writer_has_left_goes_and_what_is_being_written_stays(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_writer_are_deleted_but_active_files_stay(tmp_path: Path) -> None:
     for name in ("killed", "writing"):
         (tmp_path / f"{name}{INDEX_SUFFIX}.0a1b{UNFINISHED}").write_bytes(b"half")
     long_ago = time.time() - 2 * UNFINISHED_SEC
@@ -123,7 +123,7 @@ def test_what_a_killed_writer_has_left_goes_and_what_is_being_written_stays(tmp_
     assert [path.name for path in tmp_path.glob(f"*{UNFINISHED}")] == [f"writing{INDEX_SUFFIX}.0a1b{UNFINISHED}"]
 
 
-def test_a_process_takes_the_index_that_another_one_builds(tmp_path: Path) -> None:
+def test_process_uses_the_index_built_by_another(tmp_path: Path) -> None:
     """The turn is another's twice; in between it has kept what it built."""
     turns: list[bool] = []
 
@@ -150,12 +150,12 @@ def test_a_process_takes_the_index_that_another_one_builds(tmp_path: Path) -> No
     assert len(turns) == 2
 
 
-def test_nothing_kept_says_so(tmp_path: Path) -> None:
+def test_missing_index_is_reported(tmp_path: Path) -> None:
     with pytest.raises(IndexBroken, match="No index of this pool"):
         loaded(tmp_path / "missing")
 
 
-def test_a_full_disk_leaves_the_index_serving_from_memory(
+def test_full_disk_leaves_the_index_serving_from_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(path: Path, content: bytes) -> None:
@@ -171,7 +171,7 @@ def test_a_full_disk_leaves_the_index_serving_from_memory(
     assert "No space left on device" in caplog.text
 
 
-def test_a_small_change_is_worked_into_a_copy_and_the_old_index_stays(tmp_path: Path) -> None:
+def test_small_change_updates_a_copy_and_keeps_the_old_index(tmp_path: Path) -> None:
     old = indexed(tmp_path, rows=slice(0, 1_100))
     before = old.index.search(VECTORS[:5], 400)[1]
     new = indexed(tmp_path, rows=slice(50, 1_200), previous=old, version=5)
@@ -184,7 +184,7 @@ def test_a_small_change_is_worked_into_a_copy_and_the_old_index_stays(tmp_path: 
     assert new.status.news == 1_150
 
 
-def test_a_changed_vector_replaces_the_old_one(tmp_path: Path) -> None:
+def test_changed_vector_replaces_the_old_one(tmp_path: Path) -> None:
     old = indexed(tmp_path)
     vectors = VECTORS.copy()
     vectors[7] = -vectors[7]
@@ -196,7 +196,7 @@ def test_a_changed_vector_replaces_the_old_one(tmp_path: Path) -> None:
     assert len(new.index) == len(old.index)
 
 
-def test_a_pool_that_outgrows_the_exact_limit_gets_another_kind(tmp_path: Path) -> None:
+def test_pool_outgrowing_the_exact_limit_gets_another_index(tmp_path: Path) -> None:
     small = indexed(tmp_path, rows=slice(0, 490))
     grown = indexed(tmp_path, rows=slice(0, 520), previous=small, version=5)
     assert small.index.exact
@@ -204,7 +204,7 @@ def test_a_pool_that_outgrows_the_exact_limit_gets_another_kind(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_a_kept_or_growing_index_gives_way_to_the_one_that_is_named_now(tmp_path: Path, name: str) -> None:
+def test_stored_index_is_replaced_by_the_newly_named_one(tmp_path: Path, name: str) -> None:
     before = indexed(tmp_path, rows=slice(1_100))
     named = IndexRules(RULES.exact_limit, name=name)
     at_start = indexed(tmp_path, rows=slice(1_100), rules=named)
@@ -215,7 +215,7 @@ def test_a_kept_or_growing_index_gives_way_to_the_one_that_is_named_now(tmp_path
 
 
 @pytest.mark.parametrize("name", ["ivf", "fastscan"])
-def test_an_index_that_is_named_grows_with_its_pool_however_little_it_finds(
+def test_named_index_grows_with_its_pool_despite_low_recall(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = IndexRules(RULES.exact_limit, name=name)

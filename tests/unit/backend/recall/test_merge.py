@@ -47,7 +47,7 @@ def test_recommended_merge_gives_the_golden_list_of_section_2_4() -> None:
     assert merge([A, B, C], [5, 3, 2], 10) == [10, 11, 12, 13, 14, 30, 31, 32, 40, 41]
 
 
-def test_reference_merge_gives_the_golden_set_of_section_2_4_with_14_missing() -> None:
+def test_reference_merge_gives_the_golden_set_of_section_2_4_without_14() -> None:
     assert reference_merge([A, B, C], [5, 3, 2], 10) == [10, 11, 12, 13, 30, 15, 16, 17, 18, 19]
 
 
@@ -59,7 +59,7 @@ def test_reference_merge_keeps_the_float_defect_of_the_published_code() -> None:
 
 
 @given(rankings)
-def test_reference_merge_has_no_repeats_and_never_more_than_was_asked_for(
+def test_reference_merge_has_no_repeats_within_its_limit(
     case: tuple[list[list[int]], list[int], int],
 ) -> None:
     lists, counts, limit = case
@@ -70,7 +70,7 @@ def test_reference_merge_has_no_repeats_and_never_more_than_was_asked_for(
 
 @pytest.mark.parametrize("name", sorted(MERGES))
 @pytest.mark.parametrize("counts", [[0, 0], [3, -1]])
-def test_no_merge_shares_places_by_counts_without_clicks_or_below_zero(name: str, counts: list[int]) -> None:
+def test_merges_refuse_zero_or_negative_counts(name: str, counts: list[int]) -> None:
     with pytest.raises(ValueError, match="counts must be 0 or more"):
         MERGES[name]([A, B], counts, 10)
 
@@ -79,25 +79,25 @@ def test_no_merge_shares_places_by_counts_without_clicks_or_below_zero(name: str
     ("counts", "total", "shares"),
     [([1, 1, 1], 10, [4, 3, 3]), ([7, 3, 2], 10, [6, 2, 2]), ([1] * 50, 100, [2] * 50), ([29, 71], 100, [29, 71])],
 )
-def test_largest_remainder_gives_the_goldens_of_section_2_4(counts: list[int], total: int, shares: list[int]) -> None:
+def test_largest_remainder_matches_the_goldens_of_section_2_4(counts: list[int], total: int, shares: list[int]) -> None:
     assert largest_remainder(counts, total) == shares
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=8).filter(any), st.integers(0, 1_000))
-def test_largest_remainder_adds_up_and_is_within_one_of_the_share(counts: list[int], total: int) -> None:
+def test_largest_remainder_sums_up_and_is_within_one_of_the_share(counts: list[int], total: int) -> None:
     shares = largest_remainder(counts, total)
     assert sum(shares) == total
     assert all(abs(share - count * total / sum(counts)) < 1 for share, count in zip(shares, counts, strict=True))
 
 
 @pytest.mark.parametrize("counts", [[0, 0], [3, -1], []])
-def test_largest_remainder_refuses_counts_without_clicks_or_below_zero(counts: list[int]) -> None:
+def test_largest_remainder_refuses_zero_or_negative_counts(counts: list[int]) -> None:
     with pytest.raises(ValueError, match="counts must be 0 or more"):
         largest_remainder(counts, 10)
 
 
 @given(rankings)
-def test_merge_equals_the_slow_restatement(case: tuple[list[list[int]], list[int], int]) -> None:
+def test_merge_equals_the_slow_reference(case: tuple[list[list[int]], list[int], int]) -> None:
     assert merge(*case) == slow_merge(*case)
 
 
@@ -111,11 +111,11 @@ def test_merge_has_no_repeats_and_takes_all_it_can(case: tuple[list[list[int]], 
 
 
 @given(st.lists(st.integers(0, 500), unique=True, max_size=100), st.integers(1, 50), st.integers(1, 120))
-def test_one_channel_alone_gives_the_head_of_its_list(ranking: list[int], count: int, limit: int) -> None:
+def test_single_channel_gives_the_head_of_its_list(ranking: list[int], count: int, limit: int) -> None:
     assert merge([ranking], [count], limit) == ranking[:limit]
 
 
-def test_merge_of_five_lists_of_400_takes_well_under_a_millisecond() -> None:
+def test_merge_of_five_lists_of_400_takes_under_half_a_millisecond() -> None:
     draw = np.random.default_rng(0)
     lists = [draw.permutation(1_500)[:400].tolist() for _ in range(5)]
     times_ms = []

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.popularity.prior import log_popularity, utc_moments
-from backend.recall.bayes import code_weights, log_probabilities
+from backend.popularity.estimate import log_popularity, utc_moments
+from backend.recall.posterior import code_weights, log_probabilities
 from backend.recall.prototype_lists import CodeLists, CodeListStore, PrototypeLists
 from backend.recall.served_releases import ServedCodebook
 from tests.doubles.recall_world import clustered_vectors
@@ -65,7 +65,7 @@ def codebook(name: str = "a", seed: int = 2, epsilon: float = 4.0) -> ServedCode
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 4.0, np.inf])
 @pytest.mark.parametrize("sharpness", [2.0, 8.0])
-def test_the_list_of_every_code_is_that_of_the_whole_pool(epsilon: float, sharpness: float) -> None:
+def test_code_lists_match_a_brute_force_search(epsilon: float, sharpness: float) -> None:
     parts = pool(3_000)
     lists = PrototypeLists(*parts, sharpness=sharpness, depth=100)
     for code in range(K):
@@ -73,14 +73,14 @@ def test_the_list_of_every_code_is_that_of_the_whole_pool(epsilon: float, sharpn
         np.testing.assert_array_equal(lists.mixed(weights, 400), brute_force(weights, parts, sharpness, 400))
 
 
-def test_random_mixtures_are_those_of_the_whole_pool() -> None:
+def test_random_mixtures_match_a_brute_force_search() -> None:
     parts = pool(2_000)
     lists = PrototypeLists(*parts, sharpness=6.0, depth=60)
     for weights in np.random.default_rng(4).dirichlet(np.full(K, 0.3), size=20):
         np.testing.assert_array_equal(lists.mixed(weights, 250), brute_force(weights, parts, 6.0, 250))
 
 
-def test_lists_are_deepened_only_until_the_bound_says_they_are_deep_enough() -> None:
+def test_lists_are_deepened_only_until_the_bound_suffices() -> None:
     lists = PrototypeLists(*pool(5_000), sharpness=6.0, depth=50)
     lists.mixed(code_weights(np.full(K, 1 / K), np.inf, 3), 20)
     assert lists.depth == 50
@@ -88,19 +88,19 @@ def test_lists_are_deepened_only_until_the_bound_says_they_are_deep_enough() -> 
     assert 50 < lists.depth <= 5_000
 
 
-def test_an_infinite_epsilon_gives_the_codes_own_list_through_the_index() -> None:
+def test_infinite_epsilon_gives_the_codes_own_list() -> None:
     prototypes, vectors, popular = pool(1_500)
     lists = PrototypeLists(prototypes, vectors, popular, sharpness=5.0, depth=300)
     own = np.argsort(-(5.0 * vectors.astype(np.float64) @ prototypes[7] + popular), kind="stable")[:100]
     np.testing.assert_array_equal(lists.mixed(np.eye(K)[7], 100), own)
 
 
-def test_without_epsilon_all_codes_have_one_list() -> None:
+def test_zero_epsilon_gives_all_codes_one_list() -> None:
     lists = CodeLists(stand_in(800), codebook(epsilon=0.0), sharpness=6.0)
     assert len({tuple(lists.of_code(code, 400)) for code in range(K)}) == 1
 
 
-def test_a_pool_smaller_than_the_limit_is_listed_whole_and_an_empty_one_not_at_all() -> None:
+def test_small_pool_is_listed_whole_and_an_empty_one_gives_nothing() -> None:
     lists = CodeLists(stand_in(37), codebook(), sharpness=6.0)
     assert sorted(lists.of_code(0, 400)) == list(range(37))
     empty = CodeLists(stand_in(0), codebook(), sharpness=6.0)
@@ -108,7 +108,7 @@ def test_a_pool_smaller_than_the_limit_is_listed_whole_and_an_empty_one_not_at_a
     assert empty.mixed(np.full(K, 1 / K), 400) == []
 
 
-def test_a_new_catalogue_or_codebook_has_lists_of_its_own() -> None:
+def test_new_catalogue_or_codebook_has_its_own_lists() -> None:
     store, old, new = CodeListStore(), stand_in(300, seed=1), stand_in(300, seed=9)
     first = store.of(old, codebook())
     assert store.of(old, codebook()) is first
@@ -121,7 +121,7 @@ def test_a_new_catalogue_or_codebook_has_lists_of_its_own() -> None:
     assert lists() is None  # but they go with it
 
 
-def test_every_code_has_its_list_ready_once_they_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepared_store_has_every_codes_list_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     store, catalogue, book = CodeListStore(), stand_in(2_000), codebook()
     store.prepare(catalogue, [book])
     monkeypatch.setattr(PrototypeLists, "mixed", None)
@@ -129,7 +129,7 @@ def test_every_code_has_its_list_ready_once_they_are_prepared(monkeypatch: pytes
         assert len(store.of(catalogue, book).of_code(code, 400)) == 400
 
 
-def test_fresh_and_weighty_news_are_the_more_popular_before_anything_is_counted() -> None:
+def test_fresh_and_weighty_news_start_more_popular() -> None:
     moments = utc_moments([NOW, NOW - timedelta(hours=24), NOW - timedelta(days=20), NOW + timedelta(hours=5)])
     logs = log_popularity(moments, np.ones(4, dtype=np.float32), NOW)
     assert logs[0] - logs[1] == pytest.approx(np.log(2), abs=1e-6)
@@ -139,7 +139,7 @@ def test_fresh_and_weighty_news_are_the_more_popular_before_anything_is_counted(
     assert heavy - light == pytest.approx(np.log(5), abs=1e-6)
 
 
-def test_what_is_counted_multiplies_what_age_and_weight_say() -> None:
+def test_counts_multiply_the_prior_from_age_and_weight() -> None:
     even = np.full(3, 0.5, dtype=np.float32)
     moments = utc_moments([NOW, NOW - timedelta(hours=24), NOW])
     logs = log_popularity(moments, even, NOW, lifts=np.array([0.0, 1.0, -1.0], dtype=np.float32))
@@ -147,7 +147,7 @@ def test_what_is_counted_multiplies_what_age_and_weight_say() -> None:
     np.testing.assert_allclose(logs - plain, [0.0, 1.0, -1.0], atol=1e-6)
 
 
-def test_shares_of_readers_move_the_mixture_towards_the_commoner_prototypes() -> None:
+def test_reader_shares_move_the_mixture_towards_common_prototypes() -> None:
     parts = pool(1_000)
     even = PrototypeLists(*parts, sharpness=6.0)
     crowded = replace(codebook(), shares=np.eye(K)[2] * 0.9 + 0.1 / K)

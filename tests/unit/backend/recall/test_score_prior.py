@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from backend.db.engine import open_engine
-from backend.recall.compose import aggregate
+from backend.recall.decode import aggregate
 from backend.recall.popularity import PopularNews
-from backend.recall.score_prior import CHANNEL_LENGTH, Bound, ScorePrior, clipped, within_l1
+from backend.recall.posterior import CHANNEL_LENGTH, Bound, ScorePrior, clipped, within_l1
 from backend.recall.served_releases import ServedReleases
 from backend.releases.store import ReleaseStore
-from device_app.wire.tensors import pack
+from protocol.tensors import pack
 from tests.doubles.recall_world import BASIS_SIZE, DIMENSIONS, publish, recall_draft, settings_in
 
 B, D, CLIP = 6, 12, 0.2
@@ -38,7 +38,7 @@ def typical(keys: np.ndarray, topics: np.ndarray, bounded: Bound) -> np.ndarray:
 
 @pytest.mark.parametrize("bounded", [clipped(CLIP), within_l1(CLIP)], ids=["clipped", "within L1"])
 @pytest.mark.parametrize("noise_scale", [0.02, 0.2, 2.0])
-def test_no_other_linear_reading_of_a_report_is_nearer_to_its_scores(
+def test_score_prior_is_the_best_linear_estimator(
     basis: tuple[np.ndarray, np.ndarray], bounded: Bound, noise_scale: float
 ) -> None:
     keys, topics = basis
@@ -53,7 +53,7 @@ def test_no_other_linear_reading_of_a_report_is_nearer_to_its_scores(
     assert found == pytest.approx(least, rel=2e-3)
 
 
-def test_scores_without_noise_are_taken_as_they_are_and_drowned_ones_as_usual(
+def test_noiseless_scores_are_kept_and_drowned_ones_become_the_mean(
     basis: tuple[np.ndarray, np.ndarray],
 ) -> None:
     keys, topics = basis
@@ -63,7 +63,7 @@ def test_scores_without_noise_are_taken_as_they_are_and_drowned_ones_as_usual(
     np.testing.assert_allclose(drowned, [sent.mean(axis=0)], atol=1e-3)
 
 
-def test_lists_near_a_vector_are_those_of_the_whole_pool_and_the_popular_ones_for_a_vector_of_nothing() -> None:
+def test_popular_news_near_a_vector_match_a_brute_force_search() -> None:
     draw = np.random.default_rng(5)
     vectors, popularity = unit(draw.normal(size=(6_000, D))), draw.normal(scale=2.0, size=6_000).astype(np.float32)
     news = PopularNews.of(vectors, popularity)
@@ -76,7 +76,7 @@ def test_lists_near_a_vector_are_those_of_the_whole_pool_and_the_popular_ones_fo
     assert common == np.argsort(-popularity, kind="stable")[:300].tolist()
 
 
-def test_a_report_at_the_papers_noise_gets_nearly_the_popular_list(basis: tuple[np.ndarray, np.ndarray]) -> None:
+def test_report_at_the_papers_noise_gets_nearly_the_popular_list(basis: tuple[np.ndarray, np.ndarray]) -> None:
     keys, topics = basis
     draw = np.random.default_rng(6)
     vectors, popularity = unit(draw.normal(size=(2_000, D))), draw.normal(size=2_000).astype(np.float32)
@@ -92,7 +92,7 @@ def test_a_report_at_the_papers_noise_gets_nearly_the_popular_list(basis: tuple[
     assert shared[1] > 0.9 > shared[0] + 0.2
 
 
-def test_a_release_whose_news_space_has_turned_reads_scores_as_before(tmp_path: Path) -> None:
+def test_release_with_rotated_news_vectors_reads_scores_unchanged(tmp_path: Path) -> None:
     """Oracle: `backend/releases/alignment.py` turns values as news, and attention so that contexts stay as they
     were.
     """

@@ -22,7 +22,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     return tmp_path / "index"
 
 
-def test_snapshots_share_a_file_and_keep_what_they_hold_whatever_later_ones_do(folder: Path) -> None:
+def test_snapshots_share_a_file_without_affecting_each_other(folder: Path) -> None:
     draw = np.random.default_rng(1)
     rows, snapshots = clustered_vectors(300), []
     stored = StoredVectors.of(rows, folder)
@@ -44,7 +44,7 @@ def test_snapshots_share_a_file_and_keep_what_they_hold_whatever_later_ones_do(f
     assert not folder.exists() or not list(folder.iterdir()), "files have no names"
 
 
-def test_a_row_is_found_in_another_snapshot_of_its_file_alone(folder: Path) -> None:
+def test_row_is_found_only_in_snapshots_of_the_same_file(folder: Path) -> None:
     first = StoredVectors.of(clustered_vectors(50), folder)
     kept = np.arange(50) % 7 != 0
     second = first.changed(kept, np.array([0, 4]), clustered_vectors(2, seed=8), folder)
@@ -54,7 +54,7 @@ def test_a_row_is_found_in_another_snapshot_of_its_file_alone(folder: Path) -> N
     assert second.found_in(StoredVectors.of(second[:], folder)) is None
 
 
-def test_rows_go_where_none_come(folder: Path) -> None:
+def test_rows_can_be_removed_without_additions(folder: Path) -> None:
     rows = clustered_vectors(50)
     kept = np.arange(50) != 7
     left = StoredVectors.of(rows, folder).changed(kept, np.empty(0, np.intp), rows[:0], folder)
@@ -62,7 +62,7 @@ def test_rows_go_where_none_come(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("when", ["at the start", "later"])
-def test_a_disk_that_takes_nothing_is_told_and_memory_serves(
+def test_full_disk_falls_back_to_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, when: str
 ) -> None:
     monkeypatch.setattr(stored_vectors, "MAPPED_FROM_BYTES", 1)

@@ -10,24 +10,24 @@ import pytest
 import torch
 from sqlalchemy import create_engine
 
-from backend.recall.bayes import code_weights, log_probabilities
+from backend.recall.posterior import code_weights, log_probabilities
 from backend.releases.alignment import ProcrustesAlignment, aligned
-from backend.releases.codebooks import first_projection, topic_centroids
-from backend.releases.draft import ReleaseDraft
-from backend.releases.groups import put_centroids, read_centroids
+from backend.releases.blobs import ReleaseDraft
+from backend.releases.codebooks import put_centroids, read_centroids, topic_centroids
 from backend.releases.signing import KeyFile
 from backend.releases.store import ReleaseStore
-from backend.storage.local_folder import LocalFolder
+from backend.storage.object_store import LocalFolder
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
-from device_app.privacy.modes.mode import PublicVectors, ReportRelease, user_vector
 from device_app.privacy.report_meaning import ReportMeaning
-from device_app.privacy.reports import reporter_of
+from device_app.privacy.reporter import user_vector
 from device_app.privacy.settings import ModeName
+from device_app.reports.policy import reporter_of
+from device_app.reports.reporters.base import PublicVectors, ReportRelease
 from device_app.settings import PrivacySettings
-from device_app.wire.releases import Codebook, Groups, ModelEntry, RecallProtocol
-from device_app.wire.tensors import TensorSpec, pack, unpack
 from models.builders.recall import basis_recall
 from models.recall.basis import BasisRecall
+from protocol.releases import Codebook, Groups, ModelEntry, RecallProtocol
+from protocol.tensors import pack
 
 D, K, BASIS, NEWS, TOPICS, READERS = 16, 8, 6, 1_200, 24, 120
 SHARPNESS = 4.0
@@ -101,7 +101,6 @@ def draft(store: ReleaseStore, vectors: np.ndarray) -> ReleaseDraft:
             score_clip=0.2,
             score_noise=1.2,
             codebooks=(Codebook(size=K, epsilon=4.0, prototypes=store.add_blob(pack({"prototypes": prototypes}))),),
-            projection=first_projection(store, vectors),
         ),
         models={
             "recall": ModelEntry(
@@ -116,12 +115,6 @@ def draft(store: ReleaseStore, vectors: np.ndarray) -> ReleaseDraft:
 def prototypes_of(store: ReleaseStore, release: ReleaseDraft) -> np.ndarray:
     book = release.recall.codebooks[0]
     return store.read_weights(book.prototypes)["prototypes"]
-
-
-def projection_of(store: ReleaseStore, release: ReleaseDraft) -> np.ndarray:
-    assert release.recall.projection is not None
-    blob = store.read_blob(release.recall.projection.matrix.sha256)
-    return unpack(blob, {"projection": TensorSpec("float32", (8, D))}, limit_bytes=len(blob))["projection"]
 
 
 def codes(pool: TopicPool, vectors: np.ndarray, prototypes: np.ndarray) -> list[int]:
@@ -142,7 +135,7 @@ def recall_by_code(pool: TopicPool, vectors: np.ndarray, prototypes: np.ndarray,
     return np.array(found)
 
 
-def test_a_turned_pool_gives_back_its_turn_and_leaves_nothing_beside_it(pool: TopicPool) -> None:
+def test_rotation_of_a_pool_is_recovered_exactly(pool: TopicPool) -> None:
     wanted = some_alignment(1.0)
     alignment = ProcrustesAlignment.between(pool.vectors, (pool.vectors @ wanted).astype(np.float32))
     assert alignment.matrix == pytest.approx(wanted, abs=1e-3), "but for the pull"
@@ -151,7 +144,7 @@ def test_a_turned_pool_gives_back_its_turn_and_leaves_nothing_beside_it(pool: To
     assert ProcrustesAlignment.between(pool.vectors, pool.vectors).matrix == pytest.approx(np.eye(D), abs=1e-9)
 
 
-def test_directions_that_the_pool_does_not_have_stay_where_they_are() -> None:
+def test_directions_outside_the_pool_stay_unchanged() -> None:
     old = np.zeros((50, D), np.float32)
     old[:, :4] = unit(np.random.default_rng(2).normal(size=(50, 4)))
     new = old.copy()
@@ -162,14 +155,12 @@ def test_directions_that_the_pool_does_not_have_stay_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("broken", [np.zeros((3, D)), np.full((NEWS, D), np.nan), np.zeros((0, D))])
-def test_vectors_that_do_not_belong_together_are_refused(pool: TopicPool, broken: np.ndarray) -> None:
+def test_mismatched_vectors_are_refused(pool: TopicPool, broken: np.ndarray) -> None:
     with pytest.raises(ValueError, match="old, new"):
         ProcrustesAlignment.between(pool.vectors if len(broken) else broken, broken)
 
 
-def test_after_a_turn_of_the_encoder_every_report_list_and_group_is_the_same(
-    pool: TopicPool, store: ReleaseStore
-) -> None:
+def test_encoder_rotation_leaves_reports_lists_and_groups_unchanged(pool: TopicPool, store: ReleaseStore) -> None:
     first = draft(store, pool.vectors)
     vectors = (pool.vectors @ some_alignment(0.8)).astype(np.float32)
     alignment = ProcrustesAlignment.between(pool.vectors, vectors)
@@ -181,10 +172,6 @@ def test_after_a_turn_of_the_encoder_every_report_list_and_group_is_the_same(
     here = recall_by_code(pool, vectors, prototypes_of(store, after))
     assert here == pytest.approx(recall_by_code(pool, pool.vectors, prototypes_of(store, first)), abs=0.02)
 
-    matrix = projection_of(store, after)
-    assert matrix @ matrix.T == pytest.approx(np.eye(8), abs=1e-5)
-    assert vectors @ matrix.T == pytest.approx(pool.vectors @ projection_of(store, first).T, abs=3e-3)
-
     centroids = [
         read_centroids(store, groups.next_centroids, 3)
         for release in (first, after)
@@ -193,7 +180,7 @@ def test_after_a_turn_of_the_encoder_every_report_list_and_group_is_the_same(
     assert vectors @ centroids[1].T == pytest.approx(pool.vectors @ centroids[0].T, abs=3e-3)
 
 
-def test_the_recall_model_scores_as_before_and_asks_for_the_same_news(pool: TopicPool, store: ReleaseStore) -> None:
+def test_aligned_recall_model_scores_as_before(pool: TopicPool, store: ReleaseStore) -> None:
     first = draft(store, pool.vectors)
     vectors = (pool.vectors @ some_alignment(0.8)).astype(np.float32)
     after = aligned(first, ProcrustesAlignment.between(pool.vectors, vectors), store)
@@ -213,7 +200,7 @@ def test_the_recall_model_scores_as_before_and_asks_for_the_same_news(pool: Topi
         assert now == pytest.approx(before, abs=5e-3 * float(np.abs(before).max()))
 
 
-def test_recall_by_code_does_not_fall_when_the_encoder_turns_and_learns(pool: TopicPool, store: ReleaseStore) -> None:
+def test_code_recall_does_not_decline_when_the_encoder_rotates_and_learns(pool: TopicPool, store: ReleaseStore) -> None:
     first = draft(store, pool.vectors)
     learned = 0.1 * np.random.default_rng(8).normal(size=pool.vectors.shape) / np.sqrt(D)
     vectors = unit(pool.vectors @ some_alignment(1.2) + learned)
@@ -225,9 +212,7 @@ def test_recall_by_code_does_not_fall_when_the_encoder_turns_and_learns(pool: To
     assert left.mean() < -2 * left.std() / np.sqrt(READERS), "an encoder that turned less would show nothing"
 
 
-def test_what_was_carried_keeps_its_origin_and_what_was_made_anew_has_one_of_its_own(
-    pool: TopicPool, store: ReleaseStore
-) -> None:
+def test_carried_over_parts_keep_their_origin_and_new_ones_get_their_own(pool: TopicPool, store: ReleaseStore) -> None:
     first = draft(store, pool.vectors)
     alignment = ProcrustesAlignment.between(pool.vectors, (pool.vectors @ some_alignment(0.1)).astype(np.float32))
     second = aligned(first, alignment, store)
@@ -236,7 +221,7 @@ def test_what_was_carried_keeps_its_origin_and_what_was_made_anew_has_one_of_its
     assert len({book.prototypes.sha256 for book in books}) == 3
     assert len({book.origin for book in books}) == 1
     under = [ReportRelease(f"r{at}", f"enc-{at}", f"enc-{at}/0") for at in range(3)]
-    for mode in ("code", "subset", "topics", "direction"):
+    for mode in ("code", "subset", "topics"):
         kept, once, twice = (
             meaning_of(mode, each, store, where) for each, where in zip((first, second, third), under, strict=True)
         )
@@ -249,8 +234,7 @@ def test_what_was_carried_keeps_its_origin_and_what_was_made_anew_has_one_of_its
 
 def meaning_of(mode: ModeName, draft: ReleaseDraft, store: ReleaseStore, under: ReportRelease) -> ReportMeaning:
     recall = draft.recall
-    assert recall.projection is not None
-    spaces = PublicVectors({K: prototypes_of(store, draft)}, store.read_weights(recall.projection.matrix)["projection"])
+    spaces = PublicVectors({K: prototypes_of(store, draft)})
     reporter = reporter_of(PrivacySettings(mode=mode), recall, spaces, under)
     assert reporter is not None
     return reporter.meaning

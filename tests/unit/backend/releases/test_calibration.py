@@ -21,7 +21,7 @@ def same(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
     return clicks
 
 
-def test_the_calibrated_distance_gives_three_to_four_channels_as_scipy_counts_them() -> None:
+def test_calibrated_distance_gives_three_to_four_channels_as_in_scipy() -> None:
     vectors = planted(np.random.default_rng(1))
     _, topics = topic_centroids(vectors, basis_size=30, seed=7)
     readers = pseudo_readers(vectors, topics, np.random.default_rng(2), readers=120)
@@ -48,7 +48,7 @@ def test_pseudo_readers_have_ten_to_fifty_clicks_over_two_to_five_topics() -> No
     assert np.mean(distinct) == pytest.approx(3.5, abs=0.3), "2 to 5 topics, few of them without a click"
 
 
-def test_the_same_seed_gives_the_same_basis_and_another_seed_another() -> None:
+def test_basis_is_determined_by_its_seed() -> None:
     vectors = planted(np.random.default_rng(1))
     first, topics = topic_centroids(vectors, basis_size=30, seed=7)
     second, again = topic_centroids(vectors, basis_size=30, seed=7)
@@ -59,19 +59,19 @@ def test_the_same_seed_gives_the_same_basis_and_another_seed_another() -> None:
     np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1.0, atol=1e-5)
 
 
-def test_a_pool_smaller_than_the_basis_is_refused() -> None:
+def test_pool_smaller_than_the_basis_is_refused() -> None:
     with pytest.raises(ReleaseNotPublished, match="29 news"):
         topic_centroids(planted(np.random.default_rng(1), topics=29, each=1), basis_size=30, seed=7)
 
 
-def test_readers_whose_clicks_are_all_alike_can_not_be_calibrated_on() -> None:
+def test_calibration_needs_readers_with_different_clicks() -> None:
     with pytest.raises(ValueError, match="same context vector"):
         calibrate([np.ones((5, 4), np.float32)], same, channels_limit=5, seed=0)
     with pytest.raises(ValueError, match="at least one"):
         calibrate([], same, channels_limit=5, seed=0)
 
 
-def test_a_distance_that_is_given_is_measured_and_kept() -> None:
+def test_given_distance_is_measured_and_kept() -> None:
     vectors = planted(np.random.default_rng(1))
     _, topics = topic_centroids(vectors, basis_size=30, seed=7)
     readers = pseudo_readers(vectors, topics, np.random.default_rng(2), readers=40)

@@ -9,16 +9,16 @@ import pytest
 import torch
 
 import exporters.package
+from backend.releases.codebooks import read_centroids
 from backend.releases.errors import ReleaseNotPublished
-from backend.releases.groups import read_centroids
 from backend.releases.publish import RecallTerms, publish_changes, publish_first, publish_rankers, publish_recall
 from backend.releases.store import ReleaseStore
-from device_app.wire.releases import ModelRole
 from exporters.graph_cache import GraphCache
 from exporters.graphs import ranker_graphs
 from exporters.package import ExportedModel
 from exporters.parity import ParityError
 from models.recall.basis import BasisRecall
+from protocol.releases import ModelRole
 from tests.doubles.news import synthetic_pool
 from tests.doubles.small_release import migrated_engine, small_store
 
@@ -48,7 +48,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[torch.nn.Module]:
     return seen
 
 
-def test_the_first_release_holds_the_small_models_at_their_starts_and_a_calibrated_distance(
+def test_first_release_holds_initial_models_and_a_calibrated_distance(
     store: ReleaseStore, exported: list[torch.nn.Module]
 ) -> None:
     steps: list[tuple[int, int | None]] = []
@@ -75,7 +75,7 @@ def test_the_first_release_holds_the_small_models_at_their_starts_and_a_calibrat
         }, "scalars stay scalars"
 
 
-def test_the_same_pool_and_seed_give_the_same_weights(store: ReleaseStore, exported: list[torch.nn.Module]) -> None:
+def test_same_pool_and_seed_give_the_same_weights(store: ReleaseStore, exported: list[torch.nn.Module]) -> None:
     first = publish_first(store, encoder="digest", vectors=VECTORS)
     second = publish_first(store, encoder="digest", vectors=VECTORS)
 
@@ -85,7 +85,7 @@ def test_the_same_pool_and_seed_give_the_same_weights(store: ReleaseStore, expor
     }
 
 
-def test_a_graph_that_fails_its_comparison_means_no_release(
+def test_graph_failing_its_comparison_prevents_the_release(
     store: ReleaseStore, exported: list[torch.nn.Module], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unequal(*_: object) -> ExportedModel:
@@ -101,15 +101,13 @@ def test_a_graph_that_fails_its_comparison_means_no_release(
 @pytest.mark.parametrize(
     "vectors", [VECTORS[:29], np.full((40, 256), np.nan, np.float32), VECTORS[0]], ids=["too few", "NaN", "no matrix"]
 )
-def test_a_pool_that_gives_no_basis_means_no_release(store: ReleaseStore, vectors: np.ndarray) -> None:
+def test_pool_without_a_basis_prevents_the_release(store: ReleaseStore, vectors: np.ndarray) -> None:
     with pytest.raises(ReleaseNotPublished):
         publish_first(store, encoder="digest", vectors=vectors)
     assert store.current() is None
 
 
-def test_the_rankers_that_the_operator_chose_are_in_the_first_release(
-    store: ReleaseStore, exported: list[torch.nn.Module]
-) -> None:
+def test_configured_rankers_are_in_the_first_release(store: ReleaseStore, exported: list[torch.nn.Module]) -> None:
     manifest = publish_first(store, encoder="digest", vectors=VECTORS, rankers=("naml", "lstur"))
 
     assert list(manifest.models)[3:] == ["ranker.naml", "ranker.lstur"]
@@ -118,7 +116,7 @@ def test_the_rankers_that_the_operator_chose_are_in_the_first_release(
     assert "user_embedding" not in store.weights(manifest, "ranker.lstur")
 
 
-def test_rankers_chosen_later_are_added_and_the_others_stay_as_they_are_trained(
+def test_later_rankers_are_added_without_changing_trained_ones(
     store: ReleaseStore, exported: list[torch.nn.Module]
 ) -> None:
     first = publish_first(store, encoder="digest", vectors=VECTORS, rankers=("naml",))
@@ -136,7 +134,7 @@ def test_rankers_chosen_later_are_added_and_the_others_stay_as_they_are_trained(
     assert publish_rankers(store, ("naml", "fednewsrec")).release == "r3", "nothing is missing, so nothing is published"
 
 
-def test_a_release_and_all_its_models_are_as_wide_as_the_pools_vectors(
+def test_release_models_have_the_width_of_the_pools_vectors(
     store: ReleaseStore, exported: list[torch.nn.Module]
 ) -> None:
     wide = np.concatenate([VECTORS, np.zeros((len(VECTORS), 400 - VECTORS.shape[1]), np.float32)], axis=1)
@@ -156,7 +154,7 @@ def test_a_release_and_all_its_models_are_as_wide_as_the_pools_vectors(
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_ranker_of_groups_begins_with_every_group_at_its_own_weights(
+def test_groups_ranker_starts_every_group_at_its_own_weights(
     store: ReleaseStore, exported: list[torch.nn.Module], at_once: bool
 ) -> None:
     manifest = publish_first(store, encoder="digest", vectors=VECTORS, rankers=("finding",) if at_once else ())
@@ -175,7 +173,7 @@ def test_a_ranker_of_groups_begins_with_every_group_at_its_own_weights(
     assert manifest.models["ranker.features"].groups is None
 
 
-def test_a_ranker_of_views_begins_with_a_user_tower_for_each_that_is_its_item_tower(
+def test_views_ranker_starts_every_user_tower_at_its_item_tower(
     store: ReleaseStore, exported: list[torch.nn.Module]
 ) -> None:
     publish_first(store, encoder="digest", vectors=VECTORS)
@@ -190,9 +188,7 @@ def test_a_ranker_of_views_begins_with_a_user_tower_for_each_that_is_its_item_to
             np.testing.assert_array_equal(weights[f"user_towers.{view}.{layer}"], weights[f"item_tower.{layer}"])
 
 
-def test_a_first_release_is_made_on_the_terms_that_are_asked_for(
-    store: ReleaseStore, exported: list[torch.nn.Module]
-) -> None:
+def test_first_release_uses_the_configured_terms(store: ReleaseStore, exported: list[torch.nn.Module]) -> None:
     terms = RecallTerms(basis_size=12, cluster_distance=1.0, score_clip=0.5, score_noise=2.0)
     recall = publish_first(store, encoder="digest", vectors=VECTORS, terms=terms).recall
     assert (recall.basis_size, recall.cluster_distance, recall.score_clip, recall.score_noise) == (12, 1.0, 0.5, 2.0)
@@ -200,9 +196,7 @@ def test_a_first_release_is_made_on_the_terms_that_are_asked_for(
     assert terms.wanting(recall) == {}
 
 
-def test_another_distance_or_noise_leaves_the_recall_model_as_it_is_trained(
-    store: ReleaseStore, exported: list[torch.nn.Module]
-) -> None:
+def test_changed_distance_or_noise_keeps_the_recall_model(store: ReleaseStore, exported: list[torch.nn.Module]) -> None:
     first = publish_first(store, encoder="digest", vectors=VECTORS)
     exported.clear()
     after = publish_recall(store, VECTORS, RecallTerms(cluster_distance=1.0, score_noise=2.0))
@@ -213,9 +207,7 @@ def test_another_distance_or_noise_leaves_the_recall_model_as_it_is_trained(
     assert publish_recall(store, VECTORS, RecallTerms(cluster_distance=1.0)) == after, "nothing differs"
 
 
-def test_another_basis_is_another_recall_model_beside_the_rankers_as_they_are(
-    store: ReleaseStore, exported: list[torch.nn.Module]
-) -> None:
+def test_changed_basis_replaces_only_the_recall_model(store: ReleaseStore, exported: list[torch.nn.Module]) -> None:
     first = publish_first(store, encoder="digest", vectors=VECTORS)
     exported.clear()
     after = publish_recall(store, VECTORS, RecallTerms(basis_size=12, cluster_distance=1.0))

@@ -9,13 +9,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import text
 
 from backend.db.engine import DatabaseDamaged, writing
-from backend.db.tables_federation import ReleaseRow
-from backend.releases.blobs import digest
-from backend.releases.draft import ReleaseDraft
+from backend.db.tables import ReleaseRow
+from backend.releases.blobs import ReleaseDraft, digest
 from backend.releases.errors import BlobDamaged, NothingPublished, ReleaseNotPublished, UnknownBlob, UnknownRelease
 from backend.releases.publish import publish_changes, roll_back
 from backend.releases.store import ReleaseStore
-from device_app.wire.releases import BlobRef, ModelEntry, ReleaseManifest, SignatureRefused, verify
+from protocol.releases import BlobRef, ModelEntry, ReleaseManifest, SignatureRefused, verify
 from tests.doubles.recall_world import settings_in
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_draft, small_store
 
@@ -36,7 +35,7 @@ def test_before_the_first_release_there_is_none(tmp_path: Path) -> None:
         store.signed("r1")
 
 
-def test_a_release_verifies_under_the_servers_key_and_under_no_other(store: ReleaseStore) -> None:
+def test_release_verifies_only_under_the_servers_key(store: ReleaseStore) -> None:
     signed = store.current()
 
     assert signed is not None
@@ -47,9 +46,7 @@ def test_a_release_verifies_under_the_servers_key_and_under_no_other(store: Rele
 
 
 @pytest.mark.parametrize("change", ["manifest = replace(manifest, '1.2', '1.3')", "number = 3", "signature = x'00'"])
-def test_a_release_that_is_not_what_was_signed_is_told_at_the_start_and_not_given_to_devices(
-    tmp_path: Path, change: str
-) -> None:
+def test_altered_release_is_reported_at_start_and_not_served(tmp_path: Path, change: str) -> None:
     engine, settings = migrated_engine(tmp_path), settings_in(tmp_path)
     store = ReleaseStore.open(engine, settings)
     store.commit(small_draft(store), note="small")
@@ -60,7 +57,7 @@ def test_a_release_that_is_not_what_was_signed_is_told_at_the_start_and_not_give
         ReleaseStore.open(engine, settings)
 
 
-def test_weights_read_back_equal_what_was_published(store: ReleaseStore) -> None:
+def test_stored_weights_equal_the_published_ones(store: ReleaseStore) -> None:
     read = store.weights(store.require_current(), "recall")
 
     assert read.keys() == WEIGHTS.keys()
@@ -71,12 +68,12 @@ def test_weights_read_back_equal_what_was_published(store: ReleaseStore) -> None
         store.weights(store.require_current(), "nothing")
 
 
-def test_an_unknown_release_names_the_current_one(store: ReleaseStore) -> None:
+def test_unknown_release_names_the_current_one(store: ReleaseStore) -> None:
     with pytest.raises(UnknownRelease, match="current one is r1"):
         store.manifest("r9")
 
 
-def test_the_same_blob_twice_is_one_file(store: ReleaseStore, tmp_path: Path) -> None:
+def test_same_blob_twice_is_one_file(store: ReleaseStore, tmp_path: Path) -> None:
     before = len(list((tmp_path / "blobs").iterdir()))
     first, second = store.add_blob(b"content"), store.add_blob(b"content")
 
@@ -84,7 +81,7 @@ def test_the_same_blob_twice_is_one_file(store: ReleaseStore, tmp_path: Path) ->
     assert len(list((tmp_path / "blobs").iterdir())) == before + 1
 
 
-def test_a_damaged_blob_is_never_served_and_is_mended_when_it_comes_again(store: ReleaseStore) -> None:
+def test_damaged_blob_is_never_served_and_is_repaired_when_added_again(store: ReleaseStore) -> None:
     ref = store.add_blob(b"content")
     path = store.blob_path(ref.sha256)
     path.write_bytes(b"CONTENT")
@@ -98,7 +95,7 @@ def test_a_damaged_blob_is_never_served_and_is_mended_when_it_comes_again(store:
     assert store.read_blob(ref.sha256) == b"content"
 
 
-def test_a_blob_with_the_same_size_and_time_but_other_bytes_is_noticed_on_reading(store: ReleaseStore) -> None:
+def test_altered_blob_with_the_same_size_and_time_is_detected_on_reading(store: ReleaseStore) -> None:
     ref = store.add_blob(b"content")
     path = store.blob_path(ref.sha256)
     before = path.stat()
@@ -109,7 +106,7 @@ def test_a_blob_with_the_same_size_and_time_but_other_bytes_is_noticed_on_readin
         store.read_blob(ref.sha256)
 
 
-def test_a_full_disk_leaves_no_half_blob(store: ReleaseStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_no_partial_blob(store: ReleaseStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = sorted((tmp_path / "blobs").iterdir())
 
     def full(_: int) -> None:
@@ -121,7 +118,7 @@ def test_a_full_disk_leaves_no_half_blob(store: ReleaseStore, tmp_path: Path, mo
     assert sorted((tmp_path / "blobs").iterdir()) == before
 
 
-def test_a_release_that_names_a_missing_blob_is_not_published(store: ReleaseStore) -> None:
+def test_release_naming_a_missing_blob_is_not_published(store: ReleaseStore) -> None:
     draft = small_draft(store)
     ghost = BlobRef(sha256="0" * 64, size_bytes=1)
     models = draft.models | {"ranker.x": ModelEntry(architecture="x", role="ranker", graphs={"score": ghost})}
@@ -131,7 +128,7 @@ def test_a_release_that_names_a_missing_blob_is_not_published(store: ReleaseStor
     assert store.require_current().release == "r1"
 
 
-def test_a_release_whose_transaction_breaks_stays_invisible(store: ReleaseStore) -> None:
+def test_release_with_a_failed_transaction_stays_invisible(store: ReleaseStore) -> None:
     def break_off(session: object, manifest: ReleaseManifest) -> None:
         assert manifest.release == "r2"
         raise RuntimeError("killed")
@@ -142,7 +139,7 @@ def test_a_release_whose_transaction_breaks_stays_invisible(store: ReleaseStore)
     assert store.commit(small_draft(store), note="second").release == "r2"
 
 
-def test_a_sweep_takes_what_no_release_names_and_nothing_else(store: ReleaseStore, tmp_path: Path) -> None:
+def test_cleanup_deletes_only_unreferenced_blobs(store: ReleaseStore, tmp_path: Path) -> None:
     orphan = store.add_blob(b"of a release that never was")
     (tmp_path / "blobs" / "half.123.part").write_bytes(b"ha")
 
@@ -153,7 +150,7 @@ def test_a_sweep_takes_what_no_release_names_and_nothing_else(store: ReleaseStor
     assert store.weights(store.require_current(), "recall").keys() == WEIGHTS.keys()
 
 
-def test_new_weights_keep_the_graphs_and_change_the_weights_only(store: ReleaseStore) -> None:
+def test_new_weights_keep_the_graphs(store: ReleaseStore) -> None:
     first = store.require_current()
     weights = {name: value + 1 for name, value in WEIGHTS.items()}
     second = publish_changes(store, first, {"recall": weights}, "stepped", facts={"updates": 3})
@@ -177,7 +174,7 @@ def test_new_weights_keep_the_graphs_and_change_the_weights_only(store: ReleaseS
     ],
     ids=["shape", "nan", "dtype", "unknown name"],
 )
-def test_weights_that_do_not_fit_the_graphs_are_not_published(
+def test_weights_that_do_not_match_the_graphs_are_not_published(
     store: ReleaseStore, change: dict[str, np.ndarray], named: str
 ) -> None:
     with pytest.raises(ReleaseNotPublished) as refused:
@@ -186,7 +183,7 @@ def test_weights_that_do_not_fit_the_graphs_are_not_published(
     assert store.require_current().release == "r1"
 
 
-def test_rolling_back_publishes_the_old_content_under_a_new_number(store: ReleaseStore) -> None:
+def test_roll_back_publishes_old_content_under_a_new_number(store: ReleaseStore) -> None:
     first = store.require_current()
     publish_changes(store, first, {"recall": {n: v + 1 for n, v in WEIGHTS.items()}}, "worse")
     third = roll_back(store, "r1")
@@ -198,6 +195,6 @@ def test_rolling_back_publishes_the_old_content_under_a_new_number(store: Releas
         roll_back(store, "r8")
 
 
-def test_the_table_of_releases_only_grows(store: ReleaseStore) -> None:
+def test_table_of_releases_only_grows(store: ReleaseStore) -> None:
     numbers = ReleaseRow.__table__.c.number
     assert not numbers.autoincrement, "numbers are given in one transaction with the manifest that holds them"

@@ -10,22 +10,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from backend.db.engine import reading_session, writing_session
-from backend.db.tables_federation import FollowUpRow, ReleaseRow, RoundRow
+from backend.db.tables import FollowUpRow, ReleaseRow, RoundRow
 from backend.embedding.state_store import StateStore
 from backend.errors import OwnfeedError
 from backend.federation.optimizers import Memory
 from backend.news.pool import NewsPool
-from backend.releases.draft import ReleaseDraft
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.errors import ReleaseNotKept, UnknownBlob
 from backend.releases.publish import publish_changes, roll_back
 from backend.releases.retention import MEMORIES_KEPT, Retention
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
-from device_app.wire.releases import RELEASES_ANSWERED, ReleaseManifest, sign, verify
-from device_app.wire.tensors import pack
+from protocol.tensors import pack
 from tests.doubles.migrated import migrated
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import hand_made_draft
@@ -61,7 +59,7 @@ class RetainedReleases:
             session.add(
                 RoundRow(
                     number=number,
-                    system="efficient_fedrec",
+                    system="news_head/exact/mean",
                     state="applied",
                     release=number,
                     manifest="{}",
@@ -100,7 +98,7 @@ def world(tmp_path: Path) -> Iterator[RetainedReleases]:
     made.engine.dispose()
 
 
-def test_disk_use_stays_bounded_over_thirty_rounds_and_a_rollback_still_works(world: RetainedReleases) -> None:
+def test_disk_use_is_bounded_over_thirty_rounds_and_roll_back_works(world: RetainedReleases) -> None:
     sizes = []
     for number in range(1, ROUNDS + 1):
         world.round(number)
@@ -120,20 +118,11 @@ def test_disk_use_stays_bounded_over_thirty_rounds_and_a_rollback_still_works(wo
     assert world.store.weights(again, "recall"), "its own release names them from now on"
 
 
-def test_a_release_says_how_many_are_answered_and_one_from_before_it_could_says_what_devices_took_for_granted(
-    world: RetainedReleases,
-) -> None:
-    manifest = world.store.require_current()
-    assert manifest.releases_answered == world.settings.releases_answered == 2
-    usual = manifest.model_copy(update={"releases_answered": RELEASES_ANSWERED})
-    assert "releases_answered" not in usual.model_dump_json(), "the very bytes that older devices read and checked"
-    assert ReleaseManifest.model_validate_json(usual.model_dump_json()).releases_answered == 5
-    key = Ed25519PrivateKey.generate()
-    for each in (manifest, usual):
-        assert verify(sign(each, key), key.public_key().public_bytes_raw()) == each
+def test_release_states_how_many_releases_are_answered(world: RetainedReleases) -> None:
+    assert world.store.require_current().releases_answered == world.settings.releases_answered == 2
 
 
-def test_a_release_whose_parts_are_gone_says_so_and_offers_no_way_back(world: RetainedReleases) -> None:
+def test_release_with_deleted_parts_can_not_be_rolled_back_to(world: RetainedReleases) -> None:
     for number in range(1, KEPT + 2):
         world.round(number)
     with pytest.raises(ReleaseNotKept, match="r3 is the oldest") as refused:
@@ -143,7 +132,7 @@ def test_a_release_whose_parts_are_gone_says_so_and_offers_no_way_back(world: Re
     assert world.store.manifest("r1").release == "r1", "its row is history and stays"
 
 
-def test_what_a_round_left_for_the_one_it_ordered_is_kept_until_that_is_open(world: RetainedReleases) -> None:
+def test_blobs_for_an_ordered_round_are_kept_until_it_opens(world: RetainedReleases) -> None:
     opened, other = world.store.add_blob(b"opened ids"), world.store.add_blob(b"of nobody")
     world.round(1)
     with pytest.raises(UnknownBlob):
@@ -162,7 +151,7 @@ def test_what_a_round_left_for_the_one_it_ordered_is_kept_until_that_is_open(wor
     assert world.retention.apply().blobs == 1
 
 
-def test_young_files_stay_as_they_may_belong_to_a_release_that_is_being_made(world: RetainedReleases) -> None:
+def test_recent_files_are_kept_for_a_release_in_preparation(world: RetainedReleases) -> None:
     patient = Retention(world.engine, world.store, NewsPool(world.engine), world.settings, lambda: NOW)
     step = world.settings.data_dir / "news-step-killed"
     step.mkdir()
@@ -179,7 +168,7 @@ def test_young_files_stay_as_they_may_belong_to_a_release_that_is_being_made(wor
     assert not step.exists()
 
 
-def test_tidying_that_fails_is_logged_and_the_release_is_out(
+def test_failed_cleanup_is_logged_without_affecting_the_release(
     world: RetainedReleases, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken() -> None:

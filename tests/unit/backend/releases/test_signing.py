@@ -12,17 +12,16 @@ import pytest
 from sqlalchemy import Engine, func, select
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import KeyRotationRow, ReleaseRow
-from backend.releases.draft import ReleaseDraft
+from backend.db.tables import KeyRotationRow, ReleaseRow
+from backend.releases.blobs import ReleaseDraft
 from backend.releases.errors import NothingPublished, SigningKeyRefused
 from backend.releases.rotation import key_history, replace_lost_key, rotate_key
 from backend.releases.signing import KeyFile, public_half
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
-from device_app.wire.offers import verify_offer
-from device_app.wire.releases import SignedManifest, verify
-from device_app.wire.rotations import follow
-from device_app.wire.rounds import RoundOffer
+from protocol.chain import follow
+from protocol.releases import SignedManifest, verify
+from protocol.rounds import RoundOffer, verify_offer
 from tests.doubles.kills import Killed, Kills, listen
 from tests.doubles.small_release import migrated_engine, small_draft
 from tests.doubles.wire_messages import ROUND
@@ -64,7 +63,7 @@ def server(tmp_path: Path) -> SigningServer:
     return made
 
 
-def test_a_lost_key_is_refused_by_its_path_where_releases_exist_and_no_other_is_made(server: SigningServer) -> None:
+def test_lost_key_is_refused_by_its_path_and_not_replaced(server: SigningServer) -> None:
     server.key_path.unlink()
     with pytest.raises(SigningKeyRefused, match=r"signing\.key is missing.*backup.*docs/operate\.md") as refused:
         server.restart()
@@ -72,9 +71,7 @@ def test_a_lost_key_is_refused_by_its_path_where_releases_exist_and_no_other_is_
     assert not list(server.folder.glob("signing.key*"))
 
 
-def test_a_key_that_signed_nothing_here_is_refused_and_the_right_one_is_named(
-    server: SigningServer, tmp_path: Path
-) -> None:
+def test_unrelated_key_is_refused_and_the_right_one_named(server: SigningServer, tmp_path: Path) -> None:
     right = server.key_path.read_bytes()
     wanted = newest(server.restart()).public_key.hex()
     server.key_path.unlink()
@@ -85,7 +82,7 @@ def test_a_key_that_signed_nothing_here_is_refused_and_the_right_one_is_named(
     assert newest(server.restart()).public_key.hex() == wanted
 
 
-def test_a_server_that_runs_goes_on_with_the_key_in_its_memory_when_the_file_is_lost(server: SigningServer) -> None:
+def test_running_server_keeps_its_key_in_memory_if_the_file_is_lost(server: SigningServer) -> None:
     store = server.restart()
     signed = newest(store)
     server.key_path.unlink()
@@ -94,7 +91,7 @@ def test_a_server_that_runs_goes_on_with_the_key_in_its_memory_when_the_file_is_
     verify(newest(store), signed.public_key)
 
 
-def test_the_key_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
+def test_key_is_created_once_and_private(tmp_path: Path) -> None:
     path = tmp_path / "data" / "signing.key"
     first, second = KeyFile(path).load(None), KeyFile(path).load(None)
 
@@ -103,7 +100,7 @@ def test_the_key_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> 
     assert [each.name for each in path.parent.iterdir()] == ["signing.key"]
 
 
-def test_a_file_that_is_no_key_is_refused_and_not_replaced(tmp_path: Path) -> None:
+def test_invalid_key_file_is_refused_and_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "signing.key"
     path.write_text("not a key")
 
@@ -112,7 +109,7 @@ def test_a_file_that_is_no_key_is_refused_and_not_replaced(tmp_path: Path) -> No
     assert path.read_text() == "not a key"
 
 
-def test_a_rotation_is_a_release_of_the_same_content_and_leaves_one_key_file(server: SigningServer) -> None:
+def test_rotation_publishes_the_same_content_and_leaves_one_key_file(server: SigningServer) -> None:
     store = server.restart()
     before = newest(store)
     manifest = rotate_key(store)
@@ -128,7 +125,7 @@ def test_a_rotation_is_a_release_of_the_same_content_and_leaves_one_key_file(ser
     assert public_half(server.restart().signing_key()) == after.public_key
 
 
-def test_rotations_are_one_chain_that_can_be_entered_anywhere(server: SigningServer) -> None:
+def test_rotations_form_one_chain_with_any_entry_point(server: SigningServer) -> None:
     store = server.restart()
     keys = [newest(store).public_key]
     for _ in range(3):
@@ -140,7 +137,7 @@ def test_rotations_are_one_chain_that_can_be_entered_anywhere(server: SigningSer
         assert follow(history, key, after=number) == (keys[-1], 3)
 
 
-def test_a_server_that_runs_on_signs_with_the_key_that_another_process_has_rotated_to(server: SigningServer) -> None:
+def test_running_server_signs_with_a_key_rotated_by_another_process(server: SigningServer) -> None:
     running = server.restart()
     running.signing_key()
     other = ReleaseStore.open(migrated_engine(server.folder), server.settings)
@@ -153,9 +150,7 @@ def test_a_server_that_runs_on_signs_with_the_key_that_another_process_has_rotat
     assert verify_offer(running.sign_offer(offer), key_history(other).public_key) == offer
 
 
-def test_a_rotation_killed_at_any_point_leaves_the_old_key_or_the_new_one(
-    server: SigningServer, tmp_path: Path
-) -> None:
+def test_rotation_killed_at_any_point_leaves_the_old_or_the_new_key(server: SigningServer, tmp_path: Path) -> None:
     server.engine.dispose()
     old = newest(server.restart()).public_key
     server.engine.dispose()
@@ -195,13 +190,13 @@ def test_a_rotation_killed_at_any_point_leaves_the_old_key_or_the_new_one(
     assert {False, True} == set(outcomes)
 
 
-def test_a_rotation_before_the_first_release_is_refused(tmp_path: Path) -> None:
+def test_rotation_before_the_first_release_is_refused(tmp_path: Path) -> None:
     store = SigningServer(tmp_path / "data").restart()
     with pytest.raises(NothingPublished):
         rotate_key(store)
 
 
-def test_a_lost_key_is_replaced_only_when_it_is_lost_and_nothing_vouches_for_the_new_one(server: SigningServer) -> None:
+def test_key_is_replaced_only_if_lost_and_without_a_rotation(server: SigningServer) -> None:
     store = server.restart()
     before = newest(store).public_key
     with pytest.raises(SigningKeyRefused, match="rotate it instead"):
@@ -217,7 +212,7 @@ def test_a_lost_key_is_replaced_only_when_it_is_lost_and_nothing_vouches_for_the
     rotate_key(store)
 
 
-def test_a_key_that_does_not_fit_is_set_aside_not_thrown_away(server: SigningServer) -> None:
+def test_mismatched_key_is_set_aside_not_deleted(server: SigningServer) -> None:
     server.key_path.unlink()
     foreign = KeyFile(server.key_path).load(None)
     replace_lost_key(ReleaseStore.unchecked(server.engine, server.settings))
@@ -226,7 +221,7 @@ def test_a_key_that_does_not_fit_is_set_aside_not_thrown_away(server: SigningSer
     assert stat.S_IMODE(aside.stat().st_mode) == 0o600
 
 
-def test_releases_that_race_rotations_are_each_signed_by_the_key_of_their_moment(server: SigningServer) -> None:
+def test_releases_racing_rotations_are_signed_by_the_current_key(server: SigningServer) -> None:
     """Three processes publish and one rotates, all at once; whoever trusts the first key is led to the last."""
     first = newest(server.restart()).public_key
     stores = [ReleaseStore.open(migrated_engine(server.folder), server.settings) for _ in range(4)]

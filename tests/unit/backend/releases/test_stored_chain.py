@@ -10,8 +10,8 @@ import pytest
 
 from backend.releases.chain_file import ChainFile, NotedRelease, StoredChain
 from backend.releases.errors import ChainFileRefused
-from backend.storage.local_folder import LocalFolder
-from device_app.wire.chain import next_head
+from backend.storage.object_store import LocalFolder
+from protocol.chain import next_head
 
 
 def chain(length: int) -> list[NotedRelease]:
@@ -29,7 +29,7 @@ def both(tmp_path: Path) -> list[ChainFile]:
     return [ChainFile(tmp_path / "chain.jsonl"), StoredChain(LocalFolder(tmp_path / "chain"))]
 
 
-def test_releases_noted_as_objects_are_those_noted_in_a_file(both: list[ChainFile]) -> None:
+def test_object_chain_matches_the_file_chain(both: list[ChainFile]) -> None:
     releases = chain(5)
     for one in both:
         assert one.read() == {}
@@ -41,7 +41,7 @@ def test_releases_noted_as_objects_are_those_noted_in_a_file(both: list[ChainFil
         assert one.lost(releases) == []
 
 
-def test_a_chain_of_another_database_is_refused_by_the_storages_name(both: list[ChainFile], tmp_path: Path) -> None:
+def test_chain_of_another_database_is_refused_by_the_storages_name(both: list[ChainFile], tmp_path: Path) -> None:
     releases = chain(3)
     other = releases[2].model_copy(update={"head": "0" * 64})
     for one, name in zip(both, ("chain.jsonl", str(tmp_path / "chain")), strict=True):

@@ -10,9 +10,7 @@ from backend.storage.durable_files import put_folder, write_durably
 from tests.doubles.synced_paths import SyncedPaths
 
 
-def test_a_folders_files_and_folders_are_on_the_disk_before_it_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_contents_are_synced_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = tmp_path / "making"
     (made / "inner").mkdir(parents=True)
     (made / "weights").write_bytes(b"w" * 5_000)
@@ -25,7 +23,7 @@ def test_a_folders_files_and_folders_are_on_the_disk_before_it_has_its_name(
     assert not made.exists()
 
 
-def test_a_folder_takes_no_other_ones_place(tmp_path: Path) -> None:
+def test_folder_does_not_replace_an_existing_one(tmp_path: Path) -> None:
     for name in ("making", "kept"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(name, encoding="ascii")
@@ -34,7 +32,7 @@ def test_a_folder_takes_no_other_ones_place(tmp_path: Path) -> None:
     assert (tmp_path / "kept" / "file").read_text(encoding="ascii") == "kept"
 
 
-def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_synced_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watched = SyncedPaths(monkeypatch)
     write_durably(tmp_path / "file", b"content")
     assert watched.renames == [set()]

@@ -18,10 +18,8 @@ from backend.releases.blobs import BlobStore, digest
 from backend.releases.errors import BlobDamaged, UnknownBlob
 from backend.settings import load_settings
 from backend.storage import opening
-from backend.storage.local_folder import LocalFolder
-from backend.storage.object_store import ObjectStore, StorageUnavailable
-from backend.storage.opening import open_storage
-from backend.storage.remote_folder import RemoteFolder
+from backend.storage.object_store import LocalFolder, ObjectStore, StorageUnavailable
+from backend.storage.opening import RemoteFolder, open_storage
 from tests.doubles.s3_server import S3Server, s3_server
 from tests.doubles.small_world import free_port
 
@@ -53,7 +51,7 @@ def keys(store: ObjectStore) -> set[str]:
     return {each.key for each in store.list()}
 
 
-def test_what_is_put_is_read_listed_and_gone_when_it_is_deleted(store: ObjectStore) -> None:
+def test_object_can_be_put_read_listed_and_deleted(store: ObjectStore) -> None:
     rounds = store.under("rounds")
     assert keys(rounds) == set()
     rounds.put("round-1/a.bin", b"first")
@@ -80,7 +78,7 @@ def test_what_is_put_is_read_listed_and_gone_when_it_is_deleted(store: ObjectSto
     assert keys(rounds) == {"round-2/b.bin"}
 
 
-def test_many_writers_of_one_object_leave_one_of_them_whole(store: ObjectStore) -> None:
+def test_concurrent_writers_of_one_object_leave_one_complete(store: ObjectStore) -> None:
     contents = [bytes([number]) * 50_000 for number in range(6)]
     threads = [threading.Thread(target=store.put, args=("one", content)) for content in contents]
     for thread in threads:
@@ -90,7 +88,7 @@ def test_many_writers_of_one_object_leave_one_of_them_whole(store: ObjectStore) 
     assert store.read("one") in contents
 
 
-def test_folders_that_go_while_they_are_listed_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_deleted_during_a_listing_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = LocalFolder(tmp_path)
     for key in ("round-1/a.bin", "round-2/b.bin", "c.bin"):
         store.put(key, b"content")
@@ -105,7 +103,7 @@ def test_folders_that_go_while_they_are_listed_are_left_out(tmp_path: Path, monk
     assert keys(store) == {"round-2/b.bin", "c.bin"}
 
 
-def test_blobs_are_kept_once_checked_and_swept_with_this_machines_copies(store: ObjectStore) -> None:
+def test_blobs_are_stored_once_checked_and_cleaned_up_with_local_copies(store: ObjectStore) -> None:
     blobs = BlobStore(store.under("blobs"))
     kept, gone = blobs.add(b"kept"), blobs.add(b"gone")
     assert blobs.add(b"kept") == kept
@@ -122,7 +120,7 @@ def test_blobs_are_kept_once_checked_and_swept_with_this_machines_copies(store: 
     assert blobs.read(gone.sha256) == b"gone"
 
 
-def test_a_blob_that_another_machine_has_swept_is_put_again(store: ObjectStore, tmp_path: Path) -> None:
+def test_blob_deleted_by_another_machine_is_stored_again(store: ObjectStore, tmp_path: Path) -> None:
     if not isinstance(store, RemoteFolder):
         pytest.skip("a folder has no copies")
     blobs = BlobStore(store.under("blobs"))
@@ -135,7 +133,7 @@ def test_a_blob_that_another_machine_has_swept_is_put_again(store: ObjectStore, 
     blobs.require(one.sha256)
 
 
-def test_what_lies_in_a_folder_is_for_its_owner_alone(store: ObjectStore, tmp_path: Path) -> None:
+def test_stored_files_are_private_to_their_owner(store: ObjectStore, tmp_path: Path) -> None:
     rounds = store.under("rounds")
     rounds.put("round-1/a.bin", b"a single reader's update")
     rounds.path("round-1/a.bin")
@@ -146,7 +144,7 @@ def test_what_lies_in_a_folder_is_for_its_owner_alone(store: ObjectStore, tmp_pa
     assert all(path.stat().st_mode & 0o077 == 0 for path in made if path.is_file())
 
 
-def test_a_damaged_copy_is_taken_anew(store: ObjectStore) -> None:
+def test_damaged_local_copy_is_replaced(store: ObjectStore) -> None:
     if not isinstance(store, RemoteFolder):
         pytest.skip("a folder has no copies")
     blobs = BlobStore(store.under("blobs"))
@@ -155,7 +153,7 @@ def test_a_damaged_copy_is_taken_anew(store: ObjectStore) -> None:
     assert blobs.read(one.sha256) == b"a blob"
 
 
-def test_a_store_that_does_not_answer_is_one_plain_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_storage_is_one_plain_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = S3Server(f"http://127.0.0.1:{free_port()}")
     for name, value in nowhere.environment.items():
         monkeypatch.setenv(name, value)
@@ -168,19 +166,19 @@ def test_a_store_that_does_not_answer_is_one_plain_error(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("url", ["file://mnt/ownfeed", "file:mnt/ownfeed", "file://", "file:///"])
-def test_a_mounted_folder_that_is_not_named_whole_is_refused(tmp_path: Path, url: str) -> None:
+def test_relative_mounted_folder_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(BackendSettingsRefused, match="three slashes"):
         open_storage(url, tmp_path)
 
 
 @pytest.mark.parametrize("url", ["", "/mnt/ownfeed", "ownfeed", "s3://", "s3:///folder"])
-def test_what_names_no_bucket_and_no_folder_is_refused(tmp_path: Path, url: str) -> None:
+def test_storage_without_a_bucket_or_folder_is_refused(tmp_path: Path, url: str) -> None:
     """Red before: a bare name was a folder wherever the server happened to be started."""
     with pytest.raises(BackendSettingsRefused, match=f"Setting storage: '{url}' names no storage"):
         open_storage(url, tmp_path)
 
 
-def test_a_url_that_nothing_opens_is_refused_by_the_settings_name(tmp_path: Path) -> None:
+def test_unsupported_storage_url_is_refused_by_the_settings_name(tmp_path: Path) -> None:
     settings = load_settings(data_dir=tmp_path, storage="carrier-pigeon://somewhere")
     with pytest.raises(BackendSettingsRefused, match="Setting storage"):
         settings.open_storage()

@@ -8,15 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import typer
 
 from backend.db.engine import migrate, open_engine
-from backend.news.errors import FeedNotFollowed
+from backend.news.errors import FeedNotFollowed, FeedRefused
 from backend.news.followed_feeds import FollowedFeeds
-from backend.news.ingest import ingest
-from backend.news.pool import NewsPool
-from backend.opml import read_opml
+from backend.news.opml import read_opml
 from backend.terminal import feed_commands as feeds
-from tests.doubles.small_world import hand_made_news
 
 A, B = "https://a.example/feed", "https://b.example/feed"
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -26,6 +24,7 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What `ownfeed read` keeps: the backend's folder lies in it."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("backend.news.public_addresses.resolved", lambda host, port: [])
     (tmp_path / "read" / "backend").mkdir(parents=True)
     return tmp_path / "read"
 
@@ -46,7 +45,9 @@ def test_feeds_are_added_paused_resumed_and_removed(
 ) -> None:
     feeds.add([A, B], folder)
     feeds.add([A], folder)
-    assert capsys.readouterr().out == "2 added\n0 added\n"
+    said = capsys.readouterr()
+    assert said.out == "2 added\n0 added\n"
+    assert f"can't be read now: {A}" in said.err
     feeds.pause(A, folder)
     assert [(one["url"], one["paused"], one["last_answered"]) for one in listed()] == [
         (A, True, None),
@@ -57,11 +58,11 @@ def test_feeds_are_added_paused_resumed_and_removed(
     assert [(one["url"], one["paused"]) for one in listed()] == [(A, False)]
     with pytest.raises(FeedNotFollowed):
         feeds.remove(B, folder)
+    feeds.restore(B, folder)
+    assert [one["url"] for one in listed()] == [A, B]
 
 
-def test_the_list_says_when_each_last_answered_and_why_one_does_not(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_list_shows_the_last_answer_and_the_failure_reason(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     feeds.add([A, B], folder)
     url = f"sqlite:///{folder / 'backend' / 'ownfeed.sqlite'}"
     migrate(url)
@@ -71,26 +72,28 @@ def test_the_list_says_when_each_last_answered_and_why_one_does_not(
     capsys.readouterr()
     feeds.list_(folder)
     assert capsys.readouterr().out == (
-        f"{A}\n    last answered 2026-11-22 12:00 UTC\n"
+        f"{A}\n    last answered 2026-11-22 12:00 UTC; asked again at 12:00 UTC\n"
         f"{B}\n    never answered; failed 2 times, asked again at 12:00 UTC: It answered 500.\n"
     )
 
 
-def test_what_is_exported_can_be_added_elsewhere_and_never_overwrites(folder: Path, tmp_path: Path) -> None:
-    """Red before: the list named every feed by its address."""
-    feeds.add([A, B], folder)
-    engine = open_engine(f"sqlite:///{folder / 'backend' / 'ownfeed.sqlite'}")
-    names = ("The Old Wire", "The Wire & Post")
-    for number, name in enumerate(names):
-        item = hand_made_news(NOON)[number].model_copy(update={"publisher": name})
-        ingest(NewsPool(engine), [item], source=A)
+def test_exported_feeds_can_be_imported_and_files_are_not_overwritten(folder: Path, tmp_path: Path) -> None:
+    feeds.add([A, B], folder, folder=["News", "Daily / weekly"])
+    feeds.rename(A, "The Wire & Post", folder)
+    feeds.folder_(B, [], folder)
+    feeds.section_(B, "Sports", folder)
+    feeds.rename_folder(["News"], ["World", "News"], folder)
     feeds.export(tmp_path / "feeds.opml", folder)
-    assert [(one.url, one.title) for one in read_opml(tmp_path / "feeds.opml")] == [(A, "The Wire & Post"), (B, B)]
+    listed = read_opml(tmp_path / "feeds.opml").feeds
+    assert [(one.url, one.title, one.folder, one.section) for one in listed] == [
+        (A, "The Wire & Post", ("World", "News", "Daily / weekly"), None),
+        (B, "", (), "sport"),
+    ]
     with pytest.raises(FileExistsError):
         feeds.export(tmp_path / "feeds.opml", folder)
 
 
-def test_a_feed_has_a_section_where_its_reader_or_its_folder_names_one(
+def test_feeds_section_comes_from_its_reader_or_folder(
     folder: Path, tmp_path: Path, listed: Callable[[], list[dict[str, object]]]
 ) -> None:
     folders = [("Tech", A), ("Mine", B)]
@@ -99,6 +102,7 @@ def test_a_feed_has_a_section_where_its_reader_or_its_folder_names_one(
     feeds.add([str(tmp_path / "in.opml")], folder)
     feeds.add(["https://c.example/"], folder, section="Sports")
     assert [one["section"] for one in listed()] == ["technology", None, "sport"]
+    assert [one["folder"] for one in listed()] == [["Tech"], ["Mine"], []]
     feeds.section_(B, "My blogs", folder)
     feeds.section_(A, None, folder)
     assert [one["section"] for one in listed()] == [None, "my blogs", "sport"]
@@ -108,12 +112,38 @@ def test_a_feed_has_a_section_where_its_reader_or_its_folder_names_one(
     assert [one["pictures"] for one in listed()] == [True, True, False]
     feeds.pictures_(B, False, folder)
     assert [one["pictures"] for one in listed()] == [True, False, False]
-    feeds.export(tmp_path / "out.opml", folder)
-    assert [(one.url, one.folder) for one in read_opml(tmp_path / "out.opml")] == [
-        (A, ""), (B, "my blogs"), ("https://c.example/", "sport")
-    ]  # fmt: skip
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_bad_line_is_listed_and_the_rest_followed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], listed: Callable[[], list[dict[str, object]]]
+) -> None:
+    lines = [A, "ftp://old.example/feed", "feed://b.example/feed"]
+    outlines = "\n".join(f'<outline text="{number}" xmlUrl="{url}"/>' for number, url in enumerate(lines))
+    (tmp_path / "in.opml").write_text(f"<opml>\n{outlines}\n</opml>", encoding="utf-8")
+    with pytest.raises(typer.Exit) as ended:
+        feeds.add([str(tmp_path / "in.opml")], folder)
+    assert ended.value.exit_code == 1
+    said = capsys.readouterr()
+    assert said.out == "2 added\n"
+    assert "in.opml, line 3: ftp://old.example/feed: the address must be complete" in said.err
+    assert [one["url"] for one in listed()] == ["http://b.example/feed", A]
+
+
+def test_certificate_exception_and_proxy_are_shown_plainly(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    feeds.add([A], folder)
+    feeds.certificate_(A, False, folder)
+    feeds.proxy_(A, "http://me:secret@via.example:3128", folder)
+    capsys.readouterr()
+    feeds.list_(folder)
+    assert "; CERTIFICATE NOT CHECKED; read through http://via.example:3128\n" in capsys.readouterr().out
+    feeds.certificate_(A, True, folder)
+    feeds.proxy_(A, None, folder)
+    feeds.list_(folder)
+    assert "never answered\n" in capsys.readouterr().out
+    with pytest.raises(FeedRefused, match="SOCKS"):
+        feeds.proxy_(A, "socks5://via.example:1080", folder)
+
+
+def test_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="--data-dir"):
         feeds.list_(tmp_path / "nowhere")

@@ -9,7 +9,7 @@ from unittest.mock import create_autospec
 import pytest
 from rich.console import Console
 
-from backend.operator import Operator
+from backend.operations.admin_client import Operator
 from backend.terminal.round_progress import RoundProgress, watched
 from backend.terminal.rounds import follow_all, why_failed
 from backend.terminal.schedule import show_rounds
@@ -23,13 +23,13 @@ def drawn(watch: RoundProgress, now: datetime) -> str:
     return console.file.getvalue()
 
 
-def test_each_stage_has_its_seconds_and_what_comes_is_marked_as_coming() -> None:
+def test_each_stage_shows_its_seconds_and_later_ones_are_pending() -> None:
     watch = RoundProgress()
     for after, state in ((0, "open"), (4, "shares"), (7, "masked")):
         watch.seen(status(state, uploaded=12, received_bytes=2_400_000), OPENED + timedelta(seconds=after))
     lines = drawn(watch, OPENED + timedelta(seconds=9)).splitlines()
 
-    assert lines[0].strip() == "round-1 · small_ranker_secure"
+    assert lines[0].strip() == "round-1 · small_ranker/secure/median"
     assert [" ".join(line.split()) for line in lines[1:5]] == [
         "✓ keys advertised 4.0 s",
         "✓ shares of keys exchanged 3.0 s",
@@ -39,7 +39,7 @@ def test_each_stage_has_its_seconds_and_what_comes_is_marked_as_coming() -> None
     assert lines[5].strip() == "60 joined, 12 of 60 in (at least 30), 2.4 MB, 9.0 s, masked"
 
 
-def test_a_round_is_watched_to_its_end_and_its_survivors_are_told() -> None:
+def test_round_is_followed_to_its_end_with_survivors() -> None:
     console = Console(file=io.StringIO(), width=100, force_terminal=False)
     ended = status("applied", survivors=58, uploaded=58, finished_at=OPENED + timedelta(seconds=12))
     assert watched([status("open"), status("unmask"), ended], console) is ended
@@ -50,14 +50,14 @@ def test_a_round_is_watched_to_its_end_and_its_survivors_are_told() -> None:
     assert last[1] == "what comes next", "on a line of its own, also where the output is piped"
 
 
-def test_the_smallest_group_is_not_told_as_the_survivors_of_all() -> None:
+def test_smallest_group_is_not_shown_as_all_survivors() -> None:
     watch = RoundProgress()
     ended = status("applied", survivors=12, uploaded=60, finished_at=OPENED + timedelta(seconds=12))
     watch.seen(ended, OPENED)
     assert "60 of 60 in (at least 30), in groups of at least 12, 0 B" in drawn(watch, OPENED)
 
 
-def test_a_round_that_failed_in_a_stage_has_not_done_it() -> None:
+def test_stage_of_a_failed_round_is_not_marked_done() -> None:
     watch = RoundProgress()
     watch.seen(status("open", joined=0), OPENED)
     watch.seen(status("failed", joined=0, reason="Too few came."), OPENED + timedelta(seconds=60))
@@ -76,13 +76,13 @@ def test_a_round_that_failed_in_a_stage_has_not_done_it() -> None:
 
 def test_updates_under_local_noise_have_two_stages() -> None:
     watch = RoundProgress()
-    watch.seen(status("updates", stages="updates", system="uni_fedrec_as_printed"), OPENED)
+    watch.seen(status("updates", stages="updates", system="uni_fedrec"), OPENED)
     assert "updates coming in" in drawn(watch, OPENED)
     assert "keys" not in drawn(watch, OPENED)
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_list_of_rounds_loses_no_words_and_is_a_line_a_round_where_it_is_piped(terminal: bool) -> None:
+def test_round_list_is_not_truncated_and_one_line_each_when_piped(terminal: bool) -> None:
     why = "Too few devices came: 3 of the 30 that were needed had answered when its time was up, and nobody has paid."
     operator = create_autospec(Operator, instance=True)
     operator.rounds.return_value = [status("failed", reason=why)]
@@ -103,13 +103,13 @@ def test_a_list_of_rounds_loses_no_words_and_is_a_line_a_round_where_it_is_piped
         ("A member lied.", "It is opened again once.", "A member lied. It is opened again once."),
     ],
 )
-def test_a_failed_round_says_why_and_what_follows(reason: str | None, says: str | None, words: str) -> None:
+def test_failed_round_shows_why_and_what_follows(reason: str | None, says: str | None, words: str) -> None:
     assert why_failed(status("failed", reason=reason, summary=says)) == words
 
 
 @pytest.mark.parametrize("retry", ["applied", "failed", None], ids=["retry applied", "retry failed", "no retry"])
-def test_a_round_that_is_opened_again_is_followed_to_the_end_of_the_retry(retry: str | None) -> None:
-    first = status("failed", reason="Too many left.", orders=None if retry is None else "small_ranker_secure")
+def test_retried_round_is_followed_to_the_end_of_the_retry(retry: str | None) -> None:
+    first = status("failed", reason="Too many left.", orders=None if retry is None else "small_ranker/secure/median")
     second = status(retry or "failed", round="round-2", reason="Again." if retry == "failed" else None)
     operator = create_autospec(Operator, instance=True)
     operator.follow.side_effect = lambda followed: iter([followed])

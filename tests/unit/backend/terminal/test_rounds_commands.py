@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from backend.operator import OperatorRefused
+from backend.operations.admin_client import OperatorRefused
 from backend.settings import load_settings
 from backend.terminal.round_commands import rounds_app
 from tests.doubles.clock import StillClock
@@ -43,7 +43,7 @@ def run(rig: BackendRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         yield call
 
 
-def test_a_pause_keeps_rounds_from_opening_until_it_is_lifted(rig: BackendRig, run: Run) -> None:
+def test_pause_keeps_rounds_from_opening_until_lifted(rig: BackendRig, run: Run) -> None:
     assert json.loads(run("pause", "--json")[0])["paused"] is True
     assert rig.coordinator.scheduler.status().paused
     assert "Rounds are paused; none opens by itself." in run("pause")[1]
@@ -51,13 +51,13 @@ def test_a_pause_keeps_rounds_from_opening_until_it_is_lifted(rig: BackendRig, r
     assert not rig.coordinator.scheduler.status().paused
 
 
-def test_a_schedule_is_set_told_and_taken_away(rig: BackendRig, run: Run) -> None:
-    said = run("schedule", "--every", "30", "--waiting", "5", "--system", "uni_fedrec_as_printed", "--cohort", "8")[1]
-    assert "uni_fedrec_as_printed every 30 minutes and when 5 devices wait" in said
+def test_schedule_is_set_shown_and_removed(rig: BackendRig, run: Run) -> None:
+    said = run("schedule", "--every", "30", "--waiting", "5", "--system", "uni_fedrec", "--cohort", "8")[1]
+    assert "uni_fedrec every 30 minutes and when 5 devices wait" in said
     plan = rig.coordinator.scheduler.status().schedule
     assert plan is not None
     assert (plan.every_minutes, plan.waiting, plan.order.cohort, plan.order.cohort_minimum) == (30.0, 5, 8, 8)
-    run("schedule", "--every", "30", "--system", "uni_fedrec_as_printed")
+    run("schedule", "--every", "30", "--system", "uni_fedrec")
     plan = rig.coordinator.scheduler.status().schedule
     assert plan is not None
     assert (plan.order.cohort, plan.order.cohort_minimum) == (60, 10)
@@ -65,14 +65,14 @@ def test_a_schedule_is_set_told_and_taken_away(rig: BackendRig, run: Run) -> Non
     assert rig.coordinator.scheduler.status().schedule is None
 
 
-def test_a_schedule_without_a_time_or_a_number_of_devices_is_refused(rig: BackendRig, run: Run) -> None:
+def test_schedule_without_a_time_or_device_number_is_refused(rig: BackendRig, run: Run) -> None:
     with pytest.raises(OperatorRefused, match="needs a time or a number of devices"):
-        run("schedule", "--system", "uni_fedrec_as_printed")
+        run("schedule", "--system", "uni_fedrec")
     assert rig.coordinator.scheduler.status().schedule is None
 
 
-def test_rounds_are_listed_and_one_under_way_is_cancelled(rig: BackendRig, run: Run) -> None:
-    opened = rig.coordinator.open_round("uni_fedrec_as_printed", cohort=3, cohort_minimum=2, seconds=30)
+def test_rounds_are_listed_and_a_running_one_is_cancelled(rig: BackendRig, run: Run) -> None:
+    opened = rig.coordinator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
     assert "round-1 failed: cancelled by the operator" in run("cancel", opened.round)[1]
     with pytest.raises(OperatorRefused, match="failed can't become failed"):
         run("cancel", opened.round)

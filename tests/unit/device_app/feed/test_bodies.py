@@ -11,8 +11,8 @@ from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.feed.bodies import TRIES, Bodies
 from device_app.privacy.sealed import Sealed
 from device_app.store.pool_codes import BLOCK, PoolBlock
-from device_app.wire.news import BodiesAnswer, BodiesRequest
-from device_app.wire.problem import Problem
+from protocol.ids import Problem
+from protocol.news import BodiesAnswer, BodiesRequest
 from tests.doubles.news import NOW
 
 
@@ -56,7 +56,7 @@ def work(bodies: Bodies, trouble: type[Exception]) -> int:
 
 
 @pytest.mark.parametrize("trouble", [refusal(404), refusal(422), ValueError("of our own")])
-def test_a_list_that_is_refused_lets_the_others_go_first_and_is_dropped_at_last(trouble: Exception) -> None:
+def test_refused_list_is_retried_after_the_others_then_dropped(trouble: Exception) -> None:
     uplink = AnsweringUplink("n1", trouble)
     bodies = queue(uplink, "n1", "n2", "n3")
     assert work(bodies, type(trouble)) == TRIES
@@ -65,7 +65,7 @@ def test_a_list_that_is_refused_lets_the_others_go_first_and_is_dropped_at_last(
 
 
 @pytest.mark.parametrize("trouble", [BackendUnreachable("http://backend", "ConnectError"), refusal(503), refusal(429)])
-def test_a_list_stays_the_next_while_the_backend_is_busy_or_away(trouble: Exception) -> None:
+def test_list_stays_first_while_the_backend_is_busy_or_away(trouble: Exception) -> None:
     uplink = AnsweringUplink("n1", trouble)
     bodies = queue(uplink, "n1", "n2")
     assert work(bodies, type(trouble)) == 10

@@ -28,7 +28,7 @@ def unit(seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("subspaces", [16, 32])
-def test_scores_are_the_inner_products_with_what_the_codes_stand_for_plus_priors(subspaces: int) -> None:
+def test_scores_are_inner_products_with_decoded_vectors_plus_priors(subspaces: int) -> None:
     pool, user = coded(500, subspaces), unit(2)
     whole = np.stack(
         [np.concatenate([pool.centroids[m, pool.codes[m, row]] for m in range(subspaces)]) for row in range(len(pool))]
@@ -37,7 +37,7 @@ def test_scores_are_the_inner_products_with_what_the_codes_stand_for_plus_priors
     np.testing.assert_array_equal(pool.vectors(np.array([3, 499, 0])), whole[[3, 499, 0]])
 
 
-def test_the_best_are_the_best_of_a_full_sort_and_ties_go_to_the_lower_row() -> None:
+def test_best_matches_a_full_sort_and_ties_go_to_the_lower_row() -> None:
     pool, user = coded(2_000, 16), unit(3)
     order = np.argsort(-pool.scores(user), kind="stable")
     assert pool.best(user, 400).tolist() == order[:400].tolist()
@@ -48,7 +48,7 @@ def test_the_best_are_the_best_of_a_full_sort_and_ties_go_to_the_lower_row() -> 
 
 
 @pytest.mark.parametrize("subspaces", [16, 32])
-def test_fifty_thousand_news_are_searched_within_fifteen_milliseconds_of_one_core(subspaces: int) -> None:
+def test_fifty_thousand_news_are_searched_within_15_ms_of_one_core(subspaces: int) -> None:
     # Processor time, best of several: other work on the machine can only add.
     pool, user = coded(50_000, subspaces), unit(4)
     pool.best(user, 400)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from device_app.feed import columns as module
-from device_app.feed.candidates import Candidates, together
-from device_app.feed.columns import CardColumns, Columns
+from device_app.feed import candidates as module
+from device_app.feed.candidates import Candidates, CardColumns, Columns, together
 from tests.doubles.news import card
 
 
@@ -26,7 +25,7 @@ def check(columns: CardColumns, *numbers: int) -> None:
         assert getattr(filled, name).dtype == getattr(plain, name).dtype
 
 
-def test_columns_are_those_of_the_cards_whether_known_new_or_mixed() -> None:
+def test_columns_match_the_cards_whether_cached_or_new() -> None:
     columns = CardColumns()
     check(columns, *range(10))
     check(columns, 9, 3, 0)
@@ -36,7 +35,7 @@ def test_columns_are_those_of_the_cards_whether_known_new_or_mixed() -> None:
     check(columns, 30, 2)
 
 
-def test_beyond_the_limit_it_starts_afresh(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_beyond_the_limit_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CARDS_KEPT", 12)
     columns = CardColumns()
     check(columns, *range(10))
@@ -44,7 +43,7 @@ def test_beyond_the_limit_it_starts_afresh(monkeypatch: pytest.MonkeyPatch) -> N
     check(columns, 0, 20, 15)
 
 
-def test_an_equal_card_of_another_identity_is_a_card_of_its_own() -> None:
+def test_equal_card_with_another_identity_is_cached_separately() -> None:
     columns = CardColumns()
     check(columns, 1, 2)
     renamed = columns.of((CARDS[1].model_copy(update={"topic": "else"}),))
@@ -52,7 +51,7 @@ def test_an_equal_card_of_another_identity_is_a_card_of_its_own() -> None:
     check(columns, 1, 2)
 
 
-def test_candidates_take_the_columns_that_are_known_and_keep_them_for_some_of_their_rows() -> None:
+def test_candidates_reuse_cached_columns_for_a_subset_of_rows() -> None:
     plain = candidates(4, 5, 6)
     known = Columns.of(plain.cards)
     given = Candidates(plain.cards, plain.vectors, "e1", known)

@@ -23,7 +23,7 @@ def stores(tmp_path: Path) -> Iterator[DeviceStores]:
     opened.close()
 
 
-def test_a_list_stays_over_restarts_offers_what_is_new_and_is_renewed_when_asked_or_old(stores: DeviceStores) -> None:
+def test_list_survives_restarts_and_is_renewed_on_request_or_when_old(stores: DeviceStores) -> None:
     clock = StillClock()
     first, second = [card("a"), card("b")], [card("c"), card("b"), card("a")]
     stores.news.put_cards([*first, *second], clock())
@@ -42,7 +42,7 @@ def test_a_list_stays_over_restarts_offers_what_is_new_and_is_renewed_when_asked
     assert [one.id for one in lists.hold("fresh", first).cards] == ["a", "b"]
 
 
-def test_what_is_hidden_keeps_its_place_and_what_left_the_device_does_not(stores: DeviceStores) -> None:
+def test_hidden_story_keeps_its_place_but_a_removed_one_does_not(stores: DeviceStores) -> None:
     clock = StillClock()
     stores.news.put_cards([card("a"), card("b")], clock())
     lists = HeldLists(stores, HOURS, clock)
@@ -51,7 +51,7 @@ def test_what_is_hidden_keeps_its_place_and_what_left_the_device_does_not(stores
     assert ([one.id for one in held.cards], held.new) == (["a", "b"], 0)
 
 
-def test_an_empty_list_is_not_held_and_an_erase_takes_lists_and_those_found_before_it(stores: DeviceStores) -> None:
+def test_empty_list_is_not_held_and_an_erase_drops_all_lists(stores: DeviceStores) -> None:
     lists, listed = HeldLists(stores, HOURS, StillClock()), [card("a")]
     stores.news.put_cards([*listed, card("b")], NOW)
     assert lists.hold("fresh", []).cards == ()
@@ -63,13 +63,13 @@ def test_an_empty_list_is_not_held_and_an_erase_takes_lists_and_those_found_befo
 
 
 @pytest.mark.parametrize("kept", [3, {"ids": ["a"]}, {"made_at": "yesterday", "ids": []}, {"made_at": 1, "ids": "a"}])
-def test_a_kept_list_that_can_not_be_read_is_made_afresh(stores: DeviceStores, kept: object) -> None:
+def test_unreadable_kept_list_is_made_again(stores: DeviceStores, kept: object) -> None:
     stores.preferences.set(PREFERENCE + "fresh", kept)
     held = HeldLists(stores, HOURS, StillClock()).hold("fresh", [card("b")])
     assert ([one.id for one in held.cards], held.new) == (["b"], 0)
 
 
-def test_what_came_since_the_list_before_is_named_and_names_of_lists_have_a_form(stores: DeviceStores) -> None:
+def test_stories_new_since_the_previous_list_are_named(stores: DeviceStores) -> None:
     clock = StillClock()
     stores.news.put_cards([card("a")], clock())
     lists = HeldLists(stores, HOURS, clock)
@@ -92,7 +92,7 @@ def test_what_came_since_the_list_before_is_named_and_names_of_lists_have_a_form
             lists.renew(name)
 
 
-def test_results_are_held_for_hours_for_the_last_searches_and_in_memory_alone(stores: DeviceStores) -> None:
+def test_search_results_are_held_for_hours_in_memory_only(stores: DeviceStores) -> None:
     clock = StillClock()
     lists = HeldLists(stores, HOURS, clock)
     first = lists.hold_found("old  harbour", ["a", "b"])

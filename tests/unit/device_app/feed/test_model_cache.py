@@ -29,13 +29,13 @@ def release(tmp_path: Path) -> Iterator[Release]:
     network.close()
 
 
-def test_the_reader_chooses_among_the_rankers_of_the_release(release: Release) -> None:
+def test_reader_chooses_among_the_rankers_of_the_release(release: Release) -> None:
     assert ModelCache().models(release).ranker.name == "ranker.cosine", "its default"
     chosen = ModelCache(ranker="ranker.features").models(release).ranker
     assert (chosen.name, chosen.features) == ("ranker.features", FEATURES)
 
 
 @pytest.mark.parametrize("wanted", ["ranker.nrms", "recall"])
-def test_a_ranker_that_the_release_does_not_have_is_refused_with_those_it_has(release: Release, wanted: str) -> None:
+def test_ranker_missing_from_the_release_is_refused_with_the_available_ones(release: Release, wanted: str) -> None:
     with pytest.raises(ReleaseRefused, match=f"no ranker '{wanted}'.* ranker.features, ranker.cosine"):
         ModelCache(ranker=wanted).models(release)

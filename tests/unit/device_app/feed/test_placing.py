@@ -15,12 +15,12 @@ from device_app.feed.diversity import SPREADS, Cap, Share, diversified
 from device_app.feed.exclusions import allowed, one_of_each
 from device_app.feed.exploration import explore_rows, fresh_rows
 from device_app.feed.feature_context import feature_context
-from device_app.feed.kinship import Kinship
 from device_app.feed.page_order import developing_groups, placed
-from device_app.feed.preferences import MutedInterest, Named, UserPreferences
+from device_app.feed.preference_reader import MutedInterest, Named, UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.scores import adjusted, recency
-from device_app.ranking.features import FEATURES, feature_columns
+from device_app.feed.similarity import Kinship
+from device_app.ranking.ranker import FEATURES, feature_columns
 from device_app.settings import FeedSettings
 from models.user.feature_ranker import KNOWN_WEIGHTS
 from tests.doubles.news import NOW, card, synthetic_pool
@@ -40,7 +40,7 @@ def _reader_of(topic: str, clicks: int = 6) -> UserPreferences:
         clicks=tuple(POOL.cards[row] for row in rows),
         click_vectors=POOL.vectors[rows],
         click_interests=("mine",) * len(rows),
-        opened=frozenset(POOL.cards[row].id for row in rows),
+        read=frozenset(POOL.cards[row].id for row in rows),
     )
 
 
@@ -56,7 +56,7 @@ def _fit(user_preferences: UserPreferences) -> np.ndarray:
         Named(publishers=frozenset({"Paper 3"})),
     ],
 )
-def test_blocked_names_are_ruled_out_and_nothing_else_is(blocked: Named) -> None:
+def test_only_blocked_names_are_ruled_out(blocked: Named) -> None:
     kept = allowed(CANDIDATES, replace(NO_TASTES, blocked=blocked))
     for row, one in enumerate(POOL.cards):
         hit = one.topic in blocked.topics or one.section in blocked.sections or one.publisher in blocked.publishers
@@ -64,14 +64,14 @@ def test_blocked_names_are_ruled_out_and_nothing_else_is(blocked: Named) -> None
 
 
 def test_opened_and_unwanted_news_are_ruled_out() -> None:
-    kept = allowed(CANDIDATES, replace(NO_TASTES, opened=frozenset({"n00003"}), disliked_ids=frozenset({"n00005"})))
+    kept = allowed(CANDIDATES, replace(NO_TASTES, read=frozenset({"n00003"}), disliked_ids=frozenset({"n00005"})))
     assert np.flatnonzero(~kept).tolist() == [3, 5]
 
 
-def test_a_muted_interest_takes_its_own_topic_out_and_leaves_the_others() -> None:
+def test_muted_interest_removes_its_topic_and_leaves_the_others() -> None:
     rows = POOL.of_topic("section2 topic1")[:8]
     user_preferences = replace(
-        _reader_of("section5 topic0"), muted=(MutedInterest("x", POOL.vectors[rows]),), opened=frozenset()
+        _reader_of("section5 topic0"), muted=(MutedInterest("x", POOL.vectors[rows]),), read=frozenset()
     )
     kept = allowed(CANDIDATES, user_preferences)
     gone = Counter(POOL.cards[row].topic for row in np.flatnonzero(~kept))
@@ -79,7 +79,7 @@ def test_a_muted_interest_takes_its_own_topic_out_and_leaves_the_others() -> Non
     assert gone["section2 topic1"] >= 0.7 * len(POOL.of_topic("section2 topic1"))
 
 
-def test_what_was_looked_at_sinks_by_the_penalty_and_by_twice_that_after_three_looks() -> None:
+def test_seen_stories_sink_by_the_penalty_and_twice_that_after_three_views() -> None:
     reader = _reader_of("section5 topic0")
     fit = np.zeros(len(CANDIDATES), dtype=np.float32)
     times = np.zeros(len(CANDIDATES))
@@ -90,7 +90,7 @@ def test_what_was_looked_at_sinks_by_the_penalty_and_by_twice_that_after_three_l
     np.testing.assert_allclose(sunk[[2, 3, 4]], [0.0, 0.7, 1.4])
 
 
-def test_fresh_and_explore_are_drawn_from_what_was_not_looked_at() -> None:
+def test_fresh_and_explore_are_drawn_from_unseen_stories() -> None:
     reader = _reader_of("section5 topic0")
     scores = np.linspace(1, 0, len(CANDIDATES))
     seen = np.zeros(len(CANDIDATES), dtype=bool)
@@ -103,7 +103,7 @@ def test_fresh_and_explore_are_drawn_from_what_was_not_looked_at() -> None:
         seen[drawn] = True
 
 
-def test_one_of_each_keeps_the_best_of_a_story_and_of_a_headline() -> None:
+def test_duplicates_keep_the_best_of_a_story_and_of_a_headline() -> None:
     cards = (
         card("a", story="s"), card("b", story="s"), card("c", title="Same"), card("d", title=" same "), card("e"),
     )  # fmt: skip
@@ -118,7 +118,7 @@ def test_recency_halves_with_every_half_life_and_the_future_counts_as_now() -> N
     np.testing.assert_allclose(recency(few, NOW, 48.0), [1, 0.5, 0.25, 1])
 
 
-def test_scores_do_not_depend_on_the_scale_of_the_ranker() -> None:
+def test_scores_are_independent_of_the_rankers_scale() -> None:
     fit = np.random.default_rng(1).normal(size=600).astype(np.float32)
     base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS).total
     np.testing.assert_allclose(adjusted(100 * fit + 7, CANDIDATES, NO_TASTES, NOW, SETTINGS).total, base, atol=1e-4)
@@ -126,7 +126,7 @@ def test_scores_do_not_depend_on_the_scale_of_the_ranker() -> None:
     assert alike.terms["content"].tolist() == [0.0] * 600
 
 
-def test_recency_that_the_ranker_has_weighed_is_not_counted_again() -> None:
+def test_recency_weighed_by_the_ranker_is_not_counted_again() -> None:
     fit = np.random.default_rng(1).normal(size=600).astype(np.float32)
     reader = _reader_of("section0 topic0")
     base = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS).total
@@ -137,7 +137,7 @@ def test_recency_that_the_ranker_has_weighed_is_not_counted_again() -> None:
     np.testing.assert_allclose(popular.total, base)
 
 
-def test_without_clicks_the_default_rankers_recency_is_worth_what_the_feeds_own_was() -> None:
+def test_default_rankers_recency_without_clicks_equals_the_feeds_own() -> None:
     fresh = recency(CANDIDATES, NOW, SETTINGS.half_life_hours)
     fit = (KNOWN_WEIGHTS["recency"] * fresh).astype(np.float32)
     own = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS).total
@@ -145,7 +145,7 @@ def test_without_clicks_the_default_rankers_recency_is_worth_what_the_feeds_own_
     np.testing.assert_allclose(learnt - learnt.mean(), own - own.mean(), atol=1e-5)
 
 
-def test_a_ranker_is_told_the_readers_sections_and_topics_as_the_candidates_have_them() -> None:
+def test_ranker_features_match_the_readers_sections_and_topics() -> None:
     seen = feature_context(CANDIDATES, _reader_of("section0 topic0", 4), NOW, SETTINGS)
     columns = dict(zip(FEATURES, feature_columns(tuple(FEATURES), seen).T, strict=True))
     np.testing.assert_array_equal(columns["topic_affinity"], [one.topic == "section0 topic0" for one in POOL.cards])
@@ -171,7 +171,7 @@ def test_following_lifts_by_its_weight_and_a_chosen_section_fades_with_clicks() 
     np.testing.assert_allclose(faded, (1 - 5 / SETTINGS.blend_reads) * lift)
 
 
-def test_liked_news_pulls_its_like_up_and_less_pushes_it_down() -> None:
+def test_liked_news_raises_similar_stories_and_less_lowers_them() -> None:
     rows = POOL.of_topic("section3 topic0")
     fit = np.zeros(600, np.float32)
     base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS).total
@@ -200,13 +200,13 @@ def _mmr_by_hand(scores: np.ndarray, units: np.ndarray, count: int, variety: flo
 
 
 @pytest.mark.parametrize("variety", [0.0, 0.3, 0.9])
-def test_variety_is_maximal_marginal_relevance_by_its_definition(variety: float) -> None:
+def test_variety_matches_maximal_marginal_relevance(variety: float) -> None:
     draw = np.random.default_rng(5)
     scores, units = np.sort(draw.normal(size=60))[::-1].copy(), unit(draw.normal(size=(60, 8)).astype(np.float32))
     assert diversified(scores, units, (), count=12, variety=variety) == _mmr_by_hand(scores, units, 12, variety)
 
 
-def test_no_topic_passes_its_cap() -> None:
+def test_topic_count_stays_within_its_cap() -> None:
     user_preferences = _reader_of("section0 topic0")
     scores = adjusted(_fit(user_preferences), CANDIDATES, user_preferences, NOW, SETTINGS).total
     rows = diversified(scores, CANDIDATES.unit_vectors, [Cap(CANDIDATES.topics, 2)], count=30, variety=0.0)
@@ -214,7 +214,7 @@ def test_no_topic_passes_its_cap() -> None:
     assert max(Counter(POOL.cards[row].topic for row in rows).values()) == 2
 
 
-def test_developing_groups_are_stories_of_two_or_more_newest_first() -> None:
+def test_developing_groups_have_two_or_more_stories_newest_first() -> None:
     cards = tuple(
         card(f"n{n}", story=story, published_at=NOW - timedelta(hours=hours))
         for n, (story, hours) in enumerate([("a", 5), ("a", 1), ("b", 2), ("c", 9), ("c", 8), ("c", 7), ("c", 6)])
@@ -234,7 +234,7 @@ def test_fresh_news_is_of_the_last_hours_and_of_different_sections() -> None:
     assert len({POOL.cards[row].section for row in rows}) == len(rows)
 
 
-def test_exploration_prefers_sections_that_are_rarely_read() -> None:
+def test_exploration_prefers_rarely_read_sections() -> None:
     user_preferences = _reader_of("section0 topic0", 10)
     chance = random.Random(11)
     drawn = Counter(
@@ -246,7 +246,7 @@ def test_exploration_prefers_sections_that_are_rarely_read() -> None:
     assert drawn["section0"] < 15 < min(count for section, count in drawn.items() if section != "section0")
 
 
-def test_a_page_has_a_lead_every_slot_and_nothing_twice() -> None:
+def test_page_has_a_lead_fills_every_slot_and_repeats_no_story() -> None:
     user_preferences = _reader_of("section0 topic0")
     rows = np.flatnonzero(allowed(CANDIDATES, user_preferences))
     showable = CANDIDATES.only(rows)
@@ -269,7 +269,7 @@ def test_a_page_has_a_lead_every_slot_and_nothing_twice() -> None:
 
 
 @pytest.mark.parametrize(("less", "places"), [(0, 6), (1, 5), (3, 3), (9, 1)])
-def test_less_takes_a_place_from_its_topic_in_a_section_that_is_read_and_leaves_one(less: int, places: int) -> None:
+def test_less_reduces_its_topic_within_a_read_section_to_at_least_one(less: int, places: int) -> None:
     """All of the topic that is read has been opened, so that its section's share falls to the topics beside it."""
     read = _reader_of("section0 topic0", clicks=100)
     user_preferences = replace(read, unwanted=("section0 topic1",) * less)
@@ -294,7 +294,7 @@ def test_less_takes_a_place_from_its_topic_in_a_section_that_is_read_and_leaves_
 
 
 @pytest.mark.parametrize("sections", [1, 2, 4])
-def test_a_page_of_a_narrow_pool_is_full_though_no_section_has_its_share_left(sections: int) -> None:
+def test_page_of_a_narrow_pool_is_full_despite_section_shares(sections: int) -> None:
     names = {f"section{number}" for number in range(sections)}
     few = CANDIDATES.only(np.array([card.section in names for card in CANDIDATES.cards]))
     scores = np.random.default_rng(3).normal(size=len(few))
@@ -305,7 +305,7 @@ def test_a_page_of_a_narrow_pool_is_full_though_no_section_has_its_share_left(se
     assert len(set(rows)) == len(rows) == 30
 
 
-def test_reasons_name_the_clicks_that_weighed_most() -> None:
+def test_reasons_name_the_clicks_with_the_largest_weights() -> None:
     user_preferences = _reader_of("section0 topic0")
     scores = adjusted(_fit(user_preferences), CANDIDATES, user_preferences, NOW, SETTINGS)
     page = placed(
@@ -320,13 +320,13 @@ def test_reasons_name_the_clicks_that_weighed_most() -> None:
     assert {reason.kind for reason, place in zip(said, page, strict=True) if place.slot == "fresh"} == {"recent"}
 
 
-def test_a_reader_without_clicks_is_told_that_nothing_is_used() -> None:
+def test_reader_without_clicks_sees_that_nothing_is_used() -> None:
     scores = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS)
     page = placed(CANDIDATES, scores.total, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=KINSHIP)
     assert "Nothing about you" in reasons(CANDIDATES, page, NO_TASTES, scores, KINSHIP)[0].words
 
 
-def test_candidates_come_together_without_repeats_and_never_across_encoders() -> None:
+def test_candidates_merge_without_repeats_and_never_across_encoders() -> None:
     first, second = CANDIDATES.only(np.arange(10)), CANDIDATES.only(np.arange(5, 15))
     both = together(first, second)
     assert [one.id for one in both.cards] == [f"n{row:05d}" for row in range(15)]
@@ -334,7 +334,7 @@ def test_candidates_come_together_without_repeats_and_never_across_encoders() ->
     assert together(first, Candidates(second.cards, second.vectors, "another")) is first
 
 
-def test_a_page_of_which_nothing_is_left_to_choose_is_empty_whatever_shares_ask_for() -> None:
+def test_page_is_empty_when_no_candidate_is_left() -> None:
     """Every place was given to fresh and unfamiliar news, or caps shut out all there is."""
     rows = np.ones(len(CANDIDATES), dtype=bool)
     scores = np.linspace(0, 1, len(CANDIDATES))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from threading import Event, Thread
@@ -11,12 +12,14 @@ from typing import Any
 import pytest
 
 import device_app.feed.serving as serving_module
+from device_app.errors import BackendUnreachable, DeviceError
 from device_app.feed.item import Feed, FeedItem, Reason
 from device_app.feed.serving import Serving
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, card
 
 HOURS = 6.0
+AWAY = BackendUnreachable("http://backend", "ConnectError")
 
 
 class FeedsInMemory:
@@ -27,6 +30,9 @@ class FeedsInMemory:
 
     def last(self) -> Feed | None:
         return self.feeds[-1] if self.feeds else None
+
+    def offline(self, trouble: DeviceError) -> Feed:
+        return replace(self.feeds[-1], mode="offline", notice=str(trouble))
 
     def feed(self, feed_id: str) -> Feed | None:
         return next((feed for feed in self.feeds if feed.feed_id == feed_id), None)
@@ -69,16 +75,16 @@ def rig(monkeypatch: pytest.MonkeyPatch) -> ServingRig:
     return ServingRig(monkeypatch)
 
 
-def test_what_the_reader_does_changes_no_page_until_another_is_asked_for(rig: ServingRig) -> None:
+def test_reader_actions_change_no_page_until_a_refresh(rig: ServingRig) -> None:
     assert rig.shown() == "feed-1"
     rig.serving.changed()
     assert rig.shown() == "feed-1"
-    assert rig.serving.told_since()
+    assert rig.serving.changed_since()
     assert rig.shown(refresh=True) == "feed-2"
-    assert not rig.serving.told_since()
+    assert not rig.serving.changed_since()
 
 
-def test_a_page_is_made_anew_when_it_is_six_hours_old_and_not_before(rig: ServingRig) -> None:
+def test_page_is_rebuilt_after_six_hours_and_not_earlier(rig: ServingRig) -> None:
     rig.shown()
     rig.clock.go_on(HOURS * 3_600 - 1)
     assert rig.shown() == "feed-1"
@@ -86,13 +92,13 @@ def test_a_page_is_made_anew_when_it_is_six_hours_old_and_not_before(rig: Servin
     assert rig.shown() == "feed-2"
 
 
-def test_a_page_from_far_ahead_of_the_clock_is_none(rig: ServingRig) -> None:
+def test_page_dated_far_in_the_future_is_ignored(rig: ServingRig) -> None:
     rig.shown()
     rig.clock.go_on(-timedelta(days=3).total_seconds())
     assert rig.shown() == "feed-2"
 
 
-def test_a_page_survives_a_restart_whole(rig: ServingRig) -> None:
+def test_page_survives_a_restart_whole(rig: ServingRig) -> None:
     before = rig.serving.feed(refresh=False)
     rig.serving = rig.start()
     assert rig.serving.feed(refresh=False) is before
@@ -100,78 +106,44 @@ def test_a_page_survives_a_restart_whole(rig: ServingRig) -> None:
     assert rig.serving.page("feed-9") is None
 
 
-def test_a_page_without_stories_is_tried_again_at_each_visit(rig: ServingRig) -> None:
+def test_empty_page_is_retried_at_each_visit(rig: ServingRig) -> None:
     rig.items = 0
     assert [rig.shown(), rig.shown()] == ["feed-1", "feed-2"]
 
 
-def test_what_can_not_be_made_is_told_for_a_while_and_takes_no_page_away(
-    rig: ServingRig, monkeypatch: pytest.MonkeyPatch
+def test_refresh_while_offline_shows_the_last_page_with_a_notice(
+    rig: ServingRig,
 ) -> None:
-    now = [100.0]
-    monkeypatch.setattr("device_app.feed.serving.time.monotonic", lambda: now[0])
     rig.shown()
-    rig.mode = "offline"
-    assert rig.serving.feed(refresh=True).mode == "offline"
+    assert rig.serving.online()
+    rig.serving.unreachable(AWAY)
+    assert not rig.serving.online()
+    assert rig.serving.feed(refresh=False).mode == "personal", "nobody has asked for another"
+    made = rig.serving.feed(refresh=True)
+    assert (made.feed_id, made.mode) == ("feed-1", "offline")
     assert rig.serving.feed(refresh=False).mode == "offline"
-    now[0] += serving_module.OFFLINE_RETRY_SEC
+    rig.serving.reached()
+    assert rig.serving.online()
+    assert rig.serving.feed(refresh=False).mode == "personal", "nor does the front page say that it is gone"
+    assert rig.shown(refresh=True) == "feed-2"
+
+
+def test_first_page_is_made_offline_from_local_news(rig: ServingRig) -> None:
+    rig.serving.unreachable(AWAY)
     assert rig.shown() == "feed-1"
 
 
-def test_the_backend_is_back_as_soon_as_it_is_heard_of_and_not_because_time_has_passed(
-    rig: ServingRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [100.0]
-    monkeypatch.setattr("device_app.feed.serving.time.monotonic", lambda: now[0])
-    rig.shown()
-    assert rig.serving.online() is True
-    rig.mode = "offline"
-    rig.serving.feed(refresh=True)
-    assert rig.serving.online() is False
-    now[0] += 1
-    rig.serving.reached()
-    assert rig.serving.online() is True
-    assert rig.serving.feed(refresh=False).mode == "personal", "nor does the front page say that it is gone"
-    now[0] += 1
-    rig.serving.feed(refresh=True)
-    assert rig.serving.online() is False, "it is gone again"
-    now[0] += serving_module.OFFLINE_RETRY_SEC
-    assert rig.serving.online() is None, "nobody knows"
-    rig.mode = "personal"
-    rig.serving.feed(refresh=True)
-    assert rig.serving.online() is True
-
-
-def test_a_page_that_was_begun_before_the_backend_was_back_does_not_say_that_it_is_gone(
-    rig: ServingRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [100.0]
-    monkeypatch.setattr("device_app.feed.serving.time.monotonic", lambda: now[0])
-
-    def slow(*_: object) -> Feed:
-        now[0] += 3
-        rig.serving.reached()
-        now[0] += 1
-        return rig.build()
-
-    rig.shown()
-    rig.mode = "offline"
-    monkeypatch.setattr(serving_module, "build_feed", slow)
-    assert rig.serving.feed(refresh=True).mode == "offline"
-    assert rig.serving.online() is True
-
-
-def test_a_change_while_a_feed_is_built_is_offered_afterwards(rig: ServingRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_during_a_feed_build_is_offered_afterwards(rig: ServingRig, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> Feed:
         rig.serving.changed()
         return rig.build()
 
     monkeypatch.setattr(serving_module, "build_feed", interrupted)
     rig.shown()
-    assert rig.serving.told_since(), "the feed may have been built from what was there before"
+    assert rig.serving.changed_since(), "the feed may have been built from what was there before"
 
 
-def test_what_is_erased_leaves_no_feed_in_memory(rig: ServingRig) -> None:
+def test_erase_leaves_no_feed_in_memory(rig: ServingRig) -> None:
     rig.shown()
     with rig.serving.erasing():
         rig.kept.feeds.clear()
@@ -179,9 +151,7 @@ def test_what_is_erased_leaves_no_feed_in_memory(rig: ServingRig) -> None:
     assert rig.shown() == "feed-2"
 
 
-def test_a_feed_that_is_read_while_it_is_forgotten_does_not_stay(
-    rig: ServingRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_feed_read_during_an_erase_is_not_kept(rig: ServingRig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.shown()
     rig.serving = rig.start()
     read, reading = rig.kept.last, Event()

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from device_app.feed.preference_reader import PreferenceReader
-from device_app.interests.names import InterestNames
+from device_app.reading.interest_profile import InterestNames
 from device_app.stores import DeviceStores
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 from tests.doubles.news import NOW, synthetic_pool
 
 POOL = synthetic_pool(40)
@@ -31,14 +31,23 @@ def stores(tmp_path: Path) -> Iterator[DeviceStores]:
 
 def _reader(stores: DeviceStores) -> PreferenceReader:
     names = InterestNames(stores.preferences)
-    return PreferenceReader(stores.clicks, stores.news, stores.feedback, stores.stances, names, stores.preferences)
+    return PreferenceReader(
+        stores.clicks,
+        stores.news,
+        stores.feedback,
+        stores.stances,
+        names,
+        stores.preferences,
+        stores.read_marks,
+        stores.mute_rules,
+    )
 
 
 def _read(reader: PreferenceReader, encoder: str = OLD) -> list[tuple[int, NewsCard, bytes]]:
     return [(one.click_id, one.card, one.vector.tobytes()) for one in reader.reading(encoder).active]
 
 
-def test_only_new_clicks_are_read_from_the_shelf(stores: DeviceStores, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_new_clicks_are_read_from_the_store(stores: DeviceStores, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = _reader(stores)
     _read(reader)
     asked: list[Sequence[str]] = []
@@ -55,7 +64,7 @@ def test_only_new_clicks_are_read_from_the_shelf(stores: DeviceStores, monkeypat
     assert _read(reader) == _read(_reader(stores))
 
 
-def test_a_deleted_click_is_gone_and_comes_back_only_with_a_new_click(stores: DeviceStores) -> None:
+def test_deleted_click_returns_only_with_a_new_click(stores: DeviceStores) -> None:
     reader = _reader(stores)
     deleted = _read(reader)[3]
     stores.clicks.delete(deleted[0])
@@ -64,7 +73,7 @@ def test_a_deleted_click_is_gone_and_comes_back_only_with_a_new_click(stores: De
     assert _read(reader)[-1] == (11, *deleted[1:])
 
 
-def test_a_corrected_headline_is_seen_and_the_vector_of_clicked_news_stays(stores: DeviceStores) -> None:
+def test_corrected_headline_is_seen_and_the_clicked_vector_stays(stores: DeviceStores) -> None:
     reader = _reader(stores)
     _read(reader)
     corrected = POOL.cards[2].model_copy(update={"title": "Corrected"})
@@ -76,7 +85,7 @@ def test_a_corrected_headline_is_seen_and_the_vector_of_clicked_news_stays(store
     np.testing.assert_array_equal(stores.news.vectors(ids, OLD)[1][1], rest[1])
 
 
-def test_another_encoder_brings_its_own_vectors(stores: DeviceStores) -> None:
+def test_another_encoder_uses_its_own_vectors(stores: DeviceStores) -> None:
     reader = _reader(stores)
     _read(reader)
     assert _read(reader, NEW) == []
@@ -88,7 +97,7 @@ def test_another_encoder_brings_its_own_vectors(stores: DeviceStores) -> None:
     assert [vector for _, _, vector in _read(reader)] == [POOL.vectors[row].tobytes() for row in range(10)]
 
 
-def test_an_erased_device_starts_anew_though_click_ids_do_too(stores: DeviceStores) -> None:
+def test_erased_device_forgets_clicks_even_when_ids_repeat(stores: DeviceStores) -> None:
     reader = _reader(stores)
     _read(reader)
     stores.database.erase()

@@ -9,17 +9,17 @@ import pytest
 from pydantic import ValidationError
 
 from device_app.feed.candidates import Candidates
-from device_app.feed.kinship import Kinship, floor_of
 from device_app.feed.page_order import Placed, developing_groups
-from device_app.feed.preferences import Named, UserPreferences
+from device_app.feed.preference_reader import Named, UserPreferences
 from device_app.feed.reasons import WHYS, reasons
 from device_app.feed.scores import ScoreTerms, adjusted
-from device_app.interests import proper_names as by_capitals
-from device_app.interests.proper_names import forget_names, proper_names
+from device_app.feed.similarity import Kinship, floor_of
+from device_app.reading import interest_labels as by_capitals
+from device_app.reading.interest_labels import forget_names, proper_names
 from device_app.settings import FeedSettings
-from device_app.wire.kinship import FEWEST_NEWS, KINSHIP_PERCENTILE, kinship_floor, random_cosines
-from device_app.wire.news import NewsCard
-from device_app.wire.releases import RecallProtocol, ReleaseManifest
+from protocol.news import NewsCard
+from protocol.releases import RecallProtocol, ReleaseManifest
+from protocol.similarity import FEWEST_NEWS, KINSHIP_PERCENTILE, kinship_floor, random_cosines
 from tests.doubles.news import NOW, card, synthetic_pool
 
 DIM = 8
@@ -28,6 +28,7 @@ NOBODY = UserPreferences((), NONE, (), (), NONE, NONE)
 TERMS = (
     "content", "topic_affinity", "section_affinity", "recency", "popularity", "editorial", "followed", "chosen",
     "reactions",
+    "rare",
 )  # fmt: skip
 
 
@@ -71,16 +72,16 @@ def _why(user_preferences: UserPreferences, score: ScoreTerms, floor: float = 0.
     return said.words
 
 
-def test_a_football_result_is_no_reason_for_a_recipe_that_a_ranker_puts_near_it() -> None:
+def test_football_result_is_not_a_reason_for_a_nearby_recipe() -> None:
     assert float(NEWS.vectors[0] @ READ_MATCH.click_vectors[0]) > 0.7
     assert _why(READ_MATCH, _terms(content=3.0)) == WHYS("content")
 
 
-def test_likeness_above_the_floor_is_named() -> None:
-    assert _why(READ_MATCH, _terms(content=3.0), floor=0.7) == "Close to “Rovers win again”, which you read."
+def test_similarity_above_the_floor_is_named() -> None:
+    assert _why(READ_MATCH, _terms(content=3.0), floor=0.7) == "Similar to “Rovers win again”, which you read."
 
 
-def test_a_topic_in_common_is_named_with_how_often_it_was_read() -> None:
+def test_shared_topic_is_named_with_its_click_count() -> None:
     recipes = tuple(card(f"r{n}", title=f"Soup {n}", section="food", topic="recipes") for n in range(3))
     vectors = np.stack([_axis(0, 0, 0, 0, 1, n) for n in range(3)])
     cook = replace(NOBODY, clicks=(*recipes, MATCH), click_vectors=np.concatenate([vectors, _axis(1)[None]]))
@@ -90,18 +91,18 @@ def test_a_topic_in_common_is_named_with_how_often_it_was_read() -> None:
     assert {click.topic for click in said.clicks} == {"recipes"}
 
 
-def test_the_term_that_lifted_most_is_named_and_not_another() -> None:
+def test_only_the_term_with_the_largest_lift_is_named() -> None:
     picker = replace(
         READ_MATCH, chosen_sections=frozenset({"food"}), followed=Named(publishers=frozenset({"The Double"}))
     )
-    assert _why(picker, _terms(content=0.5, chosen=1.0), floor=0.5) == "You picked food on your first visit."
-    assert _why(picker, _terms(content=1.5, chosen=1.0), floor=0.5).startswith("Close to")
+    assert _why(picker, _terms(content=0.5, chosen=1.0), floor=0.5) == "You picked the section food."
+    assert _why(picker, _terms(content=1.5, chosen=1.0), floor=0.5).startswith("Similar to")
     assert _why(picker, _terms(content=1.5, followed=2.0), floor=0.5) == "You follow The Double."
     assert _why(picker, _terms(chosen=0.2, popularity=0.9)) == WHYS("popular")
     assert _why(picker, _terms(chosen=0.2, recency=0.3, editorial=0.1)) == WHYS("recent_and_weighty")
 
 
-def test_an_old_or_light_story_is_not_called_recent_or_weighty() -> None:
+def test_old_or_light_story_is_not_called_recent_or_weighty() -> None:
     assert _why(READ_MATCH, _terms(recency=0.3, editorial=-0.2)) == WHYS("recent")
     assert _why(READ_MATCH, _terms(recency=-0.3, editorial=0.4)) == WHYS("weighty")
     assert _why(READ_MATCH, _terms(content=2.0, recency=-0.3, editorial=-0.1)) == WHYS("content")
@@ -109,36 +110,40 @@ def test_an_old_or_light_story_is_not_called_recent_or_weighty() -> None:
     assert _why(NOBODY, _terms(content=2.0)) == WHYS("unused", said=WHYS("rest"))
 
 
-def test_a_reader_of_nothing_is_told_of_no_habit() -> None:
+def test_reader_without_clicks_gets_no_habit_as_a_reason() -> None:
     (said,) = reasons(NEWS, [Placed(0, "explore")], NOBODY, _terms(), Kinship(NEWS, 0.8))
-    assert said.words == "One of the best in food, drawn at random."
+    assert said.words == "One of the best in food, picked at random."
 
 
-def test_what_lifts_every_story_alike_is_no_reason() -> None:
+def test_term_lifting_every_story_equally_is_not_a_reason() -> None:
     picker = replace(READ_MATCH, chosen_sections=frozenset({"food"}))
     same = ScoreTerms({name: np.full(3, 2.0 if name == "chosen" else 0.0) for name in TERMS})  # type: ignore[misc]
     assert _why(picker, same) == WHYS("rest")
 
 
-def test_more_like_a_liked_story_is_said_only_of_what_is_close_to_it() -> None:
+def test_similar_to_a_liked_story_is_claimed_only_above_the_floor() -> None:
     liker = replace(READ_MATCH, liked_cards=(MATCH,), liked=_axis(1)[None])
     assert _why(liker, _terms(reactions=2.0), floor=0.7) == "You asked for more like “Rovers win again”."
     assert _why(liker, _terms(reactions=2.0), floor=0.8) == WHYS("rest")
 
 
-def test_a_rare_name_in_common_makes_kin_and_a_common_one_does_not() -> None:
+def test_rare_publisher_is_named() -> None:
+    assert _why(NOBODY, _terms(rare=1.0)).endswith(" publishes rarely.")
+
+
+def test_shared_rare_name_relates_stories_but_a_common_one_does_not() -> None:
     vickery = card("v", title="An evening with Ann Vickery", abstract="", section="books", topic="lives")
     reader = replace(NOBODY, clicks=(vickery,), click_vectors=_axis(0, 0, 0, 0, 0, 1)[None], click_interests=("",))
     news = Candidates((NEXT, PESTO, OTHER), NEWS.vectors[[1, 0, 2]], "encoder")
     assert _why(reader, _terms(content=1.0), news=news) == (
-        "About Ann Vickery, like “An evening with Ann Vickery”, which you read."
+        "It mentions Ann Vickery, like “An evening with Ann Vickery”, which you read."
     )
     everywhere = tuple(card(f"n{n}", title=f"Ann Vickery says {n}") for n in range(10))
     crowd = Candidates((NEXT, *everywhere), np.concatenate([news.vectors[:1], np.eye(10, DIM, dtype=np.float32)]), "e")
     assert Kinship(crowd, 0.8).of(NEXT, crowd.vectors[0], reader.clicks, reader.click_vectors) == []
 
 
-def test_a_country_that_news_of_all_sections_name_makes_no_kin() -> None:
+def test_country_named_across_all_sections_does_not_relate_stories() -> None:
     about = [card(f"c{n}", title=f"Talks in Torgan, day {n}", section=f"section{n}", topic=f"t{n}") for n in range(3)]
     read = replace(NOBODY, clicks=(about[0],), click_vectors=_axis(1)[None], click_interests=("",))
     apart = np.stack([_axis(1), _axis(0, 1), _axis(0, 0, 1)])
@@ -159,11 +164,11 @@ def test_a_country_that_news_of_all_sections_name_makes_no_kin() -> None:
         ("a life of Maria de la Cruz, told by Okafor of late", {"Maria de la Cruz", "Okafor"}),
     ],
 )
-def test_names_are_read_by_their_capitals(title: str, names: set[str]) -> None:
+def test_proper_names_are_recognised_by_their_capitals(title: str, names: set[str]) -> None:
     assert proper_names(card("n", title=title, abstract="")) == names
 
 
-def test_remembered_names_are_forgotten_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_names_are_cleared_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     read_names = by_capitals._names_in
 
@@ -181,7 +186,7 @@ def test_remembered_names_are_forgotten_on_request(monkeypatch: pytest.MonkeyPat
     assert len(read) == 4
 
 
-def test_terms_add_up_to_the_score_and_the_rankers_features_count_once() -> None:
+def test_terms_sum_to_the_score_and_ranker_features_count_once() -> None:
     pool = synthetic_pool(200)
     candidates = Candidates(pool.cards, pool.vectors, "encoder")
     draw = np.random.default_rng(4)
@@ -200,7 +205,7 @@ def test_terms_add_up_to_the_score_and_the_rankers_features_count_once() -> None
     assert sum(lifts.values()) == pytest.approx(found.total[7] - found.total.mean())
 
 
-def test_a_floor_leaves_one_random_pair_in_thousands_above_it() -> None:
+def test_similarity_floor_is_rarely_exceeded_by_random_pairs() -> None:
     vectors = np.random.default_rng(2).normal(size=(500, 16)).astype(np.float32)
     floor = kinship_floor(vectors)
     assert floor is not None
@@ -211,27 +216,25 @@ def test_a_floor_leaves_one_random_pair_in_thousands_above_it() -> None:
     assert kinship_floor(vectors[: FEWEST_NEWS - 1]) is None
 
 
-def test_a_manifest_without_a_floor_has_the_bytes_it_had_before_there_was_one() -> None:
-    assert "kinship_floor" not in _manifest(None).model_dump_json()
+def test_manifest_carries_its_similarity_floor_and_refuses_an_invalid_one() -> None:
     assert ReleaseManifest.model_validate_json(_manifest(0.41).model_dump_json()).kinship_floor == 0.41
     with pytest.raises(ValidationError, match="kinship_floor"):
         _manifest(1.5)
 
 
-def test_random_pairs_are_of_two_rows() -> None:
+def test_random_pairs_consist_of_two_different_rows() -> None:
     cosines = random_cosines(np.eye(3, dtype=np.float32), np.random.default_rng(1), 500)
     assert cosines.tolist() == [0.0] * 500
 
 
-def test_a_release_without_a_floor_takes_that_of_the_default_list() -> None:
+def test_release_without_a_floor_uses_the_default_lists_floor() -> None:
     pool = synthetic_pool(400)
     default_list = Candidates(pool.cards, pool.vectors, "encoder")
     assert floor_of(_manifest(0.4), default_list) == 0.4
-    old = floor_of(_manifest(None), default_list)
-    assert old == kinship_floor(pool.vectors)
+    assert floor_of(_manifest(None), default_list) == kinship_floor(pool.vectors)
 
 
-def test_reports_that_only_a_name_ties_are_no_developing_story() -> None:
+def test_reports_sharing_only_a_name_are_not_a_developing_story() -> None:
     def report(news_id: str, topic: str) -> NewsCard:
         return card(news_id, story="s", topic=topic, title=f"About {news_id}", abstract="")
 

@@ -22,7 +22,7 @@ from device_app.fleet.round_table import RoundTable
 from device_app.settings import PrivacySettings
 from device_app.uplink.faulty_transport import Crashed, Fault, FaultyTransport
 from device_app.uplink.in_process import InProcess
-from device_app.wire.rounds import RoundStatus
+from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
@@ -32,7 +32,7 @@ ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum
 DEVICES = 6
 
 
-def test_faults_strike_as_often_as_their_rates_say_and_one_at_a_time() -> None:
+def test_faults_strike_at_their_rates_and_one_at_a_time() -> None:
     rates, rng = FaultRates(dropout=0.2, straggler=0.1, crash=0.05, liar=0.15), np.random.default_rng(0)
     drawn = Counter(injected.fault if (injected := rates.draw(rng)) else None for _ in range(20_000))
 
@@ -56,12 +56,12 @@ def test_faults_strike_as_often_as_their_rates_say_and_one_at_a_time() -> None:
         (["liar=0.6", "crash=0.6"], r"1\.2 in all"),
     ],
 )
-def test_a_rate_that_is_none_is_refused_by_name(words: list[str], why: str) -> None:
+def test_invalid_rate_is_refused_by_name(words: list[str], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         FaultRates.parse(words)
 
 
-def test_rates_are_read_from_words() -> None:
+def test_rates_are_parsed_from_text() -> None:
     assert FaultRates.parse(["dropout=0.1", "liar=0.02"]) == FaultRates(dropout=0.1, liar=0.02)
 
 
@@ -113,11 +113,9 @@ def world(tmp_path: Path) -> Iterator[FaultyRounds]:
 
 
 @pytest.mark.parametrize("message", range(5))
-def test_a_secure_round_survives_a_device_that_vanishes_one_that_dawdles_and_one_that_dies(
-    world: FaultyRounds, message: int
-) -> None:
+def test_secure_round_survives_a_dropout_a_straggler_and_a_crash(world: FaultyRounds, message: int) -> None:
     status = world.run(
-        "small_ranker_exact", {0: ("dropout", message), 1: ("straggler", message), 2: ("crash", message)}
+        "small_ranker/exact/mean", {0: ("dropout", message), 1: ("straggler", message), 2: ("crash", message)}
     )
 
     assert (status.state, status.reason, world.crashes) == ("applied", None, 1)
@@ -127,8 +125,8 @@ def test_a_secure_round_survives_a_device_that_vanishes_one_that_dawdles_and_one
     assert status.survivors == (DEVICES if message > 3 else DEVICES - 1)
 
 
-def test_liars_are_refused_in_a_round_of_single_updates_which_goes_on_without_them(world: FaultyRounds) -> None:
-    status = world.run("small_ranker", {0: ("liar", 0), 1: ("liar", 0), 2: ("crash", 0)})
+def test_malicious_updates_are_refused_and_the_round_continues(world: FaultyRounds) -> None:
+    status = world.run("small_ranker/local/mean", {0: ("liar", 0), 1: ("liar", 0), 2: ("crash", 0)})
 
     assert (status.state, status.uploaded) == ("applied", DEVICES - 2)
     for liar in world.devices[:2]:
@@ -137,26 +135,26 @@ def test_liars_are_refused_in_a_round_of_single_updates_which_goes_on_without_th
         assert (mine.state, mine.detail is not None) == ("failed", True)
 
 
-def test_a_masked_lie_costs_a_secure_round_and_publishes_nothing(world: FaultyRounds) -> None:
-    status = world.run("small_ranker_exact", {0: ("liar", 3)})
+def test_malicious_masked_vector_fails_the_round_and_publishes_nothing(world: FaultyRounds) -> None:
+    status = world.run("small_ranker/exact/mean", {0: ("liar", 3)})
 
     assert status.state == "failed"
     assert status.reason is not None
     assert status.published is None
     assert [each.release for each in world.backend.releases.history()] == ["r1"]
-    assert world.run("small_ranker_exact", {}).state == "applied"
+    assert world.run("small_ranker/exact/mean", {}).state == "applied"
 
 
-def test_a_lie_that_passes_for_an_honest_vector_is_summed_and_the_liar_goes_on_as_if_it_were_one(
+def test_undetectable_malicious_vector_is_summed(
     world: FaultyRounds,
 ) -> None:
-    status = world.run("small_ranker_exact", {0: ("liar", 3, 3)})
+    status = world.run("small_ranker/exact/mean", {0: ("liar", 3, 3)})
 
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
     assert world.networks[0].struck
 
 
-def test_half_of_the_liars_poison_a_masked_vector_by_amounts_of_all_sizes() -> None:
+def test_half_of_malicious_clients_poison_masked_vectors_by_varied_amounts() -> None:
     rng = np.random.default_rng(1)
     strikes = [injected for _ in range(2_000) if (injected := FaultRates(liar=1.0).draw(rng)) is not None]
     lies = np.array([injected.lie_steps for injected in strikes])
@@ -168,7 +166,7 @@ def test_half_of_the_liars_poison_a_masked_vector_by_amounts_of_all_sizes() -> N
     assert np.mean(lies > 0) == pytest.approx(0.5, abs=0.05)
 
 
-def test_feeds_releases_and_looks_are_left_alone() -> None:
+def test_feeds_releases_and_polls_get_no_faults() -> None:
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -188,15 +186,24 @@ def test_feeds_releases_and_looks_are_left_alone() -> None:
     assert asked == ["/v1/recall", "/v1/rounds/current", "/v1/rounds/round-1"]
 
 
-def test_the_table_tells_how_each_round_ended_and_why() -> None:
+def test_table_shows_how_and_why_each_round_ended() -> None:
     ended = RoundStatus(
-        round="round-4", system="small_ranker_secure", state="failed", reason="2 of 3 came", release="r1", cohort=9,
-        cohort_minimum=3, joined=5, uploaded=2, received_bytes=1_250_000, opened_at=NOW, closes_at=NOW,
+        round="round-4", system="small_ranker/secure/median", state="failed", reason="2 of 3 came", release="r1",
+        cohort=9, cohort_minimum=3, joined=5, uploaded=2, received_bytes=1_250_000, opened_at=NOW, closes_at=NOW,
     )  # fmt: skip
     table, page = RoundTable(FaultRates(dropout=0.5)), io.StringIO()
     table.print(Console(file=page))
     assert page.getvalue() == ""
     table.add(ended, {"waiting": 3}, {"dropout": 3}, 7.25)
     table.print(Console(file=page, width=160))
-    for words in ("round-4", "small_ranker_secure", "failed", "2 of 3 came", "1.2", "7.2", "dropout", "0 of 1 rounds"):
+    for words in (
+        "round-4",
+        "small_ranker/secure/median",
+        "failed",
+        "2 of 3 came",
+        "1.2",
+        "7.2",
+        "dropout",
+        "0 of 1 rounds",
+    ):
         assert words in page.getvalue()

@@ -42,11 +42,11 @@ def test_readers_read_until_there_is_something_to_learn_from(fleet: Fleet) -> No
         assert member.interests is not None
         liked = {section for section, _ in member.interests.favourites}
         news = member.device.parts.stores.news
-        opened = [news.card(entry.news_id).section for entry in member.device.history().entries]
+        opened = [news.card(entry.news_id).section for entry in member.device.library.history().entries]
         assert sum(section in liked for section in opened) > len(opened) / 2
 
 
-def test_a_settled_reader_searches_and_follows_once_so_that_both_views_have_something(fleet: Fleet) -> None:
+def test_settled_reader_searches_and_follows_so_both_views_have_data(fleet: Fleet) -> None:
     """Red before: simulated readers only read, and rounds of several views had one."""
     fleet.run(warm_up)
     opened = [search(member) for member in fleet.members]
@@ -56,26 +56,24 @@ def test_a_settled_reader_searches_and_follows_once_so_that_both_views_have_some
         liked = {topic for _, topic in member.interests.favourites}
         (saved,) = member.device.parts.stores.searches.saved()
         assert saved.words in liked
-        assert member.device.stances() == {("topic", saved.words): "follow"}
+        assert member.device.interests.stances() == {("topic", saved.words): "follow"}
         assert len(member.device.parts.stores.searches.openings()) > 0
     assert [search(member) for member in fleet.members] == [0] * 5, "a fleet that starts again searches no more"
     assert fleet.failures == []
 
 
-def test_each_device_keeps_its_own_store_and_all_share_models_and_blobs(fleet: Fleet, tmp_path: Path) -> None:
+def test_each_device_has_its_own_store_and_all_share_models_and_blobs(fleet: Fleet, tmp_path: Path) -> None:
     fleet.run(warm_up)
     homes = {member.device.settings.home for member in fleet.members}
     assert len(homes) == 5
     assert all((home / "device.sqlite").is_file() for home in homes)
     assert not any(list(home.rglob("*blob*")) for home in homes)
     assert len({id(member.device.parts.serving.models()) for member in fleet.members}) == 1
-    histories = [tuple(entry.news_id for entry in member.device.history().entries) for member in fleet.members]
+    histories = [tuple(entry.news_id for entry in member.device.library.history().entries) for member in fleet.members]
     assert len(set(histories)) == 5
 
 
-def test_what_a_device_keeps_of_its_database_in_memory_is_bounded_and_sixteen_times_less_in_a_fleet(
-    fleet: Fleet, tmp_path: Path
-) -> None:
+def test_database_cache_is_bounded_and_sixteen_times_smaller_in_a_fleet(fleet: Fleet, tmp_path: Path) -> None:
     """Oracle: SQLite's own word, in KiB where it is negative."""
     settings = DeviceSettings(data_dir=tmp_path / "alone")
     alone = build_device(settings)
@@ -84,28 +82,28 @@ def test_what_a_device_keeps_of_its_database_in_memory_is_bounded_and_sixteen_ti
     assert kept == [-settings.performance.page_cache_kib, -settings.performance.page_cache_kib // 16]
 
 
-def test_a_visit_reads_a_fresh_feed_and_fetches_the_texts_of_whole_lists(fleet: Fleet, backend: FakeBackend) -> None:
+def test_visit_reads_a_fresh_feed_and_fetches_texts_of_whole_lists(fleet: Fleet, backend: FakeBackend) -> None:
     member = fleet.members[0]
     member.device.sync()
     opened = read(member)
     assert member.device.parts.stores.clicks.count() == opened
     assert not member.device.prefetch_step(), "no list waits"
-    for entry in member.device.history().entries:
+    for entry in member.device.library.history().entries:
         assert member.device.parts.stores.news.body(entry.news_id)
 
 
-def test_the_trouble_of_one_device_is_counted_and_the_others_go_on(fleet: Fleet) -> None:
+def test_failure_of_one_device_is_counted_and_the_others_continue(fleet: Fleet) -> None:
     def step(member: Member) -> None:
         if member is fleet.members[1]:
             raise BackendUnreachable("http://backend", "refused")
         member.device.sync()
 
     fleet.run(step)
-    assert fleet.failures == ["fleet-0001: The backend at http://backend does not answer (refused)."]
+    assert fleet.failures == ["fleet-0001: The server at http://backend does not answer (refused)."]
     assert fleet.releases() == {"r1": 4, "none": 1}
 
 
-def test_a_bug_is_not_taken_for_trouble(fleet: Fleet) -> None:
+def test_programming_error_is_not_counted_as_a_device_failure(fleet: Fleet) -> None:
     def step(member: Member) -> None:
         raise KeyError(member.device.settings.profile)
 
@@ -120,7 +118,7 @@ def test_all_devices_catch_up_with_a_new_release(fleet: Fleet, backend: FakeBack
     assert fleet.releases() == {"r2": 5}
 
 
-def test_a_backend_that_is_down_fails_every_device_and_none_of_the_program(fleet: Fleet, backend: FakeBackend) -> None:
+def test_backend_outage_fails_every_device_without_ending_the_program(fleet: Fleet, backend: FakeBackend) -> None:
     backend.down = True
     fleet.run(warm_up)
     assert len(fleet.failures) == 5

@@ -21,7 +21,9 @@ from device_app.fleet.fleet import Fleet, catch_up, warm_up
 from device_app.fleet.known_tastes import KnownTastes, expected_auc, ndcg, point
 from device_app.fleet.participation import FleetParticipation
 from device_app.fleet.run import FleetTeller
-from device_app.fleet_figures import (
+from device_app.settings import DeviceSettings
+from device_app.training.participant import Outcome
+from protocol.fleet_figures import (
     LIMIT_BYTES,
     ROUNDS_KEPT,
     FleetFigures,
@@ -29,8 +31,6 @@ from device_app.fleet_figures import (
     read_fleet_figures,
     write_fleet_figures,
 )
-from device_app.settings import DeviceSettings
-from device_app.training.participant import Outcome
 from tests.doubles.backend import FakeBackend
 from tests.doubles.graphs import cosine_score_graph
 from tests.doubles.news import NOW
@@ -39,7 +39,7 @@ READERS = 9
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.02, 0.25, 0.7]), st.integers(0, 4)), min_size=2, max_size=12))
-def test_the_expected_auc_is_that_of_all_ordered_pairs(rows: list[tuple[float, int]]) -> None:
+def test_expected_auc_matches_all_ordered_pairs(rows: list[tuple[float, int]]) -> None:
     chances, scores = np.array([row[0] for row in rows]), np.array([row[1] for row in rows], dtype=np.float64)
     won = all_pairs = 0.0
     for one, other in permutations(range(len(rows)), 2):
@@ -49,13 +49,13 @@ def test_the_expected_auc_is_that_of_all_ordered_pairs(rows: list[tuple[float, i
     assert expected_auc(chances, scores) == pytest.approx(won / all_pairs)
 
 
-def test_ndcg_is_one_in_the_readers_own_order_and_counts_no_further_than_its_depth() -> None:
+def test_ndcg_is_one_in_the_readers_order_and_stops_at_its_depth() -> None:
     gains = np.array([0.7, 0.25, 0.02, 0.02])
     assert ndcg(gains, gains, 3) == pytest.approx(1.0)
     assert ndcg(gains, -gains, 2) == pytest.approx((0.02 + 0.02 / np.log2(3)) / (0.7 + 0.25 / np.log2(3)))
 
 
-def test_an_interval_is_of_the_paired_differences() -> None:
+def test_interval_is_computed_from_paired_differences() -> None:
     told = point("r2", [(0.6, 0.5), (0.8, 0.9), (0.7, 0.4)])
     assert told.readers == 3
     assert told.value == pytest.approx(0.7)
@@ -82,7 +82,7 @@ def fleet(tmp_path: Path, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch)
     made.close()
 
 
-def test_a_release_that_ranks_the_wrong_way_round_is_seen_at_once_and_its_roll_back_too(
+def test_reversed_ranking_and_its_roll_back_are_detected_at_once(
     fleet: Fleet, backend: FakeBackend, tmp_path: Path
 ) -> None:
     few = KnownTastes(lambda: NOW)
@@ -116,7 +116,7 @@ def test_a_release_that_ranks_the_wrong_way_round_is_seen_at_once_and_its_roll_b
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_what_became_of_each_device_is_its_last_word_of_that_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_outcome_is_its_last_result_in_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
     began = {"round-1"}
     store = SimpleNamespace(get=lambda round_id: object() if round_id in began else None)
     silent = SimpleNamespace(get=lambda round_id: None)
@@ -143,14 +143,14 @@ def test_what_became_of_each_device_is_its_last_word_of_that_round(monkeypatch: 
     [b"", b"{}", b"no JSON", b'{"readers": -1}', b'{"readers": 9} ' + b" " * LIMIT_BYTES],
     ids=["empty", "nothing", "text", "negative", "endless"],
 )
-def test_a_file_that_is_none_of_these_figures_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
+def test_invalid_figures_file_counts_as_missing(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "figures.json"
     assert read_fleet_figures(None) is read_fleet_figures(path) is None
     path.write_bytes(content)
     assert read_fleet_figures(path) is None
 
 
-def test_the_newest_rounds_are_kept(tmp_path: Path) -> None:
+def test_newest_rounds_are_kept(tmp_path: Path) -> None:
     rounds = tuple(
         RoundOfFleet(round=f"round-{each}", devices=1, became={"sent": 1}) for each in range(ROUNDS_KEPT + 5)
     )

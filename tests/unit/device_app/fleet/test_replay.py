@@ -22,7 +22,7 @@ def mind(folder: Path, *rows: str) -> Path:
     return folder
 
 
-def test_rows_of_a_user_come_together_with_the_longest_history(tmp_path: Path) -> None:
+def test_rows_of_one_user_are_merged_with_the_longest_history(tmp_path: Path) -> None:
     readers = real_readers(mind(tmp_path, *ROWS), 10)
     assert [reader.user for reader in readers] == ["U2", "U3", "U1"], "those who clicked come first"
     first = readers[0]
@@ -36,7 +36,7 @@ def test_rows_of_a_user_come_together_with_the_longest_history(tmp_path: Path) -
     assert readers[2].impressions[0].at == datetime(2019, 11, 15, 23, 59, 59, tzinfo=UTC)
 
 
-def test_no_more_readers_than_asked_for(tmp_path: Path) -> None:
+def test_reader_count_stays_within_the_request(tmp_path: Path) -> None:
     assert [reader.user for reader in real_readers(mind(tmp_path, *ROWS), 2)] == ["U2", "U3"]
 
 
@@ -49,11 +49,11 @@ def test_no_more_readers_than_asked_for(tmp_path: Path) -> None:
         ("", "line 2: 0 columns"),
     ],
 )
-def test_a_row_that_is_not_minds_is_named_by_its_line(tmp_path: Path, row: str, words: str) -> None:
+def test_malformed_mind_row_is_named_by_its_line(tmp_path: Path, row: str, words: str) -> None:
     with pytest.raises(ReplayRefused, match=words):
         real_readers(mind(tmp_path, ROWS[0], row, ROWS[1]), 10)
 
 
-def test_a_folder_without_the_file_is_named(tmp_path: Path) -> None:
+def test_folder_without_the_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReplayRefused, match=r"behaviors\.tsv is not there; --replay takes a folder with"):
         real_readers(tmp_path, 10)

@@ -18,11 +18,11 @@ from device_app.device import Device
 from device_app.errors import BackendRefused, BackendUnreachable, DeviceError
 from device_app.fleet.retrying import WAIT_LIMIT_SEC, patiently, pause_sec
 from device_app.fleet.run import run_fleet
-from device_app.fleet_figures import read_fleet_figures
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.uplink.http import retry_after_sec
-from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
-from device_app.wire.rounds import RoundState, RoundStatus
+from protocol.fleet_figures import read_fleet_figures
+from protocol.ids import PROBLEM_MEDIA_TYPE, Problem
+from protocol.rounds import OpenRounds, RoundState, RoundStatus
 from tests.doubles.backend import FakeBackend
 
 BUSY = Problem(type="urn:ownfeed:problem:busy", title="Busy", status=503, detail="Too much to do.")
@@ -46,7 +46,7 @@ class BusyBackend:
             headers = {"content-type": PROBLEM_MEDIA_TYPE, "retry-after": "0"}
             return httpx.Response(503, content=BUSY.model_dump_json(), headers=headers)
         if request.url.path == "/v1/rounds/current":
-            return httpx.Response(200, content=_status("open").model_dump_json())
+            return httpx.Response(200, content=OpenRounds(rounds=(_status("open"),)).model_dump_json())
         if request.url.path == "/v1/rounds/round-1":
             return httpx.Response(200, content=_status("failed").model_dump_json())
         return self.backend.answer(request)
@@ -54,14 +54,12 @@ class BusyBackend:
 
 def _status(state: RoundState) -> RoundStatus:
     return RoundStatus(
-        round="round-1", system="s", state=state, release="r1", cohort=9, cohort_minimum=1, joined=1,
+        round="round-1", system="s", task="recall", state=state, release="r1", cohort=9, cohort_minimum=1, joined=1,
         uploaded=0, received_bytes=0, opened_at=NOW, closes_at=NOW,
     )  # fmt: skip
 
 
-def test_a_fleet_whose_backend_answers_503_reads_joins_a_round_and_ends_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fleet_reads_and_joins_a_round_despite_503_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = BusyBackend()
 
     def with_backend(settings: DeviceSettings, **shared: object) -> Device:
@@ -86,7 +84,7 @@ def test_a_fleet_whose_backend_answers_503_reads_joins_a_round_and_ends_well(
     assert known.curves == (), "three readers are too few for an interval"
 
 
-def test_it_waits_as_long_as_it_is_asked_to_and_not_less() -> None:
+def test_retry_waits_as_long_as_the_server_asks() -> None:
     asked: list[float] = []
     answers: list[DeviceError | str] = [BackendRefused(BUSY, 7.0), BackendRefused(BUSY, 7.0), "done"]
 
@@ -102,13 +100,13 @@ def test_it_waits_as_long_as_it_is_asked_to_and_not_less() -> None:
     assert len(set(asked)) == 2, "a fleet would come back all at once"
 
 
-def test_without_a_time_the_waits_grow_to_a_limit() -> None:
+def test_retry_without_a_given_time_backs_off_to_a_limit() -> None:
     waits = [pause_sec(BackendRefused(BUSY), tries, random.Random(1)) for tries in (0, 1, 2, 40, 5_000)]
     assert waits == sorted(waits)
     assert waits[-1] <= 1.5 * WAIT_LIMIT_SEC
 
 
-def test_it_gives_up_in_the_end_and_at_once_on_what_will_not_pass() -> None:
+def test_retry_gives_up_in_the_end_and_at_once_on_permanent_errors() -> None:
     asked: list[float] = []
 
     def refused() -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from device_app.fleet import run as module
 from device_app.fleet.round_table import RoundTable
 from device_app.settings import DeviceSettings, PerformanceSettings
-from device_app.wire.rounds import OpenRounds, RoundState, RoundStatus
+from protocol.rounds import RoundState, RoundStatus
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -27,12 +27,12 @@ def status(number: int, state: RoundState) -> RoundStatus:
 
 
 @pytest.mark.parametrize("state", module.TAKES_DEVICES)
-def test_a_round_that_others_have_joined_already_is_joined_and_only_once(
+def test_fleet_joins_a_round_that_others_already_joined_once(
     state: RoundState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beside = OpenRounds(rounds=(status(4, "open"), status(5, "keys")))
-    seen: Iterator[OpenRounds | RoundStatus | None] = iter(
-        [None, status(1, "unmask"), status(2, state), status(2, state), status(3, "applied"), beside]
+    beside = (status(4, "open"), status(5, "keys"))
+    seen: Iterator[tuple[RoundStatus, ...]] = iter(
+        [(), (status(1, "unmask"),), (status(2, state),), (status(2, state),), (status(3, "applied"),), beside]
     )
     uplink = SimpleNamespace(open_rounds=lambda: next(seen))
     device = SimpleNamespace(parts=SimpleNamespace(uplink=uplink), sync=lambda: False)

@@ -41,13 +41,11 @@ def feed(*items: FeedItem) -> Feed:
         (item("sport", "rowing", position=29), CHANCE_FAVOURITE * 0.8 / (1 + 29 * POSITION_FADE)),
     ],
 )
-def test_the_chance_to_open_falls_with_distance_from_the_taste_and_with_the_place(
-    shown: FeedItem, chance: float
-) -> None:
+def test_opening_probability_falls_with_distance_and_position(shown: FeedItem, chance: float) -> None:
     assert LIKES_ROWING.chance(shown) == pytest.approx(chance)
 
 
-def test_stories_are_opened_about_as_often_as_their_chance_from_the_top_down() -> None:
+def test_stories_are_opened_at_their_probability_from_the_top_down() -> None:
     rng = np.random.default_rng(1)
     page = feed(*[item("sport", "rowing", at) for at in range(5)], *[item("arts", "opera", at) for at in range(5)])
     counts = np.zeros(10)
@@ -60,7 +58,7 @@ def test_stories_are_opened_about_as_often_as_their_chance_from_the_top_down() -
     assert (np.abs(counts / DRAWS - wanted) < 5 * spread).all()
 
 
-def test_tastes_are_a_few_topics_of_the_common_list_the_same_for_the_same_seed() -> None:
+def test_tastes_are_a_few_topics_and_repeat_with_the_seed() -> None:
     cards = synthetic_pool().cards
     topics = {(one.section, one.topic) for one in cards}
     drawn = [SimulatedInterests.drawn(cards, np.random.default_rng([7, number])) for number in range(200)]
@@ -72,7 +70,7 @@ def test_tastes_are_a_few_topics_of_the_common_list_the_same_for_the_same_seed()
     assert SimulatedInterests.drawn(cards, np.random.default_rng([7, 3])) == drawn[3] != drawn[4]
 
 
-def test_a_list_of_one_topic_gives_readers_of_that_topic() -> None:
+def test_list_of_one_topic_gives_readers_of_that_topic() -> None:
     assert set(SimulatedInterests.drawn([card("a")], np.random.default_rng(0)).favourites) == {
         ("sport", "sport rowing")
     }

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 
-from device_app.interests.click_clusters import average_linkage, membership
+from device_app.reading.click_clusters import average_linkage, membership
 
 GOLDEN = np.array([[0.0], [0.5], [2.0]], dtype=np.float32)
 
@@ -16,32 +16,30 @@ GOLDEN = np.array([[0.0], [0.5], [2.0]], dtype=np.float32)
 @pytest.mark.parametrize(
     ("distance", "labels"), [(0.4, [0, 1, 2]), (1.0, [0, 0, 1]), (1.74, [0, 0, 1]), (1.75, [0, 0, 0])]
 )
-def test_the_points_of_section_2_3_merge_at_heights_one_half_and_one_and_three_quarters(
-    distance: float, labels: list[int]
-) -> None:
+def test_golden_points_merge_at_heights_half_and_one_and_three_quarters(distance: float, labels: list[int]) -> None:
     assert average_linkage(GOLDEN, distance, 5).tolist() == labels
 
 
-def test_no_click_has_no_cluster_and_one_click_has_one() -> None:
+def test_zero_clicks_give_no_cluster_and_one_click_gives_one() -> None:
     assert average_linkage(np.zeros((0, 4), dtype=np.float32), 1.0, 5).tolist() == []
     assert average_linkage(np.ones((1, 4), dtype=np.float32), 1.0, 5).tolist() == [0]
 
 
-def test_more_clusters_than_the_limit_are_cut_on_the_same_dendrogram() -> None:
+def test_too_many_clusters_are_merged_on_the_same_dendrogram() -> None:
     points = np.array([[0.0], [1.0], [10.0], [11.5], [30.0], [32.0], [70.0]], dtype=np.float32)
     assert len(set(average_linkage(points, 0.5, 7).tolist())) == 7
     assert average_linkage(points, 0.5, 4).tolist() == [0, 0, 1, 1, 2, 2, 3]
     assert average_linkage(points, 0.5, 3).tolist() == [0, 0, 0, 0, 1, 1, 2]
 
 
-def test_larger_clusters_come_first_and_equal_ones_by_their_oldest_click() -> None:
+def test_larger_clusters_come_first_and_ties_go_by_oldest_click() -> None:
     points = np.array([[50.0], [0.0], [90.0], [0.1], [90.1], [0.2]], dtype=np.float32)
     assert average_linkage(points, 1.0, 5).tolist() == [2, 0, 1, 0, 1, 0]
     pairs = np.array([[9.0], [0.0], [9.1], [0.1]], dtype=np.float32)
     assert average_linkage(pairs, 1.0, 5).tolist() == [0, 1, 0, 1]
 
 
-def test_equal_clicks_are_one_cluster() -> None:
+def test_equal_clicks_form_one_cluster() -> None:
     assert average_linkage(np.ones((50, 3), dtype=np.float32), 1e-9, 5).tolist() == [0] * 50
 
 
@@ -62,14 +60,14 @@ def _greedy(points: np.ndarray, distance: float) -> set[frozenset[int]]:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(2, 14), st.floats(0.3, 3.0), st.integers(0, 2**32 - 1))
-def test_clusters_are_those_of_the_textbook_algorithm(clicks: int, distance: float, seed: int) -> None:
+def test_clusters_match_the_textbook_algorithm(clicks: int, distance: float, seed: int) -> None:
     points = np.random.default_rng(seed).normal(size=(clicks, 3)).astype(np.float32)
     labels = average_linkage(points, distance, clicks)
     found = {frozenset(np.flatnonzero(labels == one).tolist()) for one in set(labels.tolist())}
     assert found == _greedy(points, distance)
 
 
-def test_membership_has_one_channel_a_click_and_empty_rows_beyond() -> None:
+def test_membership_has_one_channel_per_click_and_empty_rows_beyond() -> None:
     members = membership(np.array([0, 1, 0]), 5)
     assert members.shape == (5, 3)
     assert members.tolist()[:2] == [[1, 0, 1], [0, 1, 0]]
@@ -85,6 +83,6 @@ def test_membership_has_one_channel_a_click_and_empty_rows_beyond() -> None:
         (GOLDEN, 1.0, 0, "channels_limit"),
     ],
 )
-def test_senseless_arguments_are_named(contexts: np.ndarray, distance: float, limit: int, named: str) -> None:
+def test_invalid_arguments_are_named(contexts: np.ndarray, distance: float, limit: int, named: str) -> None:
     with pytest.raises(ValueError, match=named):
         average_linkage(contexts, distance, limit)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from device_app.interests.click_clusters import counts, quotas
-from device_app.interests.decomposition import RecallModel
 from device_app.ranking.session import GraphSession
-from device_app.wire.releases import RecallProtocol
+from device_app.reading.click_clusters import counts, quotas
+from device_app.reading.decomposition import RecallModel
+from protocol.releases import RecallProtocol
 from tests.doubles.graphs import context_graph, decompose_graph
 
 DIM, BASIS = 8, 6
@@ -48,7 +48,7 @@ def test_only_the_newest_fifty_clicks_count(model: RecallModel) -> None:
     assert many.counts == (50,)
 
 
-def test_a_reader_without_clicks_has_nothing_to_decompose(model: RecallModel) -> None:
+def test_reader_without_clicks_has_nothing_to_decompose(model: RecallModel) -> None:
     contexts = model.contexts(np.zeros((0, DIM), dtype=np.float32))
     assert contexts.shape == (0, DIM)
     with pytest.raises(ValueError, match="labels"):

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from device_app.interests.labels import label_of
-from device_app.interests.names import InterestNames
-from device_app.interests.profile import (
+from device_app.reading.interest_labels import label_of
+from device_app.reading.interest_profile import (
     ClickedNews,
+    InterestNames,
     KeptInterest,
     clicks_of,
     interest_cards,
@@ -20,7 +20,7 @@ from device_app.interests.profile import (
 )
 from device_app.store.database import Database
 from device_app.store.preferences import Preferences
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 from tests.doubles.news import NOW, card
 
 
@@ -59,19 +59,19 @@ def names(tmp_path: Path) -> InterestNames:
     return InterestNames(Preferences(Database(tmp_path / "device.sqlite")))
 
 
-def test_an_interest_is_labelled_by_the_topics_of_its_clicks() -> None:
+def test_interest_is_labelled_by_the_topics_of_its_clicks() -> None:
     assert label_of(cards_of(CLICKS[:2])) == "rowing"
     assert label_of(cards_of([CLICKS[0], CLICKS[2]])) == "rowing and courts"
     assert label_of(cards_of([*CLICKS[:2], CLICKS[3], CLICKS[2]])) == "rowing"
 
 
-def test_interests_on_the_same_topic_are_told_apart_by_what_else_is_read_in_them() -> None:
+def test_interests_on_one_topic_are_distinguished_by_other_topics() -> None:
     titles = ["Crews rest"] * 8
     assert _named("rrrtrrrc", titles, [0, 0, 0, 0, 1, 1, 1, 1]) == ("rowing and tides", "rowing and courts")
     assert _named("rrrtrrrr", titles, [0, 0, 0, 0, 1, 1, 1, 1]) == ("rowing and tides", "rowing")
 
 
-def test_interests_on_the_same_topic_are_told_apart_by_whom_they_are_about() -> None:
+def test_interests_on_one_topic_are_distinguished_by_names() -> None:
     titles = [
         "Late crews of Henley wait", "Why Henley rowed late", "The crews of Oxford won", "Rain in Oxford and Henley",
         "The Boat Race of Oxford", "How Oxford lost",
@@ -81,20 +81,20 @@ def test_interests_on_the_same_topic_are_told_apart_by_whom_they_are_about() -> 
     assert _named("rrrrrr", titles, labels) == ("rowing: Henley", "rowing: Oxford"), "the same each time"
 
 
-def test_interests_that_nothing_tells_apart_are_numbered_and_no_name_of_the_readers_is_taken() -> None:
+def test_indistinguishable_interests_are_numbered_avoiding_the_readers_names() -> None:
     assert _named("rrr", ["Crews rest"] * 3, [0, 1, 2]) == ("rowing", "rowing 2", "rowing 3")
     given = (KeptInterest(1, "Rowing", False, frozenset({"n1"})),)
     assert _named("rr", ["Crews rest"] * 2, [0, 1], given) == ("rowing 2", "Rowing")
 
 
-def test_a_muted_interest_has_no_name_of_one_that_counts(names: InterestNames) -> None:
+def test_muted_interest_does_not_repeat_an_active_name(names: InterestNames) -> None:
     names.mute(["a"], True)
     active, muted = without_muted(CLICKS, names.kept())
     cards = interest_cards(named_profile(active, muted, np.array([0, 1, 0]), names.kept()), names.kept())
     assert [one.label for one in cards] == ["rowing", "courts", "rowing 2"]
 
 
-def test_interest_cards_tell_weight_headlines_and_topics() -> None:
+def test_interest_cards_show_weight_headlines_and_topics() -> None:
     profile = named_profile(CLICKS, (), LABELS, ())
     rowing, courts = interest_cards(profile, ())
     assert (rowing.label, rowing.weight, rowing.clicks, rowing.key) == ("rowing", 0.75, 3, 1)
@@ -105,7 +105,7 @@ def test_interest_cards_tell_weight_headlines_and_topics() -> None:
     assert clicks_of(profile, 99) == ()
 
 
-def test_a_name_follows_its_interest_as_clicks_come_and_go(names: InterestNames) -> None:
+def test_name_follows_its_interest_as_clicks_change(names: InterestNames) -> None:
     names.name(["a", "b", "d"], "  On   the water ")
     later = [*CLICKS[1:], _click(5, "e", "rowing"), _click(6, "f", "courts", (0.0, 1.0))]
     profile = named_profile(later, (), np.array([0, 1, 0, 0, 1]), names.kept())
@@ -113,13 +113,13 @@ def test_a_name_follows_its_interest_as_clicks_come_and_go(names: InterestNames)
     assert profile.click_names == ("On the water", "courts", "On the water", "On the water", "courts")
 
 
-def test_one_name_never_goes_to_two_interests() -> None:
+def test_one_name_goes_to_one_interest_only() -> None:
     kept = (KeptInterest(1, "Mine", False, frozenset({"a", "b", "c"})),)
     profile = named_profile(CLICKS, (), LABELS, kept)
     assert profile.names == ("Mine", "courts")
 
 
-def test_a_muted_interest_gives_no_clicks_and_comes_last_on_the_page(names: InterestNames) -> None:
+def test_muted_interest_contributes_no_clicks_and_comes_last(names: InterestNames) -> None:
     names.mute(["a", "b", "d"], True)
     active, muted = without_muted(CLICKS, names.kept())
     assert [click.card.id for click in active] == ["c"]
@@ -140,7 +140,7 @@ def test_renaming_keeps_the_mute_and_muting_keeps_the_name(names: InterestNames)
     assert names.kept() == ()
 
 
-def test_a_blank_name_gives_the_label_back_and_a_long_one_is_refused(names: InterestNames) -> None:
+def test_blank_name_restores_the_label_and_a_long_one_is_refused(names: InterestNames) -> None:
     names.name(["a"], "Water")
     names.name(["a"], " ")
     assert names.kept() == ()

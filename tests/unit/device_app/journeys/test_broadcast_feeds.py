@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from device_app.wire.news import BodiesRequest
+from protocol.news import BodiesRequest
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import TOPIC, Make, click_on, share
+from tests.doubles.new_page import new_page
 
 
-def test_broadcast_finds_news_here_reports_nothing_and_asks_for_texts_by_the_block(
+def test_broadcast_ranks_locally_reports_nothing_and_requests_texts_by_block(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     backend.pool_codes = True
     backend.publish()
     device = make(mode="broadcast", default_list_limit=200)
     device.sync()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     before = set(backend.paths())
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     assert (feed.mode, feed.notice, feed.recalled) == ("personal", None, 400)
     assert share(feed, TOPIC) >= 0.2
     assert "search" in feed.device_ms
@@ -33,7 +34,7 @@ def test_broadcast_finds_news_here_reports_nothing_and_asks_for_texts_by_the_blo
     assert "/v1/recall" not in backend.paths()
     assert set(backend.paths()) == before
     assert device.status().shield == "green"
-    assert device.privacy().budgets[0].lifetime == 0
+    assert device.privacy.overview().budgets[0].lifetime == 0
 
     kept = device.parts.stores.default_list.current()
     assert kept is not None
@@ -42,7 +43,7 @@ def test_broadcast_finds_news_here_reports_nothing_and_asks_for_texts_by_the_blo
         pass
     backend.requests.clear()
     opened = next(item.card.id for item in feed.items if item.card.id not in default_list)
-    assert device.open(opened, feed.feed_id).paragraphs == ()
+    assert device.reading.open(opened, feed.feed_id).paragraphs == ()
     assert device.prefetch_step()
     ((_, path, body),) = backend.requests
     block = BodiesRequest.model_validate_json(body).ids
@@ -52,48 +53,48 @@ def test_broadcast_finds_news_here_reports_nothing_and_asks_for_texts_by_the_blo
     ids = sorted(card.id for card in backend.pool.cards)
     row = ids.index(opened)
     assert block == tuple(ids[row // 100 * 100 : row // 100 * 100 + 100])
-    assert device.open(opened, feed.feed_id).paragraphs == (f"First of {opened}.", f"Second of {opened}.")
+    assert device.reading.open(opened, feed.feed_id).paragraphs == (f"First of {opened}.", f"Second of {opened}.")
 
 
-def test_broadcast_without_a_pool_says_so_and_ranks_the_common_list(
+def test_broadcast_without_a_pool_ranks_the_default_list_with_a_notice(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make(mode="broadcast")
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     assert feed.mode == "front"
-    assert "no codes of the pool" in (feed.notice or "")
+    assert "offers no catalogue" in (feed.notice or "")
     assert "/v1/recall" not in backend.paths()
 
 
-def test_a_spent_budget_is_followed_by_recall_on_this_device_and_says_so(
+def test_spent_budget_switches_to_local_recall_with_a_notice(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     backend.pool_codes = True
     backend.publish()
     device = make(epsilon_lifetime_reports=3)
     device.sync()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     assert (feed.mode, feed.recalled) == ("personal", 400)
-    assert "lifetime budget" in (feed.notice or "")
+    assert "lifetime sharing limit" in (feed.notice or "")
     assert "found on this device" in (feed.notice or "")
     assert "/v1/recall" not in backend.paths()
     assert device.status().shield == "amber"
 
 
-def test_a_damaged_pool_is_let_go_of_and_fetched_again(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_damaged_pool_is_dropped_and_fetched_again(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     backend.pool_codes = True
     backend.publish()
     device = make(mode="broadcast")
     device.sync()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     database = device.parts.stores.database
     with database.transaction():
         database.write("DELETE FROM pool_card WHERE place < 50")
     click_on(device, backend, TOPIC, 4, clock)
-    assert device.feed(refresh=True).mode == "front"
+    assert new_page(device).mode == "front"
     device.sync()
-    assert device.feed(refresh=True).mode == "personal"
+    assert new_page(device).mode == "personal"

@@ -8,13 +8,15 @@ from threading import Thread
 import pytest
 
 from device_app.errors import BackendUnreachable, NewsNotHere
+from device_app.store.preferences import LAST_ANSWER
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import PAPER, TOPIC, Make, click_on, share
+from tests.doubles.new_page import new_page
 
 
-def test_a_first_page_is_cold_full_and_sends_nothing_about_anybody(make: Make, backend: FakeBackend) -> None:
-    feed = make().feed()
+def test_first_page_is_cold_and_full_and_sends_nothing_personal(make: Make, backend: FakeBackend) -> None:
+    feed = make().reading.feed()
     assert feed.mode == "cold"
     assert len(feed.items) == 30
     assert {item.slot for item in feed.items} == {"lead", "for_you", "fresh", "explore", "developing"}
@@ -23,11 +25,11 @@ def test_a_first_page_is_cold_full_and_sends_nothing_about_anybody(make: Make, b
     assert len({item.card.section for item in feed.in_slot("lead", "for_you")}) >= 5
 
 
-def test_sections_chosen_at_the_first_visit_lift_their_news_and_stay_here(make: Make, backend: FakeBackend) -> None:
+def test_chosen_sections_lift_their_news_and_are_not_sent(make: Make, backend: FakeBackend) -> None:
     device = make()
-    before = Counter(item.card.section for item in device.feed(refresh=True).in_slot("lead", "for_you"))["section6"]
-    device.choose_sections(("section6",))
-    after = Counter(item.card.section for item in device.feed(refresh=True).in_slot("lead", "for_you"))["section6"]
+    before = Counter(item.card.section for item in new_page(device).in_slot("lead", "for_you"))["section6"]
+    device.interests.choose_sections(("section6",))
+    after = Counter(item.card.section for item in new_page(device).in_slot("lead", "for_you"))["section6"]
     assert after >= before + 4
     assert device.status().chosen_sections == ("section6",)
     assert b"section6" not in b"".join(body for _, _, body in backend.requests)
@@ -35,9 +37,9 @@ def test_sections_chosen_at_the_first_visit_lift_their_news_and_stay_here(make: 
 
 def test_clicks_move_the_feed_towards_their_topic(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    before = share(device.feed(refresh=True), TOPIC)
+    before = share(new_page(device), TOPIC)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     assert feed.mode == "personal"
     assert feed.recalled == 400
     assert share(feed, TOPIC) >= before + 0.2
@@ -48,88 +50,121 @@ def test_clicks_move_the_feed_towards_their_topic(make: Make, backend: FakeBacke
 
 def test_stages_add_up_and_are_kept_for_the_latency_page(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make(**PAPER)
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
-    feed = device.feed(refresh=True)
-    assert set(feed.device_ms) >= {"store", "cluster", "decompose", "noise", "network", "decode", "rank", "build"}
-    assert set(feed.server_ms) == {"decode", "aggregate", "search", "merge", "encode"}
+    feed = new_page(device)
+    assert set(feed.device_ms) == {"store", "cluster", "rank", "build"}, "a page asks nobody"
     view = device.latency()
+    assert view.recall is not None
+    stages = {bar.name for bar in view.recall.stages if bar.place != "server"}
+    assert stages == {"store", "cluster", "decompose", "noise", "encode", "network", "decode"}
     assert view.count == 2
     assert view.requests[0].total_ms == pytest.approx(feed.total_device_ms)
     assert make(**PAPER).status().feed_ms == pytest.approx(feed.total_device_ms), "after a restart, storing included"
-    server = [bar for bar in view.requests[0].stages if bar.place == "server"]
+    server = [bar for bar in view.recall.stages if bar.place == "server"]
     assert [bar.name for bar in server] == ["decode", "aggregate", "search", "merge", "encode"]
 
 
-def test_refreshing_costs_neither_budget_nor_a_request(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_refreshing_costs_no_budget_and_no_request(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
-    first = device.feed(refresh=True)
+    first = new_page(device)
     sent = len(backend.requests)
-    assert device.feed() is first
-    second = device.feed(refresh=True)
+    assert device.reading.feed() is first
+    second = device.reading.feed(refresh=True)
     assert len(backend.requests) == sent
     assert second.feed_id != first.feed_id
-    assert device.privacy().budgets[0].spent_today == 4
+    device.recall_step()
+    report, again = backend.requests[-2:]
+    assert report == again, "the background sends the same bytes"
+    assert device.privacy.overview().budgets[0].spent_today == 4
 
 
-def test_blocked_and_unwanted_news_never_comes_back(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_restart_continues_with_the_last_answer(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    """Red before: the first pages of each start had the default list alone, until the next request was due."""
     device = make()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
+    click_on(device, backend, TOPIC, 3, clock)
+    before = new_page(device)
+    while device.prefetch_step():
+        pass
+    sent, device = len(backend.requests), make()
+    after = device.reading.feed(refresh=True)
+    assert (before.mode, before.recalled) == (after.mode, after.recalled) == ("personal", 400)
+    assert len(backend.requests) == sent
+    device.privacy.erase()
+    assert make().parts.stores.preferences.get(LAST_ANSWER) is None
+
+
+def test_restart_after_a_blank_report_has_no_personal_page(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    device = make()
+    new_page(device)
+    while device.prefetch_step():
+        pass
+    click_on(device, backend, TOPIC, 3, clock)
+    assert make().reading.feed(refresh=True).mode == "front"
+
+
+def test_blocked_and_unwanted_news_never_returns(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    device = make()
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    unwanted = device.feed(refresh=True).items[1].card.id
-    device.react(unwanted, "less")
-    device.stance("topic", TOPIC, "block")
-    device.stance("publisher", "Paper 3", "block")
+    unwanted = new_page(device).items[1].card.id
+    device.library.react(unwanted, "less")
+    device.interests.stance("topic", TOPIC, "block")
+    device.interests.stance("publisher", "Paper 3", "block")
     for _ in range(5):
-        feed = device.feed(refresh=True)
+        feed = new_page(device)
         assert all(item.card.topic != TOPIC and item.card.publisher != "Paper 3" for item in feed.items)
         assert unwanted not in {item.card.id for item in feed.items}
-    assert all(card.topic != TOPIC for listed in device.explore() for card in listed.cards)
-    device.stance("topic", TOPIC, None)
-    assert share(device.feed(refresh=True), TOPIC) > 0
+    assert all(card.topic != TOPIC for listed in device.reading.explore() for card in listed.cards)
+    device.interests.stance("topic", TOPIC, None)
+    assert share(new_page(device), TOPIC) > 0
 
 
-def test_following_lists_what_is_followed(make: Make) -> None:
+def test_following_page_lists_all_followed_stories_newest_first(make: Make, backend: FakeBackend) -> None:
+    backend.pool_codes = True
+    backend.publish()
+    device = make(default_list_limit=50)
+    device.sync()
+    device.interests.stance("section", "section4", "follow")
+    device.interests.stance("topic", TOPIC, "block")
+    listed = device.whole_pool.following()
+    wanted = [card for card in backend.pool.cards if card.section == "section4" and card.topic != TOPIC]
+    ordered = sorted(wanted, key=lambda one: (one.published_at, one.id), reverse=True)
+    first = {one.story: one.id for one in reversed(ordered) if one.story}
+    assert listed == [one.id for one in ordered if one.story is None or first[one.story] == one.id]
+
+
+def test_repeated_reaction_is_undone(make: Make) -> None:
     device = make()
-    device.feed(refresh=True)
-    device.stance("section", "section4", "follow")
-    items = device.following()
-    assert len(items) >= 20
-    assert {item.card.section for item in items} == {"section4"}
-    assert {item.reason.words for item in items} == {"You follow section4."}
-    assert device.stances() == {("section", "section4"): "follow"}
-
-
-def test_the_same_reaction_twice_is_taken_back(make: Make) -> None:
-    device = make()
-    news_id = device.feed(refresh=True).items[0].card.id
-    assert device.react(news_id, "like")
-    assert device.reactions() == {news_id: frozenset({"like"})}
-    assert not device.react(news_id, "like")
-    assert device.reactions() == {}
+    news_id = new_page(device).items[0].card.id
+    assert device.library.react(news_id, "like")
+    assert device.library.reactions() == {news_id: frozenset({"like"})}
+    assert not device.library.react(news_id, "like")
+    assert device.library.reactions() == {}
     with pytest.raises(NewsNotHere):
-        device.react("nowhere", "save")
+        device.library.react("nowhere", "save")
 
 
-def test_the_last_feed_serves_while_the_backend_is_down(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_last_feed_is_shown_while_the_backend_is_down(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
-    last = device.feed(refresh=True)
+    last = new_page(device)
     while device.prefetch_step():
         pass
     backend.down = True
     device.parts.serving.feed_context.recall.forget()
-    offline = device.feed(refresh=True)
+    offline = new_page(device)
     assert offline.mode == "offline"
     assert device.status().online is False, "the page says so at once"
     assert offline.items == last.items
     assert offline.made_at == last.made_at
-    assert "does not answer" in (offline.notice or "")
+    assert "Can't reach the publisher." in (offline.notice or "")
     assert "20 November" in (offline.notice or "")
-    article = device.open(offline.items[5].card.id, offline.feed_id)
+    article = device.reading.open(offline.items[5].card.id, offline.feed_id)
     assert article.paragraphs == (f"First of {article.card.id}.", f"Second of {article.card.id}.")
     with pytest.raises(BackendUnreachable):
         device.sync()
@@ -138,39 +173,42 @@ def test_the_last_feed_serves_while_the_backend_is_down(make: Make, backend: Fak
     backend.down = False
     device.sync()
     assert device.status().alerts == ()
-    assert device.feed(refresh=True).mode == "personal"
+    assert new_page(device).mode == "personal"
 
 
 @pytest.mark.parametrize(
-    ("own_feeds", "who"), [(False, "The newsroom"), (True, "The part of Ownfeed that reads your feeds")]
+    ("own_feeds", "who"), [(False, "the publisher"), (True, "the part of Ownfeed that reads your feeds")]
 )
-def test_a_device_that_never_reached_the_backend_says_so_and_of_whom_it_speaks(
+def test_device_that_never_reached_its_server_names_it_in_the_notice(
     make: Make, backend: FakeBackend, *, own_feeds: bool, who: str
 ) -> None:
     backend.down = True
     device = make(own_feeds=own_feeds)
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     assert (feed.mode, feed.items) == ("offline", ())
-    assert feed.notice == f"{who} does not answer. There is no page to show yet; this device tries again by itself."
+    assert feed.notice == f"Can't reach {who}. There is no page to show yet. This device keeps trying."
+    asked = len(backend.requests)
+    assert device.reading.feed().mode == "offline"
+    assert len(backend.requests) == asked, "a reader who looks again shows in no request"
     backend.down = False
-    made = device.feed(refresh=True)
-    assert made.mode == "cold"
+    device.sync()
+    assert device.reading.feed().mode == "cold"
     backend.down = True
     assert (device.parts.serving.offline(BackendUnreachable("http://b", "x")).notice or "").startswith(
-        f"{who} does not answer. This is your last page, of "
+        f"Can't reach {who}. Showing your page from "
     )
 
 
-def test_readers_in_many_threads_get_whole_feeds(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_concurrent_readers_get_complete_feeds(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    first = device.feed(refresh=True)
+    first = new_page(device)
     failures: list[Exception] = []
 
     def read(n: int) -> None:
         try:
             for step in range(4):
-                device.open(first.items[(4 * n + step) % 30].card.id, first.feed_id)
-                assert len(device.feed(refresh=step % 2 == 0).items) == 30
+                device.reading.open(first.items[(4 * n + step) % 30].card.id, first.feed_id)
+                assert len(device.reading.feed(refresh=step % 2 == 0).items) == 30
                 device.status()
         except Exception as failed:
             failures.append(failed)

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from device_app.feed import recall_answers, report_choice
-from device_app.privacy.reports import seal_report
 from device_app.privacy.sealed import Sealed
+from device_app.privacy.sealed_reports import seal_report
+from device_app.reports import choice
 from device_app.settings import PrivacySettings
-from device_app.wire.news import BodiesRequest
-from device_app.wire.problem import Problem
-from device_app.wire.recall import CodeReport, RecallRequest
-from device_app.wire.releases import RELEASES_ANSWERED
+from protocol.ids import Problem
+from protocol.news import BodiesRequest
+from protocol.recall import CodeReport, RecallRequest
+from protocol.releases import RELEASES_ANSWERED
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import PAPER, TOPIC, Make, click_on, share
+from tests.doubles.new_page import new_page
 
 
-def test_a_click_reaches_the_backend_in_no_request(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_click_appears_in_no_request(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make(clicks_before_report=1)
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     backend.requests.clear()
-    news_id = device.feed(refresh=True).items[3].card.id
-    device.open(news_id, device.feed().feed_id)
-    device.feed(refresh=True)
+    news_id = new_page(device).items[3].card.id
+    device.reading.open(news_id, device.reading.feed().feed_id)
+    new_page(device)
     while device.prefetch_step():
         pass
     posted = [(path, body) for method, path, body in backend.requests if method == "POST"]
@@ -40,71 +40,70 @@ def test_a_click_reaches_the_backend_in_no_request(make: Make, backend: FakeBack
             assert news_id.encode() not in body
 
 
-def test_a_spent_budget_leaves_the_common_list_ranked_here(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_spent_budget_ranks_the_default_list_locally(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make(epsilon_per_day_reports=3.9)
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     assert feed.mode == "front"
-    assert "budget" in (feed.notice or "")
+    assert "sharing limit" in (feed.notice or "")
     assert "/v1/recall" not in backend.paths()
     assert share(feed, TOPIC) >= 0.2
     assert device.status().shield == "amber"
 
 
-def test_reports_switched_off_while_a_page_is_made_leave_it_without_one(
+def test_switching_reports_off_during_a_page_build_sends_none(
     make: Make, backend: FakeBackend, clock: StillClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As by a second tab, between the choice of a report and its payment."""
     device = make(clicks_before_report=1)
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
 
     def switched_off(*made_of: Any, **more: Any) -> Sealed[RecallRequest]:
-        device.set_privacy(mode="none")
+        device.privacy.change(mode="none")
         return seal_report(*made_of, **more)
 
-    monkeypatch.setattr(report_choice, "seal_report", switched_off)
-    feed = device.feed(refresh=True)
+    monkeypatch.setattr(choice, "seal_report", switched_off)
+    feed = new_page(device)
     assert feed.mode == "front"
     assert len(feed.items) == 30
-    assert "switched off" in (feed.notice or "")
+    assert "reports are off" in (feed.notice or "")
     assert "/v1/recall" not in backend.paths()
     assert device.parts.ledger.total("reports") == 0
 
 
-def test_with_a_report_already_paid_for_a_spent_budget_goes_on_with_it(
+def test_paid_report_stays_in_use_after_the_budget_is_spent(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make(**PAPER | {"epsilon_per_day_reports": 50, "clicks_per_report": 1})
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 2, clock)
-    assert device.feed(refresh=True).notice is None
+    assert new_page(device).notice is None
     click_on(device, backend, "section5 topic0", 2, clock)
     device.parts.serving.feed_context.recall.forget()
-    feed = device.feed(refresh=True)
-    assert (feed.mode, "last report" in (feed.notice or "")) == ("personal", True)
+    feed = new_page(device)
+    assert (feed.mode, "earlier report" in (feed.notice or "")) == ("personal", True)
     first, second = [body for _, path, body in backend.requests if path == "/v1/recall"]
     assert first == second
     clock.go_on(24 * 3600)
     device.parts.serving.changed()
-    assert device.feed(refresh=True).notice is None
+    assert new_page(device).notice is None
 
 
-def test_a_code_is_reported_by_default_costs_four_and_is_shown_with_the_truth(
+def test_default_report_is_a_code_costing_four_shown_with_the_true_one(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 2, clock)
-    assert device.feed(refresh=True).mode == "cold", "two clicks say too little to pay for"
-    assert "/v1/recall" not in backend.paths()
+    assert device.reading.feed(refresh=True).mode == "cold", "two clicks say too little"
     click_on(device, backend, TOPIC, 3, clock)
-    assert device.feed(refresh=True).mode == "personal"
+    assert new_page(device).mode == "personal"
     (body,) = [body for _, path, body in backend.requests if path == "/v1/recall"]
     report = RecallRequest.model_validate_json(body).report
     assert isinstance(report, CodeReport)
-    view = device.privacy()
+    view = device.privacy.overview()
     assert view.report is not None
     assert view.report.noisy == ((float(report.code),),)
     assert view.report.clear is not None
@@ -119,176 +118,219 @@ def test_thirty_sessions_of_one_taste_send_one_code_and_pay_once(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 5, clock)
     for _ in range(30):
         clock.go_on(24 * 3600)
         device.parts.serving.feed_context.recall.forget()
-        device.feed(refresh=True)
+        new_page(device)
     bodies = {body for _, path, body in backend.requests if path == "/v1/recall"}
     assert len([path for path in backend.paths() if path == "/v1/recall"]) == 30
     assert len(bodies) == 1
-    assert device.privacy().budgets[0].lifetime == 4
+    assert device.privacy.overview().budgets[0].lifetime == 4
 
 
-def test_a_code_outlives_more_releases_than_the_server_answers_and_goes_under_the_one_in_use(
+def test_code_stays_valid_across_releases_and_names_the_current_one(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 5, clock)
-    device.feed(refresh=True)
+    new_page(device)
     named = []
     for _ in range(RELEASES_ANSWERED + 2):
         backend.publish()
         assert device.sync()
-        device.feed(refresh=True)
+        new_page(device)
         named.append(
             RecallRequest.model_validate_json([body for _, path, body in backend.requests if path == "/v1/recall"][-1])
         )
     assert [request.release for request in named] == list(range(2, RELEASES_ANSWERED + 4)), "each names the one in use"
     assert len({request.report.model_dump_json() for request in named}) == 1
-    sent = [line.words for line in device.privacy(1, "all").log.lines if "report of your interests" in line.words]
-    assert all(words.startswith("The same report") for words in sent[:-1]), "not even drawn anew and found again"
-    assert device.privacy().budgets[0].lifetime == 4
+    sent = [line.words for line in device.privacy.overview(1, "all").log.lines if "report" in line.words]
+    same = "Your interest report, the same as last time"
+    assert all(words.startswith(same) for words in sent[:-1]), "not even drawn again and found again"
+    assert device.privacy.overview().budgets[0].lifetime == 4
 
 
-@pytest.mark.parametrize(("answered", "named"), [(RELEASES_ANSWERED, [1]), (2, [1]), (1, [1, 2])])
-def test_a_report_of_an_earlier_release_is_in_use_only_while_the_manifest_says_that_is_answered(
+@pytest.mark.parametrize(("answered", "named"), [(RELEASES_ANSWERED, [1, 1]), (2, [1, 1]), (1, [1, 2])])
+def test_report_of_an_earlier_release_is_used_only_while_answered(
     make: Make, backend: FakeBackend, clock: StillClock, answered: int, named: list[int]
 ) -> None:
     backend.releases_answered = answered
     device = make(**PAPER)
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 2, clock)
-    device.feed(refresh=True)
+    new_page(device)
     backend.publish()
     assert device.sync()
-    device.feed(refresh=True)
+    new_page(device)
     bodies = [body for _, path, body in backend.requests if path == "/v1/recall"]
     assert [RecallRequest.model_validate_json(body).release for body in bodies] == named
-    assert device.privacy().budgets[0].lifetime == pytest.approx(50 * len(named))
+    assert device.privacy.overview().budgets[0].lifetime == pytest.approx(50 * len(set(bodies)))
 
 
-def test_a_lower_limit_of_a_report_takes_the_old_one_out_of_use_at_once_and_the_way_back_is_free(
+def test_lower_report_limit_retires_the_old_report_and_reverting_is_free(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    assert device.feed(refresh=True).mode == "personal"
-    device.set_privacy(epsilon_per_report=2)
-    assert device.feed(refresh=True).mode == "front"
-    device.set_privacy(epsilon_per_report=4)
-    assert device.feed(refresh=True).mode == "personal"
-    assert device.privacy().budgets[0].lifetime == 4
+    assert new_page(device).mode == "personal"
+    device.privacy.change(epsilon_per_report=2)
+    assert new_page(device).mode == "front"
+    device.privacy.change(epsilon_per_report=4)
+    assert new_page(device).mode == "personal"
+    assert device.privacy.overview().budgets[0].lifetime == 4
 
 
-def test_a_release_without_a_codebook_within_the_limit_reports_nothing_and_says_so(
+def test_without_an_affordable_codebook_reports_stop_with_a_notice(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make(epsilon_per_report=2)
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     assert feed.mode == "front"
-    assert "no way to report within 2 epsilon" in (feed.notice or "")
-    assert "the list that everybody gets" in (feed.notice or "")
+    assert "is not available within 2 epsilon" in (feed.notice or "")
+    assert "the list everyone gets" in (feed.notice or "")
     assert "/v1/recall" not in backend.paths()
     assert device.status().shield == "amber"
 
 
-def test_reports_switched_off_send_no_report_and_stay_off(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_reports_switched_off_stay_off(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    device.set_privacy(mode="none")
-    device.feed(refresh=True)
+    device.privacy.change(mode="none")
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed(refresh=True)
-    assert (feed.mode, "switched off" in (feed.notice or "")) == ("front", True)
+    feed = new_page(device)
+    assert (feed.mode, "reports are off" in (feed.notice or "")) == ("front", True)
     assert share(feed, TOPIC) >= 0.2
-    device.erase()
+    device.privacy.erase()
     device.close()  # a profile is one process's at a time
     again = make()
-    assert again.privacy().settings.mode == "none"
+    assert again.privacy.overview().settings.mode == "none"
     assert "/v1/recall" not in backend.paths()
 
 
-def test_a_privacy_setting_out_of_bounds_changes_nothing(make: Make) -> None:
+def test_invalid_privacy_setting_changes_nothing(make: Make) -> None:
     device = make()
     with pytest.raises(ValidationError, match="clicks_per_report"):
-        device.set_privacy(clicks_per_report=0, training=True)
-    assert device.privacy().settings == PrivacySettings()
-    device.set_privacy(clicks_per_report=9)
+        device.privacy.change(clicks_per_report=0, training=True)
+    assert device.privacy.overview().settings == PrivacySettings()
+    device.privacy.change(clicks_per_report=9)
     device.close()
-    assert make().privacy().settings.clicks_per_report == 9
+    assert make().privacy.overview().settings.clicks_per_report == 9
 
 
-def test_a_refused_report_gives_the_common_list_and_the_reason(
+def test_refused_report_gives_the_default_list_and_the_reason(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     backend.refuse_recall = Problem(type="urn:x", title="Bad report", status=422, detail="too short")
     click_on(device, backend, TOPIC, 3, clock)
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     assert feed.mode == "front"
     assert "Bad report: too short" in (feed.notice or "")
     assert len(feed.items) == 30
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_backend_with_too_much_to_do_costs_neither_the_last_feed_nor_a_report(
-    make: Make, backend: FakeBackend, clock: StillClock, status: int, monkeypatch: pytest.MonkeyPatch
+def test_busy_backend_costs_no_page_and_no_report(
+    make: Make, backend: FakeBackend, clock: StillClock, status: int
 ) -> None:
-    device, now = make(), SimpleNamespace(sec=1_000.0)
-    monkeypatch.setattr(recall_answers, "time", SimpleNamespace(monotonic=lambda: now.sec))
-    before = device.feed(refresh=True)
+    device = make()
+    before = device.reading.feed(refresh=True)
     backend.refuse_recall = Problem(type="urn:x", title="Too much", status=status, detail="come later")
     click_on(device, backend, TOPIC, 3, clock)
-    feed = device.feed(refresh=True)
-    assert (feed.mode, feed.feed_id) == ("offline", before.feed_id)
+    feed = new_page(device)
+    assert (feed.mode, len(feed.items)) == ("front", 30)
+    assert feed.feed_id != before.feed_id
     assert "Too much: come later" in (feed.notice or "")
-    assert "your last page" in (feed.notice or "")
-    spent = device.privacy().budgets[0].spent_today
-    device.feed(refresh=True)
-    assert backend.paths().count("/v1/recall") == 1, "asked to wait, it waits"
-    backend.refuse_recall, now.sec = None, now.sec + 2 * recall_answers.BUSY_RETRY_SEC
-    feed = device.feed(refresh=True)
-    assert feed.mode == "personal"
+    spent = device.privacy.overview().budgets[0].spent_today
+    for _ in range(3):
+        device.reading.feed(refresh=True)
+    assert backend.paths().count("/v1/recall") == 1, "pages ask nobody"
+    backend.refuse_recall = None
+    feed = new_page(device)
+    assert (feed.mode, feed.notice) == ("personal", None)
     asked = [body for _, path, body in backend.requests if path == "/v1/recall"]
     assert len(asked) == 2
     assert asked[0] == asked[1], "the same report, paid for once"
-    assert device.privacy().budgets[0].spent_today == spent
+    assert device.privacy.overview().budgets[0].spent_today == spent
 
-    now.sec += 3_600
     backend.refuse_recall = Problem(type="urn:x", title="Too much", status=status, detail="come later")
-    feed = device.feed(refresh=True)
-    assert (feed.mode, "from the last answer" in (feed.notice or "")) == ("personal", True)
+    feed = new_page(device)
+    assert (feed.mode, "from the last suggestions" in (feed.notice or "")) == ("personal", True)
     assert len(feed.items) == 30
 
 
-def test_without_any_feed_a_backend_with_too_much_to_do_leaves_the_common_list(
+@pytest.mark.parametrize("reads", [0, 2, 4])
+def test_every_reader_sends_and_pays_a_report_however_little_they_read(
+    make: Make, backend: FakeBackend, clock: StillClock, reads: int
+) -> None:
+    """A missing request would show that few stories were opened, and one without a price when they were."""
+    device = make()
+    device.reading.feed(refresh=True)
+    if reads:
+        click_on(device, backend, TOPIC, reads, clock)
+    for _ in range(3):
+        device.recall_step()
+    (report,) = {body for _, path, body in backend.requests if path == "/v1/recall"}
+    assert isinstance(RecallRequest.model_validate_json(report).report, CodeReport)
+    assert backend.paths().count("/v1/recall") == 3
+    assert device.privacy.overview().budgets[0].lifetime == 4
+    words = {line.words for line in device.privacy.overview(1, "all").log.lines}
+    assert any("you are new" in each for each in words) == (reads < 3)
+
+
+def test_blank_report_is_replaced_once_there_are_enough_clicks(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed(refresh=True)
-    click_on(device, backend, TOPIC, 3, clock)
+    device.reading.feed(refresh=True)
+    click_on(device, backend, TOPIC, 2, clock)
+    device.recall_step()
+    view = device.privacy.overview()
+    assert view.report is not None
+    assert view.report.clear == (), "there is nothing that it says"
+    assert (view.blank, view.clicks_until_report) == (True, 1)
+    click_on(device, backend, "section5 topic0", 1, clock)
+    assert new_page(device).mode == "personal"
+    assert device.privacy.overview().report.clear != ()  # type: ignore[union-attr]
+    assert device.privacy.overview().budgets[0].lifetime == 8
+
+
+@pytest.mark.parametrize("clicks", [0, 5])
+def test_spent_budget_without_a_report_sends_a_cover(
+    make: Make, backend: FakeBackend, clock: StillClock, clicks: int
+) -> None:
+    device = make(epsilon_lifetime_reports=4)
+    device.reading.feed(refresh=True)
+    device.recall_step()
+    if clicks:
+        click_on(device, backend, TOPIC, clicks, clock)
+    device.parts.stores.report_memo.clear()  # as where an interest is muted or forgotten
     with device.parts.stores.database.transaction():
-        device.parts.stores.database.write("DELETE FROM feed")
-    backend.refuse_recall = Problem(type="urn:x", title="Too much", status=503, detail="come later")
-    feed = device.feed(refresh=True)
-    assert (feed.mode, len(feed.items)) == ("front", 30)
-    assert "Too much: come later" in (feed.notice or "")
+        device.parts.stores.database.write("DELETE FROM drawn_report")  # as where everything is erased
+    backend.requests.clear()
+    for _ in range(3):
+        device.recall_step()
+    (cover,) = {body for _, path, body in backend.requests if path == "/v1/recall"}
+    assert backend.paths().count("/v1/recall") == 3
+    assert isinstance(RecallRequest.model_validate_json(cover).report, CodeReport)
+    assert device.privacy.overview().budgets[0].lifetime == 4, "it costs nothing: it is of nobody"
 
 
-def test_a_new_release_does_not_cost_a_new_report(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_new_release_needs_no_new_report(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
-    device.feed(refresh=True)
+    new_page(device)
     backend.publish()
     assert device.sync()
     device.parts.serving.feed_context.recall.forget()
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     assert (feed.release, feed.mode) == ("r2", "personal")
-    assert device.privacy().budgets[0].spent_today == 4
+    assert device.privacy.overview().budgets[0].spent_today == 4

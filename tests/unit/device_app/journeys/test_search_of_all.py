@@ -13,7 +13,7 @@ import pytest
 
 from device_app.device import Device
 from device_app.feed.candidates import Candidates
-from device_app.feed.kinship import Kinship
+from device_app.feed.similarity import Kinship
 from device_app.feed.whole_pool import NEAR, NEAR_LEADS, SEARCH_PAGE
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
@@ -39,7 +39,7 @@ def backend() -> FakeBackend:
 def kept(make: Make) -> Device:
     device = make(default_list_limit=LISTED)
     device.sync()
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     while device.prefetch_step():
         pass
     return device
@@ -49,52 +49,50 @@ def with_words(backend: FakeBackend) -> set[str]:
     return {card.id for card in backend.pool.cards if "hárbour" in card.title}
 
 
-def test_every_story_with_the_words_is_found_once_page_by_page(make: Make, backend: FakeBackend) -> None:
+def test_search_finds_every_matching_story_once_across_pages(make: Make, backend: FakeBackend) -> None:
     device = kept(make)
     backend.requests.clear()
-    first = device.search(WORDS)
+    first = device.library.search(WORDS)
     wanted = with_words(backend)
     assert first.total == len(wanted) == 160
-    pages = [first, device.search(WORDS, 2), device.search(WORDS, 3), device.search(WORDS, 4)]
+    pages = [first, device.library.search(WORDS, 2), device.library.search(WORDS, 3), device.library.search(WORDS, 4)]
     assert [len(page.cards) for page in pages] == [SEARCH_PAGE, SEARCH_PAGE, SEARCH_PAGE, 10]
     assert [page.upto for page in pages[:3]] == [50, 100, 150]
     shown = [card.id for page in pages for card in page.cards]
     assert len(shown) == len(set(shown))
     assert set(shown) == wanted
-    device.save_search(WORDS)
-    assert device.searches().searches[0].stories == 160
+    device.library.save_search(WORDS)
+    assert device.library.searches().searches[0].stories == 160
     assert backend.requests == []
 
 
-def test_results_hold_still_while_news_comes_until_another_list_is_asked_for(
-    make: Make, backend: FakeBackend, clock: StillClock
-) -> None:
+def test_search_results_stay_fixed_until_a_refresh(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = kept(make)
-    first = device.search(WORDS)
+    first = device.library.search(WORDS)
     came = [
         backend.pool.cards[0].model_copy(update={"id": f"came-{number}", "title": "Harbour", "published_at": clock()})
         for number in range(3)
     ]
     device.parts.stores.news.put_cards(came, clock())
     clock.go_on(60)
-    pages = [device.search(f" {WORDS} ", number) for number in (1, 2, 3, 4)]
+    pages = [device.library.search(f" {WORDS} ", number) for number in (1, 2, 3, 4)]
     assert (pages[0].cards, pages[0].near) == (first.cards, first.near), "after Back"
     shown = [card.id for page in pages for card in page.cards]
     assert len(shown) == len(set(shown)), "no page repeats what another had"
     assert set(shown) == with_words(backend), "and none skips any"
     assert {(page.new, page.made_at, page.total) for page in pages} == {(3, first.made_at, 160)}
-    assert device.searches().searches == (), "words that are not saved are kept nowhere"
+    assert device.library.searches().searches == (), "words that are not saved are kept nowhere"
     device.lists.renew(f"search/{WORDS}")
-    anew = [device.search(WORDS, number) for number in (1, 2, 3, 4)]
+    anew = [device.library.search(WORDS, number) for number in (1, 2, 3, 4)]
     assert {card.id for page in anew for card in page.cards} == with_words(backend) | {card.id for card in came}
-    device.erase()
+    device.privacy.erase()
     device.parts.stores.news.put_cards([came[0].model_copy(update={"id": "later"})], clock())
-    after = device.search(WORDS)
+    after = device.library.search(WORDS)
     assert "later" in {card.id for card in after.cards}
     assert after.new == 0, "an erase takes what was held"
 
 
-def test_of_what_is_as_relevant_the_most_recent_comes_first(make: Make, backend: FakeBackend) -> None:
+def test_equally_relevant_results_are_ordered_by_date(make: Make, backend: FakeBackend) -> None:
     device = kept(make)
     alike: dict[float, list[int]] = {}
     for hit in device.whole_pool.hits(WORDS):
@@ -103,7 +101,7 @@ def test_of_what_is_as_relevant_the_most_recent_comes_first(make: Make, backend:
     assert all(times == sorted(times, reverse=True) for times in alike.values())
 
 
-def test_an_old_story_gives_way_to_a_fresh_one_unless_it_is_far_more_relevant(
+def test_old_story_ranks_below_a_fresh_one_unless_far_more_relevant(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = kept(make)
@@ -121,12 +119,10 @@ def test_an_old_story_gives_way_to_a_fresh_one_unless_it_is_far_more_relevant(
     assert by_words["old"] > by_words["fresh"], "by its words alone the old one came first"
 
 
-def test_what_is_close_in_meaning_has_other_words_and_is_as_close_as_it_is_said(
-    make: Make, backend: FakeBackend
-) -> None:
+def test_similar_results_share_no_search_term_and_are_as_close_as_claimed(make: Make, backend: FakeBackend) -> None:
     device = kept(make)
     backend.requests.clear()
-    found = device.search(WORDS)
+    found = device.library.search(WORDS)
     assert 1 <= len(found.near) <= NEAR
     row = {card.id: at for at, card in enumerate(backend.pool.cards)}
     leads = [row[card.id] for card in found.cards[:NEAR_LEADS]]
@@ -137,18 +133,18 @@ def test_what_is_close_in_meaning_has_other_words_and_is_as_close_as_it_is_said(
     assert not {card.id for card in found.near} & with_words(backend)
     assert {card.topic for card in found.near} <= topics
     assert [likeness[row[card.id]] for card in found.near] == pytest.approx(best[: len(found.near)], abs=0.02)
-    assert device.open(found.near[0].id, found=True).card == found.near[0]
-    assert device.search(WORDS, 2).near == ()
+    assert device.reading.open(found.near[0].id, found=True).card == found.near[0]
+    assert device.library.search(WORDS, 2).near == ()
     hidden = found.near[0]
-    device.stance("topic", hidden.topic, "block")
-    assert hidden.topic not in {card.topic for card in device.search(WORDS).near}
+    device.interests.stance("topic", hidden.topic, "block")
+    assert hidden.topic not in {card.topic for card in device.library.search(WORDS).near}
     assert backend.requests == []
 
 
-def test_a_name_in_common_alone_is_no_closeness_in_meaning(make: Make, backend: FakeBackend) -> None:
+def test_shared_name_alone_is_not_similarity(make: Make, backend: FakeBackend) -> None:
     """A basketball player's surname is that of a candidate, say."""
     device = kept(make)
-    leads = device.search(WORDS).cards[:NEAR_LEADS]
+    leads = device.library.search(WORDS).cards[:NEAR_LEADS]
     topics = {card.topic for card in leads}
     cards, vectors = backend.pool.cards, backend.pool.vectors
     row = next(at for at, card in enumerate(cards) if card.id == leads[0].id)
@@ -162,33 +158,31 @@ def test_a_name_in_common_alone_is_no_closeness_in_meaning(make: Make, backend: 
     both = Candidates((named[other],), vectors[other : other + 1], "")
     tie = Kinship(both, None).of(named[row], vectors[row], both.cards, both.vectors)[0].tie
     for topic in topics:
-        device.stance("topic", topic, "block")  # else what is nearer by topic fills the places
-    found = device.search(WORDS)
+        device.interests.stance("topic", topic, "block")  # else what is nearer by topic fills the places
+    found = device.library.search(WORDS)
     assert tie == "name"
     assert found.cards[0].abstract == "Alessio Fantozzi was hurt."
     assert found.near == ()
 
 
-def test_without_a_copy_of_the_pool_only_what_came_is_searched_and_counted(make: Make, backend: FakeBackend) -> None:
+def test_without_a_pool_copy_only_received_stories_are_searched(make: Make, backend: FakeBackend) -> None:
     backend.pool_codes = False
     backend.publish()
     device = kept(make)
     here = set(device.parts.stores.default_list.current().news_ids)  # type: ignore[union-attr]
-    found = device.search(WORDS)
+    found = device.library.search(WORDS)
     assert {card.id for card in found.cards} == with_words(backend) & here
     assert found.near == ()
     assert (device.whole_pool.size(), device.whole_pool.texts()) == (None, LISTED)
 
 
-def test_the_words_of_a_text_that_is_here_are_found_beside_the_pools_headlines(
-    make: Make, backend: FakeBackend
-) -> None:
+def test_search_covers_local_texts_as_well_as_pool_headlines(make: Make, backend: FakeBackend) -> None:
     device = kept(make)
-    news_id = device.feed().items[0].card.id
-    assert [card.id for card in device.search(f"First of {news_id}").cards] == [news_id]
+    news_id = device.reading.feed().items[0].card.id
+    assert [card.id for card in device.library.search(f"First of {news_id}").cards] == [news_id]
 
 
-def test_a_pool_by_another_encoder_than_the_releases_is_left_out(make: Make, backend: FakeBackend) -> None:
+def test_pool_of_another_encoder_is_excluded(make: Make, backend: FakeBackend) -> None:
     device = kept(make)
     database = device.parts.stores.database
     with database.transaction():
@@ -196,21 +190,19 @@ def test_a_pool_by_another_encoder_than_the_releases_is_left_out(make: Make, bac
             "UPDATE pool SET listing = CAST(replace(CAST(listing AS TEXT), ?, ?) AS BLOB)", (backend.encoder, "f" * 64)
         )
     device = make(default_list_limit=LISTED)
-    device.feed(refresh=True)
+    device.reading.feed(refresh=True)
     assert device.whole_pool.size() is None
-    assert device.search(WORDS).total < len(with_words(backend))
+    assert device.library.search(WORDS).total < len(with_words(backend))
     pool = device.parts.stores.pool
     stored = pool.current()
     assert stored is not None
     read = stored.listing.model_copy(update={"encoder": backend.encoder})
     pool.use(read, read.model_dump_json().encode(), stored.kept_at)
-    assert device.search(WORDS).total == len(with_words(backend)), "what lacked the pool was not held"
+    assert device.library.search(WORDS).total == len(with_words(backend)), "what lacked the pool was not held"
 
 
-def test_all_of_the_pool_is_searched_after_a_restart_before_any_model_is_loaded(
-    make: Make, backend: FakeBackend
-) -> None:
+def test_whole_pool_is_searched_after_a_restart_before_loading_models(make: Make, backend: FakeBackend) -> None:
     kept(make)
     device = make(default_list_limit=LISTED)
-    assert device.search(WORDS).total == len(with_words(backend))
+    assert device.library.search(WORDS).total == len(with_words(backend))
     assert (device.whole_pool.size(), device.parts.serving.loaded()) == (800, None)

@@ -10,6 +10,7 @@ from device_app.feed.offer import Offer
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import TOPIC, Make, click_on, share
+from tests.doubles.new_page import new_page
 from tests.doubles.news import NOW, card
 
 LONG_AGO = NOW - timedelta(days=30)
@@ -20,52 +21,52 @@ def ids(feed: Feed) -> list[str]:
 
 
 def look_at_all(device: Device, feed: Feed) -> None:
-    device.view(feed.feed_id, ids(feed))
+    device.reading.view(feed.feed_id, ids(feed))
 
 
-def test_reading_and_reacting_leave_thirty_of_thirty_stories_and_send_nothing(
+def test_reading_and_reacting_keep_the_page_and_send_nothing(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    page = device.feed()
+    page = device.reading.feed()
     while device.prefetch_step():
         pass
     sent = len(backend.requests)
     for item in page.items[3:6]:
         clock.go_on(30)
-        device.open(item.card.id, page.feed_id)
-        assert device.feed().items == page.items
+        device.reading.open(item.card.id, page.feed_id)
+        assert device.reading.feed().items == page.items
     for item, kind in zip(page.items[7:10], ("like", "less", "save"), strict=True):
-        device.react(item.card.id, kind)  # type: ignore[arg-type]
-        assert device.feed().items == page.items
-    device.stance("topic", page.items[0].card.topic, "block")
-    again = make().feed()
+        device.library.react(item.card.id, kind)  # type: ignore[arg-type]
+        assert device.reading.feed().items == page.items
+    device.interests.stance("topic", page.items[0].card.topic, "block")
+    again = make().reading.feed()
     assert (again.feed_id, again.items, again.made_at) == (page.feed_id, page.items, page.made_at), "after a restart"
     assert len(backend.requests) == sent
 
 
-def test_what_the_reader_did_since_is_offered_and_nothing_else_is(make: Make, clock: StillClock) -> None:
+def test_only_the_readers_changes_since_the_page_are_offered(make: Make, clock: StillClock) -> None:
     device = make()
-    page = device.feed()
-    assert device.offer(page) == Offer()
+    page = device.reading.feed()
+    assert device.reading.offer(page) == Offer()
     clock.go_on(5)
-    device.react(page.items[1].card.id, "save")
-    assert not device.offer(page), "a saved story is kept, and teaches nothing"
-    device.react(page.items[1].card.id, "like")
-    assert device.offer(page).told
-    device.react(page.items[1].card.id, "like")
-    assert not device.offer(page), "taken back"
-    device.open(page.items[2].card.id, page.feed_id)
-    assert device.offer(page) == Offer(read=1)
-    newer = device.feed(refresh=True)
-    assert not device.offer(newer)
-    assert device.offer(page) == Offer(after=newer.feed_id)
-    assert device.offer(newer).before == page.feed_id
+    device.library.react(page.items[1].card.id, "save")
+    assert not device.reading.offer(page), "a saved story is kept, and teaches nothing"
+    device.library.react(page.items[1].card.id, "like")
+    assert device.reading.offer(page).changed
+    device.library.react(page.items[1].card.id, "like")
+    assert not device.reading.offer(page), "taken back"
+    device.reading.open(page.items[2].card.id, page.feed_id)
+    assert device.reading.offer(page) == Offer(read=1)
+    newer = new_page(device)
+    assert not device.reading.offer(newer)
+    assert device.reading.offer(page) == Offer(after=newer.feed_id)
+    assert device.reading.offer(newer).before == page.feed_id
 
 
-def test_stories_that_came_since_are_counted_once_they_are_here(make: Make, clock: StillClock) -> None:
+def test_new_stories_are_counted_once_received(make: Make, clock: StillClock) -> None:
     device = make()
-    page = device.feed()
+    page = device.reading.feed()
     stores, feed_context = device.parts.stores, device.parts.serving.feed_context
     listed = stores.default_list.current()
     models = device.parts.serving.models()
@@ -82,67 +83,67 @@ def test_stories_that_came_since_are_counted_once_they_are_here(make: Make, cloc
         news_ids=[*(each.id for each in [*new, *old]), *listed.news_ids],
         at=clock(),
     )
-    assert device.feed() == page
-    assert device.offer(page) == Offer(new=6), "one is three days old: it came late, and is no news"
-    device.stance("topic", "topic1", "block")
-    assert device.offer(page).new == 3
+    assert device.reading.feed() == page
+    assert device.reading.offer(page) == Offer(new=6), "one is three days old: it came late, and is no news"
+    device.interests.stance("topic", "topic1", "block")
+    assert device.reading.offer(page).new == 3
     clock.go_on(1)
-    device.open("new0")
-    assert device.offer(page).new == 2
-    device.feed(refresh=True)
-    assert device.offer(device.feed()).new == 0
+    device.reading.open("new0")
+    assert device.reading.offer(page).new == 2
+    new_page(device)
+    assert device.reading.offer(device.reading.feed()).new == 0
 
 
-def test_only_what_was_looked_at_sinks_and_it_comes_back(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_only_seen_stories_sink_and_they_return(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    device.feed()
+    device.reading.feed()
     click_on(device, backend, TOPIC, 3, clock)
-    first = device.feed(refresh=True)
-    again = device.feed(refresh=True)
+    first = new_page(device)
+    again = new_page(device)
     kept = set(ids(first)) & set(ids(again))
     assert len(kept) >= 22, "nobody looked at the page: it is made of the same, but for what is drawn"
     look_at_all(device, again)
-    other = device.feed(refresh=True)
+    other = new_page(device)
     assert len(set(ids(other)) & set(ids(again))) <= 10
     shares = []
     for _ in range(6):
-        look_at_all(device, device.feed())
-        shares.append(share(device.feed(refresh=True), TOPIC))
+        look_at_all(device, device.reading.feed())
+        shares.append(share(new_page(device), TOPIC))
     assert min(shares) > 0, "a topic is never used up by refreshing"
 
 
-def test_cards_that_never_came_into_sight_stay_unseen(make: Make) -> None:
+def test_cards_never_in_view_stay_unseen(make: Make) -> None:
     device = make()
-    page = device.feed()
+    page = device.reading.feed()
     seen = device.parts.stores.impressions.seen
     assert seen(LONG_AGO) == set()
-    device.view(page.feed_id, [])
-    assert device.view(page.feed_id, [*ids(page)[:2], "elsewhere"]) == 2
-    assert device.view(page.feed_id, ids(page)[:2]) == 0
-    device.open(ids(page)[9], page.feed_id)
+    device.reading.view(page.feed_id, [])
+    assert device.reading.view(page.feed_id, [*ids(page)[:2], "elsewhere"]) == 2
+    assert device.reading.view(page.feed_id, ids(page)[:2]) == 0
+    device.reading.open(ids(page)[9], page.feed_id)
     assert seen(LONG_AGO) == {ids(page)[0], ids(page)[1], ids(page)[9]}
 
 
-def test_without_script_an_opened_story_and_those_above_it_in_its_column_were_seen(make: Make) -> None:
+def test_without_script_an_opened_story_and_those_above_it_count_as_seen(make: Make) -> None:
     device = make()
-    page = device.feed()
-    device.open(ids(page)[4], page.feed_id)
+    page = device.reading.feed()
+    device.reading.open(ids(page)[4], page.feed_id)
     seen = device.parts.stores.impressions.seen
     assert seen(LONG_AGO) == set(ids(page)[:5])
     beside = next(item for item in page.items if item.slot == "fresh")
     above = {
         item.card.id for item in page.items if item.slot not in ("lead", "for_you") and item.position <= beside.position
     }
-    device.open(beside.card.id, page.feed_id)
+    device.reading.open(beside.card.id, page.feed_id)
     assert seen(LONG_AGO) == set(ids(page)[:5]) | above
 
 
-def test_training_and_counts_take_what_was_looked_at(make: Make, clock: StillClock) -> None:
+def test_training_and_counts_use_the_stories_seen(make: Make, clock: StillClock) -> None:
     device = make()
-    page = device.feed()
+    page = device.reading.feed()
     clock.go_on(60)
-    device.view(page.feed_id, ids(page)[:6])
-    device.open(ids(page)[5], page.feed_id)
+    device.reading.view(page.feed_id, ids(page)[:6])
+    device.reading.open(ids(page)[5], page.feed_id)
     stores = device.parts.stores
     (sample,) = stores.impressions.for_training(10)
     assert (sample.shown, sample.clicked) == (tuple(ids(page)[:6]), (ids(page)[5],))
@@ -150,42 +151,42 @@ def test_training_and_counts_take_what_was_looked_at(make: Make, clock: StillClo
     assert (first.displayed, first.clicked) == (frozenset(ids(page)[:6]), frozenset([ids(page)[5]]))
 
 
-def test_several_pages_before_can_be_had_back_and_an_erase_takes_them_all(make: Make, clock: StillClock) -> None:
+def test_several_previous_pages_can_be_restored_and_an_erase_removes_them(make: Make, clock: StillClock) -> None:
     device = make()
     pages = []
     for _ in range(4):
-        pages.append(device.feed(refresh=True))
+        pages.append(device.reading.feed(refresh=True))
         clock.go_on(60)
     device = make()
-    at: str | None = device.feed().feed_id
+    at: str | None = device.reading.feed().feed_id
     found = []
     while at is not None:
-        feed = device.page(at)
+        feed = device.reading.page(at)
         assert feed is not None
         found.append(feed)
-        at = device.offer(feed).before
+        at = device.reading.offer(feed).before
     assert [feed.items for feed in found] == [feed.items for feed in reversed(pages)]
-    assert [device.page_path(feed.feed_id) for feed in pages] == [
+    assert [device.reading.page_path(feed.feed_id) for feed in pages] == [
         *(f"/page/{feed.feed_id}" for feed in pages[:3]),
         "/",
     ]
-    device.erase()
-    assert [device.page(feed.feed_id) for feed in pages] == [None] * 4
+    device.privacy.erase()
+    assert [device.reading.page(feed.feed_id) for feed in pages] == [None] * 4
     assert make().parts.stores.database.number("SELECT count(*) FROM feed") == 0
 
 
-def test_a_deleted_click_is_in_no_reason_of_a_page_that_is_kept(
+def test_deleted_click_is_removed_from_the_reasons_of_kept_pages(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed()
+    device.reading.feed()
     click_on(device, backend, TOPIC, 4, clock)
-    page = device.feed(refresh=True)
+    page = new_page(device)
     named = {click.id for item in page.items for click in item.reason.clicks}
     assert named
-    for entry in device.history().entries:
-        device.delete_click(entry.click_id)
-    again = device.feed()
+    for entry in device.library.history().entries:
+        device.library.delete_click(entry.click_id)
+    again = device.reading.feed()
     assert ids(again) == ids(page)
     assert not any(item.reason.clicks for item in again.items)
     kept = device.parts.stores.feeds.get(page.feed_id)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from device_app.device import Device
-from device_app.wire.rounds import RoundState, RoundStatus
+from protocol.rounds import OpenRounds, RoundState, RoundStatus
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import Make
@@ -33,7 +33,8 @@ class WithRound(FakeBackend):
             release="r1", cohort=20, cohort_minimum=10, joined=3, uploaded=0, received_bytes=0,
             opened_at=NOW, closes_at=NOW + timedelta(minutes=5),
         )  # fmt: skip
-        return httpx.Response(200, content=status.model_dump_json(by_alias=True))
+        shown = OpenRounds(rounds=(status,)) if path.endswith("/current") else status
+        return httpx.Response(200, content=shown.model_dump_json())
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def looks(device: Device, clock: StillClock) -> None:
     device.train_step()
 
 
-def test_the_page_says_what_the_background_saw_and_asks_nothing(
+def test_training_page_shows_background_results_without_requests(
     make: Make, backend: WithRound, clock: StillClock
 ) -> None:
     device = make()
@@ -65,7 +66,7 @@ def test_the_page_says_what_the_background_saw_and_asks_nothing(
     assert backend.requests == []
 
 
-def test_a_round_that_ended_is_not_said_to_be_under_way(make: Make, backend: WithRound, clock: StillClock) -> None:
+def test_ended_round_is_not_shown_as_running(make: Make, backend: WithRound, clock: StillClock) -> None:
     device = make()
     device.sync()
     looks(device, clock)
@@ -81,9 +82,7 @@ def test_a_round_that_ended_is_not_said_to_be_under_way(make: Make, backend: Wit
     assert "/v1/rounds/round-1" not in backend.paths(), "who had no part in it would tell by that which round it saw"
 
 
-def test_a_round_that_is_followed_by_another_is_shown_no_more(
-    make: Make, backend: WithRound, clock: StillClock
-) -> None:
+def test_superseded_round_is_no_longer_shown(make: Make, backend: WithRound, clock: StillClock) -> None:
     device = make()
     device.sync()
     looks(device, clock)
@@ -94,7 +93,7 @@ def test_a_round_that_is_followed_by_another_is_shown_no_more(
     assert (shown.round.round, shown.gone, shown.seen_at) == ("round-2", False, clock())
 
 
-def test_out_of_reach_the_last_one_seen_stays_in_sight_with_its_age(
+def test_last_seen_round_stays_visible_with_its_age_while_offline(
     make: Make, backend: WithRound, clock: StillClock
 ) -> None:
     device = make()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 from device_app.device import Device
-from device_app.wire.server_timing import parse_server_timing
+from protocol.server_timing import parse_server_timing
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import Make
+from tests.doubles.new_page import new_page
 
 
 def break_feeds(device: Device) -> None:
@@ -19,34 +20,34 @@ def break_feeds(device: Device) -> None:
             database.write("UPDATE feed SET content = ? WHERE feed_id = ?", (broken, feed_id))
 
 
-def test_a_timing_that_no_number_can_hold_is_left_out() -> None:
+def test_overflowing_timing_is_left_out() -> None:
     header = f"decode;dur={'9' * 400}, merge;dur=86400001, search;dur=1.5"
     assert parse_server_timing(header) == {"search": 1.5}
 
 
-def test_a_page_that_cannot_be_read_is_made_anew(make: Make) -> None:
+def test_unreadable_page_is_made_again(make: Make) -> None:
     device = make()
-    before = device.feed()
+    before = device.reading.feed()
     break_feeds(device)
     again = make()
-    page = again.feed()
+    page = again.reading.feed()
     assert page.feed_id != before.feed_id
     assert page.items
-    assert again.page(before.feed_id) is None
-    assert make().feed().feed_id == page.feed_id, "the one made anew is kept"
+    assert again.reading.page(before.feed_id) is None
+    assert make().reading.feed().feed_id == page.feed_id, "the one made anew is kept"
 
 
-def test_a_deleted_click_leaves_feeds_that_cannot_be_read(make: Make, clock: StillClock) -> None:
+def test_deleting_a_click_removes_unreadable_feeds(make: Make, clock: StillClock) -> None:
     device = make()
-    first = device.feed()
+    first = device.reading.feed()
     for item in first.items[:6]:
         clock.go_on(30)
-        device.open(item.card.id, first.feed_id)
-    page = device.feed(refresh=True)
+        device.reading.open(item.card.id, first.feed_id)
+    page = new_page(device)
     named = next(card.id for item in page.items for card in item.reason.clicks)
     break_feeds(device)
     again = make()
     database = again.parts.stores.database
-    again.delete_click(database.number("SELECT id FROM click WHERE news_id = ?", (named,)))
+    again.library.delete_click(database.number("SELECT id FROM click WHERE news_id = ?", (named,)))
     assert database.number("SELECT count(*) FROM click WHERE news_id = ?", (named,)) == 0
     assert not any(named in str(content) for (content,) in database.rows("SELECT content FROM feed"))

@@ -20,12 +20,13 @@ from starlette.testclient import TestClient
 from device_app.app import create_app
 from device_app.background import Background
 from device_app.composition import build_device
-from device_app.device import Device
+from device_app.device import Device, Reading
 from device_app.errors import BudgetSpent
-from device_app.logs import json_logs
+from device_app.pages.story_links import StoryLinks
 from device_app.privacy.sealed import Charge
+from device_app.process import json_logs
 from device_app.settings import DeviceSettings
-from device_app.wire.server_timing import parse_server_timing
+from protocol.server_timing import parse_server_timing
 from tests.doubles.backend import FakeBackend
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, OURS, enter
 
@@ -62,16 +63,16 @@ def reading(folder: Path, *, first: bool) -> WatchedReader:
         device.sync()
         reader = WatchedReader(device, create_app(device=device), [], "")
         browser = enter(reader.browser, reader.app.state.page_key)
-        cards = sorted((item.card for item in device.feed().items), key=lambda card: (card.section, card.id))
+        cards = sorted((item.card for item in device.reading.feed().items), key=lambda card: (card.section, card.id))
         for card in cards[:STORIES] if first else cards[-STORIES:]:
-            assert browser.get(f"/story/{card.id}").status_code == 200
+            assert browser.get(StoryLinks(reader.app.state.page_key).link(card.id)).status_code == 303
             liked = browser.post(f"/story/{card.id}/react", data={"kind": "like"}, headers=OURS)
             assert liked.status_code in (204, 303, 404, 422)
             reader.read += [card.title, card.id, card.section, card.topic]
-        device.save_search("axolotl" if first else "zebra")
+        device.library.save_search("axolotl" if first else "zebra")
         for _ in range(3):
             assert browser.get("/").status_code == 200
-            device.feed(refresh=True)
+            device.reading.feed(refresh=True)
         logging.getLogger("device_app").warning("the end of the log")
     reader.log = log.getvalue()
     return reader
@@ -86,14 +87,14 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[WatchedR
         yield made[0], made[1]
 
 
-def test_stages_that_a_server_makes_up_are_no_labels() -> None:
+def test_stages_invented_by_a_server_do_not_become_labels() -> None:
     """A lying server could fill the device's memory and files with names of stages, thousands in one answer."""
     made_up = ", ".join(f"{a}{b}_{c};dur=1" for a in "abcdefgh" for b in "abcdefgh" for c in "abcdefgh")
     assert parse_server_timing(f"{made_up}, merge;dur=2") == {"merge": 2.0}
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_a_fault_whose_message_quotes_what_is_read_is_logged_without_it(
+def test_fault_message_quoting_read_stories_is_logged_without_them(
     form: str, readers: tuple[WatchedReader, WatchedReader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = io.StringIO()
@@ -102,7 +103,7 @@ def test_a_fault_whose_message_quotes_what_is_read_is_logged_without_it(
     def fails(*quoted: object, **_: object) -> None:
         raise LookupError(*quoted, *readers[0].read)
 
-    monkeypatch.setattr(Device, "open", fails)
+    monkeypatch.setattr(Reading, "open", fails)
     with ExitStack() as until:
         if form == "text":
             logging.getLogger("device_app").addHandler(plain)
@@ -131,7 +132,7 @@ def labels(text: str) -> set[tuple[str, tuple[tuple[str, str], ...]]]:
     }
 
 
-def test_two_readers_of_opposite_tastes_have_the_same_labels(readers: tuple[WatchedReader, WatchedReader]) -> None:
+def test_opposite_readers_have_the_same_metric_labels(readers: tuple[WatchedReader, WatchedReader]) -> None:
     first, last = readers
     assert not set(first.read[1::4]) & set(last.read[1::4]), "they read different stories"
     assert labels(first.metrics) == labels(last.metrics)
@@ -140,7 +141,7 @@ def test_two_readers_of_opposite_tastes_have_the_same_labels(readers: tuple[Watc
     assert ("ownfeed_device_ledger_refusals_total", (("channel", "reports"),)) in labels(first.metrics)
 
 
-def test_neither_figures_nor_logs_name_what_was_read_or_any_key(
+def test_metrics_and_logs_name_no_story_and_no_key(
     readers: tuple[WatchedReader, WatchedReader],
 ) -> None:
     for reader, search in zip(readers, ("axolotl", "zebra"), strict=True):
@@ -153,7 +154,7 @@ def test_neither_figures_nor_logs_name_what_was_read_or_any_key(
             assert not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", told), word
 
 
-def test_a_refused_charge_is_counted_by_its_channel(readers: tuple[WatchedReader, WatchedReader]) -> None:
+def test_refused_charge_is_counted_by_its_channel(readers: tuple[WatchedReader, WatchedReader]) -> None:
     ledger = readers[0].device.parts.ledger
     heard: list[str] = []
     ledger.listen(heard.append)
@@ -173,7 +174,7 @@ def refusals(text: str) -> float:
     )
 
 
-def test_metrics_are_for_who_has_the_key(readers: tuple[WatchedReader, WatchedReader]) -> None:
+def test_metrics_require_the_key(readers: tuple[WatchedReader, WatchedReader]) -> None:
     browser = readers[0].browser
     assert browser.get("/metrics").status_code == 403
     for wrong in ("Bearer wrong", "Basic " + "a" * 43, ""):

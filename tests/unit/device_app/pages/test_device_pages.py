@@ -19,7 +19,7 @@ from tests.doubles import pages_figures
 from tests.doubles.pages_reader import OURS, PagesReader
 
 
-def test_no_page_names_a_resource_of_another_site(reader: PagesReader) -> None:
+def test_pages_reference_no_other_site(reader: PagesReader) -> None:
     for path in (
         "/", "/fresh", "/explore", "/story/newsroom:0003", "/you", "/privacy", "/settings", "/interests", "/training",
         "/latency",
@@ -30,14 +30,14 @@ def test_no_page_names_a_resource_of_another_site(reader: PagesReader) -> None:
                 assert not address.startswith("//")
 
 
-def test_no_page_has_inline_script_or_style(reader: PagesReader) -> None:
+def test_pages_have_no_inline_script_or_style(reader: PagesReader) -> None:
     for path in ("/", "/story/newsroom:0003", "/privacy", "/settings", "/training", "/latency", "/interests"):
         text = reader.get(path)
         assert not re.search(r"<script(?![^>]*\ssrc=)", text)
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=", text)
 
 
-def test_a_wrong_form_is_answered_by_a_page_that_names_the_field(reader: PagesReader) -> None:
+def test_invalid_form_is_answered_by_a_page_naming_the_field(reader: PagesReader) -> None:
     answer = reader.client.post("/story/newsroom:0002/react", data={"kind": "love"}, headers=OURS)
     assert answer.status_code == 422
     assert "kind" in answer.text
@@ -46,26 +46,24 @@ def test_a_wrong_form_is_answered_by_a_page_that_names_the_field(reader: PagesRe
 @pytest.mark.parametrize(
     "back", ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:x", "/a b", ""]
 )
-def test_a_form_never_leads_to_another_site(back: str) -> None:
+def test_form_never_redirects_to_another_site(back: str) -> None:
     assert local_path(back) == "/"
 
 
-def test_a_local_way_back_is_kept() -> None:
+def test_local_return_path_is_kept() -> None:
     assert local_path("/search?q=a%20b#n-1") == "/search?q=a%20b#n-1"
 
 
-def test_a_page_without_anything_beside_it_has_no_empty_column(
-    reader: PagesReader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_without_side_content_has_no_empty_column(reader: PagesReader, monkeypatch: pytest.MonkeyPatch) -> None:
     """Red before: a reader of three feeds had a rule and nothing on the right of it, as long as the page."""
     assert "<aside" in reader.get("/")
-    whole = reader.device.feed()
+    whole = reader.device.reading.feed()
     alone = replace(whole, items=tuple(each for each in whole.items if each.slot in ("lead", "for_you")))
-    monkeypatch.setattr(reader.device, "feed", lambda **_: alone)
+    monkeypatch.setattr(reader.device.reading, "feed", lambda **_: alone)
     assert "<aside" not in reader.get("/")
 
 
-def test_stances_are_set_and_taken_back(reader: PagesReader) -> None:
+def test_stances_are_set_and_removed(reader: PagesReader) -> None:
     reader.post("/stance", kind="topic", name="rivers", stance="block", back="/")
     assert reader.device.held["topic", "rivers"] == "block"
     assert "Show again" in reader.get("/story/newsroom:0010")
@@ -88,21 +86,21 @@ def test_history_is_searched_and_a_click_deleted(reader: PagesReader) -> None:
     assert reader.device.deleted == {1}
 
 
-def test_the_training_page_says_which_group_the_device_chose_and_that_nobody_else_knows(reader: PagesReader) -> None:
+def test_training_page_shows_the_devices_group_and_that_it_is_secret(reader: PagesReader) -> None:
     text = " ".join(reader.get("/training").split())
     assert "The ranking has a variant for each of 4 groups of readers" in text
-    assert "This device has put you in group 3, by your clicks, and tells nobody" in text
+    assert "this device uses the variant for group 3. It doesn't reveal your group" in text
     assert "groups of readers" not in PagesReader("empty").get("/training")
 
 
-def test_stages_have_plain_words() -> None:
+def test_stages_have_plain_labels() -> None:
     text = PagesReader().get("/latency")
-    assert "Wait for the newsroom" in text
+    assert "Wait for the server" in text
     assert "Rebuild directions" in text
     assert stage_words("new_stage", "server").name == "New stage"
 
 
-def test_the_first_visit_says_what_stays_and_leaves_and_asks_for_switches_and_sections() -> None:
+def test_first_visit_explains_what_leaves_and_asks_for_switches_and_sections() -> None:
     reader = PagesReader("empty")
     reader.device.settings = PrivacySettings()
     assert reader.client.get("/").headers["location"] == "/welcome"
@@ -114,12 +112,12 @@ def test_the_first_visit_says_what_stays_and_leaves_and_asks_for_switches_and_se
     assert reader.post("/welcome", first="yes", allow="counting", section="sea") == "/"
     assert reader.device.chosen == ("sea",)
     assert reader.device.settings == PrivacySettings(mode="none"), "what was left as it stood stays so"
-    assert "No news on this device yet" in reader.get("/")
-    nothing_left = replace(reader.device.feed(), left_out=1_023)
-    reader.device.feed = lambda *, refresh=False: nothing_left  # type: ignore[method-assign]
+    assert "No stories on this device yet" in reader.get("/")
+    nothing_left = replace(reader.device.reading.feed(), left_out=1_023)
+    reader.device.reading.feed = lambda *, refresh=False: nothing_left
     page = reader.get("/")
-    assert "No news on this device yet" not in page
-    assert "1,023 stories came to this device for this page, and none of them is left" in page
+    assert "No stories on this device yet" not in page
+    assert "Of the 1,023 stories on this device for your page, none is left." in page
     assert "What stays here" not in reader.get("/welcome"), "only at first"
     reader.post("/welcome", section="science")
     assert reader.device.settings == PrivacySettings(mode="none"), "later, the form is about sections alone"
@@ -128,18 +126,18 @@ def test_the_first_visit_says_what_stays_and_leaves_and_asks_for_switches_and_se
 @pytest.mark.parametrize(
     ("settings", "leaves", "not_said"),
     [
-        ({}, "one blurred number: which of a few typical readers", "part in training"),
-        ({"counting": False}, "now and then a false one on purpose.", "group counts of what"),
-        ({"mode": "none"}, "Your share of group counts", "blurred number:"),
+        ({}, "one number that says which of a few broad interest groups fits you best.", "training updates"),
+        ({"counting": False}, "wrong on purpose, so nobody can rely on it.", "Anonymous counts:"),
+        ({"mode": "none"}, "Anonymous counts: your reading is blurred", "one number that"),
         (
             {"mode": "none", "counting": False, "training": True},
-            "Your part in training rounds.",
-            "group counts of what",
+            "Blurred training updates that help improve the ranking.",
+            "nonymous counts:",
         ),
-        ({"mode": "basis_laplace"}, "a blurred report about your interests.", "one blurred number"),
+        ({"mode": "basis_laplace"}, "a blurred report about your interests.", "one number that"),
     ],
 )
-def test_the_first_visit_says_what_leaves_by_the_switches_as_they_stand(
+def test_first_visit_describes_what_the_current_switches_send(
     settings: dict[str, Any], leaves: str, not_said: str
 ) -> None:
     reader = PagesReader("empty")
@@ -149,26 +147,29 @@ def test_the_first_visit_says_what_leaves_by_the_switches_as_they_stand(
     assert not_said not in text
 
 
-def test_the_first_visit_tells_what_a_report_was_measured_to_be_worth_in_this_pool(
+def test_first_visit_shows_the_measured_benefit_of_reports_for_this_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Oracle: the record of `ownfeed bench pools` that comes with the device, by hand."""
     reader = PagesReader("empty")
     reader.device.settings = PrivacySettings()
-    assert "stories that were opened next" not in reader.get("/welcome"), "nothing before the pool's size is told"
+    assert "Suggestions get" not in reader.get("/welcome"), "nothing before the pool's size is known"
     told = pages_figures.privacy_view("typical", PrivacySettings(), reader.device.now, 1, None)
-    monkeypatch.setattr(reader.device, "privacy", lambda: replace(told, settings=reader.device.settings))
-    record = json.loads(files("device_app").joinpath("recall_frontier.json").read_text("utf-8"))
+    monkeypatch.setattr(reader.device.privacy, "overview", lambda: replace(told, settings=reader.device.settings))
+    record = json.loads(files("protocol").joinpath("recall_frontier.json").read_text("utf-8"))
     assert record["pools"][0] == 12_312
     found = {(each["mode"], each["codebook"], each["places"]): each["found"][0] for each in record["lists"]}
     gain = found["code", 16, 400] - found["none", None, 400]
-    sentence = f"for 12,312 stories on offer: of 100 stories that were opened next, {gain:.1f} more were among the 400"
-    assert sentence in " ".join(reader.get("/welcome").split())
+    assert f"about {gain:.0f} more of every 100 stories" in " ".join(reader.get("/welcome").split())
+    measured = (
+        f"Measured with 12,312 stories: of the next 100 stories that readers opened, {gain:.1f} more were among the"
+    )
+    assert measured in " ".join(reader.get("/settings").split())
     reader.device.settings = PrivacySettings(mode="none")
-    assert "stories that were opened next" not in reader.get("/welcome"), "where nothing is reported"
+    assert "Suggestions get" not in reader.get("/welcome"), "where nothing is reported"
 
 
-def test_training_that_is_ticked_at_first_may_cost_one_round_a_day() -> None:
+def test_training_ticked_at_first_visit_may_cost_one_round_a_day() -> None:
     reader = PagesReader("empty")
     reader.device.settings = PrivacySettings()
     answer = reader.client.post("/welcome", data={"first": "yes", "allow": ["reports", "training"]}, headers=OURS)
@@ -176,16 +177,16 @@ def test_training_that_is_ticked_at_first_may_cost_one_round_a_day() -> None:
     assert reader.device.settings == PrivacySettings(counting=False, training=True, epsilon_per_day_training=5.0)
 
 
-def test_the_training_page_says_what_sums_cost_if_nobody_else_in_them_is_real(reader: PagesReader) -> None:
+def test_training_page_shows_the_cost_of_sums_if_all_others_are_fake(reader: PagesReader) -> None:
     text = " ".join(reader.get("/training").split())
-    assert "If nobody else is real</th>" in text
-    assert "come to 16.7 epsilon today, of 48 at most, and to 33.2 in all, at a delta of 1e-06" in text
-    assert "one click can move a clipped update as far as all can" in text
-    assert "Where a round is planned for more than 100 devices" in text
-    assert "the masks themselves hold only against a newsroom that follows the protocol, however few come" in text
+    assert "Cost if all other devices are fake</th>" in text
+    assert "would cost 16.7 epsilon today (limit 48) and 33.2 in total, at a delta of 1e-06" in text
+    assert "one click can move a clipped update as far as all of them" in text
+    assert "In a round planned for more than 100 devices" in text
+    assert "the masks protect only against a publisher that follows the protocol, however few devices come" in text
 
 
-def test_training_is_paused_switched_and_told_as_it_happens() -> None:
+def test_training_is_paused_switched_and_shown_live() -> None:
     reader = PagesReader()
     assert reader.client.get("/training/live").json()["figures"]["uploaded"] == "23"
     reader.post("/training/pause", paused="yes")
@@ -197,9 +198,9 @@ def test_training_is_paused_switched_and_told_as_it_happens() -> None:
     assert PagesReader("empty").client.get("/training/live").json() == {"round": None, "live": False}
 
 
-def test_the_training_page_says_how_long_ago_this_device_has_seen_a_round(reader: PagesReader) -> None:
+def test_training_page_shows_when_a_round_was_last_checked(reader: PagesReader) -> None:
     seen = reader.device.training()
-    assert "Seen just now." in reader.get("/training")
+    assert "Last checked just now." in reader.get("/training")
     told = {
         "looked": replace(seen, round=None, looked_at=reader.device.now - timedelta(hours=2, minutes=10)),
         "never": replace(seen, round=None, looked_at=None),
@@ -214,21 +215,21 @@ def test_the_training_page_says_how_long_ago_this_device_has_seen_a_round(reader
         live = reader.client.get("/training/live").json()
         assert live["live"] == (name == "old"), name
         assert ("data-live" in pages[name]) == (name == "old"), name
-    assert "No round was open when this device looked, 2 h ago." in pages["looked"]
-    assert "has not looked for a round since it was started" in pages["never"]
-    assert "Seen 3 h ago." in pages["old"]
-    assert "The round last seen" in pages["gone"]
-    assert "It is no longer under way." in pages["gone"]
+    assert "No round is running (checked 2 h ago)." in pages["looked"]
+    assert "has not checked for a round since it started" in pages["never"]
+    assert "Last checked 3 h ago." in pages["old"]
+    assert "The last round" in pages["gone"]
+    assert "It is no longer running." in pages["gone"]
     assert 'aria-current="step"' not in pages["gone"]
     assert "training and group counts are switched off" in pages["off"]
 
 
-def test_what_a_page_says_after_a_form_can_not_be_made_up(reader: PagesReader) -> None:
+def test_form_confirmation_can_not_be_injected(reader: PagesReader) -> None:
     assert 'class="notice good"' not in reader.get("/search?said=<script>")
-    assert 'class="notice good" role="status">Your switches are set.' in reader.get("/privacy?said=settings")
+    assert 'class="notice good" role="status">Your settings are saved.' in reader.get("/privacy?said=settings")
 
 
-def test_static_files_are_kept_only_under_their_own_version(reader: PagesReader) -> None:
+def test_static_files_are_cached_only_under_their_version(reader: PagesReader) -> None:
     address = re.search(r'href="(/static/[^"]*pages\.css)"', reader.get("/"))
     assert address is not None
     kept = reader.client.get(address[1])
@@ -238,13 +239,13 @@ def test_static_files_are_kept_only_under_their_own_version(reader: PagesReader)
     assert reader.client.get(address[1].replace("pages.css", "../../templates/device/base.html")).status_code == 404
 
 
-def test_a_graph_that_does_not_fit_is_told_by_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mismatched_graph_is_reported_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = PagesReader()
 
     def mismatched(**_: object) -> None:
         raise GraphMismatch("parameter w: declared by the graph, missing from the weights")
 
-    monkeypatch.setattr(reader.device, "feed", mismatched)
+    monkeypatch.setattr(reader.device.reading, "feed", mismatched)
     answer = reader.client.get("/")
     assert answer.status_code == 503
     assert "A model of the release can&#39;t be used: parameter w" in answer.text

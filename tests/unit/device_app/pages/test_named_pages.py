@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from device_app.feed.held_lists import HeldList, HeldLists
+from device_app.feed.held_lists import HeldLists
 from device_app.pages.feed_pages import SAVED_HELD
 from device_app.stores import DeviceStores
 from tests.doubles.pages_reader import PagesReader
 
 
-def test_every_card_and_story_leads_to_its_topic_and_publisher(reader: PagesReader) -> None:
+def test_every_card_and_story_links_to_its_topic_and_publisher(reader: PagesReader) -> None:
     links = {unescape(link) for link in re.findall(r'href="(/(?:topic|publisher)/[^"]+)"', reader.get("/"))}
     assert {link.split("/")[1] for link in links} == {"topic", "publisher"}
     for link in sorted(links):
-        assert re.search(r"\d+ (?:story|stories) of this (?:topic|publisher)", reader.get(link)), link
+        assert re.search(r"\d+ (?:story|stories) (?:in this topic|from this publisher)", reader.get(link)), link
     story = reader.get("/story/newsroom:0003")
     assert 'href="/topic/' in story
     assert 'href="/publisher/' in story
@@ -29,14 +29,12 @@ def test_every_card_and_story_leads_to_its_topic_and_publisher(reader: PagesRead
             assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8"), start
 
 
-def test_what_is_new_is_said_in_a_word_and_a_list_goes_on_below() -> None:
+def test_new_stories_are_labelled_and_a_list_continues_below() -> None:
     reader = PagesReader()
     first = reader.device.cards[0]
     cards = tuple(first.model_copy(update={"id": f"c-{number:03}"}) for number in range(70))
     reader.device.cards = cards
-    reader.device.hold = lambda name, listed, **_: HeldList(  # type: ignore[method-assign]
-        reader.device.now, tuple(listed), 0, frozenset({"c-000", "c-031"})
-    )
+    reader.device.came = lambda held, cards: frozenset({"c-000", "c-031"})  # type: ignore[method-assign]
     address = f"/topic/{first.topic}"
     pages = [reader.get(address), reader.get(f"{address}?page=2"), reader.get(f"{address}?page=3")]
     shown = [re.findall(r'<article class="card[^>]*id="n-([^"]+)"', text) for text in pages]
@@ -47,7 +45,7 @@ def test_what_is_new_is_said_in_a_word_and_a_list_goes_on_below() -> None:
     assert all(len(text.encode()) < 80_000 for text in pages)
 
 
-def test_explore_stays_bounded_however_much_there_is() -> None:
+def test_explore_page_size_is_bounded() -> None:
     reader = PagesReader()
     first = reader.device.cards[0]
     reader.device.cards = tuple(
@@ -68,6 +66,7 @@ def held(tmp_path: Path) -> Iterator[PagesReader]:
     reader = PagesReader()
     stores.news.put_cards(reader.device.cards, reader.device.now)
     reader.device.lists = HeldLists(stores, 6.0, lambda: reader.device.now)  # type: ignore[assignment]
+    reader.device.cards_of = stores.news.cards  # type: ignore[method-assign,assignment]
     yield reader
     stores.close()
 
@@ -76,30 +75,30 @@ def listed(text: str) -> list[str]:
     return re.findall(r'<article class="card[^>]*id="n-([^"]+)"', text)
 
 
-def test_following_keeps_what_is_followed_in_its_place_when_it_is_no_longer_among_the_newest(held: PagesReader) -> None:
+def test_following_keeps_stories_that_left_the_newest_list(held: PagesReader) -> None:
     followed = [card for card in held.device.cards if card.section == "science"]
     before = listed(held.get("/following"))
     assert before == [card.id for card in followed]
     held.device.cards = tuple(card for card in held.device.cards if card != followed[0])
     assert listed(held.get("/following")) == before
-    held.device.stance("section", "science", None)
+    held.device.interests.stance("section", "science", None)
     assert listed(held.get("/following")) == [], "what is no longer followed goes"
 
 
-def test_a_saved_story_keeps_its_place_for_a_while_after_it_is_saved_no_longer(held: PagesReader) -> None:
+def test_unsaved_story_keeps_its_place_for_a_while(held: PagesReader) -> None:
     ids = [card.id for card in held.device.cards[:4]]
     for one in ids[:3]:
-        held.device.react(one, "save")
+        held.device.library.react(one, "save")
     assert listed(held.get("/saved")) == ids[:3]
-    held.device.react(ids[1], "save")
+    held.device.library.react(ids[1], "save")
     text = held.get("/saved")
     assert listed(text) == ids[:3], "after Back"
     assert "2 stories, last saved first" in text
     pressed = text.partition(f'id="n-{ids[1]}"')[2].partition("</article>")[0]
     assert 'value="save" aria-pressed="false"' in pressed, "pressing again undoes it"
-    held.device.react(ids[3], "save")
+    held.device.library.react(ids[3], "save")
     assert set(listed(held.get("/saved"))) == {ids[0], ids[2], ids[3]}, "what is newly saved is there at once"
-    held.device.react(ids[3], "save")
+    held.device.library.react(ids[3], "save")
     held.device.now -= SAVED_HELD
     held.device.lists.renew("saved")  # held since a while ago
     held.device.lists.hold("saved", [held.device.card(one) for one in (ids[0], ids[2], ids[3])])

@@ -18,7 +18,7 @@ from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 from tests.doubles.picture_files import bare_picture
 
 
-def test_a_picture_comes_from_the_store_a_gone_one_is_drawn_and_the_switch_takes_all(tmp_path: Path) -> None:
+def test_stored_picture_is_served_and_a_missing_one_is_drawn(tmp_path: Path) -> None:
     backend = FakeBackend()
     newest = sorted(backend.pool.cards, key=lambda card: card.published_at, reverse=True)
     shown, gone = newest[0].id, newest[1].id

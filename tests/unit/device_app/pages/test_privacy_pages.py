@@ -7,17 +7,17 @@ from typing import Any
 
 from device_app.pages.privacy_pages import hexdump, readable
 from device_app.settings import PrivacySettings
-from device_app.view_models.today import TodayView
+from device_app.view_models.traffic import TodayView
 from tests.doubles.pages_reader import OURS, PagesReader
 
 
-def test_the_privacy_page_shows_what_concerned_the_reader_and_one_step_on_everything(reader: PagesReader) -> None:
+def test_privacy_page_shows_personal_requests_first_and_all_on_request(reader: PagesReader) -> None:
     text = reader.get("/privacy")
     everything = reader.get("/privacy?show=all")
     assert "Sends the noisy report" in text
     assert "Asks for the current release" not in text
     assert 'href="/privacy?show=all"' in text
-    for line in reader.device.privacy(shown="all").log.lines:
+    for line in reader.device.privacy.overview(shown="all").log.lines:
         assert line.words in everything
         assert f'href="/privacy/requests/{line.entry_id}"' in everything
     assert "<strong>14 times</strong>" in everything
@@ -27,57 +27,63 @@ def test_the_privacy_page_shows_what_concerned_the_reader_and_one_step_on_everyt
     assert reader.client.get("/privacy?show=nothing").status_code == 422
 
 
-def test_the_privacy_page_is_honest_about_sums_days_and_who_switched_training_on(reader: PagesReader) -> None:
+def test_privacy_page_states_daily_limits_and_who_enabled_training(reader: PagesReader) -> None:
     text, switches = reader.get("/privacy"), reader.get("/settings")
-    assert "Today is the UTC day" in text
+    assert "“Today” is the UTC day" in text
     assert "You did not switch training on here" in switches
     assert 'name="epsilon_per_day_reports" value="8"' in switches
     assert 'name="epsilon_lifetime_reports" value="40"' in switches
-    assert "it is no promise" not in text
+    assert "too weak to protect you" not in text
     paper = PagesReader("overfull")
     assert 'name="epsilon_per_day_reports" value="150"' in paper.get("/settings")
-    assert "it is no promise" in paper.get("/privacy")
-    parts = ("Privacy</h1>", "Today this device", "The exact figures", "request by request", "What it could reveal")
+    assert "too weak to protect you" in paper.get("/privacy")
+    parts = (
+        "Privacy</h1>",
+        "Today this device",
+        "The exact figures",
+        "Everything that was sent",
+        "What it could reveal",
+    )
     assert sorted(text.index(part) for part in parts) == [text.index(part) for part in parts]
 
 
-def test_the_privacy_page_begins_with_what_left_today_over_all_channels() -> None:
+def test_privacy_page_begins_with_what_left_today_on_all_channels() -> None:
     reader = PagesReader()
     assert (
         "Today this device sent 1 blurred number and joined 1 group count, and repeated a number it had sent before"
         in reader.get("/privacy")
     )
-    view = reader.device.privacy()
+    view = reader.device.privacy.overview()
     today = TodayView(reports=2, again=0, counts=3, rounds=1, one_number=True, spent_before=True)
     for shown, words in (
         (today, "Today this device sent 2 blurred numbers and joined 3 group counts and 1 training round."),
         (replace(today, reports=0, counts=0), "Today this device joined 1 training round."),
         (
             replace(today, counts=0, rounds=0, moved=True),
-            "Today this device and the one that you came from sent 2 blurred numbers, at most.",
+            "Today this device and the one you moved from sent 2 blurred numbers, at most.",
         ),
         (
             replace(today, moved=True, up_to_limits=True),
-            "Today this device and the one that you came from may have sent as much as your limits allow for a day",
+            "Today this device and the one you moved from may have shared as much as your limits allow for a day",
         ),
-        (replace(today, reports=0, counts=0, rounds=0), "Today nothing about you has left this device."),
+        (replace(today, reports=0, counts=0, rounds=0), "Nothing about you was shared today."),
         (replace(today, reports=0, counts=0, rounds=0, again=4), "Today this device repeated a number"),
     ):
-        reader.device.privacy = lambda *_, shown=shown: replace(view, today=shown)  # type: ignore[method-assign]
+        reader.device.privacy.overview = lambda *_, shown=shown: replace(view, today=shown)
         for path in ("/privacy", "/you"):
             assert words in reader.get(path)
 
 
-def test_after_an_erase_the_page_says_that_what_was_joined_still_counts() -> None:
+def test_privacy_page_after_an_erase_says_that_joined_counts_remain() -> None:
     reader = PagesReader()
-    erased = replace(reader.device.privacy(), counts=())
-    reader.device.privacy = lambda *_: erased  # type: ignore[method-assign]
+    erased = replace(reader.device.privacy.overview(), counts=())
+    reader.device.privacy.overview = lambda *_: erased
     text = reader.get("/privacy")
-    assert "What they hold can't be called back" in text
-    assert "in no group count yet" not in text
+    assert "What was already counted can't be taken back" in text
+    assert "has not joined a group count yet" not in text
 
 
-def test_a_level_sets_its_switches_and_leaves_training_to_be_asked_for() -> None:
+def test_privacy_level_sets_its_switches_except_training() -> None:
     reader = PagesReader()
     assert 'value="balanced" checked' in reader.get("/settings"), "training apart"
     assert reader.post("/settings/level", level="strict", back="/privacy") == "/privacy?said=settings"
@@ -97,41 +103,40 @@ def test_a_level_sets_its_switches_and_leaves_training_to_be_asked_for() -> None
     assert 'value="custom" checked' in reader.get("/settings")
 
 
-def test_the_privacy_page_explains_every_mode_says_what_it_costs_and_recommends_the_stricter(
+def test_settings_explain_every_mode_its_cost_and_the_recommended_one(
     reader: PagesReader,
 ) -> None:
     text = reader.get("/settings")
-    for mode in ("code", "broadcast", "none", "topics", "subset", "direction", "basis_l1", "basis_laplace"):
+    for mode in ("code", "broadcast", "none", "topics", "subset", "basis_l1", "basis_laplace"):
         assert f'name="mode" value="{mode}"' in text
     assert 'name="mode" value="code" checked' in text
-    assert "true one with probability 0.78" in text
-    assert "stricter, recommended for a pool of this size" in text
-    assert "0 epsilon, 6.9 MB pulled for 12,312 news" in text
-    assert "4 epsilon a fresh report" in text
-    assert "50 epsilon a fresh report" in text
-    assert "This release has nothing to report with within 4 epsilon." in text, "no projection, so no direction"
+    assert "the right one 78 % of the time" in text
+    assert "stricter, recommended for a catalogue of this size" in text
+    assert "0 epsilon, 6.9 MB downloaded for 12,312 stories" in text
+    assert "4 epsilon for each new report" in text
+    assert "50 epsilon for each new report" in text
     figures = reader.get("/privacy")
-    assert "24 epsilon by sum; the sharper account of how losses add up gains nothing yet" in figures
+    assert "24 epsilon if simply added up; a tighter bound on the total is not lower yet" in figures
 
 
-def test_the_privacy_page_shows_the_true_number_beside_the_one_that_was_sent(reader: PagesReader) -> None:
+def test_privacy_page_shows_the_true_number_beside_the_sent_one(reader: PagesReader) -> None:
     text = " ".join(reader.get("/privacy").replace("<strong>", "").replace("</strong>", "").split())
-    assert "Computed here: number 5. Sent: 11, which is not true; the newsroom can't tell." in text
+    assert "Computed here: number 5. Sent: 11, which is wrong; the publisher can't tell." in text
 
 
-def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_switched_off() -> None:
+def test_privacy_page_shows_each_counts_content_and_cost() -> None:
     reader = PagesReader()
     text = " ".join(reader.get("/privacy").split())
     assert '<th scope="row" class="nowrap">round-9</th>' in text
     prices = "".join(f'<td class="num">{one}</td>' for one in ("28", "3", "3.62", "1.4", "21.1", "8"))
     assert prices in text, "with real company and with none, of everything and of one click"
-    assert '<td class="num">21.1</td><td class="num">not kept</td>' in text, "a charge of before the second price"
-    assert "A newsroom that invents them all learns your share, under its own noise alone" in text
-    assert "28 stories you looked at, 3 of them opened" in text
-    assert "come to 21.1 epsilon today, of 48 at most, and to 33.2 in all, at a delta of 1e-06" in text
+    assert '<td class="num">21.1</td><td class="num">not stored</td>' in text, "a charge of before the second price"
+    assert "it would see your contribution, still blurred by the noise your own device adds" in text
+    assert "28 stories seen, 3 of them opened" in text
+    assert "would cost 21.1 epsilon today (limit 48) and 33.2 in total, at a delta of 1e-06" in text
     assert '<th scope="row">Counts</th><td class="num">3.62</td>' in text
     assert 'name="epsilon_per_click_alone" value="8"' in reader.get("/settings")
-    assert "This device is in no group count yet" in PagesReader("empty").get("/privacy")
+    assert "This device has not joined a group count yet" in PagesReader("empty").get("/privacy")
     form = {
         "mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20",
     }  # fmt: skip
@@ -143,10 +148,10 @@ def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_
     assert (kept.epsilon_per_sum_alone, kept.epsilon_per_click_alone, kept.epsilon_lifetime_alone) == (100, 30, 200)
     reader.post("/privacy/switches", **form | {"counting": "off", "epsilon_per_day_counts": "3"})
     assert (reader.device.settings.counting, reader.device.settings.epsilon_per_day_counts) == (False, 3)
-    assert "this device adds to none" in reader.get("/privacy")
+    assert "Group counts are switched off." in reader.get("/privacy")
 
 
-def test_a_limit_that_is_left_blank_stays_as_it_was() -> None:
+def test_blank_limit_stays_unchanged() -> None:
     reader = PagesReader()
     form = {
         "mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20",
@@ -160,8 +165,8 @@ def test_a_limit_that_is_left_blank_stays_as_it_was() -> None:
     assert answer.status_code == 422
 
 
-def test_a_request_is_shown_and_downloaded_to_the_byte(reader: PagesReader) -> None:
-    traffic = reader.device.traffic(3)
+def test_request_is_shown_and_downloaded_byte_for_byte(reader: PagesReader) -> None:
+    traffic = reader.device.privacy.traffic(3)
     assert traffic is not None
     text = reader.get("/privacy/requests/3")
     assert "basis_laplace" in text
@@ -173,28 +178,28 @@ def test_a_request_is_shown_and_downloaded_to_the_byte(reader: PagesReader) -> N
     assert reader.client.get("/privacy/requests/99/body").status_code == 404
 
 
-def test_bytes_that_are_not_json_are_shown_as_bytes(reader: PagesReader) -> None:
+def test_non_json_bytes_are_shown_as_bytes(reader: PagesReader) -> None:
     assert readable(bytes(range(256))) is None
     assert hexdump(b"feed\x00") == "000000  66 65 65 64 00" + " " * 33 + "  feed."
-    assert "Read as JSON" not in reader.get("/privacy/requests/6")
+    assert "As JSON" not in reader.get("/privacy/requests/6")
 
 
-def test_a_body_that_is_no_longer_kept_is_not_called_empty(reader: PagesReader) -> None:
+def test_discarded_body_is_not_called_empty(reader: PagesReader) -> None:
     text = reader.get("/privacy/requests/4")
-    assert "They are no longer kept" in text
+    assert "They are no longer stored" in text
     assert "had no body" not in text
     assert "No answer: no answer within 10 s" in reader.get("/privacy/requests/6")
 
 
-def test_the_shield_says_how_reports_stand_and_that_training_is_on(reader: PagesReader) -> None:
+def test_shield_shows_the_state_of_reports_and_training(reader: PagesReader) -> None:
     text = reader.get("/")
-    assert "<span>Reports on<span" in text
+    assert "<span>Sharing on<span" in text
     assert "Training is on." in text
     assert '<a href="/training">Training on</a>' in text
     assert "Training on" not in PagesReader("empty").get("/fresh")
 
 
-def test_switches_are_set_and_a_value_out_of_range_changes_nothing() -> None:
+def test_switches_are_set_and_an_out_of_range_value_changes_nothing() -> None:
     reader = PagesReader()
     form = {
         "mode": "none", "epsilon_per_day_reports": "50", "epsilon_per_day_training": "0", "clicks_per_report": "7"
@@ -204,11 +209,11 @@ def test_switches_are_set_and_a_value_out_of_range_changes_nothing() -> None:
     assert reader.device.settings.training is False
     answer = reader.client.post("/privacy/switches", data=form | {"clicks_per_report": "51"}, headers=OURS)
     assert answer.status_code == 422
-    assert "Nothing was changed: clicks per report" in answer.text
+    assert "Nothing was changed. Please correct “clicks per report”: " in answer.text
     assert reader.device.settings.clicks_per_report == 7
 
 
-def test_erasing_needs_the_word() -> None:
+def test_erase_requires_the_confirmation_word() -> None:
     reader = PagesReader()
     answer = reader.client.post("/privacy/erase", data={"confirm": "yes"}, headers=OURS)
     assert answer.status_code == 422
@@ -225,7 +230,7 @@ def test_everything_can_be_exported(reader: PagesReader) -> None:
     assert reader.client.get("/latency.json").json()["count"] == 100
 
 
-def test_a_file_of_another_device_is_taken_over_or_the_page_says_which_field_is_wrong(reader: PagesReader) -> None:
+def test_import_succeeds_or_names_the_invalid_field(reader: PagesReader) -> None:
     def sent(content: bytes, **fields: str) -> Any:
         file = {"file": ("ownfeed-everything.json", content, "application/json")}
         return reader.client.post("/privacy/import", files=file, data=fields, headers=OURS)
@@ -234,26 +239,26 @@ def test_a_file_of_another_device_is_taken_over_or_the_page_says_which_field_is_
     assert (taken.status_code, taken.headers["location"]) == (303, "/settings?said=taken_over")
     refused = sent(b"bad", used="yes")
     assert refused.status_code == 422
-    assert "Nothing was taken over: tables.click.3.at: must be a whole number." in refused.text
+    assert "Nothing was imported: tables.click.3.at: must be a whole number." in refused.text
     assert sent(b"good").status_code == 422, "whether the other device was used since is never guessed"
 
 
-def test_the_privacy_page_names_both_views_what_they_hold_and_what_they_told_each_other() -> None:
+def test_privacy_page_describes_both_views_and_what_they_exchanged() -> None:
     text = PagesReader().get("/privacy")
     for words in (
         "What a report is made from",
         "Saved searches and topics",
         ">15 <small>epsilon",
         "view level",
-        "no file but their own",
+        "can open only its own files",
     ):
         assert words in text, words
     assert "takes no part in such rounds" in PagesReader("offline").get("/privacy")
 
 
-def test_the_privacy_page_shows_what_two_readers_can_compare(reader: PagesReader) -> None:
+def test_privacy_page_shows_the_codes_two_readers_can_compare(reader: PagesReader) -> None:
     text = reader.get("/privacy")
     assert "<code>1f0a 77c2 9be4 03d8 5a61</code>" in text, "the head of the chain of releases"
-    assert "<code>0d4e 9a13 c7b2 58f6</code>, for which an earlier key has signed." in text
+    assert "<code>0d4e 9a13 c7b2 58f6</code>, which an earlier key has signed." in text
     assert "ownfeed keys show" in text
     assert 'id="key"' not in PagesReader("empty").get("/privacy")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlencode
+from html import unescape
+from urllib.parse import unquote, urlencode, urlsplit
 
-from tests.doubles.pages_reader import OURS, PagesReader
+from device_app.pages.story_links import StoryLinks
+from tests.doubles.pages_reader import OURS, PagesReader, page_key
 
 
-def test_a_search_is_saved_listed_and_deleted_by_forms() -> None:
+def test_search_is_saved_listed_and_deleted_by_forms() -> None:
     reader = PagesReader()
-    assert "Nothing is saved yet" in reader.get("/searches")
+    assert "Nothing saved yet" in reader.get("/searches")
     assert reader.post("/searches", words="the harbour", back="/search?q=the+harbour").startswith(
         "/search?q=the+harbour&"
     )
@@ -28,7 +30,7 @@ def test_a_search_is_saved_listed_and_deleted_by_forms() -> None:
     )
 
 
-def test_a_long_search_in_any_script_leads_back_to_its_results() -> None:
+def test_long_search_in_any_script_redirects_back_to_its_results() -> None:
     reader, words = PagesReader(), "新" * 200
     here = "/search?" + urlencode({"q": words})
     assert reader.post("/searches", words=words, back=here) == f"{here}&said=search_saved"
@@ -36,34 +38,35 @@ def test_a_long_search_in_any_script_leads_back_to_its_results() -> None:
     assert reader.post("/story/newsroom:0003/react", kind="like", back="//evil.example/" + "x" * 900) == "/"
 
 
-def test_a_story_opened_from_results_is_told_to_that_view_and_leads_back_to_them() -> None:
+def test_story_opened_from_results_is_recorded_there_and_links_back() -> None:
     reader = PagesReader()
     text = reader.get("/search?q=the")
     address = re.search(r'href="(/story/[^"]+)"', text)
     assert address is not None
-    assert address[1].endswith("?found=the")
-    story = reader.get(address[1])
+    news_id = unquote(urlsplit(address[1]).path.removeprefix("/story/"))
+    assert unescape(address[1]) == StoryLinks(page_key()).link(news_id, found="the")
+    story = reader.click(news_id, found="the")
     assert reader.device.found == [reader.device.opened[-1][0]]
     assert 'href="/search?q=the#n-' in story
     assert "Back to the results" in story
-    reader.get("/story/newsroom:0003")
+    reader.click("newsroom:0003")
     assert len(reader.device.found) == 1
 
 
-def test_results_offer_to_follow_their_topics_and_the_page_says_where_that_weighs() -> None:
+def test_results_offer_to_follow_their_topics_and_explain_the_effect() -> None:
     reader = PagesReader()
     text = reader.get("/search?q=the")
     offered = re.findall(r'name="kind" value="topic"><input type="hidden" name="name" value="([^"]+)"', text)
     assert 1 <= len(offered) <= 3
     reader.post("/stance", kind="topic", name=offered[0], stance="follow", back="/search")
     assert "Unfollow" in reader.get("/searches")
-    assert "weigh in the one number" in reader.get("/searches")
+    assert "influence the number you send" in reader.get("/searches")
     reader.post(
         "/privacy/switches", mode="code", epsilon_per_day_reports="8", epsilon_per_day_training="0",
         clicks_per_report="20", searches_in_reports="off",
     )  # fmt: skip
     assert not reader.device.settings.searches_in_reports
-    assert "You keep saved searches and followed topics out of reports" in reader.get("/searches")
+    assert "You keep saved searches and followed topics out of your reports" in reader.get("/searches")
     both = {"mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20"}
     answer = reader.client.post("/privacy/switches", data=both | {"searches_in_reports": ["off", "on"]}, headers=OURS)
     assert answer.status_code == 303
@@ -72,7 +75,7 @@ def test_results_offer_to_follow_their_topics_and_the_page_says_where_that_weigh
     assert reader.device.settings.searches_in_reports, "a form that does not ask changes nothing"
 
 
-def test_the_page_says_how_many_there_are_what_is_searched_and_leads_to_the_rest() -> None:
+def test_search_page_shows_the_count_the_scope_and_further_pages() -> None:
     reader = PagesReader()
     first = reader.device.cards[0]
     reader.device.cards = tuple(
@@ -91,11 +94,11 @@ def test_the_page_says_how_many_there_are_what_is_searched_and_leads_to_the_rest
     ]
     assert ["data-more>" in text for text in pages] == [True, True, False]
     assert [f'id="n-c-{number}"' in pages[0].split('id="near"')[1] for number in range(112, 115)] == [True] * 3
-    assert [">Close in meaning<" in text for text in pages] == [True, False, False]
+    assert [">Related stories without your words<" in text for text in pages] == [True, False, False]
     assert "headlines of all 6,000 stories" in pages[0]
     assert reader.client.get("/search?q=long&page=4").status_code == 404
     assert reader.client.get("/search?page=2").status_code == 404
     assert all(len(text.encode()) < 120_000 for text in pages)
     reader.device.size = lambda: None  # type: ignore[method-assign]
-    assert "keeps no copy of all that the newsroom offers" in reader.get("/search")
-    assert "through the 120 stories that its lists have brought here" in reader.get("/search?q=long")
+    assert "not everything the publisher offers" in reader.get("/search")
+    assert "headlines and texts of the 120 stories on this device" in reader.get("/search?q=long")

@@ -55,7 +55,7 @@ def report(stores: DeviceStores, at_sec: float, epsilon: float = 50.0) -> int:
     return stores.byte_log.record(sent)
 
 
-def test_looks_in_turn_are_drawn_together_by_their_words_and_a_report_parts_them(stores: DeviceStores) -> None:
+def test_consecutive_polls_are_grouped_until_a_report(stores: DeviceStores) -> None:
     for at in range(14):
         look(stores, 5 * at)
         look(stores, 5 * at + 1, LIST)
@@ -78,12 +78,12 @@ def test_looks_in_turn_are_drawn_together_by_their_words_and_a_report_parts_them
     assert (line.entry_id, line.epsilon, line.concerns) == (told, 50.0, True)
 
 
-def test_reports_are_never_drawn_together_even_when_they_cost_nothing(stores: DeviceStores) -> None:
+def test_reports_are_never_grouped_even_when_free(stores: DeviceStores) -> None:
     ids = [report(stores, at, 0.0) for at in range(3)]
     assert [line.entry_id for line in traffic_log(stores, 1, None).lines] == ids[::-1]
 
 
-def test_looks_at_a_stage_of_a_sum_are_one_line_and_the_masked_vector_shows_what_the_ledger_was_charged(
+def test_sum_stage_polls_are_one_line_with_the_vectors_charge(
     stores: DeviceStores,
 ) -> None:
     def stage(at: int, body: bytes, method: str, mechanism: str) -> int:
@@ -107,7 +107,7 @@ def test_looks_at_a_stage_of_a_sum_are_one_line_and_the_masked_vector_shows_what
     assert traffic_view(stores, whole).entry.epsilon == 1.5
 
 
-def test_texts_of_the_list_that_everybody_gets_are_one_line_of_the_log_and_none_of_what_concerned_the_reader(
+def test_default_list_texts_are_one_log_line_and_not_personal(
     stores: DeviceStores,
 ) -> None:
     ids = []
@@ -139,7 +139,7 @@ def test_texts_of_the_list_that_everybody_gets_are_one_line_of_the_log_and_none_
     assert [row["id"] for row in exported if row["mechanism"] == COMMON] == ids
 
 
-def test_a_device_that_told_nothing_shows_everything(stores: DeviceStores) -> None:
+def test_device_that_sent_nothing_personal_shows_everything(stores: DeviceStores) -> None:
     assert traffic_log(stores, 1, None).lines == ()
     look(stores, 0)
     log = traffic_log(stores, 1, None)
@@ -147,14 +147,14 @@ def test_a_device_that_told_nothing_shows_everything(stores: DeviceStores) -> No
     assert traffic_log(stores, 1, "concerning").lines == ()
 
 
-def test_looks_of_two_days_and_looks_without_an_answer_are_told_apart(stores: DeviceStores) -> None:
+def test_polls_of_two_days_and_unanswered_polls_are_separated(stores: DeviceStores) -> None:
     look(stores, 0)
     look(stores, 5, answered=False)
     look(stores, 86_400)
     assert [(line.count, line.unanswered) for line in traffic_log(stores, 1, "all").lines] == [(1, 0), (2, 1)]
 
 
-def test_every_request_stands_in_exactly_one_line_over_all_pages(stores: DeviceStores) -> None:
+def test_every_request_appears_in_exactly_one_line(stores: DeviceStores) -> None:
     ids = set()
     for at in range(130):
         ids.add(report(stores, 10 * at, 0.0))
@@ -167,7 +167,7 @@ def test_every_request_stands_in_exactly_one_line_over_all_pages(stores: DeviceS
     assert traffic_log(stores, 7, "all").lines == ()
 
 
-def test_the_looks_behind_a_line_have_pages_of_their_own(stores: DeviceStores) -> None:
+def test_polls_grouped_in_a_line_have_their_own_pages(stores: DeviceStores) -> None:
     for at in range(120):
         look(stores, at)
         look(stores, at, LIST)

@@ -60,7 +60,7 @@ def spoken(html: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["typical", "empty", "offline"])
-def test_no_page_speaks_jargon_outside_its_drawers(kind: str) -> None:
+def test_pages_use_no_jargon_outside_drawers(kind: str) -> None:
     reader = PagesReader(kind)
     here = {"typical": "", "empty": r"^/$|story|science", "offline": "story|science"}[kind]
     paths = [path for path in PAGES if not here or not re.search(here, path)]
@@ -75,7 +75,7 @@ def test_no_page_speaks_jargon_outside_its_drawers(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["typical", "empty"])
-def test_pages_of_own_feeds_speak_of_no_newsroom_and_offer_nothing_that_takes_others(kind: str) -> None:
+def test_own_feeds_pages_mention_no_publisher_features(kind: str) -> None:
     reader = PagesReader(kind)
     reader.device.own_feeds, reader.device.settings = True, PrivacySettings(mode="broadcast", counting=False)
     # The stand-in's log and timings are of a reader of a newsroom, whatever it is told.
@@ -89,6 +89,6 @@ def test_pages_of_own_feeds_speak_of_no_newsroom_and_offer_nothing_that_takes_ot
     assert found == []
 
 
-def test_what_stands_in_a_drawer_is_not_taken_for_speech_and_what_follows_it_is() -> None:
+def test_text_in_drawers_is_excluded_from_the_page_text() -> None:
     said = spoken('<p>a</p><details class="exact"><summary>b</summary><p>epsilon<br>c</p></details><p title="d">e</p>')
     assert said == "a d e"

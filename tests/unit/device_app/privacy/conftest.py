@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
-from device_app.wire.releases import RecallProtocol
+from protocol.releases import RecallProtocol
+from tests.doubles.sealing import allowing
 
 
 @dataclass
@@ -54,4 +55,4 @@ def ledger(database: Database, clock: TurnedClock) -> Ledger:
         clicks_per_report=5,
         training=True,
     )
-    return Ledger(LedgerRepository(database), settings, clock)
+    return Ledger(LedgerRepository(database), allowing(settings), clock)

@@ -7,27 +7,30 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from device_app.errors import BudgetSpent
-from device_app.privacy.ledger import Ledger
-from device_app.privacy.modes import MODES
-from device_app.privacy.modes.mode import PublicVectors, ReportInput, ReportRelease
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.noise_sources import SeededNoise
-from device_app.privacy.reports import reporter_of, seal_report
+from device_app.privacy.reporter import ReportInput
+from device_app.privacy.sealed_reports import seal_report
 from device_app.privacy.settings import PrivacySettings
-from device_app.recall_frontier import ListChoice, packaged_frontier
-from device_app.settings import PerformanceSettings, keeps_pool, list_length
+from device_app.reports.modes import MODES
+from device_app.reports.policy import ReportPolicy, reporter_of
+from device_app.reports.reporters.base import PublicVectors, ReportRelease
+from device_app.settings import PerformanceSettings
 from device_app.store.database import Database
-from device_app.store.drawn_reports import DrawnReports
 from device_app.store.ledger_entries import LedgerRepository
-from device_app.store.report_memo import ReportMemo
-from device_app.view_models.modes import report_worth
-from device_app.wire.recall import CANDIDATES_LIMIT
-from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
+from device_app.store.report_memo import DrawnReports, ReportMemo
+from device_app.view_models.modes import measured_worth, report_worth
+from protocol.recall import CANDIDATES_LIMIT
+from protocol.recall_frontier import ListChoice, packaged_frontier
+from protocol.releases import BlobRef, Codebook, RecallProtocol, ReleaseManifest
 from tests.doubles.clock import StillClock
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -52,6 +55,11 @@ def protocol(books: tuple[tuple[int, float], ...] = HONEST, mark: int = 0) -> Re
     )
 
 
+def stating(news: int | None, recall: RecallProtocol) -> ReleaseManifest:
+    """A release, as far as the policy reads it."""
+    return cast(ReleaseManifest, SimpleNamespace(news=news, recall=recall))
+
+
 def vectors(size: int, mark: int) -> NDArray[np.float32]:
     rows = np.random.default_rng(mark).normal(size=(size, D)).astype(np.float32)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -61,14 +69,15 @@ def vectors(size: int, mark: int) -> NDArray[np.float32]:
 class ServerOfFalseSizes:
     """Says what it likes of its pool, and brings another codebook each time."""
 
-    ledger: Ledger
+    policy: ReportPolicy
     database: Database
     news: int | None = None
     mark: int = 0
     books: tuple[tuple[int, float], ...] = HONEST
 
     def __post_init__(self) -> None:
-        self.ledger.choose_by(lambda own: own.choice(self.news, protocol(self.books, self.mark)))
+        self.ledger = Ledger(LedgerRepository(self.database), self.policy.ceilings, StillClock(NOW))
+        self.policy.release = lambda: stating(self.news, protocol(self.books, self.mark))
 
     def draws(self, reader: ReportInput) -> float:
         """What the device was charged for the report that it makes under this release; 0 where it makes none."""
@@ -76,11 +85,12 @@ class ServerOfFalseSizes:
         offered = protocol(self.books, self.mark)
         spaces = PublicVectors({size: vectors(size, self.mark) for size, _ in self.books})
         release = f"r{self.mark + 1}"
-        reporter = reporter_of(self.ledger.settings, offered, spaces, ReportRelease(release, "encoder", str(self.mark)))
+        reporter = reporter_of(self.policy.settings, offered, spaces, ReportRelease(release, "encoder", str(self.mark)))
         if reporter is not None:
             sealed = seal_report(
-                reporter, reader, release=release, limit=400, ledger=self.ledger, noise=SeededNoise(self.mark),
-                memo=ReportMemo(self.database), drawn=DrawnReports(self.database), clicks=1,
+                reporter, reader, settings=lambda: self.policy.settings, release=release,
+                limit=400, ledger=self.ledger, noise=SeededNoise(self.mark),
+                memo=ReportMemo(self.database), drawn=DrawnReports(self.database), clicks=1, sent="",
             )  # fmt: skip
             assert sealed.charge.epsilon == pytest.approx(self.ledger.total("reports") - before)
         return self.ledger.total("reports") - before
@@ -90,11 +100,11 @@ class ServerOfFalseSizes:
 def lying(tmp_path: Path) -> Iterator[ServerOfFalseSizes]:
     database = Database(tmp_path / "device.sqlite")
     settings = PrivacySettings(mode="auto", epsilon_lifetime_reports=20.0, codebooks_per_day=100)
-    yield ServerOfFalseSizes(Ledger(LedgerRepository(database), settings, StillClock(NOW)), database)
+    yield ServerOfFalseSizes(ReportPolicy(settings), database)
     database.close()
 
 
-def test_whatever_a_server_says_of_its_pool_no_report_costs_more_than_the_reader_allows(
+def test_auto_mode_report_never_exceeds_the_readers_limit(
     lying: ServerOfFalseSizes,
 ) -> None:
     reader = ReportInput(np.ones((4, D), dtype=np.float32))
@@ -104,54 +114,68 @@ def test_whatever_a_server_says_of_its_pool_no_report_costs_more_than_the_reader
             cost = lying.draws(reader)
         except BudgetSpent:
             continue
-        assert cost <= lying.ledger.own.epsilon_per_report
-        assert lying.ledger.settings.epsilon_per_report <= lying.ledger.own.epsilon_per_report
-    assert 0 < lying.ledger.spent_today("reports") <= lying.ledger.own.epsilon_per_day_reports * (1 + 1e-9)
-    assert lying.ledger.own.mode == "auto", "the reader's own choice stands"
+        assert cost <= lying.policy.own.epsilon_per_report
+        assert lying.policy.settings.epsilon_per_report <= lying.policy.own.epsilon_per_report
+    assert 0 < lying.ledger.spent_today("reports") <= lying.policy.own.epsilon_per_day_reports * (1 + 1e-9)
+    assert lying.policy.own.mode == "auto", "the reader's own choice stands"
 
 
-def test_the_choice_says_nothing_of_clicks_and_asks_for_no_list_that_is_too_long(lying: ServerOfFalseSizes) -> None:
+def test_auto_mode_choice_is_independent_of_clicks_and_bounds_the_list(lying: ServerOfFalseSizes) -> None:
     for news in LIES[1:]:
         lying.news = news
-        choice = lying.ledger.choice()
+        choice = lying.policy.choice()
         assert choice is not None
-        assert choice == lying.ledger.choice()
+        assert choice == lying.policy.choice()
         assert MODES[choice.mode].chooses is None, "it stands for no other chooser"
         assert choice.places <= CANDIDATES_LIMIT
-        assert choice.epsilon <= lying.ledger.own.epsilon_per_report
-        assert choice.weight <= lying.ledger.own.bytes_per_list
+        assert choice.epsilon <= lying.policy.own.epsilon_per_report
+        assert choice.weight <= lying.policy.own.bytes_per_list
 
 
-def test_until_a_release_tells_its_size_nothing_is_reported_and_no_pool_is_kept(lying: ServerOfFalseSizes) -> None:
+def test_before_the_pool_size_is_known_nothing_is_reported_or_kept(lying: ServerOfFalseSizes) -> None:
     lying.news = None
-    held, performance = lying.ledger.settings, PerformanceSettings()
+    held, performance = lying.policy.settings, PerformanceSettings()
     assert (held.mode, MODES[held.mode].finds) == ("auto", "nobody")
-    assert not keeps_pool(held, performance, 0)
+    assert not lying.policy.keeps_pool(performance, 0)
     assert lying.draws(ReportInput(np.ones((4, D), dtype=np.float32))) == 0
-    assert list_length(lying.ledger.choice(), performance) == performance.default_list_limit
+    assert lying.policy.list_length(performance) == performance.default_list_limit
 
 
-def test_other_modes_stand_for_themselves_whatever_is_said(lying: ServerOfFalseSizes) -> None:
+def test_explicit_modes_are_independent_of_the_pool_size(lying: ServerOfFalseSizes) -> None:
     for name in MODES:
-        lying.ledger.own = PrivacySettings(mode=name)
+        lying.policy.own = PrivacySettings(mode=name)
         for news in LIES:
             lying.news = news
             if MODES[name].chooses is None:
-                assert lying.ledger.settings is lying.ledger.own
+                assert lying.policy.settings is lying.policy.own
 
 
-def test_a_list_for_everybody_is_as_long_as_its_mode_chooses_and_only_where_nothing_else_is_looked_for() -> None:
-    def choice(mode: str) -> ListChoice:
-        return ListChoice(
-            news=1, mode=mode, codebook=None, places=1_000, epsilon=0, weight=1, found=1, silent=1, best=1
-        )
+def test_default_list_length_follows_the_mode_when_nothing_else_is_fetched() -> None:
+    class Standing(ReportPolicy):
+        def __init__(self, mode: str) -> None:
+            super().__init__(PrivacySettings(mode="auto"))
+            self.stands_for = mode
+
+        def choice(self) -> ListChoice:
+            return ListChoice(
+                news=1,
+                mode=self.stands_for,
+                codebook=None,
+                places=1_000,
+                epsilon=0,
+                weight=1,
+                found=1,
+                silent=1,
+                best=1,
+            )
 
     performance = PerformanceSettings()
-    assert list_length(choice("none"), performance) == 1_000
-    assert list_length(choice("code"), performance) == list_length(None, performance) == 600
+    assert Standing("none").list_length(performance) == 1_000
+    assert Standing("code").list_length(performance) == 600
+    assert ReportPolicy(PrivacySettings(mode="none")).list_length(performance) == 600
 
 
-def test_figures_between_measured_pools_lie_between_theirs_and_beyond_them_stay() -> None:
+def test_figures_are_interpolated_between_measured_pools() -> None:
     frontier = packaged_frontier()
     figures = tuple(float(size) for size in frontier.pools)
     assert frontier.at(figures, 1) == figures[0]
@@ -161,7 +185,7 @@ def test_figures_between_measured_pools_lie_between_theirs_and_beyond_them_stay(
     assert [frontier.at(figures, size) for size in frontier.pools] == list(figures)
 
 
-def test_a_reader_who_allows_no_report_and_few_bytes_gets_everybodys_list() -> None:
+def test_reader_allowing_no_report_and_few_bytes_gets_the_default_list() -> None:
     frontier = packaged_frontier()
     for news in (100, *frontier.pools):
         chosen = frontier.choose(news, epsilon_limit=0.1, bytes_limit=1, codebooks=HONEST, pool_codes=True)
@@ -170,25 +194,33 @@ def test_a_reader_who_allows_no_report_and_few_bytes_gets_everybodys_list() -> N
 
 
 @pytest.mark.parametrize("news", [1, 150, 200, 201, 400])
-def test_where_the_usual_list_holds_the_whole_pool_nothing_is_told_for_it(news: int) -> None:
+def test_list_covering_the_whole_pool_needs_no_report(news: int) -> None:
     chosen = packaged_frontier().choose(
         news, epsilon_limit=8.0, bytes_limit=2_500_000, codebooks=HONEST, pool_codes=True
     )
     assert (chosen.mode, chosen.epsilon, chosen.found, chosen.silent) == ("none", 0, 100, 100)
     assert chosen.places >= news, "the list holds all of it"
     assert report_worth("code", *HONEST[0], news) == (
-        f"Everybody's list of 400 holds all {news} stories on offer, so it brings nothing here."
+        f"The list everyone gets (400 stories) already contains all {news} stories, so a report adds nothing here."
     )
 
 
-def test_what_was_measured_elsewhere_is_said_to_be() -> None:
+def test_extrapolated_figures_are_labelled_as_such() -> None:
     frontier = packaged_frontier()
     least, most = frontier.pools[0], frontier.pools[-1]
-    told = {news: report_worth("code", *HONEST[0], news) for news in (0, 401, least, least + 1, most, 10 * most)}
-    assert told[0] == "", "of an empty pool nothing is said"
-    between = f"as measured for {least:,} and for {frontier.pools[1]:,} stories on offer, between which lie the "
-    assert f"{between}{least + 1:,} here: of 100 " in told[least + 1]
-    assert f"as measured for {least:,} stories on offer, where here are 401: of 100 " in told[401]
-    assert f"as measured for {least:,} stories on offer: of 100 " in told[least]
-    assert f"as measured for {most:,} stories on offer: of 100 " in told[most]
-    assert f"as measured for {most:,} stories on offer, where here are {10 * most:,}: of 100 " in told[10 * most]
+    said = {news: measured_worth("code", *HONEST[0], news) for news in (0, 401, least, least + 1, most, 10 * most)}
+    assert said[0] == "", "nothing is said of an empty pool"
+    between = f"Measured with {least:,} and with {frontier.pools[1]:,} stories (here there are {least + 1:,}): of the "
+    assert said[least + 1].startswith(between)
+    assert said[401].startswith(f"Measured with {least:,} stories (here there are 401): of the ")
+    assert said[least].startswith(f"Measured with {least:,} stories: of the ")
+    assert said[most].startswith(f"Measured with {most:,} stories: of the ")
+    assert said[10 * most].startswith(f"Measured with {most:,} stories (here there are {10 * most:,}): of the ")
+
+
+def test_gain_is_given_in_whole_stories_per_hundred() -> None:
+    for news in packaged_frontier().pools:
+        gain = packaged_frontier().gain("code", *HONEST[0], news)
+        assert gain is not None
+        said = report_worth("code", *HONEST[0], news)
+        assert f"about {gain[0]:.0f} more of every 100 stories" in said if gain[0] >= 0.5 else "hardly" in said

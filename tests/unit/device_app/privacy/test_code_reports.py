@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 from device_app.errors import BudgetSpent, CodebooksSpent
-from device_app.privacy.ledger import Ledger
-from device_app.privacy.modes.code import CodeReporter
-from device_app.privacy.modes.mode import ReportInput, ReportRelease
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.report_meaning import GRAM_TOLERANCE, ReportMeaning
-from device_app.privacy.reports import last_report, memoised
+from device_app.privacy.reporter import ReportInput
 from device_app.privacy.sealed import Sealed
+from device_app.privacy.sealed_reports import last_report
+from device_app.reports.choice import memoised
+from device_app.reports.reporters.base import ReportRelease
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
-from device_app.store.drawn_reports import DrawnReports
 from device_app.store.ledger_entries import LedgerRepository
-from device_app.store.report_memo import ReportMemo
-from device_app.wire.recall import CodeReport, RecallRequest
-from device_app.wire.releases import BlobRef, Codebook
-from tests.doubles.sealing import sealed_by
+from device_app.store.report_memo import DrawnReports, ReportMemo
+from protocol.recall import CodeReport, RecallRequest
+from protocol.releases import BlobRef, Codebook
+from tests.doubles.sealing import allowing, code_reporter, sealed_by
 from tests.unit.device_app.privacy.conftest import TurnedClock
 
 CODE = PrivacySettings(mode="code", epsilon_per_day_reports=12, epsilon_lifetime_reports=40, clicks_per_report=20)
@@ -33,7 +33,7 @@ BOOK = Codebook(size=16, epsilon=4, prototypes=BlobRef(sha256="ab" * 32, size_by
 AXES = np.eye(16, dtype=np.float32)
 
 
-def test_a_kill_between_charge_and_send_keeps_both_charge_and_report(tmp_path: Path) -> None:
+def test_kill_between_charge_and_send_keeps_both_charge_and_report(tmp_path: Path) -> None:
     # The child is killed once seal_report has returned: nothing was sent, the charge stays and the report is reused.
     path = tmp_path / "device.sqlite"
     child = killed(path, "")
@@ -51,7 +51,7 @@ def test_a_kill_between_charge_and_send_keeps_both_charge_and_report(tmp_path: P
     database.close()
 
 
-def test_a_kill_before_the_charge_is_committed_leaves_no_report_either(tmp_path: Path) -> None:
+def test_kill_before_the_charge_is_committed_leaves_no_report(tmp_path: Path) -> None:
     path = tmp_path / "device.sqlite"
     killed(path, "import os, signal; ReportMemo.keep = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n")
     database = Database(path)
@@ -66,20 +66,21 @@ def killed(path: Path, sabotage: str) -> str:
     program = (
         "import sys; from pathlib import Path; from datetime import datetime, UTC; import numpy as np\n"
         "from device_app.store.database import Database; from device_app.store.ledger_entries import LedgerRepository\n"
-        "from device_app.store.drawn_reports import DrawnReports\n"
-        "from device_app.store.report_memo import ReportMemo; from device_app.privacy.ledger import Ledger\n"
-        "from device_app.privacy.noise_sources import SystemNoise; from device_app.privacy.reports import seal_report\n"
-        "from device_app.privacy.modes.code import CodeReporter\n"
-        "from device_app.privacy.modes.mode import ReportInput\n"
-        "from device_app.settings import PrivacySettings; from device_app.wire.releases import BlobRef, Codebook\n"
+        "from device_app.store.report_memo import DrawnReports\n"
+        "from device_app.store.report_memo import ReportMemo; from device_app.privacy.accounting.ledger import Ledger\n"
+        "from device_app.privacy.noise_sources import SystemNoise\n"
+        "from device_app.privacy.sealed_reports import seal_report\n"
+        "from device_app.privacy.reporter import ReportInput\n"
+        "from tests.doubles.sealing import allowing, code_reporter\n"
+        "from device_app.settings import PrivacySettings; from protocol.releases import BlobRef, Codebook\n"
         f"{sabotage}"
         "database = Database(Path(sys.argv[1])); settings = PrivacySettings(mode='code')\n"
-        "ledger = Ledger(LedgerRepository(database), settings, lambda: datetime(2026, 11, 20, tzinfo=UTC))\n"
+        "ledger = Ledger(LedgerRepository(database), allowing(settings), lambda: datetime(2026, 11, 20, tzinfo=UTC))\n"
         "book = Codebook(size=16, epsilon=4, prototypes=BlobRef(sha256='ab' * 32, size_bytes=1))\n"
-        "sealed = seal_report(CodeReporter(book, np.eye(16, dtype=np.float32)), ReportInput(np.eye(16, "
+        "sealed = seal_report(code_reporter(book, np.eye(16, dtype=np.float32)), ReportInput(np.eye(16, "
         "dtype=np.float32)),\n"
-        "    release='r1', limit=400, ledger=ledger, noise=SystemNoise(), memo=ReportMemo(database),\n"
-        "    drawn=DrawnReports(database), clicks=3)\n"
+        "    settings=lambda: settings, release='r1', limit=400, ledger=ledger, noise=SystemNoise(),\n"
+        "    memo=ReportMemo(database), drawn=DrawnReports(database), clicks=3, sent='')\n"
         "print(sealed.sha256, flush=True); sys.stdin.read()\n"
     )
     child = subprocess.Popen(
@@ -93,16 +94,23 @@ def killed(path: Path, sabotage: str) -> str:
 
 
 def seal_code(
-    ledger: Ledger, memo: ReportMemo, axis: int, *, book: Codebook = BOOK, clicks: int = 3
+    ledger: Ledger,
+    memo: ReportMemo,
+    axis: int,
+    *,
+    book: Codebook = BOOK,
+    clicks: int = 3,
+    settings: PrivacySettings = CODE,
 ) -> Sealed[RecallRequest]:
-    return sealed_by(CodeReporter(book, AXES), ReportInput(AXES[[axis]]), ledger, memo, clicks=clicks)
+    reporter, reader = code_reporter(book, AXES), ReportInput(AXES[[axis]])
+    return sealed_by(reporter, reader, ledger, memo, clicks=clicks, settings=settings)
 
 
-def test_a_code_is_paid_for_once_and_drawn_once_however_often_the_reader_comes_back_to_it(
+def test_code_is_paid_and_drawn_once_when_the_taste_returns(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     # Thirty sessions over a month between three codes: three charges, and each code always the same bytes.
-    ledger = Ledger(LedgerRepository(database), CODE, clock)
+    ledger = Ledger(LedgerRepository(database), allowing(CODE), clock)
     sent: dict[int, set[bytes]] = {}
     for session in range(30):
         clock.turn(days=1)
@@ -115,40 +123,42 @@ def test_a_code_is_paid_for_once_and_drawn_once_however_often_the_reader_comes_b
     assert seal_code(ledger, memo, 5).charge.epsilon == 0
 
 
-def test_a_codebook_with_other_prototypes_or_noise_is_drawn_from_and_paid_for_anew(
+def test_changed_codebook_is_drawn_from_and_paid_for_again(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
-    ledger = Ledger(LedgerRepository(database), CODE.model_copy(update={"codebooks_per_day": 3}), clock)
-    seal_code(ledger, memo, 5)
-    seal_code(ledger, memo, 5, book=BOOK.model_copy(update={"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1)}))
-    seal_code(ledger, memo, 5, book=BOOK.model_copy(update={"epsilon": 2.0}))
+    ledger = Ledger(LedgerRepository(database), allowing(CODE), clock)
+    settings = CODE.model_copy(update={"codebooks_per_day": 3})
+    for other in ({}, {"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1)}, {"epsilon": 2.0}):
+        seal_code(ledger, memo, 5, book=BOOK.model_copy(update=other), settings=settings)
     assert ledger.total("reports") == 10
 
 
-def test_whatever_it_is_called_another_codebook_draws_and_costs_anew(
+def test_codebook_identity_depends_on_content_not_name(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
-    ledger = Ledger(LedgerRepository(database), CODE.model_copy(update={"codebooks_per_day": 5}), clock)
-    seal_code(ledger, memo, 5)
+    ledger = Ledger(LedgerRepository(database), allowing(CODE), clock)
+    settings = CODE.model_copy(update={"codebooks_per_day": 5})
+    seal_code(ledger, memo, 5, settings=settings)
     moved = {"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1), "lineage": BOOK.origin}
-    seal_code(ledger, memo, 5, book=BOOK.model_copy(update=moved))
+    seal_code(ledger, memo, 5, book=BOOK.model_copy(update=moved), settings=settings)
     assert ledger.total("reports") == 8, "its lineage is what the server says of it"
     for under in (ReportRelease("r2", "enc-2", "enc-2/1"), ReportRelease("r3", "enc-2", "enc-2/2")):
         clock.turn(days=1)
-        sealed_by(CodeReporter(BOOK, AXES, under), ReportInput(AXES[[5]]), ledger, memo, clicks=3)
+        reporter = code_reporter(BOOK, AXES, under)
+        sealed_by(reporter, ReportInput(AXES[[5]]), ledger, memo, clicks=3, settings=settings)
     assert ledger.total("reports") == 16
     assert DrawnReports(database).distinct("code") == 4, "other vectors, or the same encoder's that came anew"
 
 
-def test_a_third_new_codebook_of_a_day_is_refused_and_the_next_day_draws(
+def test_third_new_codebook_of_a_day_is_refused_until_the_next_day(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
-    ledger = Ledger(LedgerRepository(database), CODE, clock)
+    ledger = Ledger(LedgerRepository(database), allowing(CODE), clock)
     books = [BOOK.model_copy(update={"epsilon": epsilon}) for epsilon in (0.5, 1.0, 1.5)]
     for book in books[:2]:
         seal_code(ledger, memo, 5, book=book)
     kept = memo.latest()
-    with pytest.raises(CodebooksSpent, match="under 2 of them today"):
+    with pytest.raises(CodebooksSpent, match="for 2 versions of them today"):
         seal_code(ledger, memo, 5, book=books[2])
     assert memo.latest() == kept
     seal_code(ledger, memo, 6, book=books[0])
@@ -157,7 +167,7 @@ def test_a_third_new_codebook_of_a_day_is_refused_and_the_next_day_draws(
     seal_code(ledger, memo, 5, book=books[2])
 
 
-def test_a_codebook_is_carried_over_only_as_a_turn_into_another_encoders_space() -> None:
+def test_codebook_is_carried_over_only_by_a_rotation() -> None:
     rng = np.random.default_rng(4)
     turn = np.linalg.qr(rng.normal(size=(16, 16)))[0]
     rows = rng.normal(size=(16, 16))
@@ -185,13 +195,13 @@ def meaning(
 ) -> ReportMeaning:
     blob = BlobRef(sha256=sha256(prototypes.tobytes()).hexdigest(), size_bytes=1)
     book = Codebook(size=size, epsilon=epsilon, prototypes=blob)
-    return CodeReporter(book, prototypes, ReportRelease("r1", encoder, generation or f"{encoder}/0")).meaning
+    return code_reporter(book, prototypes, ReportRelease("r1", encoder, generation or f"{encoder}/0")).meaning
 
 
-def test_a_report_that_says_the_same_under_another_release_is_sent_again_under_its_name(
+def test_unchanged_report_is_resent_under_a_new_release_for_free(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
-    ledger = Ledger(LedgerRepository(database), CODE, clock)
+    ledger = Ledger(LedgerRepository(database), allowing(CODE), clock)
     first = seal_code(ledger, memo, 5, clicks=3)
     again = memoised(memo, release="r1", limit=400, clicks=4, settings=CODE, now=clock(), under="r2")
     assert again is not None
@@ -203,10 +213,10 @@ def test_a_report_that_says_the_same_under_another_release_is_sent_again_under_i
     assert ledger.total("reports") == 4
 
 
-def test_the_ledger_holds_mechanism_figures_hash_and_time_of_a_code(
+def test_ledger_holds_mechanism_parameters_hash_and_time_of_a_code(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
-    ledger = Ledger(LedgerRepository(database), CODE, clock)
+    ledger = Ledger(LedgerRepository(database), allowing(CODE), clock)
     sealed = seal_code(ledger, memo, 5)
     (entry,) = ledger.repository.entries().rows
     assert (entry.mechanism, entry.parameters) == ("code", {"size": 16, "epsilon": 4})
@@ -219,11 +229,11 @@ def test_the_ledger_holds_mechanism_figures_hash_and_time_of_a_code(
     assert kept.clear == ((5.0,),), "the true code, for the reader alone"
 
 
-def test_a_spent_lifetime_refuses_a_new_code_and_keeps_the_old_ones_free(
+def test_spent_lifetime_refuses_a_new_code_and_keeps_old_ones_free(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     limits = CODE.model_copy(update={"epsilon_lifetime_reports": 8.0})
-    ledger = Ledger(LedgerRepository(database), limits, clock)
+    ledger = Ledger(LedgerRepository(database), allowing(limits), clock)
     first = seal_code(ledger, memo, 5)
     seal_code(ledger, memo, 6)
     with pytest.raises(BudgetSpent) as refused:
@@ -233,10 +243,10 @@ def test_a_spent_lifetime_refuses_a_new_code_and_keeps_the_old_ones_free(
     assert seal_code(ledger, memo, 5).payload == first.payload
 
 
-def test_a_report_of_few_clicks_is_due_after_as_many_again_and_later_after_twenty(
+def test_early_report_is_renewed_after_doubling_clicks_and_later_after_twenty(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
-    ledger = Ledger(LedgerRepository(database), CODE, clock)
+    ledger = Ledger(LedgerRepository(database), allowing(CODE), clock)
     due = []
     for clicks in range(3, 100):
         if memoised(memo, release="r1", limit=400, clicks=clicks, settings=CODE, now=clock()) is None:

@@ -10,11 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from device_app.errors import BudgetSpent
-from device_app.privacy.ledger import ROUNDING, Ledger
+from device_app.privacy.accounting.ledger import ROUNDING, Ledger
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
+from tests.doubles.sealing import allowing
 from tests.unit.device_app.privacy.conftest import TurnedClock
 
 
@@ -22,7 +23,7 @@ def charge(epsilon: float, channel: str = "reports", delta: float = 0.0) -> Char
     return Charge(channel, "basis_laplace", {"clip": 0.2}, epsilon, delta, "ab" * 32, "r1")
 
 
-def test_three_reports_of_the_paper_fit_into_the_day_and_a_fourth_is_refused(ledger: Ledger) -> None:
+def test_daily_budget_pays_three_paper_reports_and_refuses_a_fourth(ledger: Ledger) -> None:
     for _ in range(3):
         ledger.spend(charge(2 * 0.2 / 1.2 * 30 * 5))
     with pytest.raises(BudgetSpent, match="reports has 0 left today; this would cost 50") as refused:
@@ -32,7 +33,7 @@ def test_three_reports_of_the_paper_fit_into_the_day_and_a_fourth_is_refused(led
     assert ledger.left("reports") == pytest.approx(0, abs=1e-6)
 
 
-def test_the_day_turns_at_midnight_in_utc_and_totals_go_on(ledger: Ledger, clock: TurnedClock) -> None:
+def test_day_ends_at_midnight_utc_and_totals_continue(ledger: Ledger, clock: TurnedClock) -> None:
     ledger.spend(charge(150))
     clock.now = datetime(2026, 11, 20, 23, 59, 59, 999_999, tzinfo=UTC)
     with pytest.raises(BudgetSpent):
@@ -44,14 +45,14 @@ def test_the_day_turns_at_midnight_in_utc_and_totals_go_on(ledger: Ledger, clock
     assert (ledger.spent_today("reports"), ledger.total("reports")) == (1, 151)
 
 
-def test_a_clock_set_back_gives_no_budget_back(ledger: Ledger, clock: TurnedClock) -> None:
+def test_clock_set_back_returns_no_budget(ledger: Ledger, clock: TurnedClock) -> None:
     ledger.spend(charge(150))
     clock.turn(days=-3)
     with pytest.raises(BudgetSpent):
         ledger.spend(charge(1))
 
 
-def test_channels_have_budgets_of_their_own(ledger: Ledger) -> None:
+def test_channels_have_separate_budgets(ledger: Ledger) -> None:
     ledger.spend(charge(150))
     ledger.spend(charge(4.9e6, "training"))
     assert ledger.left("reports") == 0
@@ -61,7 +62,7 @@ def test_channels_have_budgets_of_their_own(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, math.nan, math.inf])
-def test_a_charge_that_is_no_amount_is_refused(ledger: Ledger, epsilon: float) -> None:
+def test_invalid_charge_is_refused(ledger: Ledger, epsilon: float) -> None:
     with pytest.raises(ValueError, match="epsilon of a charge"):
         ledger.spend(charge(epsilon))
     with pytest.raises(ValueError, match="delta of a charge"):
@@ -69,7 +70,7 @@ def test_a_charge_that_is_no_amount_is_refused(ledger: Ledger, epsilon: float) -
     assert ledger.repository.entries().total == 0
 
 
-def test_a_charge_is_on_the_disk_when_spend_returns(ledger: Ledger, database: Database) -> None:
+def test_charge_is_on_the_disk_when_spend_returns(ledger: Ledger, database: Database) -> None:
     # A second connection sees committed rows only.
     import sqlite3
 
@@ -89,7 +90,7 @@ def test_a_charge_is_on_the_disk_when_spend_returns(ledger: Ledger, database: Da
         max_size=25,
     ),
 )
-def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
+def test_charges_and_clock_changes_never_exceed_a_days_budget(
     database: Database,
     clock: TurnedClock,
     budget: float,
@@ -101,7 +102,7 @@ def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
     limits = PrivacySettings(
         epsilon_per_day_reports=budget, epsilon_lifetime_reports=None, epsilon_per_day_training=budget / 2
     )
-    ledger = Ledger(LedgerRepository(database), limits, clock)
+    ledger = Ledger(LedgerRepository(database), allowing(limits), clock)
     for epsilon, channel, hours in steps:
         clock.turn(hours=hours)
         before = ledger.left(channel)
@@ -118,9 +119,9 @@ def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
         assert day.epsilon <= ceilings[day.channel] * (1 + 2 * ROUNDING)
 
 
-def test_a_lifetime_is_bounded_beside_the_day_and_says_so(database: Database, clock: TurnedClock) -> None:
+def test_lifetime_limit_applies_besides_the_daily_one(database: Database, clock: TurnedClock) -> None:
     limits = PrivacySettings(epsilon_per_day_reports=8, epsilon_lifetime_reports=10, epsilon_lifetime_training=3)
-    ledger = Ledger(LedgerRepository(database), limits, clock)
+    ledger = Ledger(LedgerRepository(database), allowing(limits), clock)
     ledger.spend(charge(4))
     ledger.spend(charge(4))
     with pytest.raises(BudgetSpent, match="has 0 left today") as today:
@@ -137,7 +138,7 @@ def test_a_lifetime_is_bounded_beside_the_day_and_says_so(database: Database, cl
     assert (ledger.lifetime("reports"), ledger.lifetime("training")) == (10, 3)
 
 
-def test_equal_charges_are_counted_together_for_the_account(ledger: Ledger) -> None:
+def test_equal_charges_are_grouped_for_the_account(ledger: Ledger) -> None:
     ledger.spend(charge(4.0))
     ledger.spend(charge(4.0))
     ledger.spend(charge(2.0, "training", 1e-7))

@@ -29,7 +29,7 @@ from device_app.privacy.noise_sources import SeededNoise
 DELTA = 1e-3
 
 
-def test_clipping_and_the_noise_free_mean_meet_the_golden_of_section_6_3() -> None:
+def test_clipping_and_noise_free_mean_match_the_golden_values() -> None:
     first, second = clip_l2({"g.w": np.array([0.6, 0.8])}, 0.5), clip_l2({"g.w": np.array([0.3, 0.0])}, 0.5)
     assert first.tensors["g.w"] == pytest.approx([0.3, 0.4])
     assert second.tensors["g.w"].tolist() == [0.3, 0.0]
@@ -38,9 +38,7 @@ def test_clipping_and_the_noise_free_mean_meet_the_golden_of_section_6_3() -> No
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(1e-6, 1e6), st.floats(1e-3, 1e3))
-def test_a_clipped_gradient_keeps_its_direction_and_never_passes_the_bound(
-    seed: int, size: float, bound: float
-) -> None:
+def test_clipped_gradient_keeps_its_direction_within_the_bound(seed: int, size: float, bound: float) -> None:
     draw = np.random.default_rng(seed)
     gradient = {"g.a": size * draw.normal(size=(3, 2)), "g.b": size * draw.normal(size=4)}
     clipped = clip_l2(gradient, bound)
@@ -50,12 +48,12 @@ def test_a_clipped_gradient_keeps_its_direction_and_never_passes_the_bound(
         assert clipped.tensors[name] == pytest.approx(shrink * each, rel=1e-12)
 
 
-def test_one_norm_spans_all_tensors() -> None:
+def test_norm_spans_all_tensors() -> None:
     clipped = clip_l2({"g.a": np.array([3.0]), "g.b": np.array([4.0])}, 1.0)
     assert (clipped.tensors["g.a"][0], clipped.tensors["g.b"][0]) == pytest.approx((0.6, 0.8))
 
 
-def test_each_view_draws_its_own_noise_and_the_mean_has_sigma_c_over_root_n() -> None:
+def test_mean_of_n_noisy_views_has_sigma_c_over_root_n() -> None:
     mechanism = ViewProtection(clip=0.5, sigma=2.0)
     source = SeededNoise(1)
     gradient = {"g.w": np.full(200_000, 1e-4)}
@@ -68,7 +66,7 @@ def test_each_view_draws_its_own_noise_and_the_mean_has_sigma_c_over_root_n() ->
     assert np.allclose(mean, np.mean([view.tensors["g.w"] for view in views], axis=0), atol=1e-12)
 
 
-def test_draws_follow_the_normal_law_by_kolmogorov_and_smirnov() -> None:
+def test_draws_pass_a_kolmogorov_smirnov_test_for_the_normal_distribution() -> None:
     drawn = gaussian(SeededNoise(7), 3.0, (1_000, 100))
     assert drawn.shape == (1_000, 100)
     assert kstest(drawn.ravel(), "norm", args=(0, 3.0)).pvalue > 1e-3  # a right law fails once in 1,000 seeds
@@ -81,7 +79,7 @@ class _Edges:
         return bytes(n // 2) + b"\xff" * (n // 2)
 
 
-def test_the_edges_of_the_generator_give_finite_draws() -> None:
+def test_extreme_random_bits_give_finite_draws() -> None:
     far, near = gaussian(_Edges(), 1.0, (2,))
     assert far == pytest.approx(8.29, abs=0.01)
     assert near == pytest.approx(0.0, abs=1e-12)
@@ -90,9 +88,7 @@ def test_the_edges_of_the_generator_give_finite_draws() -> None:
 @pytest.mark.parametrize(
     ("sigma", "rounds", "exact", "renyi"), [(4, 100, 10.20, 12.42), (1, 100, 80.0, 87.2), (1, 11, 15.0, 17.8)]
 )
-def test_the_figures_of_section_6_3_are_those_of_dp_accounting(
-    sigma: float, rounds: int, exact: float, renyi: float
-) -> None:
+def test_epsilons_of_section_6_3_match_dp_accounting(sigma: float, rounds: int, exact: float, renyi: float) -> None:
     event = dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(sigma), rounds)
     loss = pld.PLDAccountant(value_discretization_interval=1e-3)
     loss.compose(event)
@@ -106,7 +102,7 @@ def test_the_figures_of_section_6_3_are_those_of_dp_accounting(
     assert renyi_epsilon(sigma, rounds, DELTA) == pytest.approx(renyi, abs=0.05)
 
 
-def test_the_papers_4_33_is_a_formula_with_the_wrong_logarithm_and_far_below_the_exact_figure() -> None:
+def test_papers_4_33_uses_the_wrong_logarithm_and_understates_epsilon() -> None:
     assert math.sqrt(100 * math.log10(1 / DELTA)) / 4 == pytest.approx(4.33, abs=0.005)
     assert math.sqrt(100 * math.log(1 / DELTA)) / 4 == pytest.approx(6.57, abs=0.005)
     assert exact_epsilon(4, 100, DELTA) > 10.2
@@ -122,7 +118,7 @@ def test_more_rounds_less_noise_or_less_delta_never_cost_less(sigma: float, roun
     assert base <= renyi_epsilon(sigma, rounds, delta)
 
 
-def test_bad_input_is_named() -> None:
+def test_invalid_input_is_named() -> None:
     mechanism = ViewProtection(0.5, 1.0)
     with pytest.raises(ValueError, match=r"tensor g\.w: has values that are not finite"):
         mechanism.bounded({"g.w": np.array([1.0, np.nan])})

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from backend.federation.protections.registry import resolve
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.composition import composed
+from device_app.privacy.accounting.cost_of_sums import RHO
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.noise_sources import SeededNoise
-from device_app.privacy.prices import RHO
-from device_app.privacy.privacy_loss import composed
 from device_app.privacy.protections.union_marks import mark
 from device_app.privacy.sealed import Charge
-from device_app.wire.concentrated import epsilon_of
-from device_app.wire.union import UnionMarks
+from protocol.concentrated import epsilon_of
+from protocol.union import UnionMarks
 
 NEWS_LISTED, SURVIVORS = 300, 10
 NOISY = UnionMarks(owners_minimum=3, sigma=60, rows_limit=64)
@@ -26,7 +26,7 @@ def charged(mechanism: UnionMarks, round_id: str = "round-1") -> Charge:
     return mark(HELD, mechanism, terms, SeededNoise(5)).charge
 
 
-def test_noisy_counts_carry_the_rho_that_the_server_accounts_for() -> None:
+def test_noisy_counts_are_charged_the_rho_that_the_server_accounts() -> None:
     charge = charged(NOISY)
     assert (
         charge.parameters[RHO]
@@ -38,12 +38,12 @@ def test_noisy_counts_carry_the_rho_that_the_server_accounts_for() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [UnionMarks(), UnionMarks(owners_minimum=3)])
-def test_marks_and_exact_counts_carry_no_rho_since_no_epsilon_bounds_them(mechanism: UnionMarks) -> None:
+def test_marks_and_exact_counts_have_no_rho(mechanism: UnionMarks) -> None:
     charge = charged(mechanism)
     assert (RHO in charge.parameters, charge.epsilon) == (False, 0.0)
 
 
-def test_unions_of_several_rounds_compose_by_rho_and_so_for_less_than_their_sum(ledger: Ledger) -> None:
+def test_unions_of_several_rounds_compose_by_rho_below_their_sum(ledger: Ledger) -> None:
     rounds = 8
     for number in range(rounds):
         ledger.spend(charged(NOISY, f"round-{number + 1}"))

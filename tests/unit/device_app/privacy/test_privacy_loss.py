@@ -7,7 +7,7 @@ import math
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from device_app.privacy.privacy_loss import DELTA, composed, epsilon_of_responses
+from device_app.privacy.accounting.composition import DELTA, composed, epsilon_of_responses
 
 
 def code(size: float, epsilon: float, count: int) -> tuple[str, str, dict[str, float], float, float, int]:
@@ -18,7 +18,7 @@ def code(size: float, epsilon: float, count: int) -> tuple[str, str, dict[str, f
     ("responses", "delta"),
     [([(16, 4.0, 3)], 1e-6), ([(16, 0.5, 40)], 1e-6), ([(4, 1.0, 12)], 1e-4), ([(64, 2.0, 5), (16, 0.5, 6)], 1e-5)],
 )
-def test_responses_compose_as_dp_accounting_says(responses: list[tuple[int, float, int]], delta: float) -> None:
+def test_responses_compose_as_in_dp_accounting(responses: list[tuple[int, float, int]], delta: float) -> None:
     total = pld.identity(value_discretization_interval=1e-3)
     for size, epsilon, count in responses:
         noise = size / (math.exp(epsilon) + size - 1)  # theirs: keep with 1 - noise, else any of all K
@@ -31,7 +31,7 @@ def test_responses_compose_as_dp_accounting_says(responses: list[tuple[int, floa
     assert ours == pytest.approx(theirs, abs=2e-3 * steps)
 
 
-def test_at_the_shipped_epsilon_a_sharper_account_gains_nothing_until_late() -> None:
+def test_tighter_composition_gains_nothing_early_at_the_shipped_epsilon() -> None:
     # P(10 true codes in a row) = 0.7845^10 = 0.09: the whole loss of 40 is likely, so no delta of 1e-6 hides it.
     ten = composed([code(16, 4.0, 10)])
     assert ten.by_sum == 40
@@ -40,7 +40,7 @@ def test_at_the_shipped_epsilon_a_sharper_account_gains_nothing_until_late() -> 
     assert many.by_loss < 0.75 * many.by_sum
 
 
-def test_responses_of_more_prices_than_can_be_worked_out_together_add_up_as_they_are() -> None:
+def test_responses_beyond_the_composition_limit_are_added() -> None:
     prices = [1 + math.sqrt(number) / 10 for number in range(2, 9)]  # 11 values each: 161,051 for five of them
     responses = [(16, price, 5) for price in prices]
     first = epsilon_of_responses(responses[:5], DELTA)
@@ -50,7 +50,7 @@ def test_responses_of_more_prices_than_can_be_worked_out_together_add_up_as_they
     assert 0 < many.by_loss <= many.by_sum
 
 
-def test_unknown_laws_are_added_as_they_are_and_nothing_costs_nothing() -> None:
+def test_unknown_mechanisms_are_added_and_an_empty_list_costs_nothing() -> None:
     assert composed([]) == composed(iter([]))
     assert composed([]).by_loss == 0
     both = composed([code(16, 4.0, 1), ("training", "local_laplace", {"clip": 0.1}, 20.0, 1e-7, 2)])

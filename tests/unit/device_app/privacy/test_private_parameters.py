@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from device_app.privacy.clipping import Clipped, clip_elementwise
 from device_app.privacy.private_parameters import PrivateParameterShared, SharedUpdate, divide, shared_part
 from device_app.privacy.protections.local_laplace import LaplaceProtection
-from device_app.wire.releases import ModelEntry
+from protocol.releases import ModelEntry
 
 LSTUR = ModelEntry(architecture="lstur", role="ranker", graphs={}, private=("own.bias",))
 SILENT = ModelEntry(architecture="lstur", role="ranker", graphs={})
@@ -22,25 +22,25 @@ def gradients(*names: str) -> dict[str, np.ndarray]:
     return {f"g.{name}": np.ones(2, np.float32) for name in names}
 
 
-def test_an_update_with_a_private_parameter_cannot_be_made_and_the_error_names_it() -> None:
+def test_update_with_a_private_parameter_is_refused_by_name() -> None:
     with pytest.raises(PrivateParameterShared, match=r"tensor g\.own\.bias: a private parameter stays on this device"):
         SharedUpdate(gradients("gru.weight", "own.bias"), LSTUR)
 
 
-def test_a_reader_embedding_is_held_back_even_when_the_release_does_not_declare_it() -> None:
+def test_reader_embedding_is_withheld_even_when_undeclared() -> None:
     for name in ("user_embedding", "user.user_embedding"):
         with pytest.raises(PrivateParameterShared, match=rf"g\.{name}"):
             SharedUpdate(gradients(name), SILENT)
 
 
 @given(st.sets(st.sampled_from(["a", "b.weight", "own.bias", "user_embedding", "x.user_embedding"])))
-def test_the_shared_part_is_the_update_without_its_private_parameters(names: set[str]) -> None:
+def test_shared_part_is_the_update_without_private_parameters(names: set[str]) -> None:
     part = shared_part(gradients(*names), LSTUR)
     assert set(part.tensors) == {f"g.{name}" for name in names & {"a", "b.weight"}}
 
 
 @given(st.sets(st.sampled_from(["a", "b.weight", "own.bias", "user_embedding", "x.user_embedding"])))
-def test_an_update_is_divided_without_loss_and_each_part_has_what_the_other_lacks(names: set[str]) -> None:
+def test_division_splits_an_update_without_loss(names: set[str]) -> None:
     tensors = gradients(*names)
     part, own = divide(tensors, LSTUR)
     assert set(own) == names - {"a", "b.weight"}
@@ -48,13 +48,13 @@ def test_an_update_is_divided_without_loss_and_each_part_has_what_the_other_lack
     assert all(own[name] is tensors[f"g.{name}"] for name in own)
 
 
-def test_clipping_a_shared_update_keeps_what_it_was_checked_against() -> None:
+def test_clipping_a_shared_update_keeps_its_model_entry() -> None:
     clipped = clip_elementwise(shared_part(gradients("a", "own.bias"), LSTUR), 0.5)
     assert set(clipped.tensors) == {"g.a"}
     assert clipped.update.model == LSTUR
 
 
-def test_what_noise_is_added_to_can_only_come_from_a_shared_update() -> None:
+def test_noise_is_added_only_to_a_shared_update() -> None:
     """By type: seal takes a Clipped, a Clipped holds a SharedUpdate, and clipping takes nothing else."""
     assert typing.get_type_hints(LaplaceProtection.seal)["clipped"] is Clipped
     assert typing.get_type_hints(Clipped)["update"] is SharedUpdate

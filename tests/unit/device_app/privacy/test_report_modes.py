@@ -5,19 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from device_app.privacy.ledger import Ledger
-from device_app.privacy.modes.by_codebook import affordable
-from device_app.privacy.modes.mode import PublicVectors, ReportInput, user_vector
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.noise_sources import SystemNoise
-from device_app.privacy.reports import memoised, reporter_of, seal_report
+from device_app.privacy.reporter import ReportInput, user_vector
+from device_app.privacy.sealed_reports import seal_report
 from device_app.privacy.settings import ModeName
+from device_app.reports.choice import memoised
+from device_app.reports.policy import reporter_of
+from device_app.reports.reporters.base import PublicVectors
+from device_app.reports.reporters.by_codebook import affordable
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
-from device_app.store.drawn_reports import DrawnReports
 from device_app.store.ledger_entries import LedgerRepository
-from device_app.store.report_memo import ReportMemo
-from device_app.wire.recall import RecallRequest
-from device_app.wire.releases import BlobRef, Codebook, Projection, RecallProtocol
+from device_app.store.report_memo import DrawnReports, ReportMemo
+from device_app.view_models.modes import mode_facts
+from protocol.recall import RecallRequest
+from protocol.releases import BlobRef, Codebook, RecallProtocol
+from tests.doubles.sealing import allowing
 from tests.unit.device_app.privacy.conftest import TurnedClock
 
 SCORES = np.linspace(-3, 3, 60).reshape(2, 30)
@@ -30,23 +34,22 @@ PROTOCOL = RecallProtocol(
     score_clip=0.2,
     score_noise=1.2,
     codebooks=(BOOK, Codebook(size=64, epsilon=8, prototypes=BlobRef(sha256="ef" * 32, size_bytes=1))),
-    projection=Projection(epsilon=4, matrix=BlobRef(sha256="01" * 32, size_bytes=1)),
 )
-SPACES = PublicVectors({16: AXES, 64: np.eye(64, 16, dtype=np.float32)}, np.eye(8, 16, dtype=np.float32))
+SPACES = PublicVectors({16: AXES, 64: np.eye(64, 16, dtype=np.float32)})
 READER = ReportInput(AXES[[1, 1, 3]], SCORES, (6, 4))
 
 
-@pytest.mark.parametrize("mode", ["code", "topics", "subset", "direction", "basis_l1", "basis_laplace"])
-def test_every_mode_makes_a_report_of_its_kind_at_the_cost_it_names(
+@pytest.mark.parametrize("mode", ["code", "topics", "subset", "basis_l1", "basis_laplace"])
+def test_every_mode_makes_its_report_at_the_stated_cost(
     mode: ModeName, database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     settings = PrivacySettings(mode=mode, epsilon_per_day_reports=60, epsilon_lifetime_reports=None)
-    ledger = Ledger(LedgerRepository(database), settings, clock)
+    ledger = Ledger(LedgerRepository(database), allowing(settings), clock)
     reporter = reporter_of(settings, PROTOCOL, SPACES)
     assert reporter is not None
     sealed = seal_report(
-        reporter, READER, release="r1", limit=400, ledger=ledger, noise=SystemNoise(), memo=memo,
-        drawn=DrawnReports(database), clicks=3,
+        reporter, READER, settings=lambda: settings, release="r1", limit=400, ledger=ledger, noise=SystemNoise(),
+        memo=memo, drawn=DrawnReports(database), clicks=3, sent="",
     )  # fmt: skip
     assert sealed.message.report.kind == mode
     assert RecallRequest.model_validate_json(sealed.payload) == sealed.message
@@ -60,7 +63,7 @@ def test_every_mode_makes_a_report_of_its_kind_at_the_cost_it_names(
     assert memoised(memo, release="r1", limit=400, clicks=3, settings=other, now=clock()) is None
 
 
-def test_the_finest_codebook_within_the_readers_limit_is_used_and_none_beyond_it() -> None:
+def test_finest_affordable_codebook_is_used() -> None:
     def size(limit: float) -> int | None:
         found = affordable(PROTOCOL, limit)
         return found.size if found else None
@@ -68,19 +71,15 @@ def test_the_finest_codebook_within_the_readers_limit_is_used_and_none_beyond_it
     assert [size(limit) for limit in (3.9, 4.0, 7.9, 8.0, 60.0)] == [None, 16, 16, 64, 64]
     strict = PrivacySettings(mode="code", epsilon_per_report=3.9)
     assert reporter_of(strict, PROTOCOL, SPACES) is None
-    assert reporter_of(strict.model_copy(update={"mode": "direction"}), PROTOCOL, SPACES) is None
+    (code,) = [facts for facts in mode_facts(strict, PROTOCOL, None) if facts.name == "code"]
+    assert code.unusable == "Not available: the publisher offers no such report within 3.9 epsilon."
     for mode in ("none", "broadcast"):
         assert reporter_of(PrivacySettings(mode=mode), PROTOCOL, SPACES) is None
-    bare = PROTOCOL.model_copy(update={"codebooks": (), "projection": None})
-    for mode in ("code", "topics", "subset", "direction"):
+    bare = PROTOCOL.model_copy(update={"codebooks": ()})
+    for mode in ("code", "topics", "subset"):
         assert reporter_of(PrivacySettings(mode=mode), bare, PublicVectors()) is None
 
 
-def test_a_users_vector_is_the_unit_mean_of_the_clicks_and_zero_where_they_cancel() -> None:
+def test_user_vector_is_the_unit_mean_of_clicks_or_zero() -> None:
     np.testing.assert_allclose(user_vector(np.array([[3, 0], [1, 4]], np.float32)), np.array([1, 1]) / 2**0.5)
     assert user_vector(np.array([[1, 0], [-1, 0]], np.float32)).tolist() == [0, 0]
-    reporter = reporter_of(PrivacySettings(mode="direction"), PROTOCOL, SPACES)
-    assert reporter is not None
-    report, clear = reporter.make(ReportInput(np.zeros((1, 16), np.float32)), SystemNoise())
-    assert report.kind == "direction"
-    assert clear[0][0] == 1

@@ -10,21 +10,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from device_app.errors import BudgetSpent, ModeChanged
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
-from device_app.privacy.modes.basis_laplace import GRID, BasisLaplaceReporter
-from device_app.privacy.modes.mode import ReportInput
 from device_app.privacy.noise_sources import SeededNoise
-from device_app.privacy.reports import last_report, memoised, seal_report
+from device_app.privacy.reporter import ReportInput
 from device_app.privacy.sealed import Sealed
+from device_app.privacy.sealed_reports import last_report, seal_report
+from device_app.reports.choice import memoised
+from device_app.reports.reporters.on_basis import GRID, BasisLaplaceReporter
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
-from device_app.store.drawn_reports import DrawnReports
 from device_app.store.ledger_entries import LedgerRepository
-from device_app.store.report_memo import ReportMemo
-from device_app.wire.recall import BasisLaplaceReport, RecallRequest
-from device_app.wire.releases import RecallProtocol
-from tests.doubles.sealing import seal_nothing, sealed_by
+from device_app.store.report_memo import DrawnReports, ReportMemo
+from protocol.recall import BasisLaplaceReport, RecallRequest
+from protocol.releases import RecallProtocol
+from tests.doubles.sealing import allowing, seal_nothing, sealed_by
 from tests.unit.device_app.privacy.conftest import TurnedClock
 
 PAPER = PrivacySettings(
@@ -34,13 +34,26 @@ SCORES = np.linspace(-3, 3, 60).reshape(2, 30)
 
 
 def seal(
-    ledger: Ledger, memo: ReportMemo, protocol: RecallProtocol, *, scores: np.ndarray = SCORES, clicks: int = 10
+    ledger: Ledger,
+    memo: ReportMemo,
+    protocol: RecallProtocol,
+    *,
+    scores: np.ndarray = SCORES,
+    clicks: int = 10,
+    settings: PrivacySettings = PAPER,
 ) -> Sealed[RecallRequest]:
     reader = ReportInput(np.ones((1, 4), dtype=np.float32), scores, (6, 4))
-    return sealed_by(BasisLaplaceReporter(BasisLaplace.under(protocol)), reader, ledger, memo, clicks=clicks)
+    return sealed_by(
+        BasisLaplaceReporter(mechanism=BasisLaplace.under(protocol)),
+        reader,
+        ledger,
+        memo,
+        clicks=clicks,
+        settings=settings,
+    )
 
 
-def test_a_report_is_charged_as_a_whole_session_at_the_papers_figures(
+def test_report_is_charged_as_a_whole_session_at_the_papers_epsilon(
     ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
 ) -> None:
     sealed = seal(ledger, memo, paper)
@@ -51,14 +64,15 @@ def test_a_report_is_charged_as_a_whole_session_at_the_papers_figures(
     assert entry.parameters == {"clip": 0.2, "scale": 1.2, "basis_size": 30, "channels_limit": 5}
 
 
-def test_what_is_sent_is_the_clipped_score_plus_the_drawn_noise_on_a_grid(
+def test_sent_report_is_the_clipped_score_plus_noise_on_a_grid(
     ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
 ) -> None:
     from device_app.privacy.noise_sources import laplace
 
     sealed = seal_report(
-        BasisLaplaceReporter(BasisLaplace.under(paper)),
+        BasisLaplaceReporter(mechanism=BasisLaplace.under(paper)),
         ReportInput(np.ones((1, 4), dtype=np.float32), SCORES, (6, 4)),
+        settings=lambda: PAPER,
         release="r1",
         limit=400,
         ledger=ledger,
@@ -66,6 +80,7 @@ def test_what_is_sent_is_the_clipped_score_plus_the_drawn_noise_on_a_grid(
         memo=memo,
         drawn=DrawnReports(memo._database),
         clicks=1,
+        sent="",
     )
     report = sealed.message.report
     assert isinstance(report, BasisLaplaceReport)
@@ -80,9 +95,7 @@ def test_what_is_sent_is_the_clipped_score_plus_the_drawn_noise_on_a_grid(
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_scores_that_are_not_finite_release_nothing(
-    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol, bad: float
-) -> None:
+def test_non_finite_scores_release_nothing(ledger: Ledger, memo: ReportMemo, paper: RecallProtocol, bad: float) -> None:
     scores = SCORES.copy()
     scores[1, 7] = bad
     with pytest.raises(ValueError, match="not finite"):
@@ -100,36 +113,31 @@ def test_scores_of_another_shape_are_refused(
     assert ledger.repository.entries().total == 0
 
 
-def test_counts_that_do_not_fit_the_channels_cost_nothing(
-    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
-) -> None:
+def test_mismatched_counts_cost_nothing(ledger: Ledger, memo: ReportMemo, paper: RecallProtocol) -> None:
     with pytest.raises(ValueError, match="counts has 2 entries for 1 channels"):
         seal(ledger, memo, paper, scores=SCORES[:1])
     assert ledger.repository.entries().total == 0
 
 
-def test_a_spent_budget_refuses_and_the_old_report_stays(
-    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
-) -> None:
+def test_spent_budget_refuses_and_the_old_report_stays(ledger: Ledger, memo: ReportMemo, paper: RecallProtocol) -> None:
     for _ in range(3):
         last = seal(ledger, memo, paper)
     with pytest.raises(BudgetSpent):
         seal(ledger, memo, paper, clicks=99)
-    again = last_report(memo, release="r1", limit=400, settings=ledger.settings)
+    again = last_report(memo, release="r1", limit=400, settings=PAPER)
     assert again is not None
     assert again.payload == last.payload
     assert again.charge.epsilon == 0
-    assert last_report(memo, release="r2", limit=400, settings=ledger.settings) is None
+    assert last_report(memo, release="r2", limit=400, settings=PAPER) is None
 
 
-def test_who_reports_nothing_can_make_no_report(
-    database: Database, memo: ReportMemo, paper: RecallProtocol, clock: TurnedClock
+def test_mode_none_can_make_no_report(
+    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol, clock: TurnedClock
 ) -> None:
-    book = LedgerRepository(database)
-    seal(Ledger(book, PAPER, clock), memo, paper)
+    seal(ledger, memo, paper)
     silent = PrivacySettings(mode="none")
-    with pytest.raises(ModeChanged, match="mode is 'none'"):
-        seal(Ledger(book, silent, clock), memo, paper)
+    with pytest.raises(ModeChanged, match="mode has been changed to 'none'"):
+        seal(ledger, memo, paper, settings=silent)
     assert memoised(memo, release="r1", limit=400, clicks=10, settings=silent, now=clock()) is None
     assert last_report(memo, release="r1", limit=400, settings=silent) is None
     assert seal_nothing(release="r1", limit=400).message.report.kind == "none"
@@ -137,7 +145,7 @@ def test_who_reports_nothing_can_make_no_report(
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(waits=st.lists(st.tuples(st.floats(0, 0.79), st.integers(0, 4)), min_size=30, max_size=30))
-def test_over_thirty_sessions_the_bytes_are_identical_and_paid_once(
+def test_report_is_identical_over_thirty_sessions_and_paid_once(
     database: Database,
     clock: TurnedClock,
     memo: ReportMemo,
@@ -147,18 +155,18 @@ def test_over_thirty_sessions_the_bytes_are_identical_and_paid_once(
     # Up to 4 new clicks and 30 x 0.79 h < 24 h: no fresh report is due, however the sessions fall.
     with database.transaction():
         database.write("DELETE FROM charge")
-    ledger = Ledger(LedgerRepository(database), PAPER, clock)
+    ledger = Ledger(LedgerRepository(database), allowing(PAPER), clock)
     first = seal(ledger, memo, paper, clicks=10)
     for hours, new_clicks in waits:
         clock.turn(hours=hours)
-        again = memoised(memo, release="r1", limit=400, clicks=10 + new_clicks, settings=ledger.settings, now=clock())
+        again = memoised(memo, release="r1", limit=400, clicks=10 + new_clicks, settings=PAPER, now=clock())
         assert again is not None
         assert again.payload == first.payload
         assert again.charge.epsilon == 0
     assert ledger.repository.entries().total == 1
 
 
-def test_a_fresh_report_is_due_after_new_clicks_or_the_window_or_another_release(
+def test_fresh_report_is_due_after_clicks_a_window_or_a_release(
     ledger: Ledger,
     memo: ReportMemo,
     paper: RecallProtocol,
@@ -166,7 +174,7 @@ def test_a_fresh_report_is_due_after_new_clicks_or_the_window_or_another_release
 ) -> None:
     def reused(release: str = "r1", clicks: int = 14, hours: float = 23.99) -> bool:
         at = clock() + timedelta(hours=hours)
-        found = memoised(memo, release=release, limit=400, clicks=clicks, settings=ledger.settings, now=at)
+        found = memoised(memo, release=release, limit=400, clicks=clicks, settings=PAPER, now=at)
         return found is not None
 
     assert not reused()
@@ -179,18 +187,18 @@ def test_a_fresh_report_is_due_after_new_clicks_or_the_window_or_another_release
     assert not reused()
 
 
-def test_another_limit_changes_that_field_alone_and_no_noise(
+def test_another_limit_changes_only_its_field(
     ledger: Ledger,
     memo: ReportMemo,
     paper: RecallProtocol,
     clock: TurnedClock,
 ) -> None:
     first = seal(ledger, memo, paper)
-    again = memoised(memo, release="r1", limit=200, clicks=10, settings=ledger.settings, now=clock())
+    again = memoised(memo, release="r1", limit=200, clicks=10, settings=PAPER, now=clock())
     assert again is not None
     assert again.payload == first.payload.replace(b'"limit":400', b'"limit":200')
     assert again.message.report == first.message.report
 
 
-def test_noise_is_drawn_anew_for_each_fresh_report(ledger: Ledger, memo: ReportMemo, paper: RecallProtocol) -> None:
+def test_each_fresh_report_draws_new_noise(ledger: Ledger, memo: ReportMemo, paper: RecallProtocol) -> None:
     assert seal(ledger, memo, paper).message.report != seal(ledger, memo, paper).message.report

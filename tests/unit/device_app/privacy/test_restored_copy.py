@@ -10,18 +10,19 @@ from pathlib import Path
 import pytest
 
 from device_app.errors import BudgetSpent, StoreBroken
-from device_app.privacy.ledger import CHANNELS, ROUNDING, Ledger
-from device_app.privacy.limits import Limits
-from device_app.privacy.prices import RHO_ALONE
-from device_app.privacy.restored_copy import MECHANISM, make_up_for_copy
+from device_app.privacy.accounting.cost_of_sums import RHO_ALONE
+from device_app.privacy.accounting.ledger import ROUNDING, Ledger
+from device_app.privacy.accounting.limits import CHANNELS, Ceilings, Limits
+from device_app.privacy.accounting.restored_copy import MECHANISM, make_up_for_copy
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.count_log import CountLog
 from device_app.store.database import Database
 from device_app.store.database_copy import DatabaseCopy, mark_inside
 from device_app.store.ledger_entries import LedgerRepository
-from device_app.wire.concentrated import epsilon_of, rho_within
+from protocol.concentrated import epsilon_of, rho_within
 from tests.doubles.clock import StillClock
+from tests.doubles.sealing import allowing
 
 HOUR = 3_600.0
 SETTINGS = PrivacySettings(
@@ -43,11 +44,11 @@ class Attacker:
 
     def open(self) -> None:
         self.database = Database(self.path)
-        self.ledger = Ledger(LedgerRepository(self.database), self.settings, self.clock)
+        self.ledger = Ledger(LedgerRepository(self.database), allowing(self.settings), self.clock)
         self.days = make_up_for_copy(self.database, self.ledger)
 
     def copy(self) -> None:
-        DatabaseCopy(self.path).make(self.clock(), Limits.of(self.ledger.settings).model_dump_json())
+        DatabaseCopy(self.path).make(self.clock(), Limits.of(self.ledger.ceilings).model_dump_json())
 
     def restore(self) -> None:
         self.database.close()
@@ -69,7 +70,7 @@ class Attacker:
 
     def check(self) -> None:
         """What really left is within every ceiling, of each day and in all, in both prices."""
-        limits = Limits.of(self.settings)
+        limits = Limits.of(Ceilings.of(self.settings))
         for day in {day for day, *_ in self.sent}:
             today = [one for one in self.sent if one[0] == day]
             for channel in CHANNELS:
@@ -92,7 +93,7 @@ def attacker(tmp_path: Path, migrated: Path, clock: StillClock) -> Attacker:
     return Attacker(Path(shutil.copy(migrated, tmp_path / "device.sqlite")), clock)
 
 
-def test_spending_and_restoring_over_and_over_never_passes_a_ceiling(attacker: Attacker, clock: StillClock) -> None:
+def test_repeated_spending_and_restoring_never_exceeds_a_limit(attacker: Attacker, clock: StillClock) -> None:
     attacker.copy()
     for _ in range(4):  # on the first day
         attacker.spend_all()
@@ -110,7 +111,7 @@ def test_spending_and_restoring_over_and_over_never_passes_a_ceiling(attacker: A
     attacker.check()
 
 
-def test_the_attack_would_win_if_nothing_were_charged(attacker: Attacker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restore_attack_succeeds_without_the_charge(attacker: Attacker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.make_up_for_copy", lambda *_: 0)
     attacker.copy()
     attacker.spend_all()
@@ -120,16 +121,14 @@ def test_the_attack_would_win_if_nothing_were_charged(attacker: Attacker, monkey
         attacker.check()
 
 
-def test_every_day_since_is_brought_up_to_its_ceilings_and_all_to_those_of_a_life(
-    attacker: Attacker, clock: StillClock
-) -> None:
+def test_restore_charges_every_missing_day_to_its_limits(attacker: Attacker, clock: StillClock) -> None:
     attacker.ledger.spend(Charge("reports", "code", {}, 3.0))
     attacker.ledger.spend(Charge("training", "sum", {RHO_ALONE: SUM_RHO}, 4.0))
     attacker.copy()
     clock.go_on(4 * 24 * HOUR)
     attacker.restore()
     assert attacker.days == 5
-    book, limits = attacker.ledger.repository, Limits.of(SETTINGS)
+    book, limits = attacker.ledger.repository, Limits.of(Ceilings.of(SETTINGS))
     sums = {(one.day.day, one.channel): one.epsilon for one in book.days()}
     assert [sums[day, "reports"] for day in range(20, 25)] == [8, 8, 8, 8, 8]
     assert [sums[day, "counts"] for day in range(20, 25)] == [6, 6, 6, 6, 6]
@@ -145,7 +144,7 @@ def test_every_day_since_is_brought_up_to_its_ceilings_and_all_to_those_of_a_lif
     assert max(entry.at for entry in entries) <= clock()
 
 
-def test_a_copy_is_charged_for_once_and_a_database_that_is_none_never(attacker: Attacker, clock: StillClock) -> None:
+def test_copy_is_charged_once_and_an_ordinary_database_never(attacker: Attacker, clock: StillClock) -> None:
     assert attacker.days == 0
     attacker.copy()
     attacker.restore()
@@ -158,11 +157,11 @@ def test_a_copy_is_charged_for_once_and_a_database_that_is_none_never(attacker: 
     assert attacker.ledger.left("reports") == 8, "the next day has its own budget"
 
 
-def test_limits_that_were_raised_after_the_copy_are_those_that_are_charged(attacker: Attacker) -> None:
+def test_limits_raised_after_the_copy_are_charged(attacker: Attacker) -> None:
     raised = SETTINGS.model_copy(update={"epsilon_per_day_reports": 20.0, "epsilon_lifetime_reports": None})
     attacker.copy()
     copy = DatabaseCopy(attacker.path)
-    higher = Limits.of(SETTINGS).or_higher(Limits.of(raised)).model_dump_json()
+    higher = Limits.of(Ceilings.of(SETTINGS)).or_higher(Limits.of(Ceilings.of(raised))).model_dump_json()
     copy.write([("UPDATE copied SET limits = ?", (higher,))])
     attacker.restore()  # with the settings of the copy, which are lower
     assert attacker.ledger.total("reports") == 20
@@ -170,9 +169,7 @@ def test_limits_that_were_raised_after_the_copy_are_those_that_are_charged(attac
 
 
 @pytest.mark.parametrize("days", [-1, 4_000])
-def test_a_clock_that_can_not_be_right_charges_nothing_and_opens_nothing(
-    attacker: Attacker, clock: StillClock, days: int
-) -> None:
+def test_implausible_clock_charges_nothing_and_opens_nothing(attacker: Attacker, clock: StillClock, days: int) -> None:
     attacker.copy()
     clock.go_on(days * 24 * HOUR)
     with pytest.raises(StoreBroken, match="Set the clock first"):
@@ -181,9 +178,7 @@ def test_a_clock_that_can_not_be_right_charges_nothing_and_opens_nothing(
     assert attacker.ledger.total("reports") == 0
 
 
-def test_a_kill_in_the_middle_charges_nothing_and_the_copy_stays_one(
-    attacker: Attacker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kill_during_the_charge_is_rolled_back(attacker: Attacker, monkeypatch: pytest.MonkeyPatch) -> None:
     attacker.copy()
     append: Callable[..., int] = LedgerRepository.append
     calls: list[int] = []
@@ -203,7 +198,7 @@ def test_a_kill_in_the_middle_charges_nothing_and_the_copy_stays_one(
     assert (attacker.days, attacker.ledger.left("reports")) == (1, 0)
 
 
-def test_clicks_that_a_lost_count_may_have_had_enter_none_again(attacker: Attacker, clock: StillClock) -> None:
+def test_clicks_possibly_counted_before_a_restore_are_not_counted_again(attacker: Attacker, clock: StillClock) -> None:
     with attacker.database.transaction():
         attacker.database.write(
             "INSERT INTO impression (feed_id, news_id, position, at, viewed_at) VALUES ('f', 'N1', 0, ?1, ?1)",
@@ -219,17 +214,17 @@ def test_clicks_that_a_lost_count_may_have_had_enter_none_again(attacker: Attack
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 24.0, 48.0, 200.0, 1e9])
-def test_the_rho_within_an_epsilon_is_the_most_there_is(epsilon: float) -> None:
+def test_rho_within_an_epsilon_is_maximal(epsilon: float) -> None:
     rho = rho_within(epsilon, 1e-6)
     assert epsilon_of(rho, 1e-6) <= epsilon
     assert epsilon_of(rho * (1 + 1e-6), 1e-6) > epsilon
     assert rho_within(0.0, 1e-6) == 0
 
 
-def test_limits_go_through_json_and_refuse_others() -> None:
-    limits = Limits.of(SETTINGS)
+def test_limits_survive_json_and_invalid_ones_are_refused() -> None:
+    limits = Limits.of(Ceilings.of(SETTINGS))
     assert Limits.read(limits.model_dump_json()) == limits
-    assert limits.or_higher(Limits.of(PrivacySettings())).life["training"] is None
+    assert limits.or_higher(Limits.of(Ceilings.of(PrivacySettings()))).life["training"] is None
     for wrong in ("", "{}", '{"day": {}, "life": {}, "rho_day": 1, "rho_life": null, "delta": 1e-6}'):
         with pytest.raises(ValueError, match="limits: "):
             Limits.read(wrong)

@@ -11,18 +11,18 @@ import pytest
 
 from device_app.privacy.requests import seal_check_in
 from device_app.privacy.sealed import Charge, Sealed
-from device_app.wire.rounds import CheckIn
+from protocol.rounds import CheckIn
 from tests.doubles.sealing import seal_nothing
 
 
-def test_a_seal_made_elsewhere_is_refused() -> None:
+def test_seal_made_elsewhere_is_refused() -> None:
     with pytest.raises(TypeError, match=r"only device_app\.privacy"):
         Sealed("clicks", b"clicks", "text/plain", Charge("none", "none"), "clicks")
     with pytest.raises(TypeError, match=r"only device_app\.privacy"):
         Sealed("clicks", b"clicks", "text/plain", Charge("none", "none"), "clicks", token=object())
 
 
-def test_a_seal_can_be_neither_changed_nor_copied_nor_pickled() -> None:
+def test_seal_can_not_be_changed_copied_or_pickled() -> None:
     sealed = seal_nothing(release="r1", limit=400)
     with pytest.raises(dataclasses.FrozenInstanceError):
         sealed.payload = b"clicks"  # type: ignore[misc]
@@ -36,14 +36,14 @@ def test_a_seal_can_be_neither_changed_nor_copied_nor_pickled() -> None:
         pickle.dumps(sealed)
 
 
-def test_a_request_without_a_report_is_the_same_bytes_for_everybody() -> None:
+def test_request_without_a_report_has_the_same_bytes_for_everybody() -> None:
     sealed = seal_nothing(release="r1", limit=400)
     assert sealed.payload == b'{"release":1,"limit":400,"report":{"kind":"none"}}'
     assert sealed.charge.epsilon == 0
     assert sealed.sha256 == sha256(sealed.payload).hexdigest()
 
 
-def test_a_check_in_says_release_protocol_and_tasks_only() -> None:
-    sealed = seal_check_in(CheckIn(protocol=3, release=4, tasks=("recall",)))
-    assert sealed.payload == b'{"protocol":3,"release":4,"tasks":["recall"]}'
+def test_check_in_holds_only_protocol_release_tasks_and_round() -> None:
+    sealed = seal_check_in(CheckIn(protocol=4, release=4, tasks=("recall",), round="round-2"))
+    assert sealed.payload == b'{"protocol":4,"release":4,"tasks":["recall"],"round":"round-2"}'
     assert (sealed.charge.channel, sealed.charge.epsilon) == ("none", 0)

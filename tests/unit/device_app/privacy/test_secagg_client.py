@@ -13,8 +13,8 @@ from backend.federation.secagg.errors import SumMessageRefused
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.errors import SumAborted
 from device_app.privacy.secagg.messages import Step
-from device_app.wire.pairing import channel_keys, close_box, open_box, sign_keys
-from device_app.wire.secagg import (
+from protocol.pairing import channel_keys, close_box, open_box, sign_keys
+from protocol.secagg import (
     Agreements,
     Box,
     Complaints,
@@ -25,7 +25,7 @@ from device_app.wire.secagg import (
     Shares,
     Survivors,
 )
-from device_app.wire.shamir import PRIME, SHARE_BYTES
+from protocol.shamir import PRIME, SHARE_BYTES
 from tests.doubles.secure_sums import (
     SumDevice,
     answer,
@@ -74,20 +74,20 @@ LIES_ABOUT_THE_ROSTER: dict[str, tuple[Callable[[Roster], Roster], str]] = {
 
 
 @pytest.mark.parametrize(("lie", "words"), LIES_ABOUT_THE_ROSTER.values(), ids=LIES_ABOUT_THE_ROSTER.keys())
-def test_a_false_roster_makes_the_device_leave(lie: Callable[[Roster], Roster], words: str) -> None:
+def test_false_roster_makes_the_device_leave(lie: Callable[[Roster], Roster], words: str) -> None:
     server, devices = until("keys")
     with pytest.raises(SumAborted, match=words):
         devices[0].hear(lie(roster_of(server, devices[0])))
 
 
-def test_a_key_of_low_order_makes_the_device_leave_even_where_signatures_are_not_checked() -> None:
+def test_low_order_key_makes_the_device_leave_even_without_signatures() -> None:
     server, devices = until("keys", "semi_honest")
     false = swapped(roster_of(server, devices[0]), 3, encryption_key=bytes(32))
     with pytest.raises(SumAborted, match="low order"):
         devices[0].hear(false)
 
 
-def test_a_member_that_is_not_in_the_directory_makes_the_device_leave() -> None:
+def test_member_missing_from_the_directory_makes_the_device_leave() -> None:
     server, devices = cohort(terms(4, mode="active"))
     known = {device.state.keys.verify_key for device in devices}
     devices[0].directory, devices[1].directory = known, known - {devices[3].state.keys.verify_key}
@@ -100,14 +100,14 @@ def test_a_member_that_is_not_in_the_directory_makes_the_device_leave() -> None:
         devices[1].hear(answer(server, devices[1]))
 
 
-def test_keys_of_one_round_are_worth_nothing_in_another() -> None:
+def test_keys_of_one_round_are_refused_in_another() -> None:
     earlier = SumDevice.new(0, terms(4, round="round-1"), random_vector(4)).start().state.keys
     server = SecureSumServer.begin(terms(4, round="round-2"))
     with pytest.raises(SumMessageRefused, match="not signed for this round"):
         server.advertise("a" * 22, earlier)
 
 
-def test_a_member_that_repeats_anothers_key_is_refused_by_the_server() -> None:
+def test_server_refuses_a_member_repeating_anothers_key() -> None:
     server, devices = cohort(terms(4))
     first = devices[0].start().state.keys
     server.advertise(devices[0].pseudonym, first)
@@ -123,7 +123,7 @@ def boxes_of(server: SecureSumServer, device: SumDevice) -> Shares:
     return found
 
 
-def test_an_altered_box_is_complained_of_and_its_sender_is_in_no_sum_with_the_device() -> None:
+def test_altered_box_is_reported_and_its_sender_excluded() -> None:
     server, devices = until("shares")
     honest = boxes_of(server, devices[0])
     for place in (0, 40, len(honest.boxes[0].box) - 1):
@@ -144,7 +144,7 @@ def test_an_altered_box_is_complained_of_and_its_sender_is_in_no_sum_with_the_de
         assert device.ledger.charges == []
 
 
-def test_a_box_that_holds_no_field_elements_is_complained_of() -> None:
+def test_box_without_field_elements_is_reported() -> None:
     server, devices = until("shares")
     honest, roster = boxes_of(server, devices[0]), devices[0].state.roster
     assert roster is not None
@@ -161,7 +161,7 @@ def test_a_box_that_holds_no_field_elements_is_complained_of() -> None:
     assert said == {PRIME - 1: (), PRIME: (2,), 2**263: (2,)}
 
 
-def test_a_complaint_holds_no_key_and_no_share() -> None:
+def test_complaint_holds_no_key_and_no_share() -> None:
     server, devices = until("shares")
     honest = boxes_of(server, devices[0])
     step = devices[0].hear(Shares(boxes=(Box(member=2, box=bytes(90)), *honest.boxes[1:])))
@@ -173,7 +173,7 @@ def complained_of(step: Step) -> tuple[int, ...]:
     return Complaints.model_validate_json(step.sealed.payload).members
 
 
-def test_a_box_for_another_member_or_from_another_is_complained_of() -> None:
+def test_box_with_a_wrong_sender_or_receiver_is_reported() -> None:
     server, devices = until("shares")
     mine, yours = boxes_of(server, devices[0]), boxes_of(server, devices[1])
     from_three = next(box for box in yours.boxes if box.member == 3)
@@ -209,13 +209,13 @@ def test_impossible_survivors_make_the_device_leave(members: tuple[int, ...], wo
         devices[0].hear(Survivors(members=members))
 
 
-def test_survivors_below_the_minimum_cohort_make_the_device_leave_though_the_threshold_is_met() -> None:
+def test_survivors_below_the_minimum_cohort_make_the_device_leave() -> None:
     _, devices = until("masked", "semi_honest", 6, cohort_minimum=6)
     with pytest.raises(SumAborted, match="5 members survived"):
         devices[0].hear(Survivors(members=(1, 2, 3, 4, 5)))
 
 
-def test_two_devices_that_are_told_of_different_survivors_find_out() -> None:
+def test_two_devices_given_different_survivors_detect_it() -> None:
     _, devices = until("masked", size=6)
     told = {place: (1, 2, 3, 4, 5, 6) if place % 2 else (1, 2, 3, 4, 5) for place in range(5)}
     signatures = []
@@ -232,14 +232,14 @@ def test_two_devices_that_are_told_of_different_survivors_find_out() -> None:
             devices[place].revived().hear(Agreements(signatures=alike))
 
 
-def test_signatures_of_the_dropped_count_for_nothing() -> None:
+def test_signatures_of_dropped_members_do_not_count() -> None:
     _, devices = until("masked", size=6)
     devices[0].hear(Survivors(members=(1, 2, 3, 4, 5)))
     with pytest.raises(SumAborted, match="member 6 signed and is no survivor"):
         devices[0].hear(Agreements(signatures=(MemberSignature(member=6, signature=bytes(64)),)))
 
 
-def test_a_server_that_asks_for_the_shares_of_both_secrets_gets_those_of_one() -> None:
+def test_device_reveals_shares_of_only_one_secret() -> None:
     _, devices = until("masked", "semi_honest", 6)
     device = devices[0]
     first = device.hear(Survivors(members=(1, 2, 3, 4, 5)))
@@ -254,7 +254,7 @@ def test_a_server_that_asks_for_the_shares_of_both_secrets_gets_those_of_one() -
         again.hear(Survivors(members=(1, 2, 3, 4, 5, 6)))
 
 
-def test_an_answer_of_another_stage_makes_the_device_leave() -> None:
+def test_answer_of_another_stage_makes_the_device_leave() -> None:
     server, devices = until("keys")
     with pytest.raises(SumAborted, match="answered Survivors where Roster was due"):
         devices[0].hear(Survivors(members=(1, 2)))
@@ -263,7 +263,7 @@ def test_an_answer_of_another_stage_makes_the_device_leave() -> None:
     assert devices[2].hear(answer(server, devices[2])).state.stage == "shares"
 
 
-def test_a_member_that_writes_another_sender_or_receiver_into_its_box_is_found_out() -> None:
+def test_forged_sender_or_receiver_in_a_box_is_detected() -> None:
     key = bytes(range(32))
     shares = b"\0" + b"k" * 32, b"\0" + b"s" * 32
     honest = close_box(key, 2, 1, *shares)
@@ -272,5 +272,5 @@ def test_a_member_that_writes_another_sender_or_receiver_into_its_box_is_found_o
     for sender, receiver in ((3, 1), (2, 4)):
         inside = sender.to_bytes(4, "big") + receiver.to_bytes(4, "big")
         lying = ChaCha20Poly1305(key).encrypt(bytes(12), inside + bytes(66), outside)
-        with pytest.raises(SecaggError, match="another sender or receiver than 2 and 1"):
+        with pytest.raises(SecaggError, match="does not name 2 as its sender and 1 as its receiver"):
             open_box(key, 2, 1, lying)

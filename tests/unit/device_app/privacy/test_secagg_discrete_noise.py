@@ -20,8 +20,8 @@ from device_app.privacy.discrete_noise import (
     discrete_gaussian,
 )
 from device_app.privacy.noise_sources import SeededNoise, SystemNoise
-from device_app.wire.concentrated import epsilon_of, rho_of_sum
-from device_app.wire.ring import FixedPoint, RingError, as_integers, from_integers
+from protocol.concentrated import epsilon_of, rho_of_sum
+from protocol.ring import FixedPoint, RingError, as_integers, from_integers
 
 RARE = 1e-6
 """A true sampler fails a chi-square test below with this probability; seeds are fixed, so outcomes are too."""
@@ -49,14 +49,14 @@ def fits(draws: np.ndarray, sigma: float, cells: int) -> bool:
 
 
 @pytest.mark.parametrize("sigma", [1, 2, 5, 40, 1_000])
-def test_draws_follow_the_stated_law(sigma: int) -> None:
+def test_draws_match_the_discrete_gaussian(sigma: int) -> None:
     draws = discrete_gaussian(sigma, 150_000, SeededNoise(f"law {sigma}"))
     assert draws.size == 150_000
     assert fits(draws, sigma, 60)
     assert not fits(draws, sigma * 1.03, 60), "the test sees a sigma that is off by three percent"
 
 
-def test_the_largest_sigma_has_the_stated_moments() -> None:
+def test_largest_sigma_has_the_stated_moments() -> None:
     # Standard errors: sigma / sqrt(n) of the mean, sigma^2 sqrt(2 / n) of the variance; 5 of them.
     draws = discrete_gaussian(SIGMA_LIMIT, 100_000, SeededNoise("large")) / SIGMA_LIMIT
     assert abs(draws.mean()) < 5 / math.sqrt(100_000)
@@ -64,7 +64,7 @@ def test_the_largest_sigma_has_the_stated_moments() -> None:
     assert np.abs(draws).max() > 3.5
 
 
-def test_coins_that_the_double_does_not_decide_are_decided_by_exact_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coins_undecided_by_doubles_are_decided_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discrete_noise, "FLOAT_SLACK", 2.0)
     draws = discrete_gaussian(3, 3_000, SeededNoise("exact"))
     monkeypatch.undo()
@@ -73,7 +73,7 @@ def test_coins_that_the_double_does_not_decide_are_decided_by_exact_digits(monke
 
 
 @pytest.mark.parametrize("exponent", [Fraction(1), Fraction(1, 3), Fraction(45), Fraction(0)])
-def test_a_word_at_the_very_edge_needs_more_digits_and_gets_them(exponent: Fraction) -> None:
+def test_draw_at_the_boundary_uses_more_digits(exponent: Fraction) -> None:
     edge = int(Fraction(math.exp(-exponent)) * 2**64)
     source = SeededNoise("edge")
     assert discrete_noise._decide(max(0, edge - 2**14), exponent, source) is (exponent < 40)
@@ -83,13 +83,13 @@ def test_a_word_at_the_very_edge_needs_more_digits_and_gets_them(exponent: Fract
     assert heads / 300 == pytest.approx(math.exp(-45) * 2**64, abs=5 * 0.029)
 
 
-def test_no_two_calls_of_the_systems_generator_give_the_same_noise() -> None:
+def test_system_noise_differs_between_calls() -> None:
     assert (discrete_gaussian(100, 50, SystemNoise()) != discrete_gaussian(100, 50, SystemNoise())).any()
     assert discrete_gaussian(100, 0, SystemNoise()).size == 0
 
 
 @pytest.mark.parametrize("sigma", [0, -1, SIGMA_LIMIT + 1, 1.5])
-def test_a_sigma_outside_the_samplers_range_is_refused(sigma: float) -> None:
+def test_sigma_out_of_range_is_refused(sigma: float) -> None:
     with pytest.raises(ValueError, match="sigma: an integer from 1"):
         discrete_gaussian(sigma, 1, SystemNoise())  # type: ignore[arg-type]
 
@@ -99,7 +99,7 @@ vectors = st.lists(st.floats(-50, 50), min_size=1, max_size=40).map(np.array)
 
 @settings(max_examples=200, deadline=None)
 @given(vectors, st.floats(0.1, 20), st.integers(0, 12), st.booleans())
-def test_an_encoded_vector_never_leaves_the_ball(
+def test_encoded_vector_never_leaves_the_ball(
     values: np.ndarray, norm: float, fraction_bits: int, stochastic: bool
 ) -> None:
     fixed = FixedPoint(32, fraction_bits, 100.0, 50)
@@ -110,21 +110,21 @@ def test_an_encoded_vector_never_leaves_the_ball(
     assert code.bound_steps == norm * 2**fraction_bits
 
 
-def test_a_vector_inside_the_ball_is_only_rounded() -> None:
+def test_vector_inside_the_ball_is_only_rounded() -> None:
     fixed = FixedPoint(32, 10, 10.0, 50)
     values = np.array([0.3, -0.4, 0.0])
     assert (clip_and_encode(values, 1.0, fixed).codes == fixed.encode(values)).all()
     assert fixed.decode(clip_and_encode(10 * values, 1.0, fixed).codes) == pytest.approx([0.6, -0.8, 0], abs=2**-9)
 
 
-def test_rounding_that_leaves_the_ball_is_cut_toward_zero() -> None:
+def test_rounding_beyond_the_ball_truncates_toward_zero() -> None:
     fixed = FixedPoint(32, 0, 100.0, 2)
     values = np.full(100, 0.9)
     assert np.linalg.norm(as_integers(fixed.encode(values))) > 9.0
     assert as_integers(clip_and_encode(values, 9.0, fixed).codes).tolist() == [0] * 100
 
 
-def test_a_code_that_does_not_keep_its_bound_cannot_be_made() -> None:
+def test_code_beyond_its_bound_is_refused() -> None:
     with pytest.raises(ValueError, match="norm above 5"):
         BoundedCode(from_integers(np.array([3, -5]), 32), 5.0)
     assert BoundedCode(from_integers(np.array([3, -4]), 32), 5.1).bound_steps == 5.1
@@ -134,7 +134,7 @@ def test_a_code_that_does_not_keep_its_bound_cannot_be_made() -> None:
         clip_and_encode(np.array([1.0, np.nan]), 1.0, FixedPoint(32, 4, 2.0, 5))
 
 
-def test_the_shares_of_all_survivors_make_the_noise_of_the_sum() -> None:
+def test_survivors_shares_add_up_to_the_noise_of_the_sum() -> None:
     fixed = FixedPoint(32, 4, 1.0, 20, headroom=12 * math.sqrt(20) * 30)
     values = np.linspace(-0.01, 0.01, 20_000)
     code = clip_and_encode(values, 1.0, fixed)
@@ -145,11 +145,11 @@ def test_the_shares_of_all_survivors_make_the_noise_of_the_sum() -> None:
     assert fits(noise, math.sqrt(20) * 30, 60)
 
 
-def test_rho_is_that_of_a_gaussian_when_the_shares_are_wide() -> None:
+def test_rho_of_wide_shares_is_that_of_a_gaussian() -> None:
     assert rho_of_sum(100.0, 50, 16, 1_000_000) == pytest.approx((100 / (4 * 50)) ** 2 / 2, rel=1e-12)
 
 
-def test_narrow_shares_pay_for_not_summing_to_a_discrete_gaussian() -> None:
+def test_narrow_shares_pay_for_deviating_from_a_discrete_gaussian() -> None:
     # n = 2, sigma = 1, d = 9, D = 1: tau = 10 exp(-pi^2), by hand.
     tau = 10 * math.exp(-(math.pi**2))
     by_hand = min(math.sqrt(1 / 2 + tau * 9 / 2), 1 / math.sqrt(2) + tau * 3) ** 2 / 2
@@ -169,7 +169,7 @@ def test_epsilon_of_rho_is_below_the_simple_bound_and_grows() -> None:
 
 
 @pytest.mark.parametrize("change", [{"bound_steps": 0.0}, {"share_sigma": 0}, {"contributors": 0}, {"coordinates": 0}])
-def test_rho_of_impossible_numbers_is_refused(change: dict[str, float]) -> None:
+def test_rho_of_invalid_numbers_is_refused(change: dict[str, float]) -> None:
     usual = {"bound_steps": 1.0, "share_sigma": 1, "contributors": 2, "coordinates": 1}
     with pytest.raises(ValueError, match=next(iter(change))):
         rho_of_sum(**(usual | change))  # type: ignore[arg-type]

@@ -7,13 +7,12 @@ import pytest
 from scipy.stats import chi2
 
 from device_app.errors import BudgetSpent, SumAborted
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.sealed import OCTETS, Charge
-from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.secagg.messages import MaskedInput
-from device_app.privacy.secagg.participant import take_part
+from device_app.privacy.secagg.messages import Contribution, MaskedInput
 from device_app.privacy.secagg.state import begin_sum
-from device_app.wire.secagg import (
+from device_app.privacy.secagg.transitions import SumParticipant
+from protocol.secagg import (
     Complaints,
     SharedKeys,
 )
@@ -31,7 +30,7 @@ from tests.doubles.secure_sums import (
 
 
 @pytest.mark.parametrize("mode", ["semi_honest", "active"])
-def test_devices_killed_at_every_stage_send_the_same_again_and_the_sum_is_exact(mode: str) -> None:
+def test_devices_killed_at_every_stage_resend_and_the_sum_is_exact(mode: str) -> None:
     server, devices = cohort(terms(4, mode=mode, length=33))
     stages = [one for one in STAGES if one != "agree" or mode == "active"]
     for at, stage in enumerate(stages):
@@ -49,7 +48,7 @@ def test_devices_killed_at_every_stage_send_the_same_again_and_the_sum_is_exact(
     assert (server.open().vector == plain_sum(devices, range(4))).all()
 
 
-def test_a_device_that_lost_its_masked_vector_leaves_and_makes_no_second_one() -> None:
+def test_device_that_lost_its_masked_vector_leaves() -> None:
     server, devices = until("masked", "semi_honest")
     device = devices[0]
     device.payload = None
@@ -61,7 +60,7 @@ def test_a_device_that_lost_its_masked_vector_leaves_and_makes_no_second_one() -
     assert server.messages.count("masked") == 4
 
 
-def test_what_leaves_is_sealed_and_nothing_before_the_masked_vector_depends_on_the_clicks() -> None:
+def test_messages_before_the_masked_vector_are_independent_of_clicks() -> None:
     server, devices = cohort(terms(4, length=7))
     for device in devices:
         step = device.start()
@@ -81,29 +80,28 @@ def test_what_leaves_is_sealed_and_nothing_before_the_masked_vector_depends_on_t
     assert devices[0].ledger.charges[0].payload_sha256 == step.sealed.sha256
 
 
-def test_without_budget_nothing_is_masked_and_nothing_leaves(ledger: Ledger) -> None:
+def test_without_budget_no_masked_vector_leaves(ledger: Ledger) -> None:
     server, devices = until("keys")
-    part = take_part(
+    part = SumParticipant(
         devices[0].state, Contribution(devices[0].vector, Charge("training", "secure_sum", epsilon=1e9)), ledger
     )
-    next(part)
-    step = part.send(answer(server, devices[0]))
+    step = part.hear(answer(server, devices[0]))
     server.share(devices[0].pseudonym, SharedKeys.model_validate_json(step.sealed.payload))
     for device in devices[1:]:
         device.hear(answer(server, device))
         deliver(server, device)
     server.close()
-    step = part.send(server.members.shares(devices[0].pseudonym))
+    step = part.hear(server.members.shares(devices[0].pseudonym))
     server.complain(devices[0].pseudonym, Complaints.model_validate_json(step.sealed.payload))
     for device in devices[1:]:
         device.hear(answer(server, device))
         deliver(server, device)
     server.close()
     with pytest.raises(BudgetSpent):
-        part.send(server.members.sharers_answer(devices[0].pseudonym))
+        part.hear(server.members.sharers_answer(devices[0].pseudonym))
 
 
-def test_a_vector_that_the_terms_do_not_describe_is_refused() -> None:
+def test_vector_that_does_not_match_the_terms_is_refused() -> None:
     server, devices = until("complaints")
     for wrong in (random_vector(5), random_vector(4, bits=64)):
         devices[0].vector = wrong
@@ -111,7 +109,7 @@ def test_a_vector_that_the_terms_do_not_describe_is_refused() -> None:
             devices[0].revived().hear(answer(server, devices[0]))
 
 
-def test_a_masked_vector_of_zeros_is_uniform_by_chi_square() -> None:
+def test_masked_vector_of_zeros_is_uniform_by_chi_square() -> None:
     # 400,000 bytes in 256 bins; a true uniform fails once in a million runs.
     server, devices = until("complaints", "semi_honest", length=100_000)
     devices[0].vector = np.zeros(100_000, dtype="<u4")
@@ -122,7 +120,7 @@ def test_a_masked_vector_of_zeros_is_uniform_by_chi_square() -> None:
     assert float(((counts - expected) ** 2 / expected).sum()) < chi2.isf(1e-6, 255)
 
 
-def test_masks_differ_from_round_to_round_and_from_try_to_try() -> None:
+def test_masks_differ_between_rounds_and_retries() -> None:
     first, second = cohort(terms(4)), cohort(terms(4))
     for server, devices in (first, second):
         for device in devices:

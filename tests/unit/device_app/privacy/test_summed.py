@@ -12,9 +12,9 @@ from device_app.privacy.private_parameters import SharedUpdate, shared_part
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import SecureSumProtection
 from device_app.privacy.protections.secure_sum import NormClipped, clip_norm, contribute
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import ModelEntry
-from device_app.wire.ring import as_integers
+from protocol.protections import SecureSum
+from protocol.releases import ModelEntry
+from protocol.ring import as_integers
 
 MODEL = ModelEntry(architecture="a", role="ranker", graphs={}, private=("own",))
 EXACT = SecureSum(clip=1.0, weight_limit=32)
@@ -34,7 +34,7 @@ def norm(update: SharedUpdate) -> float:
 
 
 @pytest.mark.parametrize(("scale", "length"), [(0.05, None), (7.0, 1.0), (1e30, 1.0), (0.0, 0.0)])
-def test_an_update_is_scaled_into_the_ball_and_a_shorter_one_stays(scale: float, length: float | None) -> None:
+def test_update_is_scaled_into_the_ball_and_a_shorter_one_stays(scale: float, length: float | None) -> None:
     given = update(scale)
     clipped = clip_norm(given, 1.0).update
     assert norm(clipped) == pytest.approx(norm(given) if length is None else length, rel=1e-6)
@@ -45,19 +45,19 @@ def test_an_update_is_scaled_into_the_ball_and_a_shorter_one_stays(scale: float,
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf])
-def test_an_update_that_is_not_finite_is_refused(odd: float) -> None:
+def test_non_finite_update_is_refused(odd: float) -> None:
     given = update()
     given.tensors["g.b"][2] = odd
     with pytest.raises(ValueError, match="not finite"):
         clip_norm(given, 1.0)
 
 
-def test_a_clipped_update_can_not_be_longer_than_it_says() -> None:
+def test_clipped_update_must_respect_its_norm() -> None:
     with pytest.raises(ValueError, match=r"above 0\.1"):
         NormClipped(update(7.0), 0.1)
 
 
-def test_without_noise_the_vector_is_the_weighted_update_and_the_charge_claims_nothing() -> None:
+def test_noiseless_vector_is_the_weighted_update_and_claims_no_epsilon() -> None:
     given = clip_norm(update(), 1.0)
     terms = EXACT.terms("round-1", cohort=5, cohort_minimum=3, coordinates=17)
     made = contribute(given, 40, EXACT, terms, SeededNoise(0))
@@ -70,7 +70,16 @@ def test_without_noise_the_vector_is_the_weighted_update_and_the_charge_claims_n
     assert made.charge.parameters["rounded_to_zero"] == 0.0
 
 
-def test_with_noise_devices_count_alike_and_pay_for_the_fewest_survivors() -> None:
+@pytest.mark.parametrize(("limit", "weight"), [(32, 0), (1, 1)])
+def test_zero_update_has_zero_weight_only_in_weighted_sums(limit: int, weight: int) -> None:
+    protection = SecureSum(clip=1.0, weight_limit=limit)
+    terms = protection.terms("round-1", cohort=5, cohort_minimum=3, coordinates=17)
+    values = as_integers(contribute(clip_norm(update(0.0), 1.0), 0, protection, terms, SeededNoise(0)).vector)
+    assert values[-1] == weight
+    assert not values[:-1].any()
+
+
+def test_noisy_sum_counts_devices_equally_and_charges_for_fewest_survivors() -> None:
     given = clip_norm(update(), 1.0)
     terms = NOISY.terms("round-1", cohort=5, cohort_minimum=3, coordinates=17)
     flat = np.concatenate([given.update.tensors[name].astype(np.float64).ravel() for name in ("g.b", "g.w")])
@@ -85,20 +94,20 @@ def test_with_noise_devices_count_alike_and_pay_for_the_fewest_survivors() -> No
     assert (made.charge.epsilon, made.charge.delta) == (NOISY.epsilon(3, 17), 1e-6)
 
 
-def test_an_update_clipped_at_more_than_the_round_asks_for_is_refused() -> None:
+def test_update_clipped_above_the_rounds_limit_is_refused() -> None:
     terms = EXACT.terms("round-1", cohort=5, cohort_minimum=3, coordinates=17)
     with pytest.raises(ValueError, match="the round's limit is 1"):
         contribute(clip_norm(update(), 2.0), 1, EXACT, terms, SeededNoise(0))
 
 
 @pytest.mark.parametrize("norm_of_ball", [1e-3, 1e-5])
-def test_the_longest_update_there_is_fits_the_smallest_ball(norm_of_ball: float) -> None:
+def test_longest_possible_update_fits_the_smallest_ball(norm_of_ball: float) -> None:
     """The factor is below the least float32 of full precision: rounded to one, the update stuck out of the ball."""
     longest = SharedUpdate({"g": np.full(50, np.finfo(np.float32).max)}, None)
     assert norm(clip_norm(longest, norm_of_ball).update) == pytest.approx(norm_of_ball, rel=1e-6)
 
 
-def test_under_a_sum_that_is_priced_for_no_negative_values_they_count_as_zeros() -> None:
+def test_negative_values_become_zero_in_a_nonnegative_sum() -> None:
     """A round may ask for a gradient under it, and a release may make the gradient negative for some clicks alone."""
     law = SecureSum(clip=1.0, nonnegative=True)
     given = SharedUpdate({"g": np.array([-0.5, 0.25, 0.0], np.float32)}, None)

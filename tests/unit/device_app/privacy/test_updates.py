@@ -11,18 +11,20 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from device_app.errors import BudgetSpent
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.clipping import Clipped, clip_elementwise
-from device_app.privacy.ledger import Ledger
 from device_app.privacy.noise_sources import SeededNoise, SystemNoise, laplace
 from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import LocalLaplaceProtection
 from device_app.privacy.requests import COMMON, seal_common, seal_returned
+from device_app.settings import PrivacySettings
 from device_app.store.database import Database
-from device_app.store.outbox import Outbox, OutboxItem
-from device_app.wire.protections import LocalLaplace
-from device_app.wire.recall import RecallAnswer
-from device_app.wire.tensors import TensorSpec, unpack
+from device_app.store.participations import Outbox, OutboxItem
+from protocol.protections import LocalLaplace
+from protocol.recall import RecallAnswer
+from protocol.tensors import TensorSpec, unpack
+from tests.doubles.sealing import allowing
 from tests.doubles.sharing import shared
 from tests.doubles.wire_messages import ROUND
 
@@ -38,7 +40,7 @@ def update(rows: int = 4) -> dict[str, np.ndarray]:
 
 
 @given(arrays(np.float64, st.integers(1, 30), elements=st.floats(-1e6, 1e6)), st.floats(1e-6, 1e3))
-def test_clipping_bounds_every_coordinate_and_leaves_small_ones(values: np.ndarray, theta: float) -> None:
+def test_clipping_bounds_every_coordinate_and_keeps_small_ones(values: np.ndarray, theta: float) -> None:
     (clipped,) = clip_elementwise(shared({"g": values}), theta).tensors.values()
     assert (np.abs(clipped.astype(np.float64)) <= theta).all()
     inside = np.abs(values) < theta * (1 - 1e-6)
@@ -46,12 +48,12 @@ def test_clipping_bounds_every_coordinate_and_leaves_small_ones(values: np.ndarr
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_an_update_that_is_not_finite_is_not_clipped_into_shape(bad: float) -> None:
+def test_clipping_refuses_a_non_finite_update(bad: float) -> None:
     with pytest.raises(ValueError, match=r"tensor g: has values that are not finite"):
         clip_elementwise(shared({"g": np.array([0.0, bad])}), 0.1)
 
 
-def test_a_bound_that_does_not_hold_cannot_be_claimed() -> None:
+def test_unclipped_update_can_not_claim_a_bound() -> None:
     with pytest.raises(ValueError, match=r"beyond 0\.1"):
         Clipped(shared({"g": np.array([0.2], np.float32)}), 0.1)
     with pytest.raises(ValueError, match="not finite"):
@@ -62,7 +64,7 @@ def test_a_bound_that_does_not_hold_cannot_be_claimed() -> None:
         Clipped(shared({}), 0.1)
 
 
-def test_an_upload_carries_clipped_values_plus_noise_and_costs_the_whole(ledger: Ledger) -> None:
+def test_upload_carries_clipped_values_plus_noise_and_is_charged_in_full(ledger: Ledger) -> None:
     clipped = clip_elementwise(shared(update()), 0.1)
     sealed = LaplaceProtection(LAW).seal(clipped, round_id="round-1", ledger=ledger, noise=SeededNoise(5))
     tensors = unpack(
@@ -80,7 +82,7 @@ def test_an_upload_carries_clipped_values_plus_noise_and_costs_the_whole(ledger:
     assert ledger.repository.entries().rows[0].payload_sha256 == sealed.sha256
 
 
-def test_a_scalar_parameter_stays_a_scalar_through_clip_and_noise(ledger: Ledger) -> None:
+def test_scalar_parameter_stays_a_scalar_through_clip_and_noise(ledger: Ledger) -> None:
     clipped = clip_elementwise(shared({"g.beta": np.array(0.5, np.float32)}), 0.1)
     sealed = LaplaceProtection(LAW).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     assert clipped.tensors["g.beta"].shape == ()
@@ -89,12 +91,12 @@ def test_a_scalar_parameter_stays_a_scalar_through_clip_and_noise(ledger: Ledger
     assert sealed.charge.epsilon == pytest.approx(20)
 
 
-def test_the_papers_upload_costs_four_point_nine_million() -> None:
+def test_papers_upload_costs_epsilon_4_9_million() -> None:
     clipped = Clipped(shared({"g": np.zeros(244_993, np.float32)}), 0.1)
     assert LaplaceProtection(LAW).epsilon_of(clipped) == pytest.approx(4_899_860)
 
 
-def test_an_upload_beyond_the_budget_or_clipped_too_loosely_is_refused(ledger: Ledger) -> None:
+def test_upload_beyond_the_budget_or_clipped_too_loosely_is_refused(ledger: Ledger) -> None:
     protection = LaplaceProtection(LAW)
     with pytest.raises(BudgetSpent, match="training"):
         protection.seal(
@@ -108,7 +110,7 @@ def test_an_upload_beyond_the_budget_or_clipped_too_loosely_is_refused(ledger: L
     assert ledger.repository.entries().total == 0
 
 
-def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, database: Database) -> None:
+def test_only_paid_bytes_can_be_sealed_again(ledger: Ledger, database: Database) -> None:
     sealed = LaplaceProtection(LAW).seal(
         clip_elementwise(shared(update()), 0.1), round_id="round-1", ledger=ledger, noise=SystemNoise()
     )
@@ -130,12 +132,12 @@ def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, datab
     put("round-2", sealed.payload)
     put("round-3", b"raw clicks")
     paid, other_round, unpaid = outbox.due(NOW)
-    again = reseal(paid, ledger)
+    again = reseal(paid, ledger, PrivacySettings())
     assert again.payload == sealed.payload
     assert again.charge.epsilon == 0
     for item in (other_round, unpaid):
         with pytest.raises(ValueError, match="no charge in the ledger"):
-            reseal(item, ledger)
+            reseal(item, ledger, PrivacySettings())
     assert ledger.repository.entries().total == 1
 
 
@@ -150,27 +152,26 @@ def kept_upload(ledger: Ledger, database: Database, channel: str) -> OutboxItem:
 
 
 @pytest.mark.parametrize("channel", ["training", "counts"])
-def test_an_upload_that_costs_more_than_its_channel_may_by_now_is_not_sealed_again(
+def test_upload_above_its_channels_current_limit_is_not_resealed(
     ledger: Ledger, database: Database, channel: str
 ) -> None:
-    allowing = {"epsilon_per_day_training": 1e9, "epsilon_per_day_counts": 1e9}
-    ledger.own = ledger.own.with_overrides(allowing)
+    generous = {"epsilon_per_day_training": 1e9, "epsilon_per_day_counts": 1e9}
+    ledger = Ledger(ledger.repository, allowing(PrivacySettings().with_overrides(generous)), ledger.now)
     item = kept_upload(ledger, database, channel)
-    assert reseal(item, ledger).payload == item.payload
-    ledger.own = ledger.own.with_overrides(allowing | {f"epsilon_per_day_{channel}": 1.0})
+    assert reseal(item, ledger, PrivacySettings()).payload == item.payload
+    less = PrivacySettings().with_overrides(generous | {f"epsilon_per_day_{channel}": 1.0})
+    ledger = Ledger(ledger.repository, allowing(less), ledger.now)
     with pytest.raises(BudgetSpent, match=channel):
-        reseal(item, ledger)
+        reseal(item, ledger, PrivacySettings())
 
 
-def test_an_upload_that_another_protection_was_charged_for_is_not_sealed_again(
-    ledger: Ledger, database: Database
-) -> None:
+def test_upload_charged_by_another_protection_is_not_resealed(ledger: Ledger, database: Database) -> None:
     """No other has single uploads: what its charge says of noise can't be held against the settings here."""
     item = kept_upload(ledger, database, "training")
     with database.transaction():
         database.write("UPDATE charge SET mechanism = 'secure_sum'")
     with pytest.raises(ValueError, match="paid for as secure_sum"):
-        reseal(item, ledger)
+        reseal(item, ledger, PrivacySettings())
 
 
 def answer(ids: list[str]) -> RecallAnswer:
@@ -189,7 +190,7 @@ def answer(ids: list[str]) -> RecallAnswer:
     )
 
 
-def test_texts_are_asked_for_the_whole_returned_list_in_its_order() -> None:
+def test_texts_are_requested_for_the_whole_returned_list_in_order() -> None:
     sealed = seal_returned(answer(["B", "A", "B", "C"]))
     assert sealed.payload == b'{"ids":["B","A","C"]}'
     assert sealed.charge.epsilon == 0
@@ -199,17 +200,17 @@ def test_texts_are_asked_for_the_whole_returned_list_in_its_order() -> None:
         seal_returned(answer([f"N{number}" for number in range(1_001)]))
 
 
-def test_texts_of_the_list_that_everybody_gets_are_asked_for_as_such_and_in_the_same_bytes() -> None:
+def test_default_list_texts_are_requested_with_the_same_bytes_by_all() -> None:
     listed = answer(["B", "A", "C"])
     sealed = seal_common(listed)
     assert sealed.payload == seal_returned(listed).payload
     assert (sealed.charge.mechanism, sealed.charge.epsilon) == (COMMON, 0)
-    assert sealed.words == "The texts of the 3 stories on the list that everybody gets."
+    assert sealed.words == "Download of the texts of the 3 stories that everyone gets"
     with pytest.raises(ValueError, match="0 candidates"):
         seal_common(answer([]))
 
 
-def test_an_update_is_charged_to_the_channel_that_its_budget_was_checked_in(ledger: Ledger) -> None:
+def test_update_is_charged_to_its_tasks_channel(ledger: Ledger) -> None:
     mild = LocalLaplace(clip=0.1, scale=0.1)
     counted = ComputedUpdate(shared({"g.count": np.array([0.05, 0.0], np.float32)}), samples=1, channel="counts")
     manifest = ROUND.model_copy(update={"round": "round-1", "protection": mild})

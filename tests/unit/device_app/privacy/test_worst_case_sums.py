@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 
 from device_app.errors import BudgetSpent
-from device_app.privacy.ledger import Ledger
-from device_app.privacy.prices import sum_prices
+from device_app.privacy.accounting.cost_of_sums import sum_prices
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
-from device_app.view_models.sums import alone_view, sum_cost
-from device_app.wire.concentrated import epsilon_of
-from device_app.wire.protections import SecureSum
+from device_app.view_models.privacy import alone_view, sum_cost
+from protocol.concentrated import epsilon_of
+from protocol.protections import SecureSum
 from tests.doubles.clock import StillClock
+from tests.doubles.sealing import allowing
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 LAW = SecureSum(clip=2.0, sigma=278, fraction_bits=8, nonnegative=True)
@@ -40,7 +41,7 @@ OLD = LedgerEntry(
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     database = Database(tmp_path / "device.sqlite")
-    yield Ledger(LedgerRepository(database), WILLING, StillClock(NOW))
+    yield Ledger(LedgerRepository(database), allowing(WILLING), StillClock(NOW))
     database.close()
 
 
@@ -48,12 +49,12 @@ def charge(channel: str) -> Charge:
     return Charge(channel, "secure_sum", dict(PRICES.parameters), PRICES.epsilon, 1e-6, "b" * 64, "round-2")
 
 
-def test_one_shares_rho_is_that_of_one_gaussian() -> None:
+def test_rho_of_one_share_is_that_of_one_gaussian() -> None:
     assert PRICES.rho_alone == pytest.approx((LAW.reach_steps / LAW.sigma) ** 2 / 2)
     assert PRICES.rho == pytest.approx(PRICES.rho_alone / 10)
 
 
-def test_sums_of_both_channels_add_up_by_rho_and_end_at_the_ceiling_of_the_day(ledger: Ledger) -> None:
+def test_sums_of_both_channels_add_up_by_rho_to_the_daily_limit(ledger: Ledger) -> None:
     rho = PRICES.rho_alone
     taken = next(count for count in range(1, 99) if epsilon_of((count + 1) * rho, 1e-6) > 40)
     for channel in (("counts", "training") * taken)[:taken]:
@@ -64,7 +65,7 @@ def test_sums_of_both_channels_add_up_by_rho_and_end_at_the_ceiling_of_the_day(l
     assert len(ledger.repository.entries().rows) == taken, "what is refused isn't written down"
 
 
-def test_a_charge_of_before_the_second_price_counts_as_one_share_of_its_noise(ledger: Ledger) -> None:
+def test_charge_of_an_earlier_version_counts_as_one_noise_share(ledger: Ledger) -> None:
     ledger.repository.append(OLD)
     ledger.repository.append(replace(OLD, mechanism="code", channel="reports", parameters={"size": 16.0}, subject="r1"))
     alone = ledger.alone()
@@ -78,8 +79,9 @@ def test_a_charge_of_before_the_second_price_counts_as_one_share_of_its_noise(le
     assert view.in_all == pytest.approx(PRICES.alone)
 
 
-def test_a_ceiling_of_the_life_counts_old_charges_too(ledger: Ledger) -> None:
+def test_lifetime_limit_counts_old_charges_too(ledger: Ledger) -> None:
     ledger.repository.append(OLD)
-    ledger.own = WILLING.model_copy(update={"epsilon_lifetime_alone": PRICES.alone * 1.01})
+    limited = WILLING.model_copy(update={"epsilon_lifetime_alone": PRICES.alone * 1.01})
+    ledger = Ledger(ledger.repository, allowing(limited), StillClock(NOW))
     with pytest.raises(BudgetSpent, match="left in all"):
         ledger.spend(charge("counts"))

@@ -6,22 +6,20 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_app.ranking.features import FEATURES, FeatureContext, feature_columns, share_of_clicks
+from device_app.ranking.ranker import FEATURES, FeatureContext, feature_columns, share_of_clicks
 
 few = st.lists(st.integers(-3, 3), max_size=12)
 
 
 @given(few, few)
-def test_affinity_is_the_share_of_the_clicks_with_the_same_name(column: list[int], clicked: list[int]) -> None:
+def test_affinity_is_the_share_of_clicks_with_the_same_name(column: list[int], clicked: list[int]) -> None:
     found = share_of_clicks(np.array(column, np.int64), np.array(clicked, np.int64))
     wanted = [clicked.count(name) / len(clicked) if clicked else 0.0 for name in column]
     np.testing.assert_allclose(found, wanted)
 
 
 @given(few, few)
-def test_every_feature_lies_between_0_and_1_and_has_the_place_it_is_asked_for(
-    column: list[int], clicked: list[int]
-) -> None:
+def test_features_are_between_0_and_1_in_the_requested_order(column: list[int], clicked: list[int]) -> None:
     names, rows = np.array(column, np.int64), np.array(clicked, np.int64)
     seen = FeatureContext(names, names, rows, rows, np.linspace(0, 1, len(names)), np.linspace(1, 0, len(names)))
     for order in (tuple(FEATURES), tuple(FEATURES)[::-1]):
@@ -33,7 +31,7 @@ def test_every_feature_lies_between_0_and_1_and_has_the_place_it_is_asked_for(
         np.testing.assert_array_equal(found[:, order.index("recency")], seen.recency.astype(np.float32))
 
 
-def test_the_device_computes_what_the_released_ranker_asks_for() -> None:
+def test_device_computes_exactly_the_released_rankers_features() -> None:
     from models.user.feature_ranker import FEATURES as RELEASED
 
     assert set(RELEASED) == set(FEATURES)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from device_app.errors import GraphMismatch
-from device_app.ranking.features import FeatureContext
 from device_app.ranking.padding import left_padded
-from device_app.ranking.ranker import Ranker
+from device_app.ranking.ranker import FeatureContext, Ranker
 from device_app.ranking.session import GraphSession
 from tests.doubles.graphs import cosine_score_graph, feature_score_graph
 
@@ -78,7 +77,7 @@ def feature_ranker() -> Ranker:
     return Ranker(GraphSession(feature_score_graph(DIM, 2), weights), name="ranker.features", features=NAMES)
 
 
-def test_a_ranker_with_features_adds_them_by_its_weights_in_the_order_it_names() -> None:
+def test_ranker_adds_weighted_features_in_their_named_order() -> None:
     draw = np.random.default_rng(4)
     history, candidates = draw.normal(size=(4, DIM)), draw.normal(size=(3, DIM))
     found = feature_ranker().score(
@@ -88,17 +87,17 @@ def test_a_ranker_with_features_adds_them_by_its_weights_in_the_order_it_names()
     np.testing.assert_allclose(found, _oracle(history, candidates) + known, atol=1e-5)
 
 
-def test_without_clicks_its_features_decide() -> None:
+def test_without_clicks_the_rankers_features_decide() -> None:
     found = feature_ranker().score(np.zeros((0, DIM), np.float32), np.ones((3, DIM), np.float32), beside(3, clicked=[]))
     np.testing.assert_allclose(found, [0.5, 0.25, 0], atol=1e-6)
 
 
-def test_a_ranker_with_features_needs_their_context() -> None:
+def test_ranker_with_features_needs_their_context() -> None:
     with pytest.raises(ValueError, match=r"context: ranker\.features weighs recency, section_affinity"):
         feature_ranker().score(np.ones((1, DIM), np.float32), np.ones((1, DIM), np.float32))
 
 
-def test_features_that_do_not_fit_graph_or_program_are_named() -> None:
+def test_mismatched_features_are_named() -> None:
     weights = {"beta": np.array(BETA, np.float32), "feature_weights": WEIGHTS}
     with_input = GraphSession(feature_score_graph(DIM, 2), weights)
     with pytest.raises(GraphMismatch, match="feature weather of r: this program does not compute it"):
@@ -110,7 +109,7 @@ def test_features_that_do_not_fit_graph_or_program_are_named() -> None:
 
 
 @pytest.mark.parametrize("bad", ["clicks", "candidates"])
-def test_vectors_that_hold_nan_rank_nothing(ranker: Ranker, bad: str) -> None:
+def test_vectors_holding_nan_rank_nothing(ranker: Ranker, bad: str) -> None:
     given = {"clicks": np.ones((2, DIM), np.float32), "candidates": np.ones((3, DIM), np.float32)}
     given[bad][0, 0] = np.nan
     with pytest.raises(GraphMismatch, match=r"scores of ranker\.cosine: not finite"):

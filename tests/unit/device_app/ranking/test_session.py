@@ -28,7 +28,7 @@ def test_devices_and_releases_share_one_session_of_a_graph(tmp_path: Path) -> No
     np.testing.assert_allclose(second(**inputs)["scores"], 2 * first(**inputs)["scores"])
 
 
-def test_a_session_goes_when_nobody_uses_it() -> None:
+def test_unused_session_is_freed() -> None:
     graph = decompose_graph(5, 2)
     first = id(shared_session(graph, threads=1))
     held = shared_session(graph, threads=1)
@@ -45,12 +45,12 @@ def test_a_session_goes_when_nobody_uses_it() -> None:
         ({"basis_keys": np.zeros(12, np.float32)}, r"parameter basis_keys: shape \(12,\)"),
     ],
 )
-def test_weights_that_do_not_fit_the_graph_are_named(weights: dict[str, np.ndarray], words: str) -> None:
+def test_weights_that_do_not_match_the_graph_are_named(weights: dict[str, np.ndarray], words: str) -> None:
     with pytest.raises(GraphMismatch, match=words):
         GraphSession(decompose_graph(4, 3), weights)
 
 
-def test_a_private_parameter_that_no_release_brings_is_zero() -> None:
+def test_private_parameter_missing_from_the_release_is_zero() -> None:
     inputs = {"contexts": np.ones((1, 50, 4), np.float32), "membership": np.ones((1, 5, 50), np.float32)}
     fresh = GraphSession(decompose_graph(4, 3), {}, private=("basis_keys",))
     assert fresh(**inputs)["scores"].tolist() == np.zeros((1, 5, 3)).tolist()
@@ -60,7 +60,7 @@ def test_a_private_parameter_that_no_release_brings_is_zero() -> None:
     )
 
 
-def test_weights_the_graph_does_not_declare_are_left_alone() -> None:
+def test_weights_the_graph_does_not_declare_are_ignored() -> None:
     session = GraphSession(decompose_graph(4, 3), {"basis_keys": KEYS, "basis_values": np.zeros((9, 9), np.float32)})
     assert set(session.inputs) == {"contexts", "membership"}
 
@@ -77,7 +77,7 @@ def test_missing_and_unknown_inputs_are_named() -> None:
         )
 
 
-def test_bytes_that_are_no_graph_are_refused() -> None:
+def test_bytes_that_are_not_a_graph_are_refused() -> None:
     with pytest.raises(GraphMismatch, match=r"graph [0-9a-f]{12}: model has field 13"):
         GraphSession(b"not a graph", {})
     assert GraphSession(cosine_score_graph(4), {"beta": np.array(8, np.float32)}).outputs == ("scores",)
@@ -94,7 +94,7 @@ def test_bytes_that_are_no_graph_are_refused() -> None:
         lambda: 1 / 0,
     ],
 )
-def test_what_a_graph_makes_is_replaced_where_it_can_not_be_used(
+def test_unusable_graph_output_is_replaced_by_the_fallback(
     made: Callable[[], object], caplog: pytest.LogCaptureFixture
 ) -> None:
     otherwise = np.array([7.0, 8.0], np.float32)
@@ -102,13 +102,13 @@ def test_what_a_graph_makes_is_replaced_where_it_can_not_be_used(
     assert "scores: the release's model can't be used" in caplog.text
 
 
-def test_what_a_graph_makes_is_used_where_it_can_be() -> None:
+def test_usable_graph_output_is_returned() -> None:
     made = np.array([1.0, -3e38], np.float32)
     assert usable(lambda: made, np.zeros(2, np.float32), "scores").tolist() == made.tolist()
 
 
 @pytest.mark.parametrize("failure", ["nan", "gather"])
-def test_the_group_of_a_reader_on_whose_clicks_the_graph_fails_is_the_first(failure: str) -> None:
+def test_reader_whose_clicks_break_the_graph_gets_the_first_group(failure: str) -> None:
     clicks = np.eye(4, dtype=np.float32)[:2]
     graph = failing(cosine_score_graph(4), "scores", clicks[0], 0.5, failure)
     vector = ReaderVector(graph, {"beta": np.array(8.0, np.float32)}, features=0)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from device_app.ranking.padding import SharedPadding, left_padded
 from device_app.ranking.session import GraphSession, shared_session
-from device_app.wire.recall import CLICKS_AXIS
+from protocol.recall import CLICKS_AXIS
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
 
 DIM = 4
@@ -33,7 +33,7 @@ def histories(*lengths: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 
 @pytest.mark.parametrize("lengths", [(3, 17, 1), (50, 2, 0), (0, 0, 0), (1, 1, 1)])
-def test_scores_and_contexts_are_those_of_the_padded_batch(lengths: tuple[int, ...]) -> None:
+def test_scores_and_contexts_match_the_padded_batch(lengths: tuple[int, ...]) -> None:
     clicks, mask = histories(*lengths)
     for graph, weights, inputs in (
         (cosine_score_graph(DIM), {"beta": np.array(8, np.float32)}, {"candidates": CANDIDATES}),
@@ -47,7 +47,7 @@ def test_scores_and_contexts_are_those_of_the_padded_batch(lengths: tuple[int, .
         np.testing.assert_allclose(got, wanted[0], atol=1e-6)
 
 
-def test_a_graph_is_run_for_the_longest_history_of_the_batch_and_no_further() -> None:
+def test_graph_runs_only_for_the_longest_history_of_the_batch() -> None:
     clicks, mask = histories(3, 17, 1)
     padding = SharedPadding({"clicks": 1, "click_mask": 1}, {"contexts": 1})
     given = {"clicks": clicks, "click_mask": mask, "candidates": CANDIDATES}
@@ -67,7 +67,7 @@ def test_without_clicks_one_column_is_left() -> None:
     assert padding.count({"click_mask": np.zeros((2, 1), np.float32)}) == 0
 
 
-def test_membership_tells_of_padding_where_there_is_no_mask() -> None:
+def test_membership_marks_padding_when_there_is_no_mask() -> None:
     contexts, mask = histories(9)
     membership = np.zeros((1, 5, 50), np.float32)
     membership[0, 2] = mask[0]
@@ -80,7 +80,7 @@ def test_membership_tells_of_padding_where_there_is_no_mask() -> None:
     assert SharedPadding.of(session.get_inputs(), session.get_outputs()).count(given) == 41
 
 
-def test_graphs_of_older_releases_have_a_fixed_axis_and_are_fed_all_of_it() -> None:
+def test_older_graphs_with_a_fixed_axis_get_full_padding() -> None:
     clicks, mask = histories(2)
     session = shared_session(context_graph(DIM), threads=1)
     padding = SharedPadding.of(session.get_inputs(), session.get_outputs())

@@ -43,11 +43,11 @@ def probabilities(
     return scores[0].double().softmax(dim=-1).numpy()
 
 
-def test_one_view_ranks_as_its_own_probabilities() -> None:
+def test_one_view_ranks_by_its_own_probabilities() -> None:
     np.testing.assert_allclose(np.exp(ranker().score(CLICKS, CANDIDATES)), probabilities(CLICKS), rtol=1e-4)
 
 
-def test_two_views_rank_by_the_mean_of_their_probabilities_each_with_its_own_tower() -> None:
+def test_two_views_rank_by_the_mean_of_their_towers_probabilities() -> None:
     rng = np.random.default_rng(9)
     start = user_tower(view_model(DIM).shared, None)
     own = {name: (each + rng.normal(size=each.shape)).astype(np.float32) for name, each in start.items()}
@@ -59,7 +59,7 @@ def test_two_views_rank_by_the_mean_of_their_probabilities_each_with_its_own_tow
     assert np.abs(found - start_only).max() > 0.01
 
 
-def test_the_laboratorys_model_of_several_views_combines_them_in_the_same_way() -> None:
+def test_experimental_multi_view_model_combines_views_alike() -> None:
     model = view_model(DIM).model
     views = MultiViewDssm({"reading": model.item_tower, "searches": model.item_tower}, model.item_tower, model.gamma)
     user = CLICKS.sum(axis=0) / np.linalg.norm(CLICKS.sum(axis=0))
@@ -72,7 +72,7 @@ def test_the_laboratorys_model_of_several_views_combines_them_in_the_same_way() 
     np.testing.assert_allclose(np.exp(found), wanted, rtol=1e-4)
 
 
-def test_a_reader_who_only_searches_is_ranked_by_searches_and_one_of_no_view_by_nothing() -> None:
+def test_reader_without_clicks_is_ranked_by_searches_or_by_nothing() -> None:
     none = np.zeros((0, DIM), np.float32)
     found = ranker(ReaderViews(searched=SEARCHED)).score(none, CANDIDATES)
     np.testing.assert_allclose(np.exp(found), probabilities(SEARCHED), rtol=1e-4)
@@ -80,7 +80,7 @@ def test_a_reader_who_only_searches_is_ranked_by_searches_and_one_of_no_view_by_
     assert ranker().score(CLICKS, none).tolist() == []
 
 
-def test_other_rankers_take_no_notice_of_views() -> None:
+def test_other_rankers_ignore_views() -> None:
     model = view_model(DIM, semi=False)
     plain = Ranker(GraphSession(model.graphs["score"], model.shared), name="ranker.one")
 
@@ -90,7 +90,7 @@ def test_other_rankers_take_no_notice_of_views() -> None:
     assert plain.with_views(never) is plain
 
 
-def test_a_graph_that_does_not_fit_its_weights_or_a_vector_that_is_not_finite_is_refused_by_name() -> None:
+def test_mismatched_graph_or_non_finite_vector_is_refused_by_name() -> None:
     model = view_model(DIM)
     short = {name: each for name, each in model.shared.items() if not name.endswith("layers.0.bias")}
     with pytest.raises(GraphMismatch, match=r"layers\.0\.bias"):

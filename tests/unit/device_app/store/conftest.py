@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 MakeCard = Callable[..., NewsCard]

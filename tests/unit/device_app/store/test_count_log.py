@@ -27,7 +27,7 @@ def take(stores: DeviceStores, window: CountWindow, name: str) -> None:
     stores.counted.take(taken)
 
 
-def test_a_window_holds_feeds_and_the_clicks_in_them(stores: DeviceStores) -> None:
+def test_window_holds_feeds_and_their_clicks(stores: DeviceStores) -> None:
     stores.impressions.record("old", ["z"], NOW - 2 * DAY)
     stores.clicks.add("z", "old", NOW - 30 * MINUTE)  # an old feed, opened again
     stores.impressions.record("f", ["a", "b"], NOW - 60 * MINUTE)
@@ -39,7 +39,7 @@ def test_a_window_holds_feeds_and_the_clicks_in_them(stores: DeviceStores) -> No
     assert (window.displayed, window.clicked) == (frozenset("ab"), frozenset("az"))
 
 
-def test_what_was_taken_is_in_no_later_window_and_what_came_since_is(stores: DeviceStores) -> None:
+def test_counted_events_are_in_no_later_window_but_new_ones_are(stores: DeviceStores) -> None:
     stores.impressions.record("f", ["a", "b"], NOW)
     take(stores, stores.counted.window(NOW, DAY), "round-1")
     again = stores.counted.window(NOW + MINUTE, DAY)
@@ -53,7 +53,7 @@ def test_what_was_taken_is_in_no_later_window_and_what_came_since_is(stores: Dev
     assert stores.counted.list()[0].displayed == 2
 
 
-def test_a_window_that_reaches_into_a_taken_one_is_refused_and_undone_with_its_payment(stores: DeviceStores) -> None:
+def test_overlapping_window_is_refused_and_its_payment_undone(stores: DeviceStores) -> None:
     window = stores.counted.window(NOW, DAY)
     take(stores, window, "round-1")
 
@@ -68,14 +68,14 @@ def test_a_window_that_reaches_into_a_taken_one_is_refused_and_undone_with_its_p
     assert len(stores.counted.list()) == 1
 
 
-def test_a_clock_that_was_set_back_contributes_nothing_twice(stores: DeviceStores) -> None:
+def test_clock_set_back_contributes_nothing_twice(stores: DeviceStores) -> None:
     stores.impressions.record("f", ["a"], NOW)
     take(stores, stores.counted.window(NOW, DAY), "round-1")
     back = stores.counted.window(NOW - 60 * MINUTE, DAY)
     assert (back.displayed, back.since) == (frozenset(), NOW)
 
 
-def test_erasing_forgets_what_was_taken_with_what_was_read(stores: DeviceStores) -> None:
+def test_erase_deletes_counted_events_with_the_reading(stores: DeviceStores) -> None:
     stores.impressions.record("f", ["a"], NOW)
     take(stores, stores.counted.window(NOW, DAY), "round-1")
     stores.erase()
@@ -83,7 +83,7 @@ def test_erasing_forgets_what_was_taken_with_what_was_read(stores: DeviceStores)
     assert (stores.counted.list(), window.displayed) == ([], frozenset())
 
 
-def test_popularity_is_kept_with_what_was_shown_and_read_as_of_a_time(stores: DeviceStores) -> None:
+def test_popularity_is_stored_with_displays_and_read_as_of_a_time(stores: DeviceStores) -> None:
     stores.impressions.record("f", ["a", "b"], NOW, [0.5, -0.25])
     stores.impressions.record("g", ["a", "c"], NOW + MINUTE, [0.75, 0.0])
     stores.impressions.record("h", ["b"], NOW + 2 * MINUTE)  # a feed from before anything was counted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -33,7 +34,7 @@ def charge(epsilon: float) -> LedgerEntry:
     return LedgerEntry(NOW, "reports", "basis_laplace", {"clip": 0.2}, epsilon, 0.0, "ab" * 32, "r1")
 
 
-def test_a_new_database_has_every_migration_and_opens_again_unchanged(tmp_path: Path) -> None:
+def test_new_database_has_every_migration_and_reopens_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "device.sqlite"
     Database(path).close()
     with sqlite3.connect(path) as raw:
@@ -47,7 +48,7 @@ def test_a_new_database_has_every_migration_and_opens_again_unchanged(tmp_path: 
     again.close()
 
 
-def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_database_of_a_newer_version_is_refused_and_untouched(tmp_path: Path) -> None:
     path = tmp_path / "device.sqlite"
     Database(path).close()
     raw = sqlite3.connect(path)
@@ -60,23 +61,33 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path)
     assert path.read_bytes() == before
 
 
-def test_an_older_database_keeps_its_rows_when_it_is_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = tmp_path / "migrations"
-    old.mkdir()
-    (old / "0001_reading.sql").write_text((MIGRATIONS / "0001_reading.sql").read_text())
+def test_database_of_0_1_0_is_refused_with_advice_and_untouched(tmp_path: Path) -> None:
     path = tmp_path / "device.sqlite"
-    with monkeypatch.context() as patch:
-        patch.setattr("device_app.store.database.MIGRATIONS", old)
-        first = Database(path)
-        Clicks(first).add("N1", "f1", NOW)
-        first.close()
-    migrated = Database(path)
-    assert [click.news_id for click in Clicks(migrated).recent()] == ["N1"]
-    assert LedgerRepository(migrated).total("reports") == 0
+    Database(path).close()
+    raw = sqlite3.connect(path)
+    raw.execute("UPDATE _yoyo_migration SET migration_id = '0001_reading'")
+    raw.commit()
+    raw.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreBroken, match=r"before 0\.2\.0 wrote it.*move the profile's folder away"):
+        Database(path)
+    assert path.read_bytes() == before
+
+
+def test_next_migration_keeps_the_rows_of_the_first_schema(tmp_path: Path) -> None:
+    path = tmp_path / "device.sqlite"
+    first = Database(path)
+    Clicks(first).add("N1", "f1", NOW)
+    first.close()
+    newer = tmp_path / "migrations"
+    shutil.copytree(MIGRATIONS, newer)
+    (newer / "0002_toy.sql").write_text("ALTER TABLE click ADD COLUMN colour TEXT NOT NULL DEFAULT 'blue';\n")
+    migrated = Database(path, newer)
+    assert migrated.rows("SELECT news_id, colour FROM click") == [("N1", "blue")]
     migrated.close()
 
 
-def test_a_file_that_is_no_database_is_refused_in_plain_words(tmp_path: Path) -> None:
+def test_file_that_is_not_a_database_is_refused_plainly(tmp_path: Path) -> None:
     path = tmp_path / "device.sqlite"
     path.write_bytes(b"not a database at all, " * 200)
     with pytest.raises(StoreBroken, match="not a database"):
@@ -84,16 +95,14 @@ def test_a_file_that_is_no_database_is_refused_in_plain_words(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["a b.sqlite", "a#b.sqlite", "a?b.sqlite", "a%20b.sqlite", "ü.sqlite"])
-def test_any_path_a_system_allows_works(tmp_path: Path, name: str) -> None:
+def test_any_path_the_system_allows_works(tmp_path: Path, name: str) -> None:
     database = Database(tmp_path / name)
     Preferences(database).set("x", 1)
     database.close()
     assert (tmp_path / name).stat().st_size > 0
 
 
-def test_a_broken_migration_is_reported_and_leaves_no_half_schema(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_migration_is_reported_and_rolled_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "migrations"
     broken.mkdir()
     (broken / "0001_half.sql").write_text("CREATE TABLE one (x INTEGER);\nCREATE TABLE one (x INTEGER);\n")
@@ -107,7 +116,7 @@ def test_a_broken_migration_is_reported_and_leaves_no_half_schema(
     assert "one" not in tables
 
 
-def test_two_threads_open_the_same_new_database_at_once(tmp_path: Path) -> None:
+def test_two_threads_can_open_the_same_new_database(tmp_path: Path) -> None:
     failures: list[BaseException] = []
 
     def open_and_close() -> None:
@@ -124,7 +133,7 @@ def test_two_threads_open_the_same_new_database_at_once(tmp_path: Path) -> None:
     assert failures == []
 
 
-def test_databases_made_one_after_the_other_are_alike_and_share_nothing(tmp_path: Path, now: datetime) -> None:
+def test_consecutive_new_databases_are_equal_and_independent(tmp_path: Path, now: datetime) -> None:
     first, second = Database(tmp_path / "one" / "device.sqlite"), Database(tmp_path / "two" / "device.sqlite")
     Clicks(first).add("A", None, now)
     schema = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
@@ -140,7 +149,7 @@ def test_databases_made_one_after_the_other_are_alike_and_share_nothing(tmp_path
         each.close()
 
 
-def test_migrations_that_came_meanwhile_are_in_the_next_new_database(tmp_path: Path) -> None:
+def test_migrations_added_later_are_in_the_next_new_database(tmp_path: Path) -> None:
     folder = tmp_path / "migrations"
     folder.mkdir()
     (folder / "0001_one.sql").write_text("CREATE TABLE one (x INTEGER);\n")
@@ -152,7 +161,7 @@ def test_migrations_that_came_meanwhile_are_in_the_next_new_database(tmp_path: P
 
 
 @pytest.mark.parametrize("made_before", [False, True])
-def test_a_database_whose_making_was_cut_off_is_none(
+def test_interrupted_database_creation_is_discarded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_before: bool
 ) -> None:
     monkeypatch.setattr("device_app.store.database._NEW", {})
@@ -167,10 +176,10 @@ def test_a_database_whose_making_was_cut_off_is_none(
     Database(path).close()
 
 
-def test_memory_of_rows_is_dropped_when_they_are_taken_back(database: Database, now: datetime) -> None:
+def test_cached_rows_are_dropped_on_rollback(database: Database, now: datetime) -> None:
     impressions, memo = ImpressionStore(database), ReportMemo(database)
     impressions.record("f1", ["A", "B"], now)
-    memo.keep(Memo("r1", b"{}", ((0.5,),), 1, now))
+    memo.keep(Memo("r1", b"{}", ((0.5,),), 1, now, "meaning", "code", "encoder"))
     assert (impressions.seen(now), memo.latest() is not None) == ({"A", "B"}, True)
 
     def cut_off() -> None:
@@ -187,7 +196,7 @@ def test_memory_of_rows_is_dropped_when_they_are_taken_back(database: Database, 
     assert (impressions.seen(now), memo.latest()) == (set(), None)
 
 
-def test_only_a_transaction_that_wrote_has_what_is_in_memory_forgotten(database: Database) -> None:
+def test_only_a_transaction_that_wrote_clears_caches_on_rollback(database: Database) -> None:
     """Each page of a reader whose budget is spent begins one that is refused: nothing need be read again after it."""
     forgotten = []
     database.when_undone(lambda: forgotten.append(1))
@@ -204,7 +213,7 @@ def test_only_a_transaction_that_wrote_has_what_is_in_memory_forgotten(database:
         assert len(forgotten) == times
 
 
-def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
+def test_failed_transaction_leaves_nothing(database: Database) -> None:
     book = LedgerRepository(database)
 
     def append_then_fail() -> None:
@@ -219,7 +228,7 @@ def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
     assert book.total("reports") == 2
 
 
-def test_a_transaction_waits_for_the_disk_and_a_quick_one_does_not_whatever_went_before(database: Database) -> None:
+def test_transaction_waits_for_the_disk_and_a_quick_one_does_not(database: Database) -> None:
     for _ in range(2):
         with database.transaction(), database.transaction(), database.quick_transaction():
             assert database.row("PRAGMA synchronous") == (2,)
@@ -229,7 +238,7 @@ def test_a_transaction_waits_for_the_disk_and_a_quick_one_does_not_whatever_went
             _ = 1 / 0
 
 
-def test_what_must_be_durable_cannot_hide_in_a_quick_transaction(database: Database) -> None:
+def test_durable_write_in_a_quick_transaction_is_refused(database: Database) -> None:
     def charge_quickly() -> None:
         with database.quick_transaction():
             LedgerRepository(database).append(charge(1.0))
@@ -240,12 +249,12 @@ def test_what_must_be_durable_cannot_hide_in_a_quick_transaction(database: Datab
     LedgerRepository(database).append(charge(1.0))
 
 
-def test_writing_outside_a_transaction_is_a_mistake(database: Database) -> None:
+def test_write_outside_a_transaction_is_refused(database: Database) -> None:
     with pytest.raises(RuntimeError, match="needs a transaction"):
         database.write("DELETE FROM click")
 
 
-def test_a_full_disk_says_so_and_loses_nothing(database: Database) -> None:
+def test_full_disk_is_reported_and_loses_nothing(database: Database) -> None:
     # max_page_count makes SQLite itself answer "database or disk is full".
     clicks = Clicks(database)
     clicks.add("N0", "f", NOW)
@@ -267,7 +276,7 @@ def test_a_full_disk_says_so_and_loses_nothing(database: Database) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write read-only files")
-def test_a_read_only_file_says_so(tmp_path: Path) -> None:
+def test_read_only_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "device.sqlite"
     Database(path).close()
     path.chmod(0o400)
@@ -275,13 +284,13 @@ def test_a_read_only_file_says_so(tmp_path: Path) -> None:
         Clicks(Database(path)).add("N1", "f", NOW)
 
 
-def test_a_write_to_a_database_opened_for_reading_says_so(database: Database) -> None:
+def test_write_to_a_database_opened_for_reading_is_refused(database: Database) -> None:
     database.row("PRAGMA query_only=ON")
     with pytest.raises(StoreBroken, match="can't be written"):
         Clicks(database).add("N1", "f", NOW)
 
 
-def test_a_click_survives_a_kill_right_after_it_was_answered(tmp_path: Path) -> None:
+def test_click_survives_a_kill_right_after_its_answer(tmp_path: Path) -> None:
     # The child prints once add() has returned and is killed at once, without closing anything.
     path = tmp_path / "device.sqlite"
     program = (
@@ -305,7 +314,7 @@ def test_a_click_survives_a_kill_right_after_it_was_answered(tmp_path: Path) -> 
     database.close()
 
 
-def test_erasing_leaves_the_spent_budget_and_no_trace_of_the_reader(database: Database, make_card: MakeCard) -> None:
+def test_erase_keeps_the_spent_budget_and_no_trace_of_the_reader(database: Database, make_card: MakeCard) -> None:
     from device_app.store.news import NewsStore
 
     NewsStore(database).put_cards([make_card("N-zanzibar", title="Zanzibar unmistakable")], NOW)
@@ -323,9 +332,7 @@ def test_erasing_leaves_the_spent_budget_and_no_trace_of_the_reader(database: Da
             assert b"anzibar" not in file.read_bytes(), file.name
 
 
-def test_an_erase_that_a_kill_cuts_off_keeps_what_stands_after_or_has_deleted_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_erase_deletes_everything_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, run = tmp_path / "device.sqlite", Database._run
     for step, deleted in (("VACUUM", True), ("COMMIT", False)):
         path.unlink(missing_ok=True)
@@ -357,7 +364,7 @@ def test_every_table_is_described_in_the_list_of_tables(database: Database) -> N
     assert [table for table in ours if f"| `{table}` |" not in described] == []
 
 
-def test_the_list_of_tables_names_classes_and_tables_that_there_are() -> None:
+def test_list_of_tables_names_existing_classes_and_tables() -> None:
     rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", (MIGRATIONS.parent / "tables.md").read_text(), re.M)
     assert len(rows) > 40
     files = [path for kind in ("*.py", "*.sql") for path in MIGRATIONS.parents[1].rglob(kind)]
@@ -368,7 +375,7 @@ def test_the_list_of_tables_names_classes_and_tables_that_there_are() -> None:
             assert f"\nclass {name}" in code, name
 
 
-def test_an_empty_file_is_refused_and_no_fresh_ledger_is_made_of_it(tmp_path: Path) -> None:
+def test_empty_file_is_refused_without_starting_a_new_ledger(tmp_path: Path) -> None:
     path = tmp_path / "device.sqlite"
     Database(path).close()
     path.write_bytes(b"")

@@ -14,7 +14,7 @@ from device_app.errors import StoreBroken, StoreDamaged
 from device_app.store.clicks import Clicks
 from device_app.store.database import Database
 from device_app.store.database_copy import CopyStopped, DatabaseCopy, mark_inside
-from device_app.store.sum_parts import SumPart, SumParts
+from device_app.store.participations import SumPart, SumParts
 
 PAGE_BYTES = 4_096
 
@@ -24,7 +24,7 @@ def held_by(copy: DatabaseCopy, table: str) -> int:
         return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
-def test_a_copy_is_one_whole_file_of_its_owner_that_says_when_it_was_made(database: Database, now: datetime) -> None:
+def test_copy_is_one_complete_private_file_with_its_creation_time(database: Database, now: datetime) -> None:
     Clicks(database).add("N1", "f1", now)
     copy = DatabaseCopy(database.path)
     copy.make(now, "{}")
@@ -38,7 +38,7 @@ def test_a_copy_is_one_whole_file_of_its_owner_that_says_when_it_was_made(databa
     }  # fmt: skip
 
 
-def test_no_key_nor_vector_of_a_sum_under_way_is_in_the_copy(database: Database, now: datetime) -> None:
+def test_copy_holds_no_key_or_vector_of_a_running_sum(database: Database, now: datetime) -> None:
     state, vector = "seed-of-the-masks-" * 400, b"masked vector " * 2_000
     SumParts(database).begin(SumPart("round-7", "{}", state, vector), now)
     Clicks(database).add("N1", "f1", now)
@@ -51,9 +51,7 @@ def test_no_key_nor_vector_of_a_sum_under_way_is_in_the_copy(database: Database,
     assert [part.round for part in SumParts(database).under_way()] == ["round-7"]
 
 
-def test_what_is_written_while_a_copy_is_made_waits_for_nothing_and_is_in_the_next(
-    database: Database, now: datetime
-) -> None:
+def test_writes_during_a_copy_do_not_wait_and_are_in_the_next(database: Database, now: datetime) -> None:
     clicks, copy = Clicks(database), DatabaseCopy(database.path)
     for number in range(200):
         clicks.add(f"N{number}" + "x" * 8_000, "f", now)
@@ -73,9 +71,7 @@ def test_what_is_written_while_a_copy_is_made_waits_for_nothing_and_is_in_the_ne
 
 
 @pytest.mark.parametrize("polls", [0, 1, 2, 5])
-def test_a_copy_that_is_given_up_leaves_nothing_and_the_last_one_stays(
-    database: Database, now: datetime, polls: int
-) -> None:
+def test_cancelled_copy_leaves_no_file_and_keeps_the_last_one(database: Database, now: datetime, polls: int) -> None:
     for number in range(200):
         Clicks(database).add(f"N{number}" + "x" * 8_000, "f", now)
     copy, seen = DatabaseCopy(database.path), []
@@ -92,7 +88,7 @@ def test_a_copy_that_is_given_up_leaves_nothing_and_the_last_one_stays(
     assert list(database.path.parent.glob("*.part*")) == []
 
 
-def test_a_damaged_database_is_named_and_its_last_copy_stays(database: Database, now: datetime) -> None:
+def test_damaged_database_is_named_and_its_last_copy_stays(database: Database, now: datetime) -> None:
     for number in range(300):
         Clicks(database).add(f"N{number}", "f", now)
     copy = DatabaseCopy(database.path)
@@ -108,7 +104,7 @@ def test_a_damaged_database_is_named_and_its_last_copy_stays(database: Database,
     assert list(database.path.parent.glob("*.part*")) == []
 
 
-def test_a_full_disk_leaves_the_last_copy(database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_keeps_the_last_copy(database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = DatabaseCopy(database.path)
     copy.make(now, "{}")
     with monkeypatch.context() as patch:
@@ -118,7 +114,7 @@ def test_a_full_disk_leaves_the_last_copy(database: Database, now: datetime, mon
     assert copy.check().limits == "{}"
 
 
-def test_a_copy_that_is_damaged_itself_is_not_offered_for_restoring(database: Database, now: datetime) -> None:
+def test_damaged_copy_is_not_offered_for_restoring(database: Database, now: datetime) -> None:
     copy = DatabaseCopy(database.path)
     with pytest.raises(StoreBroken, match="there is no copy"):
         copy.check()
@@ -130,7 +126,7 @@ def test_a_copy_that_is_damaged_itself_is_not_offered_for_restoring(database: Da
         copy.check()
 
 
-def test_dropping_overwrites_first(database: Database, now: datetime, tmp_path: Path) -> None:
+def test_dropped_copy_is_overwritten_first(database: Database, now: datetime, tmp_path: Path) -> None:
     Clicks(database).add("N-zanzibar", "f1", now)
     copy = DatabaseCopy(database.path)
     copy.make(now, "{}")

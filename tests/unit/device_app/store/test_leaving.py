@@ -14,7 +14,7 @@ from device_app.store.blobs import Blobs
 from device_app.store.byte_log import BODY_KEPT_BYTES, ByteLog, Departure
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
-from device_app.store.outbox import Outbox
+from device_app.store.participations import Outbox
 from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import Memo, ReportMemo
 
@@ -29,7 +29,7 @@ def charge(at: datetime, epsilon: float, channel: str = "reports", payload: str 
     return LedgerEntry(at, channel, "basis_laplace", {"clip": 0.2}, epsilon, 0.0, payload * 32, "r1")
 
 
-def test_the_ledger_sums_by_channel_since_and_by_day(database: Database, now: datetime) -> None:
+def test_ledger_sums_by_channel_since_a_time_and_by_day(database: Database, now: datetime) -> None:
     book = LedgerRepository(database)
     for entry in (charge(now - DAY, 50), charge(now, 10), charge(now, 5), charge(now, 7, "training", "cd")):
         book.append(entry)
@@ -49,12 +49,12 @@ def test_the_ledger_sums_by_channel_since_and_by_day(database: Database, now: da
     assert book.charged("ee" * 32) is None
 
 
-def test_the_memo_holds_one_report_for_one_release(database: Database, now: datetime) -> None:
+def test_memo_holds_one_report_for_one_release(database: Database, now: datetime) -> None:
     memo = ReportMemo(database)
-    memo.keep(Memo("r1", b"one", ((0.1,),), 3, now))
-    memo.keep(Memo("r2", b"two", ((0.2, -0.2),), 4, now))
+    memo.keep(Memo("r1", b"one", ((0.1,),), 3, now, "meaning", "code", "encoder"))
+    memo.keep(Memo("r2", b"two", ((0.2, -0.2),), 4, now, "meaning", "code", "encoder"))
     assert memo.current("r1") is None
-    assert memo.current("r2") == Memo("r2", b"two", ((0.2, -0.2),), 4, now)
+    assert memo.current("r2") == Memo("r2", b"two", ((0.2, -0.2),), 4, now, "meaning", "code", "encoder")
     memo.clear()
     assert memo.latest() is None
 
@@ -72,7 +72,7 @@ def put(outbox: Outbox, now: datetime, subject: str = "round-1", payload: bytes 
     )
 
 
-def test_a_parcel_waits_byte_for_byte_until_done_over_a_restart(tmp_path: Path, now: datetime) -> None:
+def test_outbox_item_survives_a_restart_unchanged_until_done(tmp_path: Path, now: datetime) -> None:
     first = Database(tmp_path / "device.sqlite")
     item_id = put(Outbox(first), now)
     assert put(Outbox(first), now, payload=b"other bytes for the same round") == item_id
@@ -89,14 +89,14 @@ def test_a_parcel_waits_byte_for_byte_until_done_over_a_restart(tmp_path: Path, 
     again.close()
 
 
-def test_a_parcel_that_is_too_late_is_dropped(database: Database, now: datetime) -> None:
+def test_expired_outbox_item_is_dropped(database: Database, now: datetime) -> None:
     outbox = Outbox(database)
     put(outbox, now)
     assert outbox.due(now + DAY) == []
     assert outbox.waiting() == []
 
 
-def test_a_request_is_logged_before_its_answer_and_completed_by_it(database: Database, now: datetime) -> None:
+def test_request_is_logged_before_its_answer_and_completed_by_it(database: Database, now: datetime) -> None:
     log = ByteLog(database)
     entry_id = log.record(departure(now, b'{"a":1}'))
     open_entry = log.entry(entry_id)
@@ -112,7 +112,7 @@ def test_a_request_is_logged_before_its_answer_and_completed_by_it(database: Dat
     assert log.entry(99) is None
 
 
-def test_of_a_long_body_the_beginning_the_length_and_the_hash_stay(database: Database, now: datetime) -> None:
+def test_long_body_is_logged_as_its_beginning_length_and_hash(database: Database, now: datetime) -> None:
     body = bytes(BODY_KEPT_BYTES) + b"tail"
     log = ByteLog(database)
     kept = log.entry(log.record(departure(now, body)))
@@ -122,7 +122,7 @@ def test_of_a_long_body_the_beginning_the_length_and_the_hash_stay(database: Dat
     assert (kept.body_bytes, kept.body_sha256) == (len(body), sha256(body).hexdigest())
 
 
-def test_the_log_is_pruned_by_age_number_and_size(
+def test_log_is_pruned_by_age_number_and_size(
     database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(byte_log, "ENTRIES_KEPT", 5)
@@ -137,7 +137,7 @@ def test_the_log_is_pruned_by_age_number_and_size(
     assert log.entry(ids[1]).body_bytes == 10  # type: ignore[union-attr]
 
 
-def test_the_log_prunes_itself(database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_prunes_itself(database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(byte_log, "_PRUNE_EVERY", 4)
     log = ByteLog(database)
     log.record(departure(now - 91 * DAY))
@@ -146,7 +146,7 @@ def test_the_log_prunes_itself(database: Database, now: datetime, monkeypatch: p
     assert log.entries().total == 3
 
 
-def test_a_damaged_blob_counts_as_missing(tmp_path: Path) -> None:
+def test_damaged_blob_counts_as_missing(tmp_path: Path) -> None:
     blobs = Blobs(tmp_path / "blobs")
     digest = blobs.put(b"graph")
     assert blobs.put(b"graph") == digest
@@ -157,13 +157,13 @@ def test_a_damaged_blob_counts_as_missing(tmp_path: Path) -> None:
     assert blobs.read("00" * 32) is None
 
 
-def test_a_folder_that_cannot_be_written_leaves_no_half_blob(tmp_path: Path) -> None:
+def test_unwritable_folder_leaves_no_partial_blob(tmp_path: Path) -> None:
     (tmp_path / "blobs").write_text("a file where the folder should be")
     with pytest.raises(StoreBroken):
         Blobs(tmp_path / "blobs").put(b"graph")
 
 
-def test_pruning_is_not_upset_by_a_file_that_another_device_has_just_finished(tmp_path: Path) -> None:
+def test_pruning_tolerates_a_file_just_finished_by_another_device(tmp_path: Path) -> None:
     blobs = Blobs(tmp_path / "blobs")
     kept = blobs.put(b"graph")
     (tmp_path / "blobs" / ".part-gone").symlink_to(tmp_path / "nowhere")  # listed, and not there when looked at
@@ -183,7 +183,7 @@ def test_only_old_unused_blobs_are_pruned(tmp_path: Path) -> None:
     assert (blobs.has(kept), blobs.has(old), blobs.has(young)) == (True, False, True)
 
 
-def test_another_key_is_never_pinned_over_the_first(database: Database, now: datetime) -> None:
+def test_first_pinned_key_is_never_replaced(database: Database, now: datetime) -> None:
     store = InstalledReleases(database)
     assert store.pinned_key() is None
     store.pin(b"k" * 32, now)

@@ -32,7 +32,7 @@ def has_secret(store: Path) -> bool:
     return any(SECRET.encode() in path.read_bytes() for path in store.parent.iterdir())
 
 
-def test_what_was_deleted_before_a_kill_is_in_no_file_once_the_store_is_open_again(tmp_path: Path) -> None:
+def test_data_deleted_before_a_kill_is_gone_after_reopening(tmp_path: Path) -> None:
     store = left_by_a_kill(tmp_path)
     other = sqlite3.connect(store)  # the log goes with the last connection that closes
     other.execute("SELECT count(*) FROM sqlite_schema").fetchall()
@@ -42,9 +42,7 @@ def test_what_was_deleted_before_a_kill_is_in_no_file_once_the_store_is_open_aga
     other.close()
 
 
-def test_a_log_that_another_process_reads_at_the_start_is_emptied_when_the_store_closes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_read_by_another_process_is_emptied_at_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Red before: nobody looked whether the log could be emptied."""
     store = left_by_a_kill(tmp_path)
     other = sqlite3.connect(store, isolation_level=None)
@@ -59,7 +57,7 @@ def test_a_log_that_another_process_reads_at_the_start_is_emptied_when_the_store
     other.close()
 
 
-def test_who_opens_the_store_of_another_process_leaves_its_log_alone(tmp_path: Path) -> None:
+def test_opening_another_processs_store_leaves_its_log_alone(tmp_path: Path) -> None:
     """Red before: a training process might have waited there for the device's own readers."""
     store = left_by_a_kill(tmp_path)
     holder = sqlite3.connect(store)

@@ -12,20 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from device_app.errors import NewsNotHere
+from device_app.store.byte_log import TIMINGS_KEPT, TimingStore
 from device_app.store.clicks import Clicks
-from device_app.store.database import Database
+from device_app.store.database import Database, LateDatabase
 from device_app.store.default_list import DefaultListStore, PulledShards
 from device_app.store.feeds import FEEDS_KEPT, FeedStore, KeptFeed
 from device_app.store.impressions import ImpressionStore
-from device_app.store.late_database import LateDatabase
-from device_app.store.news import NewsStore
+from device_app.store.news import KEPT_OF_A_PUBLISHER, NewsStore
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.participations import Participation, Participations
 from device_app.store.preferences import Preferences
 from device_app.store.rows import from_us, to_us
 from device_app.store.search_index import SearchIndex
 from device_app.store.searches import SEARCH_MIGRATIONS
-from device_app.store.timings import TIMINGS_KEPT, TimingStore
 from tests.unit.device_app.store.conftest import MakeCard
 
 MINUTE = timedelta(minutes=1)
@@ -36,7 +35,7 @@ def unit_rows(n: int, d: int = 256) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_the_same_click_twice_in_one_feed_is_one_click(database: Database, now: datetime) -> None:
+def test_same_click_twice_in_one_feed_is_one_click(database: Database, now: datetime) -> None:
     clicks = Clicks(database)
     first = clicks.add("N1", "f1", now)
     assert clicks.add("N1", "f1", now + MINUTE) == first
@@ -52,7 +51,7 @@ def test_recent_clicks_are_the_newest_with_the_newest_last(database: Database, n
     assert [click.news_id for click in clicks.recent(50)] == [f"N{number}" for number in range(10, 60)]
 
 
-def test_a_deleted_click_is_gone_and_its_id_is_not_given_again(database: Database, now: datetime) -> None:
+def test_deleted_clicks_id_is_not_reused(database: Database, now: datetime) -> None:
     clicks = Clicks(database)
     clicks.add("N1", "f", now)
     last = clicks.add("N2", "f", now)
@@ -64,7 +63,7 @@ def test_a_deleted_click_is_gone_and_its_id_is_not_given_again(database: Databas
     assert clicks.count() == 0
 
 
-def test_history_search_finds_words_in_any_case_and_script_and_pages(
+def test_history_search_matches_any_case_and_script_in_pages(
     database: Database, now: datetime, make_card: MakeCard
 ) -> None:
     store, clicks = NewsStore(database), Clicks(database)
@@ -89,7 +88,7 @@ def test_history_search_finds_words_in_any_case_and_script_and_pages(
         clicks.search("", page=0)
 
 
-def test_training_sees_whole_feeds_that_were_clicked_in(database: Database, now: datetime) -> None:
+def test_training_gets_complete_feeds_with_clicks(database: Database, now: datetime) -> None:
     clicks, impressions = Clicks(database), ImpressionStore(database)
     impressions.record("f1", ["A", "B", "C"], now)
     impressions.record("f2", ["D", "E"], now + MINUTE)
@@ -108,7 +107,9 @@ def test_training_sees_whole_feeds_that_were_clicked_in(database: Database, now:
     assert impressions.prune(now + MINUTE) == 3
 
 
-def test_vectors_come_back_exactly_in_order_with_a_mask(database: Database, now: datetime, make_card: MakeCard) -> None:
+def test_vectors_are_read_back_exactly_in_order_with_a_mask(
+    database: Database, now: datetime, make_card: MakeCard
+) -> None:
     store = NewsStore(database)
     rows = unit_rows(3)
     store.put([make_card("A"), make_card("B"), make_card("C")], rows, "enc", now)
@@ -121,7 +122,7 @@ def test_vectors_come_back_exactly_in_order_with_a_mask(database: Database, now:
     assert store.without_vector("other") == ["A", "B", "C"]
 
 
-def test_the_shelf_refuses_vectors_that_do_not_fit(database: Database, now: datetime, make_card: MakeCard) -> None:
+def test_store_refuses_vectors_that_do_not_match(database: Database, now: datetime, make_card: MakeCard) -> None:
     store = NewsStore(database)
     with pytest.raises(ValueError, match=r"\(2, 256\) for 1 cards"):
         store.put([make_card("A")], unit_rows(2), "enc", now)
@@ -130,7 +131,7 @@ def test_the_shelf_refuses_vectors_that_do_not_fit(database: Database, now: date
     assert store.count() == 0
 
 
-def test_cards_are_replaced_searched_and_unknown_ones_named(
+def test_cards_are_replaced_and_searched_and_unknown_ones_named(
     database: Database, now: datetime, make_card: MakeCard
 ) -> None:
     store = NewsStore(database)
@@ -156,14 +157,13 @@ def test_bodies_are_kept_for_known_news_only(database: Database, now: datetime, 
     assert store.without_body(["X", "A"]) == ["X"]
 
 
-def test_pruning_keeps_what_the_reader_clicked_liked_or_saved(
-    database: Database, now: datetime, make_card: MakeCard
-) -> None:
+def test_pruning_keeps_clicked_liked_and_saved_news(database: Database, now: datetime, make_card: MakeCard) -> None:
     store = NewsStore(database)
     ids = ["clicked", "saved", "asked", "old", "new"]
     store.put([make_card(one) for one in ids[:4]], unit_rows(4), "enc", now)
     store.put_bodies({"old": "text"})
-    store.put_cards([make_card("new")], now + MINUTE)
+    latest = [f"new{at}" for at in range(KEPT_OF_A_PUBLISHER)]
+    store.put_cards([make_card(one) for one in ("new", *latest)], now + MINUTE)
     Clicks(database).add("clicked", "f", now)
     Feedback(database).react("saved", "save", now)
     assert store.prune(now + MINUTE, keep=["asked"]) == 1
@@ -173,7 +173,17 @@ def test_pruning_keeps_what_the_reader_clicked_liked_or_saved(
     assert store.prune_vectors({"another"}) == 3
 
 
-def test_like_and_less_exclude_each_other_and_save_stands_beside(database: Database, now: datetime) -> None:
+def test_pruning_keeps_the_last_articles_of_a_rare_publisher(
+    database: Database, now: datetime, make_card: MakeCard
+) -> None:
+    store = NewsStore(database)
+    for at in range(KEPT_OF_A_PUBLISHER + 2):
+        store.put_cards([make_card(f"n{at}")], now + at * MINUTE)
+    assert store.prune(now + timedelta(days=365)) == 2
+    assert store.missing(["n0", "n1", "n2"]) == ["n0", "n1"]
+
+
+def test_like_and_less_exclude_each_other_and_save_is_independent(database: Database, now: datetime) -> None:
     feedback = Feedback(database)
     feedback.react("A", "like", now)
     feedback.react("A", "save", now)
@@ -184,7 +194,7 @@ def test_like_and_less_exclude_each_other_and_save_stands_beside(database: Datab
     assert not feedback.retract("A", "less")
 
 
-def test_a_name_is_followed_or_blocked_never_both(tmp_path: Path, now: datetime) -> None:
+def test_name_is_followed_or_blocked_never_both(tmp_path: Path, now: datetime) -> None:
     stances = Stances(LateDatabase(tmp_path / "searches.sqlite", SEARCH_MIGRATIONS))
     stances.set("topic", "ports", "follow", now)
     stances.set("publisher", "ports", "follow", now)
@@ -195,7 +205,7 @@ def test_a_name_is_followed_or_blocked_never_both(tmp_path: Path, now: datetime)
     assert stances.blocked() == set()
 
 
-def test_the_last_hundred_feeds_stay(database: Database, now: datetime) -> None:
+def test_last_hundred_feeds_are_kept(database: Database, now: datetime) -> None:
     feeds = FeedStore(database)
     assert feeds.last() is None
     for number in range(FEEDS_KEPT + 3):
@@ -207,7 +217,7 @@ def test_the_last_hundred_feeds_stay(database: Database, now: datetime) -> None:
     assert feeds.get("f3") == KeptFeed("f3", now + 3 * MINUTE, "{}")
 
 
-def test_the_last_thousand_timings_stay_newest_first(database: Database, now: datetime) -> None:
+def test_last_thousand_timings_are_kept_newest_first(database: Database, now: datetime) -> None:
     timings = TimingStore(database)
     with database.quick_transaction():
         for number in range(TIMINGS_KEPT + 5):
@@ -218,19 +228,19 @@ def test_the_last_thousand_timings_stay_newest_first(database: Database, now: da
     assert kept[0].server_ms == {"search": 0.5}
 
 
-def test_a_round_is_recorded_then_updated(database: Database, now: datetime) -> None:
+def test_round_is_recorded_then_updated(database: Database, now: datetime) -> None:
     rounds = Participations(database)
-    rounds.record(Participation("round-1", "uni_fedrec_as_printed", "recall", "r1", "joined", now, now))
+    rounds.record(Participation("round-1", "uni_fedrec", "recall", "r1", "joined", now, now))
     assert rounds.update("round-1", state="uploaded", at=now + MINUTE, sent_bytes=9, epsilon=2.0)
     assert rounds.update("round-1", state="failed", at=now + MINUTE, detail="too late")
     assert not rounds.update("round-2", state="failed", at=now)
     assert rounds.get("round-1") == Participation(
-        "round-1", "uni_fedrec_as_printed", "recall", "r1", "failed", now, now + MINUTE, "too late", 9, 2.0
+        "round-1", "uni_fedrec", "recall", "r1", "failed", now, now + MINUTE, "too late", 9, 2.0
     )
     assert rounds.get("round-2") is None
 
 
-def test_preferences_hold_json_and_forget(database: Database) -> None:
+def test_preferences_hold_json_and_can_be_deleted(database: Database) -> None:
     preferences = Preferences(database)
     preferences.set("privacy", {"mode": "none", "x": [1, 2]})
     assert preferences.get("privacy") == {"mode": "none", "x": [1, 2]}
@@ -238,7 +248,7 @@ def test_preferences_hold_json_and_forget(database: Database) -> None:
     assert preferences.get("privacy") is None
 
 
-def test_front_and_shards_are_replaced(database: Database, now: datetime) -> None:
+def test_default_list_and_shards_are_replaced(database: Database, now: datetime) -> None:
     default_list, shards = DefaultListStore(database), PulledShards(database)
     assert default_list.current() is None
     default_list.keep(etag="7", release="r1", encoder="e", news_ids=["B", "A"], at=now)
@@ -252,18 +262,18 @@ def test_front_and_shards_are_replaced(database: Database, now: datetime) -> Non
 
 
 @given(st.datetimes(timezones=st.timezones()))
-def test_a_time_survives_the_store_to_the_microsecond(at: datetime) -> None:
+def test_time_survives_the_store_to_the_microsecond(at: datetime) -> None:
     assert from_us(to_us(at)) == at.astimezone(UTC)
 
 
-def test_a_time_without_a_zone_is_refused(database: Database) -> None:
+def test_time_without_a_zone_is_refused(database: Database) -> None:
     with pytest.raises(ValueError, match="needs a time zone"):
         Clicks(database).add("N1", "f", datetime(2026, 1, 1))  # noqa: DTZ001
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("xyz")), max_size=20))
-def test_clicks_hold_each_pair_of_feed_and_news_once_whatever_the_order(
+def test_clicks_hold_each_feed_and_news_pair_once(
     database: Database, now: datetime, pairs: list[tuple[str, str]]
 ) -> None:
     clicks = Clicks(database)
@@ -274,7 +284,7 @@ def test_clicks_hold_each_pair_of_feed_and_news_once_whatever_the_order(
     assert clicks.count() == len(set(pairs))
 
 
-def test_fifty_recent_clicks_with_vectors_are_read_within_a_few_milliseconds(
+def test_fifty_recent_clicks_with_vectors_are_read_in_milliseconds(
     database: Database,
     now: datetime,
     make_card: MakeCard,

@@ -11,12 +11,11 @@ from hashlib import sha256
 import pytest
 
 from device_app.store.database import Database
-from device_app.store.pool_codes import PoolStore
-from device_app.store.pool_index import ROWS_A_STEP, PoolIndex
+from device_app.store.pool_codes import ROWS_A_STEP, PoolIndex, PoolStore
 from device_app.store.search_index import CARD_WEIGHT
-from device_app.wire.broadcast import CodeShard, PoolCodes
-from device_app.wire.news import NewsCard
-from device_app.wire.releases import BlobRef
+from protocol.broadcast import CodeShard, PoolCodes
+from protocol.news import NewsCard
+from protocol.releases import BlobRef
 from tests.unit.device_app.store.conftest import MakeCard
 
 WORDS = ["harbour", "harbours", "Hafen", "Öl", "ölpreis", "Zürich", "strike", "striking", "東京", "naïve", "19"]
@@ -79,9 +78,7 @@ def cards(make_card: MakeCard) -> list[NewsCard]:
     ]
 
 
-def test_all_that_has_the_words_is_found_with_its_relevance(
-    database: Database, now: datetime, cards: list[NewsCard]
-) -> None:
+def test_index_finds_every_match_with_its_relevance(database: Database, now: datetime, cards: list[NewsCard]) -> None:
     pool = PoolStore(database)
     index = PoolIndex(database, pool)
     assert index.hits("harbour") == []
@@ -92,9 +89,7 @@ def test_all_that_has_the_words_is_found_with_its_relevance(
     assert len(index.hits("harbour")) > 100
 
 
-def test_words_follow_the_listing_day_by_day_and_a_step_is_bounded(
-    database: Database, now: datetime, cards: list[NewsCard]
-) -> None:
+def test_index_follows_the_listing_in_bounded_steps(database: Database, now: datetime, cards: list[NewsCard]) -> None:
     pool = PoolStore(database)
     index = PoolIndex(database, pool)
     days = [cards[: ROWS_A_STEP + 10], cards[ROWS_A_STEP + 10 : -5]]
@@ -112,7 +107,7 @@ def test_words_follow_the_listing_day_by_day_and_a_step_is_bounded(
     assert database.number("SELECT count(*) FROM pool_text") == 0
 
 
-def test_erasing_leaves_no_word_and_the_same_days_are_indexed_again(
+def test_erase_empties_the_index_and_the_same_days_are_indexed_again(
     database: Database, now: datetime, cards: list[NewsCard]
 ) -> None:
     pool = PoolStore(database)

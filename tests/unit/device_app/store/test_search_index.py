@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from device_app.store.clicks import Clicks
 from device_app.store.database import Database
-from device_app.store.news import NewsStore
+from device_app.store.news import KEPT_OF_A_PUBLISHER, NewsStore
 from device_app.store.search_index import SearchIndex, match_of
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 from tests.unit.device_app.store.conftest import MakeCard
 
 WORDS = [
@@ -51,7 +51,7 @@ def found_by_hand(query: str, texts: dict[str, str]) -> set[str]:
         st.sampled_from([*WORDS, "por", "p", "str", "震", "京で", "%", '"', "AND", "NEAR("]), min_size=1, max_size=3
     ),
 )
-def test_the_index_finds_what_a_comparison_word_by_word_finds(
+def test_index_search_matches_a_word_by_word_comparison(
     database: Database, now: datetime, make_card: MakeCard, texts: list[str], asked: list[str]
 ) -> None:
     store, index = NewsStore(database), SearchIndex(database)
@@ -67,7 +67,7 @@ def test_the_index_finds_what_a_comparison_word_by_word_finds(
         database.write("DELETE FROM news")
 
 
-def test_a_text_is_found_once_it_is_here_and_a_title_weighs_more(
+def test_text_is_found_once_stored_and_a_title_weighs_more(
     database: Database, now: datetime, make_card: MakeCard
 ) -> None:
     store, index = NewsStore(database), SearchIndex(database)
@@ -80,7 +80,7 @@ def test_a_text_is_found_once_it_is_here_and_a_title_weighs_more(
     assert index.find("volcano") == ["B"]
 
 
-def test_pruned_and_changed_news_is_not_found_any_more(database: Database, now: datetime, make_card: MakeCard) -> None:
+def test_pruned_and_changed_news_is_no_longer_found(database: Database, now: datetime, make_card: MakeCard) -> None:
     store, index = NewsStore(database), SearchIndex(database)
     store.put_cards([make_card("A", "Volcano wakes"), make_card("B", "Volcano sleeps")], now)
     assert index.catch_up(1) == 1
@@ -88,22 +88,21 @@ def test_pruned_and_changed_news_is_not_found_any_more(database: Database, now: 
     store.put_cards([make_card("B", "Glacier melts")], now)
     assert index.find("volcano") == ["A"]
     Clicks(database).add("B", "f", now)
+    store.put_cards([make_card(f"later{at}") for at in range(KEPT_OF_A_PUBLISHER)], now + timedelta(days=1))
     assert store.prune(now + timedelta(days=1)) == 1
     assert index.find("volcano") == []
     assert index.find("glacier") == ["B"]
     index.tidy()
-    assert database.number("SELECT count(*) FROM news_text") == 1
+    assert database.number("SELECT count(*) FROM news_text") == 1 + KEPT_OF_A_PUBLISHER
     assert index.find("glacier") == ["B"]
 
 
-def test_no_word_of_a_query_is_a_command_to_the_index() -> None:
+def test_query_syntax_is_escaped_for_the_index() -> None:
     assert match_of('a OR b" NEAR(c') == '"a" AND "or" * AND "b" AND "near c"'
     assert match_of('% " -- _') == ""
 
 
-def test_erasing_leaves_no_word_of_the_news_in_the_index(
-    database: Database, now: datetime, make_card: MakeCard
-) -> None:
+def test_erase_leaves_no_news_text_in_the_index(database: Database, now: datetime, make_card: MakeCard) -> None:
     store, index = NewsStore(database), SearchIndex(database)
     cards: list[NewsCard] = [make_card(f"N{at}", f"Quokka number {at}") for at in range(50)]
     store.put_cards(cards, now)

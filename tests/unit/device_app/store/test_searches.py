@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from device_app.store.database import Database
-from device_app.store.late_database import LateDatabase
+from device_app.store.database import LateDatabase
 from device_app.store.opinions import Stances
-from device_app.store.rows import to_us
 from device_app.store.searches import SEARCH_MIGRATIONS, Searches, SearchVector
 from device_app.stores import DeviceStores
 
@@ -27,7 +24,7 @@ def store(tmp_path: Path) -> Iterator[LateDatabase]:
     late.close()
 
 
-def test_a_view_that_is_never_used_has_no_file(store: LateDatabase) -> None:
+def test_unused_view_has_no_file(store: LateDatabase) -> None:
     searches, stances = Searches(store), Stances(store)
     assert searches.saved() == []
     assert searches.openings() == []
@@ -40,7 +37,7 @@ def test_a_view_that_is_never_used_has_no_file(store: LateDatabase) -> None:
     assert not store.path.parent.exists()
 
 
-def test_a_search_is_saved_once_listed_and_deleted_with_its_vector(store: LateDatabase, now: datetime) -> None:
+def test_search_is_saved_once_listed_and_deleted_with_its_vector(store: LateDatabase, now: datetime) -> None:
     searches = Searches(store)
     first = searches.save("  ships   in port ", now)
     assert searches.save("ships in port", now + MINUTE) == first
@@ -58,12 +55,12 @@ def test_a_search_is_saved_once_listed_and_deleted_with_its_vector(store: LateDa
 
 
 @pytest.mark.parametrize("words", ["", "   ", "x" * 201])
-def test_a_blank_or_overlong_search_is_refused_by_name(store: LateDatabase, now: datetime, words: str) -> None:
+def test_blank_or_overlong_search_is_refused_by_name(store: LateDatabase, now: datetime, words: str) -> None:
     with pytest.raises(ValueError, match="words: 1 to 200 characters"):
         Searches(store).save(words, now)
 
 
-def test_fifty_searches_are_the_limit(store: LateDatabase, now: datetime) -> None:
+def test_at_most_fifty_searches_are_saved(store: LateDatabase, now: datetime) -> None:
     searches = Searches(store)
     for number in range(50):
         searches.save(f"search {number}", now)
@@ -72,7 +69,7 @@ def test_fifty_searches_are_the_limit(store: LateDatabase, now: datetime) -> Non
     assert searches.save("search 7", now).words == "search 7"
 
 
-def test_a_deleted_search_leaves_no_byte_of_its_words(store: LateDatabase, now: datetime) -> None:
+def test_deleted_search_leaves_no_byte_of_its_text(store: LateDatabase, now: datetime) -> None:
     searches = Searches(store)
     kept = searches.save("axolotl pond", now)
     searches.opened("N1", now)
@@ -83,22 +80,6 @@ def test_a_deleted_search_leaves_no_byte_of_its_words(store: LateDatabase, now: 
     assert searches.openings() == [("N1", now)]
     searches.forget_opened(["N1"])
     assert searches.openings() == []
-
-
-def test_what_an_earlier_version_followed_moves_to_the_views_own_store(tmp_path: Path, now: datetime) -> None:
-    path = tmp_path / "device.sqlite"
-    earlier = Database(path)
-    with earlier.transaction():
-        earlier.write(
-            "INSERT INTO stance (kind, name, stance, at) VALUES ('topic', 'ports', 'follow', ?)", (to_us(now),)
-        )
-    earlier.close()
-    for _ in range(2):
-        stores = DeviceStores(path)
-        assert stores.stances.followed() == {("topic", "ports")}
-        assert stores.stances.followed_topics() == [("ports", now)]
-        assert stores.database.number("SELECT count(*) FROM stance") == 0
-        stores.close()
 
 
 def test_erasing_a_device_erases_both_views(tmp_path: Path, now: datetime) -> None:
@@ -113,21 +94,3 @@ def test_erasing_a_device_erases_both_views(tmp_path: Path, now: datetime) -> No
     stores.close()
     for file in (tmp_path / "views").iterdir():
         assert b"axolotl" not in file.read_bytes(), file.name
-
-
-def test_what_an_earlier_version_left_of_a_topic_that_is_followed_no_longer_goes(tmp_path: Path, now: datetime) -> None:
-    (earlier := tmp_path / "migrations").mkdir()
-    shutil.copy(SEARCH_MIGRATIONS / "0001_searches.sql", earlier)
-    path = tmp_path / "searches.sqlite"
-    before = Database(path, earlier)
-    with before.transaction():
-        before.write("INSERT INTO stance (kind, name, stance, at) VALUES ('topic', 'ports', 'follow', 1)")
-        for kind, name in (("topic", "ports"), ("topic", "islands"), ("search", "islands")):
-            before.write(
-                "INSERT INTO meaning (kind, name, encoder, float32, made_at) VALUES (?, ?, 'enc', ?, 1)",
-                (kind, name, bytes(8)),
-            )
-    before.close()
-    database = LateDatabase(path, SEARCH_MIGRATIONS)
-    assert set(Searches(database).meanings("enc")) == {("search", "islands"), ("topic", "ports")}
-    database.close()

@@ -19,11 +19,11 @@ from onnx import TensorProto, helper
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.uplink.http import HttpClient
-from device_app.wire.chain import ChainedRelease, ReleaseChain, next_head
-from device_app.wire.ids import release_number, short_release
-from device_app.wire.news import NewsCard
-from device_app.wire.recall import RecallAnswer
-from device_app.wire.releases import (
+from protocol.chain import ChainedRelease, ReleaseChain, next_head
+from protocol.ids import release_number, short_release
+from protocol.news import NewsCard
+from protocol.recall import RecallAnswer
+from protocol.releases import (
     BlobRef,
     ModelEntry,
     RecallProtocol,
@@ -33,7 +33,7 @@ from device_app.wire.releases import (
     SignedManifest,
     sign,
 )
-from device_app.wire.tensors import pack, quantise
+from protocol.tensors import pack, quantise
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 D = 8

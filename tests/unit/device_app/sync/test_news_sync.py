@@ -20,7 +20,7 @@ from device_app.sync.default_list import DefaultListSync
 from device_app.sync.encoder_takeover import EncoderTakeover, VectorSync
 from device_app.sync.release_sync import ReleaseSync
 from device_app.uplink.http import HttpClient
-from device_app.wire.news import NewsCard
+from protocol.news import NewsCard
 from tests.unit.device_app.sync.conftest import FakeReleases
 
 D = 8
@@ -41,7 +41,7 @@ def install(client: HttpClient, database: Database, now: datetime) -> None:
     ReleaseSync(client, InstalledReleases(database), lambda: now).refresh()
 
 
-def test_the_list_is_kept_with_cards_and_vectors_and_asked_for_by_etag(
+def test_list_is_stored_with_cards_and_vectors_and_requested_by_etag(
     default_list_sync: DefaultListSync,
     client: HttpClient,
     database: Database,
@@ -68,7 +68,7 @@ def test_the_list_is_kept_with_cards_and_vectors_and_asked_for_by_etag(
     assert urls == {"http://backend.example/v1/news/front?limit=600"}
 
 
-def test_a_list_whose_cards_are_gone_is_pulled_whole_again(
+def test_list_with_missing_cards_is_pulled_again_in_full(
     default_list_sync: DefaultListSync,
     client: HttpClient,
     database: Database,
@@ -84,7 +84,7 @@ def test_a_list_whose_cards_are_gone_is_pulled_whole_again(
     assert NewsStore(database).missing(["A", "B"]) == []
 
 
-def test_a_malformed_list_leaves_the_old_one(
+def test_malformed_list_leaves_the_old_one(
     default_list_sync: DefaultListSync,
     client: HttpClient,
     database: Database,
@@ -139,7 +139,7 @@ def stored(database: Database, ids: list[str], now: datetime) -> None:
     NewsStore(database).put(cards, np.ones((len(ids), D), np.float32), "enc-1", now)
 
 
-def test_a_new_encoder_pulls_every_shard_once_and_keeps_what_the_shelf_has(
+def test_new_encoder_pulls_every_shard_once_for_stored_news(
     client: HttpClient,
     database: Database,
     backend: FakeReleases,
@@ -157,7 +157,7 @@ def test_a_new_encoder_pulls_every_shard_once_and_keeps_what_the_shelf_has(
     assert backend.asked == []
 
 
-def test_the_requests_for_vectors_are_the_same_whatever_was_clicked(
+def test_vector_requests_do_not_depend_on_clicks(
     tmp_path: Path,
     migrated: Path,
     backend: FakeReleases,
@@ -183,7 +183,7 @@ def test_the_requests_for_vectors_are_the_same_whatever_was_clicked(
     assert len(seen[0]) > 5
 
 
-def test_a_pull_that_was_cut_off_goes_on_where_it_was(
+def test_interrupted_pull_resumes(
     client: HttpClient,
     database: Database,
     backend: FakeReleases,
@@ -199,7 +199,7 @@ def test_a_pull_that_was_cut_off_goes_on_where_it_was(
     assert NewsStore(database).vectors(["A", "C"], "enc-2")[0].all()
 
 
-def test_a_new_encoder_is_put_in_use_once_its_vectors_are_here_or_can_not_be_had_now(
+def test_new_encoder_is_used_once_its_vectors_arrive_or_fail(
     client: HttpClient,
     database: Database,
     backend: FakeReleases,
@@ -232,7 +232,7 @@ def test_a_new_encoder_is_put_in_use_once_its_vectors_are_here_or_can_not_be_had
     assert in_use[1:] == [[True, True]]
 
 
-def test_a_shard_that_is_not_what_was_declared_is_refused(
+def test_shard_that_does_not_match_its_declaration_is_refused(
     client: HttpClient,
     database: Database,
     backend: FakeReleases,
@@ -243,7 +243,7 @@ def test_a_shard_that_is_not_what_was_declared_is_refused(
     path = "/v1/releases/2/vectors/2026-11-19.0"
     whole = backend.shards["2026-11-19.0"][1]
     backend.spoiled = {path: whole[:-1] + bytes([whole[-1] ^ 1])}
-    with pytest.raises(ReleaseRefused, match="another hash"):
+    with pytest.raises(ReleaseRefused, match="its hash is not the declared one"):
         vector_sync(client, database, now).refresh()
     backend.spoiled = {f"{path}/ids": b'["A"]'}
     with pytest.raises(AnswerMalformed, match="1 ids for 2 vectors"):

@@ -17,19 +17,20 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import DeviceSettings, PrivacySettings
-from device_app.wire.pictures import (
+from protocol.pictures import (
     HEAD_LIMIT_BYTES,
     PICTURE_LIMIT_BYTES,
     PICTURES_LIMIT_BYTES,
+    Pictured,
     PictureList,
     PictureShard,
     pack_pictures,
 )
-from device_app.wire.releases import BlobRef
+from protocol.releases import BlobRef
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
-from tests.doubles.picture_files import picture_file, small_picture
+from tests.doubles.picture_files import bare_picture, picture_file, small_picture
 
 PATH = "/v1/pictures"
 
@@ -61,7 +62,7 @@ def asked(backend: FakeBackend, since: int = 0) -> list[str]:
     return [places.get(name, name) for name in named if name == "pictures" or name in places]
 
 
-def test_every_shard_is_pulled_once_in_the_order_of_the_list(device: Device, backend: FakeBackend) -> None:
+def test_every_shard_is_pulled_once_in_list_order(device: Device, backend: FakeBackend) -> None:
     device.sync()
     assert asked(backend) == ["pictures", "0", "1", "2"]
     pictures = device.parts.stores.pictures
@@ -72,9 +73,7 @@ def test_every_shard_is_pulled_once_in_the_order_of_the_list(device: Device, bac
     assert asked(backend, since) == ["pictures"], "304"
 
 
-def test_what_leaves_the_list_leaves_the_device_and_only_what_is_new_is_pulled(
-    device: Device, backend: FakeBackend
-) -> None:
+def test_removed_pictures_are_deleted_and_only_new_ones_pulled(device: Device, backend: FakeBackend) -> None:
     device.sync()
     gone = backend.pool.cards[9].id
     backend.pictures.pop(gone)
@@ -88,9 +87,7 @@ def test_what_leaves_the_list_leaves_the_device_and_only_what_is_new_is_pulled(
     assert device.parts.stores.database.row("SELECT count(*) FROM picture")[0] == 10  # type: ignore[index]
 
 
-def test_switched_off_none_are_kept_or_asked_for_until_they_are_wanted_again(
-    device: Device, backend: FakeBackend
-) -> None:
+def test_switched_off_pictures_are_deleted_and_not_requested(device: Device, backend: FakeBackend) -> None:
     device.sync()
     pictures, first = device.parts.stores.pictures, backend.pool.cards[0].id
     pictures.show(False)
@@ -104,9 +101,7 @@ def test_switched_off_none_are_kept_or_asked_for_until_they_are_wanted_again(
     assert pictures.path(first) == f"/pictures/{first}.webp?of={backend.picture_list().shards[0].pictures.sha256[:12]}"
 
 
-def test_a_shard_that_has_just_gone_leaves_the_pictures_of_before_until_the_next_look(
-    device: Device, backend: FakeBackend
-) -> None:
+def test_missing_shard_keeps_the_old_pictures_until_the_next_poll(device: Device, backend: FakeBackend) -> None:
     device.sync()
     first = backend.pool.cards[0].id
     before = dict(backend.pictures)
@@ -128,36 +123,42 @@ def shard_of(head: bytes, pictures: bytes) -> bytes:
 
 
 FINE = small_picture()
+WIDE = bare_picture(b"", (801, 10))
 HOSTILE = {
-    "another size": (pack_pictures([("n:1", FINE)]) + b"\0", 1, "add up"),
-    "a count that lies": (pack_pictures([("n:1", FINE)]), 2, "1 pictures, declared were 2"),
+    "another size": (pack_pictures([Pictured("n:1", 0, FINE)]) + b"\0", 1, "add up"),
+    "a count that lies": (pack_pictures([Pictured("n:1", 0, FINE)]), 2, "1 pictures, declared were 2"),
     "no head": (b"\1", 1, "head"),
     "a long head": (shard_of(b" " * (HEAD_LIMIT_BYTES + 1), b""), 1, f"the limit is {HEAD_LIMIT_BYTES}"),
-    "no list": (shard_of(b'{"n:1":1}', b"\0"), 1, "no list of ids and sizes"),
-    "an id that is none": (shard_of(b'[["<script>",1]]', b"\0"), 1, "no list of ids and sizes"),
-    "a story twice": (shard_of(b'[["a",1],["a",1]]', b"\0\0"), 2, "each story once"),
+    "no list": (shard_of(b'{"n:1":1}', b"\0"), 1, "no list of ids, places and sizes"),
+    "an id that is none": (shard_of(b'[["<script>",0,1]]', b"\0"), 1, "no list of ids, places and sizes"),
+    "a story twice": (shard_of(b'[["a",0,1],["a",0,1]]', b"\0\0"), 2, "each picture once"),
     "a large picture": (
-        shard_of(b'[["a",%d]]' % (PICTURE_LIMIT_BYTES + 1), b"\0" * (PICTURE_LIMIT_BYTES + 1)), 1, "from 1 to 16384",
+        shard_of(b'[["a",0,%d]]' % (PICTURE_LIMIT_BYTES + 1), b"\0" * (PICTURE_LIMIT_BYTES + 1)), 1, "limit is 16384",
     ),
-    "svg": (shard_of(b'[["a",40]]', b'<svg xmlns="http://www.w3.org/2000/svg"/>'[:40]), 1, "no WebP"),
+    "a larger one in a text": (shard_of(b'[["a",1,98305]]', b"\0" * 98_305), 1, "from 1 to 98304"),
+    "a fifth one in a text": (shard_of(b'[["a",5,1]]', b"\0"), 1, "a place is from 0 to 4"),
+    "a wide one in a text": (
+        shard_of(b'[["a",1,%d]]' % len(WIDE), WIDE), 1, "801 x 10 pixels, at most 800 x 2400 are allowed",
+    ),
+    "svg": (shard_of(b'[["a",0,40]]', b'<svg xmlns="http://www.w3.org/2000/svg"/>'[:40]), 1, "no WebP"),
     "png": (
-        shard_of(b'[["a",%d]]' % len(picture_file("PNG", (60, 40))), picture_file("PNG", (60, 40))), 1, "no WebP",
+        shard_of(b'[["a",0,%d]]' % len(picture_file("PNG", (60, 40))), picture_file("PNG", (60, 40))), 1, "no WebP",
     ),
     "another picture's size": (
-        shard_of(b'[["a",%d]]' % len(picture_file("WEBP", (48, 30))), picture_file("WEBP", (48, 30))), 1,
+        shard_of(b'[["a",0,%d]]' % len(picture_file("WEBP", (48, 30))), picture_file("WEBP", (48, 30))), 1,
         "48 x 30 pixels, it must be 480 x 300",
     ),
-    "bytes behind it": (shard_of(b'[["a",%d]]' % (len(FINE) + 2), FINE + b"<s"), 1, "lengths don't fit"),
+    "bytes behind it": (shard_of(b'[["a",0,%d]]' % (len(FINE) + 2), FINE + b"<s"), 1, "lengths don't fit"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("lie", HOSTILE)
-def test_a_shard_that_is_anything_but_pictures_is_refused_by_name_and_the_feed_stays(
+def test_invalid_picture_shard_is_refused_by_name_and_the_feed_stays(
     device: Device, backend: FakeBackend, lie: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "device_app.syncing")
     device.sync()
-    before = device.feed()
+    before = device.reading.feed()
     blob, count, why = HOSTILE[lie]
     ref = backend._blob(blob)
     backend.picture_list = lambda: PictureList(  # type: ignore[method-assign]
@@ -167,20 +168,20 @@ def test_a_shard_that_is_anything_but_pictures_is_refused_by_name_and_the_feed_s
     (said,) = caplog.messages
     assert said.startswith("pictures: ")
     assert why in said
-    assert device.feed() == before
+    assert device.reading.feed() == before
     assert (device.status().online, device.status().alerts) == (True, ()), "no trouble of the pages"
     first = backend.pool.cards[0].id
     assert device.parts.stores.pictures.content(first) == backend.pictures[first], "those of before stay"
 
 
-def test_a_list_or_a_shard_of_other_bytes_than_declared_is_refused(
+def test_picture_list_or_shard_of_other_bytes_is_refused(
     device: Device, backend: FakeBackend, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "device_app.syncing")
-    ref = backend._blob(pack_pictures([("n:1", FINE)]))
+    ref = backend._blob(pack_pictures([Pictured("n:1", 0, FINE)]))
     for wrong, why in (
         (ref.model_copy(update={"size_bytes": ref.size_bytes + 1}), "declared were"),
-        (BlobRef(sha256="0" * 64, size_bytes=ref.size_bytes), "another hash"),
+        (BlobRef(sha256="0" * 64, size_bytes=ref.size_bytes), "its hash is not the declared one"),
     ):
         backend.blobs[wrong.sha256] = backend.blobs[ref.sha256]
         listing = PictureList(shards=(PictureShard(count=1, pictures=wrong),))
@@ -191,6 +192,6 @@ def test_a_list_or_a_shard_of_other_bytes_than_declared_is_refused(
     with pytest.raises(ValueError, match=f"the limit is {PICTURES_LIMIT_BYTES}"):
         PictureList(
             shards=tuple(
-                PictureShard(count=1, pictures=BlobRef(sha256=f"{n:064}", size_bytes=1_000_000)) for n in range(34)
+                PictureShard(count=1, pictures=BlobRef(sha256=f"{n:064}", size_bytes=1_000_000)) for n in range(68)
             )
         )

@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NoRelease, ReleaseRefused
-from device_app.settings import PerformanceSettings, PrivacySettings, keeps_pool
+from device_app.reports.policy import ReportPolicy
+from device_app.settings import PerformanceSettings, PrivacySettings
 from device_app.store.database import Database
 from device_app.store.pool_codes import BLOCK, PoolStore
 from device_app.store.releases import InstalledReleases
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.release_sync import ReleaseSync
 from device_app.uplink.http import Answer, HttpClient
-from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
-from device_app.wire.news import NewsCard
-from device_app.wire.problem import Problem
-from device_app.wire.releases import RecallProtocol
+from protocol.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
+from protocol.ids import Problem
+from protocol.news import NewsCard
+from protocol.releases import RecallProtocol
 from tests.unit.device_app.sync.conftest import FakeReleases
 
 D, M = 8, 4
@@ -88,12 +89,12 @@ def of_release(pool: PoolOfDays) -> int:
     return int(entry["graphs"]["context"]["size_bytes"] + entry["weights"]["size_bytes"])
 
 
-def test_without_a_release_there_is_nothing_to_pull(client: HttpClient, database: Database, now: datetime) -> None:
+def test_without_a_release_no_pool_is_pulled(client: HttpClient, database: Database, now: datetime) -> None:
     with pytest.raises(NoRelease):
         sync(client, database, now).refresh()
 
 
-def test_a_pool_is_pulled_whole_and_later_only_the_days_that_changed(
+def test_pool_is_pulled_whole_and_later_only_changed_days(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.serve()
@@ -121,7 +122,7 @@ def test_a_pool_is_pulled_whole_and_later_only_the_days_that_changed(
     assert "D" in {one.id for one in store.cards([(shard.cards.sha256, 0) for shard in renewed.listing.shards])}
 
 
-def test_news_that_another_encoder_codes_anew_come_without_their_cards(
+def test_news_recoded_by_another_encoder_comes_without_cards(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     listed = pool.serve()
@@ -142,7 +143,7 @@ def test_news_that_another_encoder_codes_anew_come_without_their_cards(
     assert [one.id for one in store.cards([(shards[0].cards.sha256, 1)])] == ["B"]
 
 
-def test_the_etag_is_computed_from_the_bytes_and_saves_the_listing(
+def test_listing_etag_is_its_hash_and_saves_the_download(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     from hashlib import sha256
@@ -158,7 +159,7 @@ def test_the_etag_is_computed_from_the_bytes_and_saves_the_listing(
     assert f'if-none-match: "{digest}"'.encode() in row[0].lower()
 
 
-def test_what_is_asked_for_does_not_depend_on_what_was_clicked(
+def test_pool_requests_do_not_depend_on_clicks(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     from device_app.store.clicks import Clicks
@@ -171,7 +172,7 @@ def test_what_is_asked_for_does_not_depend_on_what_was_clicked(
     assert {path.rsplit("/", 1)[1] for path in pool.backend.asked} >= every
 
 
-def test_a_pull_that_is_cut_off_goes_on_where_it_was_and_the_old_pool_stays_until_then(
+def test_interrupted_pull_resumes_and_the_old_pool_stays_until_then(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.serve()
@@ -192,13 +193,13 @@ def test_a_pull_that_is_cut_off_goes_on_where_it_was_and_the_old_pool_stays_unti
     assert PoolStore(database).current().listing.version == 2  # type: ignore[union-attr]
 
 
-def test_a_blob_that_is_not_as_declared_is_refused_and_nothing_of_it_kept(
+def test_blob_that_does_not_match_its_declaration_is_refused(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     listing = pool.serve()
     shard = listing.shards[0]
     pool.backend.spoiled[f"/v1/blobs/{shard.codes.sha256}"] = bytes(shard.codes.size_bytes)
-    with pytest.raises(ReleaseRefused, match="another hash"):
+    with pytest.raises(ReleaseRefused, match="its hash is not the declared one"):
         sync(client, database, now).refresh()
     pool.backend.spoiled.pop(f"/v1/blobs/{shard.codes.sha256}")
     pool.serve(shards=(shard.model_copy(update={"count": 1}), *listing.shards[1:]))
@@ -211,7 +212,7 @@ def test_a_blob_that_is_not_as_declared_is_refused_and_nothing_of_it_kept(
     assert database.number("SELECT count(*) FROM pool_card") == 0
 
 
-def test_a_pool_that_settings_do_not_want_is_not_pulled_and_leaves_the_disk(
+def test_unwanted_pool_is_not_pulled_and_is_deleted(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.serve()
@@ -229,16 +230,16 @@ def test_a_pool_that_settings_do_not_want_is_not_pulled_and_leaves_the_disk(
     assert len(pool.backend.asked) == before
 
 
-def test_which_devices_keep_a_pool_is_a_matter_of_settings_alone() -> None:
+def test_keeping_a_pool_depends_only_on_settings() -> None:
     def keeps(mode: str, news: int, limit: int = 50_000) -> bool:
-        return keeps_pool(PrivacySettings(mode=mode), PerformanceSettings(pool_limit=limit), news)
+        return ReportPolicy(PrivacySettings(mode=mode)).keeps_pool(PerformanceSettings(pool_limit=limit), news)
 
     assert [keeps("code", 50_000), keeps("code", 50_001), keeps("code", 0, limit=0)] == [True, False, False]
     assert keeps("broadcast", 10**6, limit=0)
     assert not keeps("none", 1)
 
 
-def test_a_block_is_cut_at_the_same_places_on_every_device(
+def test_blocks_have_the_same_boundaries_on_every_device(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     ids = [f"N{at:03d}" for at in range(250)]
@@ -255,7 +256,7 @@ def test_a_block_is_cut_at_the_same_places_on_every_device(
     assert second.ids == last.ids == tuple(ids[100:]), "what is left at the end belongs to the last whole one"
 
 
-def test_a_pool_smaller_than_a_block_has_none(
+def test_pool_smaller_than_a_block_has_none(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.days = {"2026-11-20.0": [f"N{at:03d}" for at in range(99)], "2026-11-21.0": ["N000", "N001"]}
@@ -264,7 +265,7 @@ def test_a_pool_smaller_than_a_block_has_none(
     assert PoolStore(database).block("N007") is None
 
 
-def test_codes_that_are_still_being_made_are_no_trouble_and_any_other_refusal_is(
+def test_codes_still_in_preparation_are_not_an_error(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool.serve()
@@ -285,7 +286,7 @@ def test_codes_that_are_still_being_made_are_no_trouble_and_any_other_refusal_is
 
 
 @pytest.mark.parametrize("part", ["cards", "codes", "priors", "book"])
-def test_what_is_here_already_must_be_what_a_later_listing_declares_it_to_be(
+def test_later_listing_must_match_blobs_already_stored(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime, part: str
 ) -> None:
     """The attack: a later listing names the same blobs and more news in them. Who searched near the rows that aren't

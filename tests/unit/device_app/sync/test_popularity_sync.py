@@ -15,9 +15,10 @@ from device_app.device import Device
 from device_app.errors import AnswerMalformed
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import DeviceSettings, PrivacySettings
-from device_app.wire.popularity import Popularity, etag_of_popularity
+from protocol.popularity import Popularity, etag_of_popularity
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
+from tests.doubles.new_page import new_page
 from tests.doubles.news import NOW
 
 PATH = "/v1/releases/1/popularity"
@@ -58,23 +59,21 @@ def default_list(backend: FakeBackend, count: int) -> list[str]:
     return [card.id for card in newest[:count]]
 
 
-def test_a_backend_that_tells_nothing_changes_nothing(device: Device, backend: FakeBackend) -> None:
+def test_backend_without_popularity_changes_nothing(device: Device, backend: FakeBackend) -> None:
     device.sync()
-    assert device.popular() == ()
-    assert device.popular_since() is None
-    shown = [item.card.id for item in device.feed(refresh=True).items]
+    assert device.reading.popular() == ()
+    assert device.reading.popular_since() is None
+    shown = [item.card.id for item in new_page(device).items]
     assert device.parts.stores.impressions.popularity_at(shown, NOW) == dict.fromkeys(shown, 0.0)
 
 
-def test_the_answer_is_asked_for_by_its_own_hash_and_kept_until_there_is_another(
-    device: Device, backend: FakeBackend
-) -> None:
+def test_popularity_is_requested_by_its_hash_and_kept_until_replaced(device: Device, backend: FakeBackend) -> None:
     ids = default_list(backend, 3)
     backend.popularity = told(backend, {ids[0]: 32}, tuple(ids))
     device.sync()
     kept = device.parts.stores.popularity.current()
     assert kept is not None
-    assert kept.told == backend.popularity
+    assert kept.received == backend.popularity
     assert kept.values == {ids[0]: 0.5}, "a lift of 1, half of what lifts reach to"
     entry = next(row for row in device.parts.stores.byte_log.entries(1).rows if PATH.split("/")[-1] in row.url)
     device.sync()
@@ -86,10 +85,10 @@ def test_the_answer_is_asked_for_by_its_own_hash_and_kept_until_there_is_another
     assert again[0].body == entry.body == b""
     backend.popularity = told(backend, {ids[1]: -32}, tuple(ids[1:]))
     device.sync()
-    assert [card.id for card in device.popular()] == ids[1:]
+    assert [card.id for card in device.reading.popular()] == ids[1:]
 
 
-def test_an_answer_for_another_release_is_refused_and_the_old_one_stays(device: Device, backend: FakeBackend) -> None:
+def test_popularity_of_another_release_is_refused_and_the_old_stays(device: Device, backend: FakeBackend) -> None:
     backend.popularity = told(backend, {default_list(backend, 1)[0]: 4})
     device.sync()
     backend.popularity = told(backend, {}, release="r77")
@@ -100,42 +99,38 @@ def test_an_answer_for_another_release_is_refused_and_the_old_one_stays(device: 
     assert len(kept.values) == 1
 
 
-def test_popular_now_is_the_backends_order_without_what_the_reader_hides_and_keeps_what_was_opened(
-    device: Device, backend: FakeBackend
-) -> None:
+def test_popular_list_follows_the_backend_without_hidden_stories(device: Device, backend: FakeBackend) -> None:
     ids = default_list(backend, 40)
     backend.popularity = told(backend, {}, (*reversed(ids), "not-here"))
     device.sync()
-    cards = device.popular()
+    cards = device.reading.popular()
     order = {news_id: place for place, news_id in enumerate(reversed(ids))}
     places = [order[card.id] for card in cards]
     assert places == sorted(places)
     stories = [card.story for card in cards if card.story]
     assert len(stories) == len(set(stories)), "one of each story"
-    device.open(cards[0].id)
-    device.stance("section", cards[1].section, "block")
-    after = device.popular()
+    device.reading.open(cards[0].id)
+    device.interests.stance("section", cards[1].section, "block")
+    after = device.reading.popular()
     assert (cards[0] in after) == (cards[0].section != cards[1].section), "a story that was read stays where it stood"
     assert cards[1].section not in {card.section for card in after}
 
 
-def test_the_cold_feed_of_a_reader_without_clicks_leads_with_what_is_popular(
-    device: Device, backend: FakeBackend
-) -> None:
+def test_cold_feed_leads_with_popular_stories(device: Device, backend: FakeBackend) -> None:
     lifted = default_list(backend, 400)[200:206]
     backend.popularity = told(backend, dict.fromkeys(lifted, 64), tuple(lifted))
     device.sync()
-    plain_order = [item.card.id for item in device.feed(refresh=True).items]
+    plain_order = [item.card.id for item in new_page(device).items]
     assert set(plain_order) & set(lifted), "two days old, and in the feed because they are popular"
-    personal = [item.card.id for item in device.feed(refresh=True).in_slot("lead", "for_you")]
+    personal = [item.card.id for item in new_page(device).in_slot("lead", "for_you")]
     assert set(personal[:3]) <= set(lifted)
 
 
-def test_what_was_known_when_a_feed_was_shown_is_kept_with_it(device: Device, backend: FakeBackend) -> None:
+def test_popularity_known_at_display_is_stored_with_the_feed(device: Device, backend: FakeBackend) -> None:
     ids = default_list(backend, 30)
     backend.popularity = told(backend, dict.fromkeys(ids, 16))
     device.sync()
-    shown = [item.card.id for item in device.feed(refresh=True).items]
+    shown = [item.card.id for item in new_page(device).items]
     kept = device.parts.stores.impressions.popularity_at(shown, NOW)
     assert kept == {news_id: 0.25 if news_id in ids else 0.0 for news_id in shown}
     assert 0.25 in kept.values()
@@ -144,9 +139,9 @@ def test_what_was_known_when_a_feed_was_shown_is_kept_with_it(device: Device, ba
     assert device.parts.stores.impressions.popularity_at(shown, NOW) == kept
 
 
-def test_the_share_of_fresh_news_in_a_feed_is_measured_and_kept(device: Device, backend: FakeBackend) -> None:
+def test_share_of_fresh_news_in_a_feed_is_measured_and_stored(device: Device, backend: FakeBackend) -> None:
     device.sync()
-    feed = device.feed(refresh=True)
+    feed = new_page(device)
     hours = device.settings.feed.fresh_hours
     fresh = [item for item in feed.items if item.card.published_at >= NOW - timedelta(hours=hours)]
     available = [card for card in backend.pool.cards if card.published_at >= NOW - timedelta(hours=hours)]
@@ -157,7 +152,7 @@ def test_the_share_of_fresh_news_in_a_feed_is_measured_and_kept(device: Device, 
     assert last.fresh == feed.fresh
 
 
-def test_the_term_of_news_that_nobody_told_of_is_zero(device: Device, backend: FakeBackend) -> None:
+def test_news_without_popularity_gets_a_zero_term(device: Device, backend: FakeBackend) -> None:
     ids = default_list(backend, 10)
     backend.popularity = told(backend, {ids[0]: 64, ids[1]: -64})
     device.sync()

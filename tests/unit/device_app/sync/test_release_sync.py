@@ -17,8 +17,8 @@ from device_app.store.releases import InstalledReleases
 from device_app.sync.installed_release import current_release
 from device_app.sync.release_sync import ReleaseSync
 from device_app.uplink.http import HttpClient
-from device_app.wire.releases import BlobRef
-from device_app.wire.tensors import pack
+from protocol.releases import BlobRef
+from protocol.tensors import pack
 from tests.unit.device_app.sync.conftest import FakeReleases
 
 
@@ -32,7 +32,7 @@ def sync(client: HttpClient, store: InstalledReleases, now: datetime) -> Release
     return ReleaseSync(client, store, lambda: now)
 
 
-def test_a_first_release_is_checked_pinned_installed_and_runs(
+def test_first_release_is_checked_pinned_installed_and_runs(
     sync: ReleaseSync, store: InstalledReleases, backend: FakeReleases
 ) -> None:
     with pytest.raises(NoRelease):
@@ -52,7 +52,7 @@ def test_a_first_release_is_checked_pinned_installed_and_runs(
         release.graph("recall", "gradient")
 
 
-def test_an_unchanged_release_costs_one_request_that_carries_no_mark(
+def test_unchanged_release_costs_one_request_without_a_device_mark(
     sync: ReleaseSync,
     backend: FakeReleases,
     database: Database,
@@ -67,7 +67,7 @@ def test_an_unchanged_release_costs_one_request_that_carries_no_mark(
     assert b"mark-of-this-device" not in heads
 
 
-def test_a_new_release_brings_only_what_changed_and_every_request_is_logged(
+def test_new_release_downloads_only_changes_and_logs_every_request(
     sync: ReleaseSync,
     store: InstalledReleases,
     backend: FakeReleases,
@@ -85,31 +85,31 @@ def test_a_new_release_brings_only_what_changed_and_every_request_is_logged(
     assert ByteLog(database).entries().total == 1 + 2 + 2
 
 
-def test_another_key_than_the_pinned_one_is_refused(
+def test_key_other_than_the_pinned_one_is_refused(
     sync: ReleaseSync, store: InstalledReleases, backend: FakeReleases
 ) -> None:
     backend.publish("r1")
     sync.refresh()
     backend.key = Ed25519PrivateKey.generate()
     backend.publish("r2", scale=2.0)
-    with pytest.raises(ReleaseRefused, match="another key than the pinned one"):
+    with pytest.raises(ReleaseRefused, match="not signed by the pinned key"):
         sync.refresh()
     assert current_release(store).id == "r1"
 
 
-def test_a_key_of_the_settings_wins_over_first_use(
+def test_key_from_the_settings_overrides_first_use(
     client: HttpClient, store: InstalledReleases, backend: FakeReleases, now: datetime
 ) -> None:
     backend.publish("r1")
     other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
-    with pytest.raises(ReleaseRefused, match="another key"):
+    with pytest.raises(ReleaseRefused, match="not signed by"):
         ReleaseSync(client, store, lambda: now, pinned_key=other).refresh()
     assert store.current() is None
     assert ReleaseSync(client, store, lambda: now, pinned_key=backend.key.public_key().public_bytes_raw()).refresh()
     assert store.pinned_key() is None
 
 
-def test_a_manifest_changed_on_the_way_is_refused_and_pins_nothing(
+def test_manifest_changed_in_transit_is_refused_and_pins_nothing(
     sync: ReleaseSync,
     store: InstalledReleases,
     backend: FakeReleases,
@@ -124,7 +124,7 @@ def test_a_manifest_changed_on_the_way_is_refused_and_pins_nothing(
     assert store.pinned_key() is None
 
 
-def test_a_graph_whose_hash_does_not_match_is_refused_and_the_old_release_stays(
+def test_graph_with_a_wrong_hash_is_refused_and_the_old_release_stays(
     sync: ReleaseSync,
     store: InstalledReleases,
     backend: FakeReleases,
@@ -136,7 +136,7 @@ def test_a_graph_whose_hash_does_not_match_is_refused_and_the_old_release_stays(
     assert weights is not None
     real = backend.blobs[weights.sha256]
     for spoiled, why in (
-        (real[:-1] + b"!", "another hash"),
+        (real[:-1] + b"!", "its hash is not the declared one"),
         (real[:-1], "bytes, declared"),
         (real + b"!", "longer than"),
     ):
@@ -150,7 +150,7 @@ def test_a_graph_whose_hash_does_not_match_is_refused_and_the_old_release_stays(
     assert current_release(store).id == "r2"
 
 
-def test_a_connection_lost_half_way_leaves_the_old_release_and_goes_on_later(
+def test_lost_connection_keeps_the_old_release_and_resumes_later(
     sync: ReleaseSync,
     store: InstalledReleases,
     backend: FakeReleases,
@@ -181,7 +181,7 @@ def test_a_connection_lost_half_way_leaves_the_old_release_and_goes_on_later(
         ({"default_ranker": "recall"}, "model recall is no ranker"),
     ],
 )
-def test_a_signed_release_that_cannot_serve_is_refused(
+def test_signed_but_unusable_release_is_refused(
     sync: ReleaseSync,
     store: InstalledReleases,
     backend: FakeReleases,
@@ -196,9 +196,7 @@ def test_a_signed_release_that_cannot_serve_is_refused(
     assert sync.refresh()
 
 
-def test_a_release_too_large_for_a_device_is_refused_before_it_is_fetched(
-    sync: ReleaseSync, backend: FakeReleases
-) -> None:
+def test_oversized_release_is_refused_before_downloading(sync: ReleaseSync, backend: FakeReleases) -> None:
     manifest = backend.publish("r1")
     huge = {
         name: model.model_copy(update={"weights": BlobRef(sha256=f"{number:064x}", size_bytes=200 * 1024 * 1024)})
@@ -210,7 +208,7 @@ def test_a_release_too_large_for_a_device_is_refused_before_it_is_fetched(
     assert backend.asked == ["/v1/releases/current"]
 
 
-def test_a_damaged_file_is_noticed_and_fetched_again(
+def test_damaged_file_is_detected_and_fetched_again(
     sync: ReleaseSync, store: InstalledReleases, backend: FakeReleases
 ) -> None:
     manifest = backend.publish("r1")
@@ -225,7 +223,7 @@ def test_a_damaged_file_is_noticed_and_fetched_again(
     assert len(store.history()) == 1
 
 
-def test_a_release_survives_a_restart(
+def test_release_survives_a_restart(
     sync: ReleaseSync, store: InstalledReleases, backend: FakeReleases, database: Database
 ) -> None:
     backend.publish("r1")
@@ -235,7 +233,7 @@ def test_a_release_survives_a_restart(
     again.close()
 
 
-def test_a_default_ranker_that_needs_an_unknown_feature_is_refused(sync: ReleaseSync, backend: FakeReleases) -> None:
+def test_default_ranker_needing_an_unknown_feature_is_refused(sync: ReleaseSync, backend: FakeReleases) -> None:
     manifest = backend.publish("r1")
     weather = manifest.models["ranker.cosine"].model_copy(update={"features": ("recency", "weather")})
     backend.publish("r1", models=manifest.models | {"ranker.cosine": weather})

@@ -16,9 +16,9 @@ from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.training.tasks.counting import count_vector, one_click
-from device_app.wire.popularity import CLICKED, DISPLAYED, CountList
-from device_app.wire.protections import SecureSum
-from device_app.wire.ring import as_integers
+from protocol.popularity import CLICKED, DISPLAYED, CountList
+from protocol.protections import SecureSum
+from protocol.ring import as_integers
 
 NEWS = tuple(f"n{row}" for row in range(60))
 IDS = st.sets(st.sampled_from([*NEWS, "elsewhere", "n60"]))
@@ -34,7 +34,7 @@ LISTS = st.builds(
 
 @settings(max_examples=300, deadline=None)
 @given(listed=LISTS, displayed=IDS, clicked=IDS, seed=st.integers(0, 2**32 - 1))
-def test_no_reader_contributes_more_than_the_bound(
+def test_reader_contribution_stays_within_the_bound(
     listed: CountList, displayed: set[str], clicked: set[str], seed: int
 ) -> None:
     tensors = count_vector(listed, displayed, clicked, np.random.default_rng(seed))
@@ -51,7 +51,7 @@ def test_no_reader_contributes_more_than_the_bound(
 
 @settings(max_examples=60, deadline=None)
 @given(displayed=IDS, clicked=IDS, more=st.integers(1, 200), seed=st.integers(0, 2**32 - 1))
-def test_a_server_that_asks_for_more_than_its_law_allows_gets_a_vector_within_the_law(
+def test_server_exceeding_its_protections_limits_gets_a_bounded_vector(
     displayed: set[str], clicked: set[str], more: int, seed: int
 ) -> None:
     """The list is the server's, the clip is the priced law's: the device scales down to it."""
@@ -76,7 +76,7 @@ def test_a_server_that_asks_for_more_than_its_law_allows_gets_a_vector_within_th
     clip=st.sampled_from([0.5, 1.5, 2.47, 8.0]),
     left_out=st.booleans(),
 )
-def test_one_click_moves_the_encoded_vector_no_further_than_it_is_priced_for(
+def test_one_click_changes_the_encoded_vector_within_its_price(
     others: set[str], clicks: set[str], clip: float, left_out: bool
 ) -> None:
     """Two readers who differ in one click and its display; scaled into the ball and rounded, as before the noise."""
@@ -94,7 +94,7 @@ def test_one_click_moves_the_encoded_vector_no_further_than_it_is_priced_for(
     assert moved <= one_click(listed).steps(fixed.step)
 
 
-def test_over_the_limit_one_click_more_still_changes_one_place_of_some_joint_draw() -> None:
+def test_one_more_click_changes_one_entry_of_some_joint_draw() -> None:
     """Oracle: all subsets. Of k in k+1 the draw is uniform; each is one swap from a uniform draw of the k others."""
     for limit in (1, 2, 3):
         everything, without = range(4), range(1, 4)
@@ -108,7 +108,7 @@ def test_over_the_limit_one_click_more_still_changes_one_place_of_some_joint_dra
         assert all(abs(share - 1 / len(of_fewer)) < 1e-12 for share in mass.values())
 
 
-def test_of_too_many_displays_each_has_the_same_chance_whether_it_was_clicked_or_not() -> None:
+def test_excess_displays_are_sampled_uniformly_whether_clicked_or_not() -> None:
     listed = CountList(news=NEWS, displayed_limit=15, clicked_limit=2, displayed_unit=1.0, window_hours=24)
     rng = np.random.default_rng(0)
     shown: Counter[int] = Counter()
@@ -123,7 +123,7 @@ def test_of_too_many_displays_each_has_the_same_chance_whether_it_was_clicked_or
     assert all(abs(count - 2_000) < 160 for count in opened.values())
 
 
-def test_negative_numbers_are_refused_where_the_price_is_for_none() -> None:
+def test_negative_numbers_are_refused_in_a_nonnegative_sum() -> None:
     protection = SecureSum(clip=2.0, fraction_bits=8, sigma=100, nonnegative=True)
     terms = protection.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2)
     clipped = clip_norm(shared_part({"displayed": np.array([-1, 1], np.float32)}, None), 2.0)
@@ -131,7 +131,7 @@ def test_negative_numbers_are_refused_where_the_price_is_for_none() -> None:
         contribute(clipped, 1, protection, terms, SeededNoise(0))
 
 
-def test_the_price_is_that_of_the_farthest_two_vectors_without_negative_numbers() -> None:
+def test_price_matches_the_farthest_two_nonnegative_vectors() -> None:
     """Oracle: all pairs of small vectors, by brute force."""
     protection = SecureSum(clip=2.0, fraction_bits=8, sigma=100, nonnegative=True)
     grid = np.stack(np.meshgrid(*[np.linspace(0, 2, 9)] * 3), axis=-1).reshape(-1, 3)

@@ -17,18 +17,18 @@ from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from device_app.feed.candidates import Candidates
 from device_app.feed.feature_context import feature_context_at
 from device_app.privacy.private_parameters import shared_part
-from device_app.ranking.features import FeatureContext
 from device_app.ranking.groups import GroupModels
+from device_app.ranking.ranker import FeatureContext
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.full_gradient import FullGradientTask, ranker_batch
 from device_app.training.tasks.group_gradient import GroupGradientTask
 from device_app.training.tasks.task import BATCH
-from device_app.wire.releases import ModelEntry
-from experiments.simulation.engines import ranker_inputs
+from experiments.simulation.clients import ranker_inputs
 from models.builders.rankers import candidate_attention, feature_ranker, nrms
 from models.builders.user import fednewsrec, lstur, naml
-from models.scopes import private_names
+from models.shapes import private_names
+from protocol.releases import ModelEntry
 from tests.doubles.engines import TorchEngine, onnx_engine
 from tests.doubles.news import SyntheticPool, synthetic_pool
 from tests.doubles.simulated_reader import simulated_reader
@@ -105,7 +105,7 @@ def readers() -> list[ReaderSamples]:
 
 
 @pytest.mark.parametrize("name", BUILDERS)
-def test_the_mean_of_the_readers_updates_is_torchs_gradient_of_their_mean_loss(name: str) -> None:
+def test_mean_of_updates_equals_torchs_gradient_of_the_mean_loss(name: str) -> None:
     ranker = case(name)
     weights, task = ranker.weights, ranker.task
     assert {len(reader.draw(negatives=4, limit=LIMIT, rng=np.random.default_rng(0))) for reader in readers()} != {LIMIT}
@@ -134,7 +134,7 @@ def _prefixed(leaves: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("name", ["feature_ranker", "naml"])
-def test_onnx_runtime_computes_torchs_update(name: str) -> None:
+def test_onnx_runtime_update_matches_torch(name: str) -> None:
     ranker = case(name)
     ours, theirs = (
         ranker.task.run(ranker.weights, readers()[0], engine, np.random.default_rng(3))
@@ -149,7 +149,7 @@ def test_onnx_runtime_computes_torchs_update(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nrms", "naml"])
-def test_a_group_of_finding_gets_torchs_gradient_at_its_own_weights_and_others_nothing(name: str) -> None:
+def test_finding_group_gets_torchs_gradient_and_other_groups_zeros(name: str) -> None:
     ranker, clip, group = case(name), 50.0, 2
     rng = np.random.default_rng(8)
     blocks = {
@@ -172,7 +172,7 @@ def test_a_group_of_finding_gets_torchs_gradient_at_its_own_weights_and_others_n
     np.testing.assert_array_equal(ours.tensors["members"], [0, 0, clip / 2])
 
 
-def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_size_does_not_change_the_update(monkeypatch: pytest.MonkeyPatch) -> None:
     ranker = case("feature_ranker")
 
     def update(batch: int) -> Weights:
@@ -186,7 +186,7 @@ def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_allclose(value, whole[name], rtol=0, atol=2e-6, err_msg=f"{name}, batches of {batch}")
 
 
-def test_the_same_stream_gives_the_same_update_and_another_round_another() -> None:
+def test_same_random_stream_gives_the_same_update() -> None:
     ranker = case("feature_ranker")
     first, second, other = (
         ranker.task.run(ranker.weights, readers()[2], ranker.torch, np.random.default_rng(seed)) for seed in (5, 5, 6)
@@ -197,7 +197,7 @@ def test_the_same_stream_gives_the_same_update_and_another_round_another() -> No
     assert any((first.tensors[name] != other.tensors[name]).any() for name in first.tensors)
 
 
-def test_lsturs_own_reader_vector_has_a_gradient_that_never_leaves() -> None:
+def test_lsturs_reader_vector_gradient_never_leaves() -> None:
     ranker = case("lstur")
     private = private_names(ranker.model)
     update = ranker.task.run(ranker.weights, readers()[0], ranker.torch, np.random.default_rng(0))
@@ -210,7 +210,7 @@ def test_lsturs_own_reader_vector_has_a_gradient_that_never_leaves() -> None:
         assert shared.keys() == update.tensors.keys() - {"g.user_embedding"}
 
 
-def test_a_ranker_with_features_can_not_be_trained_on_samples_without_contexts() -> None:
+def test_ranker_with_features_needs_samples_with_contexts() -> None:
     ranker = case("feature_ranker")
     blind = replace(readers()[0], contexts=None)
 

@@ -7,19 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.federation.systems.small_ranker import SMALL_RANKER_SECURE
 from backend.federation.systems.system import SystemSpec
 from device_app.errors import BudgetSpent
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.training.eligibility import Terms, check_offer
-from device_app.wire.protections import SecureSum
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.sum_vectors import SHAPES
+from protocol.protections import SecureSum
+from protocol.ring import SHAPES
+from protocol.rounds import RoundManifest
+from tests.doubles.sealing import allowing
+
+SMALL_RANKER_SECURE = COMPOSED["small_ranker/secure/median"]
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
@@ -44,7 +47,7 @@ def offered(minimum: int) -> RoundManifest:
 def trained(tmp_path: Path, budget: float, minimum: int) -> tuple[Ledger, Terms]:
     """A device that was in one round today, and how it looks at the next offer."""
     privacy = PrivacySettings(training=True, epsilon_per_day_training=budget)
-    ledger = Ledger(LedgerRepository(Database(tmp_path / "device.sqlite")), privacy, lambda: NOW)
+    ledger = Ledger(LedgerRepository(Database(tmp_path / "device.sqlite")), allowing(privacy), lambda: NOW)
     ledger.spend(Charge("training", "secure_sum", {}, TRAINING.epsilon(minimum, 262), 1e-6, "ab" * 32, "round-1"))
     terms = Terms(
         privacy=privacy, release="r2", tasks=("evaluate",), trainable=("ranker.features",), shapes=dict(SHAPES),
@@ -53,7 +56,7 @@ def trained(tmp_path: Path, budget: float, minimum: int) -> tuple[Ledger, Terms]
     return ledger, terms
 
 
-def test_a_day_of_6_pays_a_round_of_ten_and_not_its_gate_which_is_declined_before_anything_is_computed(
+def test_daily_budget_of_6_pays_a_round_but_not_its_gate(
     tmp_path: Path,
 ) -> None:
     ledger, terms = trained(tmp_path, budget=6.0, minimum=10)
@@ -67,14 +70,14 @@ def test_a_day_of_6_pays_a_round_of_ten_and_not_its_gate_which_is_declined_befor
 
 
 @pytest.mark.parametrize(("budget", "minimum"), [(8.0, 10), (6.0, 20), (3.0, 60)])
-def test_a_larger_day_or_a_larger_cohort_pays_both(tmp_path: Path, budget: float, minimum: int) -> None:
+def test_larger_budget_or_cohort_pays_round_and_gate(tmp_path: Path, budget: float, minimum: int) -> None:
     ledger, terms = trained(tmp_path, budget, minimum)
     check_offer(offered(minimum), terms)
     ledger.spend(Charge("training", "secure_sum", {}, GATE.epsilon(minimum, NUMBERS), 1e-6, "cd" * 32, "round-2"))
     assert ledger.spent_today("training") <= budget
 
 
-def test_a_gate_costs_less_than_its_round_and_both_fit_a_day_of_8() -> None:
+def test_gate_costs_less_than_its_round_and_both_fit_8() -> None:
     for survivors in (10, 60):
         assert GATE.epsilon(survivors, NUMBERS) == pytest.approx(0.84 * TRAINING.epsilon(survivors, 262), rel=0.01)
     assert GATE.epsilon(10, NUMBERS) + TRAINING.epsilon(10, 262) < 8

@@ -1,8 +1,10 @@
-"""The participant without any I/O: each test is a script of what it wants and what it is told."""
+"""The participant without any I/O: each test is a script of what it does and what comes of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import numpy as np
 import pytest
@@ -11,31 +13,20 @@ from device_app.errors import BackendRefused, BackendUnreachable, BudgetSpent, O
 from device_app.privacy.private_parameters import SharedUpdate
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.settings import PrivacySettings
-from device_app.training.eligibility import Readiness, Terms
-from device_app.training.participant import (
-    AskForPlace,
-    AskIfJoined,
-    Compute,
-    Effect,
-    Gather,
-    HandIn,
-    Outcome,
-    PollRounds,
-    Reply,
-    StateTerms,
-    participate,
-)
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.problem import Problem
-from device_app.wire.protections import LocalLaplace
-from device_app.wire.rounds import CheckIn, OpenRounds, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
+from device_app.training.eligibility import Readiness, Terms, check_offer
+from device_app.training.participant import Outcome, RoundWork, finish, participate
+from device_app.training.tasks import TASKS
+from protocol.ids import PROTOCOL_VERSION, Problem
+from protocol.protections import LocalLaplace
+from protocol.rounds import CheckIn, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
 
 NOW = datetime(2026, 11, 20, 8, tzinfo=UTC)
-READY = Readiness(switched_on=True, paused=False, release="r1", clicks=9, epsilon_left=1e9)
+READY = Readiness(switched_on=True, paused=False, release="r1", epsilon_left=1e9)
 SHAPES: dict[str, tuple[int, ...]] = {"g.weights": (100,)}
 STATUS = RoundStatus(
     round="round-1",
-    system="uni_fedrec_as_printed",
+    system="uni_fedrec",
+    task="recall",
     state="open",
     release="r1",
     cohort=3,
@@ -50,7 +41,7 @@ OFFER = RoundOffer(
     manifest=RoundManifest(
         round="round-1",
         release="r1",
-        system="uni_fedrec_as_printed",
+        system="uni_fedrec",
         task="recall",
         model="recall",
         shapes=SHAPES,
@@ -71,148 +62,169 @@ COMPLETE = BackendRefused(
 BROKEN = BackendRefused(Problem(type="urn:ownfeed:problem:unexpected", title="Broken", status=500, detail="sorry"))
 GONE = BackendUnreachable("http://backend", "no answer")
 
-Script = list[tuple[type[Effect], Reply | Exception]]
+Script = list[tuple[str, object]]
 WHOLE: Script = [
-    (PollRounds, STATUS),
-    (AskIfJoined, False),
-    (Gather, 4),
-    (AskForPlace, OFFER),
-    (StateTerms, TERMS),
-    (Compute, UPDATE),
-    (HandIn, RECEIPT),
+    ("poll_rounds", (STATUS,)),
+    ("may_have_part", False),
+    ("ask_for_place", OFFER),
+    ("check_offer", TERMS),
+    ("join", None),
+    ("update", UPDATE),
+    ("send", RECEIPT),
 ]
 
 
-def play(
-    script: list[tuple[type[Effect], Reply | Exception]], readiness: Readiness = READY
-) -> tuple[Outcome, list[Effect]]:
-    """Answer each effect by the script; the participant must end exactly where the script ends."""
-    attempt = participate(readiness, ("recall",))
-    queries: list[Effect] = []
-    try:
-        effect = next(attempt)
-        for expected, answer in script:
-            assert type(effect) is expected
-            queries.append(effect)
-            effect = attempt.throw(answer) if isinstance(answer, Exception) else attempt.send(answer)
-    except StopIteration as end:
-        assert len(queries) == len(script)
-        return end.value, queries
-    raise AssertionError(f"the script ended, the participant still wants {effect}")
+class Scripted:
+    """A `RoundWork` that answers call by call, and keeps what it was called with."""
+
+    def __init__(self, script: Script) -> None:
+        self.script, self.calls = list(script), list[tuple[object, ...]]()
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        def call(*given: object) -> object:
+            expected, answer = self.script[len(self.calls)]
+            assert name == expected
+            self.calls.append((name, *given))
+            if isinstance(answer, Exception):
+                raise answer
+            if isinstance(answer, Terms):
+                check_offer(OFFER.manifest, answer)
+            return answer
+
+        return call
 
 
-def until(kind: type[Effect], answer: Reply | Exception) -> Script:
-    """The whole script up to the effect of this kind, which gets another answer."""
-    place = [each for each, _ in WHOLE].index(kind)
-    return [*WHOLE[:place], (kind, answer)]
+def play(script: Script, readiness: Readiness = READY) -> tuple[Outcome, list[tuple[object, ...]]]:
+    """Take part, and finish what was joined; the participant must end exactly where the script ends."""
+    scripted = Scripted(script)
+    work = cast(RoundWork, scripted)
+    outcome = participate(work, readiness)
+    if outcome.state == "waiting":
+        outcome = finish(work, OFFER)
+    assert len(scripted.calls) == len(script)
+    return outcome, scripted.calls
 
 
-def test_a_whole_part_ends_uploaded() -> None:
-    outcome, queries = play(WHOLE)
+def until(name: str, answer: object) -> Script:
+    """The whole script up to this call, which gets another answer."""
+    place = [each for each, _ in WHOLE].index(name)
+    return [*WHOLE[:place], (name, answer)]
+
+
+def test_complete_participation_ends_uploaded() -> None:
+    outcome, calls = play(WHOLE)
 
     assert outcome == Outcome("uploaded", None, OFFER)
-    assert queries[3] == AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",)))
-    assert queries[6] == HandIn(OFFER, UPDATE)
+    assert calls[2] == (
+        "ask_for_place",
+        CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=tuple(TASKS), round="round-1"),
+    )
+    assert calls[6] == ("send", OFFER, UPDATE)
 
 
-def test_a_device_that_may_not_train_asks_for_nothing() -> None:
-    outcome, queries = play([], Readiness(False, False, "r1", 9, 1e9))
+def test_device_not_allowed_to_train_sends_no_request() -> None:
+    outcome, calls = play([], Readiness(False, False, "r1", 1e9))
 
-    assert (outcome.state, queries) == ("idle", [])
-    assert "switched training on" in str(outcome.why)
+    assert (outcome.state, calls) == ("idle", [])
+    assert "training is not switched on" in str(outcome.why)
     assert outcome.hindrance == "off"
 
 
 @pytest.mark.parametrize(
-    ("kind", "answer", "state", "why", "hindrance"),
+    ("name", "answer", "state", "why", "hindrance"),
     [
-        (PollRounds, None, "idle", "No round", None),
-        (PollRounds, STATUS.model_copy(update={"release": "r2"}), "idle", "for release r2", "old"),
-        (PollRounds, STATUS.model_copy(update={"state": "applied"}), "idle", "is applied", "late"),
-        (PollRounds, STATUS.model_copy(update={"uploaded": 3}), "idle", "all its updates", "full"),
-        (PollRounds, GONE, "idle", "does not answer", "unreachable"),
-        (AskIfJoined, True, "idle", "has had its part", None),
-        (Gather, 0, "idle", "none of its clicks", "few"),
-        (AskForPlace, None, "idle", "no place", "full"),
-        (AskForPlace, GONE, "idle", "does not answer", "unreachable"),
-        (AskForPlace, OfferRefused("signed by nobody"), "declined", "signed by nobody", "unfit"),
+        ("poll_rounds", (), "idle", "No round", None),
+        ("poll_rounds", (STATUS.model_copy(update={"release": "r2"}),), "idle", "for release r2", "old"),
+        ("poll_rounds", (STATUS.model_copy(update={"state": "applied"}),), "idle", "is applied", "late"),
+        ("poll_rounds", (STATUS.model_copy(update={"uploaded": 3}),), "idle", "all its updates", "full"),
+        ("poll_rounds", GONE, "idle", "does not answer", "unreachable"),
+        ("may_have_part", True, "idle", "has already taken part", None),
+        ("ask_for_place", None, "idle", "no place", "full"),
+        ("ask_for_place", GONE, "idle", "does not answer", "unreachable"),
+        ("ask_for_place", OfferRefused("signed by nobody"), "declined", "signed by nobody", "unfit"),
         (
-            StateTerms,
+            "check_offer",
             Terms(PrivacySettings(), "r1", (), (), SHAPES, 1e9, NOW),
             "declined",
             "does not know the task",
             "old",
         ),
         (
-            StateTerms,
+            "check_offer",
             Terms(PrivacySettings(weakest_scale_to_clip=1.0), "r1", ("recall",), ("recall",), SHAPES, 1e9, NOW),
             "declined",
-            "weaker than this reader accepts",
+            "weaker than the settings require",
             "protection",
         ),
         (
-            StateTerms,
+            "check_offer",
             Terms(PrivacySettings(), "r1", ("recall",), ("recall",), SHAPES, 1999.0, NOW),
             "declined",
             "2000",
             "spent",
         ),
-        (HandIn, BudgetSpent("training", 2000, 0), "declined", "2000", "spent"),
-        (HandIn, GONE, "waiting", "does not answer", None),
-        (HandIn, BROKEN, "waiting", "sorry", None),
-        (HandIn, REFUSED, "failed", "late", "late"),
-        (HandIn, COMPLETE, "not needed", "complete", "full"),
+        ("send", BudgetSpent("training", 2000, 0), "declined", "2000", "spent"),
+        ("send", GONE, "waiting", "does not answer", None),
+        ("send", BROKEN, "waiting", "sorry", None),
+        ("send", REFUSED, "failed", "late", "late"),
+        ("send", COMPLETE, "not needed", "complete", "full"),
     ],
 )
-def test_every_way_out_ends_where_it_should(
-    kind: type[Effect], answer: Reply | Exception, state: str, why: str, hindrance: str | None
+def test_every_exit_path_ends_in_its_expected_state(
+    name: str, answer: object, state: str, why: str, hindrance: str | None
 ) -> None:
-    outcome, _ = play(until(kind, answer))
+    outcome, _ = play(until(name, answer))
 
     assert outcome.state == state
     assert why in str(outcome.why)
     assert outcome.hindrances.get("round-1", outcome.hindrance) == hindrance
 
 
-def test_of_several_rounds_the_oldest_that_takes_this_device_is_joined_and_named() -> None:
+def test_oldest_suitable_round_is_joined_by_name() -> None:
     beside = STATUS.model_copy(update={"round": "round-2"})
     other_release = STATUS.model_copy(update={"round": "round-3", "release": "r2"})
     full = STATUS.model_copy(update={"round": "round-4"})
-    rounds = OpenRounds(rounds=(beside, other_release, full, STATUS))
     script: Script = [
-        (PollRounds, rounds),
-        (AskIfJoined, True),  # round-2
-        (AskIfJoined, False),  # round-4
-        (Gather, 4),
-        (AskForPlace, None),
-        (AskIfJoined, False),  # round-1
-        (Gather, 4),
-        *WHOLE[3:],
+        ("poll_rounds", (beside, other_release, full, STATUS)),
+        ("may_have_part", True),  # round-2
+        ("may_have_part", False),  # round-4
+        ("ask_for_place", None),
+        ("may_have_part", False),  # round-1
+        *WHOLE[2:],
     ]
-    outcome, queries = play(script)
+    outcome, calls = play(script)
     assert outcome.state == "uploaded"
-    assert [each.message.round for each in queries if isinstance(each, AskForPlace)] == ["round-4", "round-1"]
+    messages = [call[1] for call in calls if call[0] == "ask_for_place"]
+    assert [each.round for each in messages if isinstance(each, CheckIn)] == ["round-4", "round-1"]
 
 
-def test_a_device_that_no_round_takes_says_why_of_the_oldest() -> None:
-    rounds = OpenRounds(rounds=(STATUS, STATUS.model_copy(update={"round": "round-2", "release": "r2"})))
-    outcome, _ = play([(PollRounds, rounds), (AskIfJoined, True)])
-    assert str(outcome.why).startswith("This device has had its part in round-1")
+def test_unknown_task_is_not_joined() -> None:
+    outcome, calls = play([("poll_rounds", (STATUS.model_copy(update={"task": "divination"}),))])
+    assert (outcome.state, outcome.hindrances, len(calls)) == ("idle", {"round-1": "old"}, 1)
+
+
+def test_device_fitting_no_round_gives_the_oldest_rounds_reason() -> None:
+    rounds = (STATUS, STATUS.model_copy(update={"round": "round-2", "release": "r2"}))
+    outcome, _ = play([("poll_rounds", rounds), ("may_have_part", True)])
+    assert str(outcome.why).startswith("This device has already taken part in round-1")
     assert outcome == Outcome("idle", outcome.why, hindrances={"round-2": "old"})
 
 
-def test_a_server_that_tells_one_round_is_sent_the_check_in_it_knows() -> None:
-    """Byte for byte: an earlier server refuses fields that it doesn't know."""
-    (message,) = [each.message for each in play(WHOLE)[1] if isinstance(each, AskForPlace)]
-    assert message.model_dump_json() == '{"protocol":3,"release":1,"tasks":["recall"]}'
+@pytest.mark.parametrize("name", ["poll_rounds", "ask_for_place"])
+@pytest.mark.parametrize(("status", "asked"), [(503, 1.0), (429, 300.0), (503, None)])
+def test_server_can_not_shorten_the_poll_interval(name: str, status: int, asked: float | None) -> None:
+    """What a server asks for is the least pause, and the usual one stays."""
+    problem = Problem(type="urn:ownfeed:problem:busy", title="Busy", status=status, detail="later")
+    outcome, _ = play(until(name, BackendRefused(problem, asked)))
+    assert (outcome.state, outcome.again_sec, outcome.not_before_sec) == ("idle", None, asked or 0.0)
 
 
-def test_a_fault_of_the_device_is_not_taken_for_an_outcome() -> None:
+def test_device_error_is_raised_not_reported_as_an_outcome() -> None:
     with pytest.raises(ZeroDivisionError):
-        play(until(Compute, ZeroDivisionError()))
+        play(until("update", ZeroDivisionError()))
 
 
-def test_nothing_is_computed_before_the_terms_are_agreed() -> None:
-    kinds = [kind for kind, _ in WHOLE]
-
-    assert kinds.index(StateTerms) < kinds.index(Compute) < kinds.index(HandIn)
+def test_update_not_yet_due_is_waited_for() -> None:
+    outcome, _ = play(until("update", None))
+    assert (outcome.state, outcome.offer) == ("waiting", OFFER)
+    assert outcome.again_sec is not None

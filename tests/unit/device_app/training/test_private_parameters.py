@@ -13,28 +13,30 @@ import pytest
 import torch
 from safetensors.numpy import load
 
-from backend.federation.systems.fednewsrec_nrms_naml_lstur import LSTUR as LSTUR_SYSTEM
+from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
 from device_app.feed.model_cache import ModelCache
 from device_app.privacy.private_parameters import PrivateParameterShared, SharedUpdate, divide
-from device_app.store.parameters import PrivateParameters
+from device_app.store.preferences import PrivateParameters
 from device_app.sync.installed_release import current_release
 from device_app.training.computation import ComputationFactory
 from device_app.training.gradients import PRIVATE_RATE, OnnxGradients, stepped
 from device_app.uplink.in_process import InProcess
-from device_app.wire.protections import LocalLaplace
-from device_app.wire.releases import ModelEntry
-from device_app.wire.tensors import pack
-from exporters.graph_writer import bytes_of
+from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.graphs import ranker_graphs
-from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.signature import parameters
+from exporters.translate import bytes_of
 from models.builders.user import lstur
-from models.scopes import private_names
+from models.shapes import private_names
+from protocol.protections import LocalLaplace
+from protocol.releases import ModelEntry
+from protocol.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import BASIS, DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
 from tests.doubles.simulated_reader import simulated_reader
+
+LSTUR_SYSTEM = COMPOSED["lstur/local/mean"]
 
 
 class OverheardUpdates(httpx.BaseTransport):
@@ -52,7 +54,7 @@ class OverheardUpdates(httpx.BaseTransport):
         return self.inner.handle_request(request)
 
 
-def test_a_private_parameter_is_trained_with_and_never_sent(tmp_path: Path) -> None:
+def test_private_parameter_is_trained_and_never_sent(tmp_path: Path) -> None:
     (tmp_path / "backend").mkdir()
     backend = BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1)))
     draft = hand_made_draft(backend.releases)
@@ -67,7 +69,7 @@ def test_a_private_parameter_is_trained_with_and_never_sent(tmp_path: Path) -> N
     device.sync()
     device.read(simulated_reader(pool, np.random.default_rng(1)), pool)
 
-    backend.coordinator.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=60.0)
+    backend.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
     outcome = device.trainer.step()
     backend.coordinator.step()
     spent = device.ledger.spent_today("training")
@@ -107,7 +109,7 @@ def lstur_entry(backend: BackendRig) -> ModelEntry:
     )
 
 
-def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the_release(
+def test_private_reader_vector_is_trained_changes_ranking_and_survives_releases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "backend").mkdir()
@@ -129,8 +131,10 @@ def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the
     assert dict(own.get(LSTUR, ENCODER)) == {}
     before = scores()
     systems: dict[str, SystemSpec] = backend.coordinator._systems  # type: ignore[assignment]
-    systems["lstur"] = replace(LSTUR_SYSTEM, dropout=0.0)  # else the vector is left out of half of the rounds
-    backend.coordinator.open_round("lstur", cohort=1, cohort_minimum=1, seconds=60.0)
+    systems["lstur/local/mean"] = replace(
+        LSTUR_SYSTEM, dropout=0.0
+    )  # else the vector is left out of half of the rounds
+    backend.coordinator.open_round("lstur/local/mean", cohort=1, cohort_minimum=1, seconds=60.0)
     outcome = device.trainer.step()
     assert (outcome.state, outcome.why) == ("uploaded", None)
 
@@ -159,8 +163,8 @@ def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the
     ranker = model_cache.models(current_release(device.stores.releases)).ranker
     assert not np.array_equal(scores(), ranker.score(pool.vectors[:3], pool.vectors)), "serves with it after the swap"
     assert dict(own.get(LSTUR, "another encoder")) == {}, "it lies in the space of its encoder"
-    systems["lstur"] = replace(LSTUR_SYSTEM, dropout=1 - 1e-9)
-    backend.coordinator.open_round("lstur", cohort=1, cohort_minimum=1, seconds=60.0)
+    systems["lstur/local/mean"] = replace(LSTUR_SYSTEM, dropout=1 - 1e-9)
+    backend.coordinator.open_round("lstur/local/mean", cohort=1, cohort_minimum=1, seconds=60.0)
     used: list[dict[str, np.ndarray]] = []
     made = ComputationFactory.gradients
 
@@ -178,7 +182,7 @@ def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the
     inner.close()
 
 
-def test_a_step_goes_down_the_gradient_and_begins_anew_for_another_shape() -> None:
+def test_step_descends_the_gradient_and_restarts_for_another_shape() -> None:
     entry = ModelEntry(architecture="lstur_ini", role="ranker", graphs={}, private=("user_embedding",))
     gradients = {"g.user_embedding": np.asarray([1.0, -2.0], np.float32), "g.other": np.ones(3, np.float32)}
     _, own = divide(gradients, entry)
@@ -191,13 +195,13 @@ def test_a_step_goes_down_the_gradient_and_begins_anew_for_another_shape() -> No
     np.testing.assert_array_equal(anew["user_embedding"], first["user_embedding"])
 
 
-def test_a_learnt_parameter_cannot_be_made_an_upload() -> None:
+def test_private_parameter_can_not_be_uploaded() -> None:
     entry = ModelEntry(architecture="lstur_ini", role="ranker", graphs={}, private=("user_embedding",))
     with pytest.raises(PrivateParameterShared, match="user_embedding: a private parameter stays on this device"):
         SharedUpdate({"user_embedding": np.ones(2, np.float32)}, entry)
 
 
-def test_values_that_are_not_finite_are_not_kept(tmp_path: Path) -> None:
+def test_non_finite_values_are_not_stored(tmp_path: Path) -> None:
     backend = BackendRig.make(tmp_path, StillClock(NOW))
     device = DeviceRig(tmp_path / "device" / "device.sqlite", backend.clock, InProcess(backend.app))
     own = PrivateParameters(device.stores.database)

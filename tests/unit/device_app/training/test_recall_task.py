@@ -15,18 +15,18 @@ from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.releases.calibration import calibrate
 from backend.releases.codebooks import topic_centroids
-from device_app.interests.click_clusters import average_linkage
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise_sources import SeededNoise, laplace
+from device_app.reading.click_clusters import average_linkage
 from device_app.training.gradients import Batch, BoundGraph, GradientFn, Gradients, OnnxGradients, Params
 from device_app.training.samples import ReaderSamples
-from device_app.training.tasks.recall import RecallTask, dropped
+from device_app.training.tasks.recall_gradient import RecallTask, dropped
 from device_app.training.tasks.task import BATCH
-from device_app.wire.protections import LocalLaplace
-from device_app.wire.releases import RecallProtocol
 from exporters.package import export_model, recall_graphs
 from models.builders.recall import basis_recall
 from models.recall.basis import BasisRecall
+from protocol.protections import LocalLaplace
+from protocol.releases import RecallProtocol
 from tests.doubles.news import SyntheticPool, synthetic_pool
 from tests.doubles.sharing import shared
 from tests.doubles.simulated_reader import simulated_reader
@@ -88,7 +88,7 @@ def task(oracle: TorchGradients, protocol: RecallProtocol) -> RecallTask:
     return RecallTask(contexts=oracle.contexts, protocol=protocol, negatives=4, samples_limit=2 * BATCH + 3)
 
 
-def test_the_federated_mean_is_torchs_gradient_of_the_mean_of_the_readers_losses(
+def test_federated_mean_equals_torchs_gradient_of_the_mean_loss(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
     total = Aggregate(gradient_shapes(weights))
@@ -109,7 +109,7 @@ def test_the_federated_mean_is_torchs_gradient_of_the_mean_of_the_readers_losses
         np.testing.assert_allclose(mean, expected.numpy(), rtol=0, atol=1e-5 * largest, err_msg=name)
 
 
-def test_the_loss_is_torchs_mean_over_the_readers_samples(
+def test_loss_equals_torchs_mean_over_the_samples(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
     update = task.run(weights, readers[0], oracle, np.random.default_rng(4))
@@ -124,7 +124,7 @@ def test_the_loss_is_torchs_mean_over_the_readers_samples(
     assert update.loss == pytest.approx(float(expected), abs=1e-6)
 
 
-def test_channels_are_those_of_average_linkage_and_quotas_are_their_shares(
+def test_channels_match_average_linkage_and_quotas_are_their_shares(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
     drawn = readers[1].draw(negatives=4, limit=6, rng=np.random.default_rng(0))
@@ -141,7 +141,7 @@ def test_channels_are_those_of_average_linkage_and_quotas_are_their_shares(
         np.testing.assert_allclose(batch["quotas"][row], members.sum(axis=1) / real.sum(), atol=1e-6)
 
 
-def test_the_same_arguments_give_the_same_update(
+def test_same_arguments_give_the_same_update(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
     first, second, other = (task.run(weights, readers[2], oracle, np.random.default_rng(seed)) for seed in (5, 5, 6))
@@ -151,7 +151,7 @@ def test_the_same_arguments_give_the_same_update(
     assert any((first.tensors[name] != other.tensors[name]).any() for name in first.tensors)
 
 
-def test_onnx_runtime_computes_torchs_update(
+def test_onnx_runtime_update_matches_torch(
     model: BasisRecall,
     task: RecallTask,
     protocol: RecallProtocol,
@@ -206,7 +206,7 @@ def federated(
     return before, mean_loss(weights)
 
 
-def test_thirty_rounds_without_noise_lower_the_loss_of_readers_with_planted_interests(
+def test_thirty_noiseless_rounds_lower_the_loss_on_planted_interests(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
     before, after = federated(
@@ -223,7 +223,7 @@ def test_thirty_rounds_without_noise_lower_the_loss_of_readers_with_planted_inte
     assert after < before - 0.05
 
 
-def test_the_papers_noise_is_larger_than_the_gradient_it_hides(
+def test_papers_noise_is_larger_than_the_gradient(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
     protection = LocalLaplace()
@@ -242,7 +242,7 @@ def test_the_papers_noise_is_larger_than_the_gradient_it_hides(
     assert protection.epsilon_per_upload(coordinates) == 20 * coordinates
 
 
-def test_dropout_leaves_out_its_share_of_the_inputs_and_keeps_their_mean() -> None:
+def test_dropout_removes_its_share_of_inputs_and_keeps_the_mean() -> None:
     ones = np.ones((40, 50, 256), np.float32)
     thinned = dropped(ones, 0.2, np.random.default_rng(1))
     assert thinned.dtype == np.float32
@@ -251,7 +251,7 @@ def test_dropout_leaves_out_its_share_of_the_inputs_and_keeps_their_mean() -> No
     assert share == pytest.approx(0.2, abs=6 * np.sqrt(0.2 * 0.8 / ones.size))
 
 
-def test_dropout_thins_what_the_gradient_sees_and_not_what_is_clustered(
+def test_dropout_affects_the_gradient_but_not_the_clustering(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
     seen: list[Batch] = []

@@ -11,10 +11,10 @@ import httpx
 import numpy as np
 import pytest
 
-from device_app.training.tasks.recall import RecallTask
+from device_app.training.tasks.recall_gradient import RecallTask
 from device_app.training.tasks.task import Update
 from device_app.uplink.in_process import InProcess
-from device_app.wire.rounds import RoundStatus
+from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import BASIS, DIM, TOKEN, BackendRig, DeviceRig
@@ -41,7 +41,7 @@ def test_sixty_devices_complete_a_round_and_swap(tmp_path: Path, monkeypatch: py
         devices.append(device)
 
     operator = httpx.Client(transport=network, base_url="http://backend", headers={"Authorization": f"Bearer {TOKEN}"})
-    asked = {"system": "uni_fedrec_as_printed", "cohort": DEVICES, "cohort_minimum": DEVICES, "seconds": 60}
+    asked = {"system": "uni_fedrec", "cohort": DEVICES, "cohort_minimum": DEVICES, "seconds": 60}
     opened = operator.post("/v1/admin/rounds", json=asked)
     assert opened.status_code == 201, opened.text
 

@@ -39,7 +39,7 @@ TWO_CLICKS = (click(1, "n1"), click(2, "n4"))
 ALL = vectors(*(f"n{number}" for number in range(1, 10)))
 
 
-def test_the_history_is_what_was_clicked_before_the_feed_left_padded() -> None:
+def test_history_is_clicks_before_the_feed_padded_on_the_left() -> None:
     source = ReaderSamples(feeds=TWO_FEEDS, clicks=TWO_CLICKS, vectors=ALL)
     drawn = source.draw(negatives=4, limit=10, rng=np.random.default_rng(0))
 
@@ -51,7 +51,7 @@ def test_the_history_is_what_was_clicked_before_the_feed_left_padded() -> None:
     assert not drawn.clicks[0, :-1].any()
 
 
-def test_a_click_after_the_feed_was_shown_is_no_history_wherever_it_was_made() -> None:
+def test_click_after_the_feed_was_shown_is_not_history() -> None:
     late = Click(3, "n9", "feed1", MORNING + timedelta(hours=2, minutes=1))
     source = ReaderSamples(feeds=TWO_FEEDS, clicks=(*TWO_CLICKS, late), vectors=ALL)
     drawn = source.draw(negatives=4, limit=10, rng=np.random.default_rng(0))
@@ -69,7 +69,7 @@ def test_only_the_last_fifty_clicks_count_newest_last() -> None:
     assert names(drawn.clicks[0]) == list(range(11, 61))
 
 
-def test_the_clicked_news_is_first_and_negatives_come_from_the_same_feed() -> None:
+def test_clicked_news_is_first_and_negatives_come_from_its_feed() -> None:
     source = ReaderSamples(feeds=TWO_FEEDS, clicks=TWO_CLICKS, vectors=ALL, others=["n9"])
     for seed in range(30):
         drawn = names(source.draw(negatives=4, limit=10, rng=np.random.default_rng(seed)).candidates[0])
@@ -77,7 +77,7 @@ def test_the_clicked_news_is_first_and_negatives_come_from_the_same_feed() -> No
         assert set(drawn[1:]) <= {5, 6, 7}
 
 
-def test_fewer_shown_than_negatives_wanted_are_drawn_with_replacement_never_padding() -> None:
+def test_too_few_negatives_are_drawn_with_replacement() -> None:
     feeds = (TWO_FEEDS[0], shown(2, "n4 n5", "n4"))
     drawn = ReaderSamples(feeds=feeds, clicks=TWO_CLICKS, vectors=ALL).draw(
         negatives=4, limit=10, rng=np.random.default_rng(0)
@@ -86,7 +86,7 @@ def test_fewer_shown_than_negatives_wanted_are_drawn_with_replacement_never_padd
     assert names(drawn.candidates[0]) == [4, 5, 5, 5, 5]
 
 
-def test_a_feed_that_was_clicked_empty_draws_from_other_feeds_but_never_what_was_clicked() -> None:
+def test_feed_without_unclicked_stories_draws_negatives_from_others() -> None:
     feeds = (TWO_FEEDS[0], shown(2, "n4", "n4"))
     source = ReaderSamples(feeds=feeds, clicks=TWO_CLICKS, vectors=ALL, others=["n1", "n4", "n8", "n9"])
     seen = set()
@@ -105,18 +105,7 @@ def test_without_any_negative_there_is_no_sample() -> None:
         source.draw(negatives=4, limit=10, rng=np.random.default_rng(0))
 
 
-def test_what_could_be_learnt_from_does_not_hang_on_which_news_have_vectors() -> None:
-    whole = ReaderSamples(feeds=TWO_FEEDS, clicks=TWO_CLICKS, vectors=ALL)
-    for held in (ALL, vectors("n2", "n5"), {}):
-        source = ReaderSamples(feeds=TWO_FEEDS, clicks=TWO_CLICKS, vectors=held)
-        assert source.learnable == whole.learnable == 1
-        assert source.without_held_out(0.5).learnable == whole.without_held_out(0.5).learnable
-    assert source.available == 0
-    muted = frozenset({"n4"})
-    assert ReaderSamples(feeds=TWO_FEEDS, clicks=TWO_CLICKS, vectors=ALL, muted=muted).learnable == 0
-
-
-def test_news_without_a_vector_are_left_out_everywhere() -> None:
+def test_news_without_a_vector_is_left_out_everywhere() -> None:
     clicks = (Click(0, "n3", "feed0", MORNING), *TWO_CLICKS)
     source = ReaderSamples(feeds=TWO_FEEDS, clicks=clicks, vectors=vectors("n3", "n4", "n6"))
     drawn = source.draw(negatives=4, limit=10, rng=np.random.default_rng(0))
@@ -126,7 +115,7 @@ def test_news_without_a_vector_are_left_out_everywhere() -> None:
     assert names(drawn.candidates[0]) == [4, 6, 6, 6, 6]
 
 
-def test_another_stream_draws_other_negatives_and_the_same_stream_the_same() -> None:
+def test_negatives_depend_on_the_random_stream() -> None:
     feeds = (TWO_FEEDS[0], shown(2, " ".join(f"n{n}" for n in range(4, 10)), "n4"))
     source = ReaderSamples(feeds=feeds, clicks=TWO_CLICKS, vectors=ALL)
 
@@ -137,7 +126,7 @@ def test_another_stream_draws_other_negatives_and_the_same_stream_the_same() -> 
     assert len({tuple(drawn(seed)) for seed in range(10)}) > 5
 
 
-def test_a_limit_picks_clicks_at_random_and_no_click_twice() -> None:
+def test_limit_picks_distinct_clicks_at_random() -> None:
     feeds = [shown(n, f"n{n} n9", f"n{n}") for n in range(1, 9)]
     clicks = [click(n, f"n{n}") for n in range(1, 9)]
     source = ReaderSamples(feeds=feeds, clicks=clicks, vectors=ALL)

@@ -11,12 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from device_app.ranking.views_ranker import ReaderViews, ViewsRanker, of_view, released_name, user_tower
-from device_app.store.parameters import TowerStore
+from device_app.store.preferences import TowerStore
 from device_app.training.gradients import Batch, BoundGraph, Params
 from device_app.training.multiview.job import ViewTerms
 from device_app.training.multiview.searched_samples import SearchedSamples
-from device_app.training.samples import Samples, SampleSource
-from device_app.training.stored_samples import StoredSamples
+from device_app.training.samples import Samples, SampleSource, StoredSamples
 from device_app.training.tasks.evaluate import EvaluateTask
 from device_app.training.tasks.full_gradient import ranker_batch
 from tests.doubles.torch_gradients import ModelLoss
@@ -31,7 +30,7 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def test_shared_towers_of_several_views_get_torchs_gradient_and_each_that_of_its_own_view(tmp_path: Path) -> None:
+def test_shared_towers_get_torchs_gradient_each_from_its_own_view(tmp_path: Path) -> None:
     """FL-MV-DSSM. Oracle: autograd of each view's loss at the item tower and that view's user tower (Algorithm 1)."""
     home, released = TwoViewDevice.make(tmp_path, semi=False), towers_of_views(DIM)
     task = home.task(NoNoise(), ViewTerms(clip=NO_CLIP))
@@ -74,7 +73,7 @@ def test_shared_towers_of_several_views_get_torchs_gradient_and_each_that_of_its
     home.stores.close()
 
 
-def test_a_view_that_a_device_has_not_leaves_its_tower_at_zero_and_the_items_to_the_others(tmp_path: Path) -> None:
+def test_view_without_data_contributes_only_noise_to_its_tower(tmp_path: Path) -> None:
     home, released = TwoViewDevice.make(tmp_path, searches=False, semi=False), towers_of_views(DIM)
     task = home.task(NoNoise(), ViewTerms(clip=NO_CLIP))
     tensors = task.run(released, None, None, np.random.default_rng(7)).tensors  # type: ignore[arg-type]
@@ -83,7 +82,7 @@ def test_a_view_that_a_device_has_not_leaves_its_tower_at_zero_and_the_items_to_
     home.stores.close()
 
 
-def test_a_round_of_one_view_at_once_draws_either_and_counts_what_it_drew(tmp_path: Path) -> None:
+def test_round_of_one_view_draws_either_and_records_it(tmp_path: Path) -> None:
     """B_v of the paper's local_secure_aggregate. Oracle: the log of what each view gave, over 24 rounds."""
     home, released = TwoViewDevice.make(tmp_path, semi=False), towers_of_views(DIM)
     terms = ViewTerms(clip=NO_CLIP, at_once=1)
@@ -99,7 +98,7 @@ def test_a_round_of_one_view_at_once_draws_either_and_counts_what_it_drew(tmp_pa
     home.stores.close()
 
 
-def test_a_ranker_of_shared_towers_ranks_each_view_by_its_own(tmp_path: Path) -> None:
+def test_ranker_of_shared_towers_ranks_each_view_by_its_own(tmp_path: Path) -> None:
     """Oracle: torch's probabilities of each view by its tower, and their mean."""
     model, released = view_model(DIM, semi=False), towers_of_views(DIM)
     rng = np.random.default_rng(2)
@@ -113,7 +112,7 @@ def test_a_ranker_of_shared_towers_ranks_each_view_by_its_own(tmp_path: Path) ->
     np.testing.assert_allclose(ranker.score(clicks, candidates), np.log(np.mean(each, axis=0)), atol=1e-5)
 
 
-def test_the_gate_scores_a_ranker_whose_towers_stay_at_home_by_the_tower_that_a_view_begins_with() -> None:
+def test_gate_scores_private_tower_rankers_by_the_initial_tower() -> None:
     """Red before: with a tower of zeros every score was equal, so that no fall could ever show."""
     model = view_model(DIM)
     graph = BoundGraph(model.graphs["score"], private=model.private)

@@ -11,7 +11,7 @@ import pytest
 
 from device_app.errors import NewsNotHere
 from device_app.stores import DeviceStores
-from device_app.training.stored_samples import StoredSamples
+from device_app.training.samples import StoredSamples
 from tests.doubles.news import NOW, card
 
 ENCODER = "test-encoder"
@@ -68,7 +68,7 @@ def recency_at(shown: datetime, published: datetime) -> float:
     return float(0.5 ** ((shown - published).total_seconds() / 3_600 / HALF_LIFE_HOURS))
 
 
-def test_affinities_count_the_clicks_before_the_feed_and_none_after(stores: DeviceStores) -> None:
+def test_affinities_count_only_clicks_before_the_feed(stores: DeviceStores) -> None:
     found = features_of(stores)
 
     assert {news_id: one["topic_affinity"] for news_id, one in found.items()} == {"b": 1.0, "c": 0.0, "d": 0.0}, (
@@ -78,7 +78,7 @@ def test_affinities_count_the_clicks_before_the_feed_and_none_after(stores: Devi
     assert {one["popularity"] for one in found.values()} == {0.0}, "no card says how often it was read"
 
 
-def test_recency_is_that_of_the_moment_the_feed_was_shown(stores: DeviceStores) -> None:
+def test_recency_is_taken_at_the_moment_of_display(stores: DeviceStores) -> None:
     found = features_of(stores)
 
     for news_id, one in found.items():
@@ -86,7 +86,7 @@ def test_recency_is_that_of_the_moment_the_feed_was_shown(stores: DeviceStores) 
         assert one["recency"] == pytest.approx(recency_at(NOW + minutes(60), published), rel=1e-6)
 
 
-def test_asking_for_features_changes_nothing_else(stores: DeviceStores) -> None:
+def test_requesting_features_changes_nothing_else(stores: DeviceStores) -> None:
     source = reading(stores).samples(ENCODER)
     with_them, without = (
         source.draw(negatives=4, limit=9, rng=np.random.default_rng(2), features=names) for names in (NAMES, ())
@@ -97,7 +97,7 @@ def test_asking_for_features_changes_nothing_else(stores: DeviceStores) -> None:
         np.testing.assert_array_equal(getattr(with_them, name), getattr(without, name))
 
 
-def test_a_card_that_has_left_the_shelf_meanwhile_is_named(stores: DeviceStores) -> None:
+def test_card_removed_meanwhile_is_named(stores: DeviceStores) -> None:
     source = reading(stores).samples(ENCODER)
     with stores.database.transaction():
         stores.database.write("DELETE FROM news WHERE id = 'a'")

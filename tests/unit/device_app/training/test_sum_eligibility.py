@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from device_app.errors import BudgetSpent, ProtectionTooWeak
-from device_app.privacy.prices import sum_prices
-from device_app.privacy.worst_case_sums import SumsAlone
+from device_app.privacy.accounting.cost_of_sums import SumsAlone, sum_prices
 from device_app.settings import PrivacySettings
 from device_app.training.eligibility import Terms, check_offer
-from device_app.wire.protections import SecureSum
-from device_app.wire.rounds import RoundManifest
+from protocol.protections import SecureSum
+from protocol.rounds import RoundManifest
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 NOISY = SecureSum(clip=0.1, sigma=4_900)
@@ -33,7 +32,7 @@ def manifest(protection: SecureSum, *, minimum: int = 10, coordinates: int = 262
     return RoundManifest(
         round="round-1",
         release="r1",
-        system="small_ranker_secure",
+        system="small_ranker/secure/median",
         task="full_gradient",
         model="ranker.features",
         shapes={"g.weights": (coordinates,)},
@@ -45,30 +44,38 @@ def manifest(protection: SecureSum, *, minimum: int = 10, coordinates: int = 262
     )
 
 
-def test_a_noisy_sum_of_enough_devices_within_the_budget_is_taken() -> None:
+def test_affordable_noisy_sum_of_enough_devices_is_accepted() -> None:
     check_offer(manifest(NOISY), DEVICE)
 
 
-def test_an_exact_sum_is_taken_only_by_a_reader_who_allows_it() -> None:
-    with pytest.raises(ProtectionTooWeak, match="no noise in it"):
+def test_exact_sum_is_accepted_only_if_the_reader_allows_it() -> None:
+    with pytest.raises(ProtectionTooWeak, match="the sum has no noise"):
         check_offer(manifest(EXACT), DEVICE)
     allows = replace(DEVICE, privacy=PrivacySettings(secure_sum="exact"))
     check_offer(manifest(EXACT), allows)
     check_offer(manifest(NOISY), allows)
 
 
+@pytest.mark.parametrize("cohort", [60, 101])
+def test_exact_sum_without_a_consistency_round_is_always_declined(cohort: int) -> None:
+    allows = replace(DEVICE, privacy=PrivacySettings(secure_sum="exact", secure_sum_mode="semi_honest"))
+    check_offer(manifest(EXACT, cohort=cohort), allows)
+    with pytest.raises(ProtectionTooWeak, match="no consistency round, and without noise it needs one"):
+        check_offer(manifest(EXACT.model_copy(update={"mode": "semi_honest"}), cohort=cohort), allows)
+
+
 @pytest.mark.parametrize("protection", [NOISY, EXACT])
-def test_a_reader_who_wants_no_secure_sums_has_none(protection: SecureSum) -> None:
+def test_reader_refusing_secure_sums_joins_none(protection: SecureSum) -> None:
     with pytest.raises(ProtectionTooWeak, match="no secure sums"):
         check_offer(manifest(protection), replace(DEVICE, privacy=PrivacySettings(secure_sum="never")))
 
 
-def test_a_sum_that_hides_among_fewer_than_the_reader_asks_for_is_declined() -> None:
+def test_sum_with_too_few_devices_is_declined() -> None:
     with pytest.raises(ProtectionTooWeak, match="with 9 devices in it; at least 10"):
         check_offer(manifest(NOISY, minimum=9), DEVICE)
 
 
-def test_a_sum_dearer_than_the_ceiling_or_the_budget_is_declined_by_its_worst_price() -> None:
+def test_sum_above_the_limit_or_budget_is_declined_by_its_worst_price() -> None:
     price = NOISY.epsilon(10, 262)
     low = replace(DEVICE, privacy=PrivacySettings(epsilon_per_sum=price * 0.99))
     with pytest.raises(ProtectionTooWeak, match=r"costs epsilon 4\.3"):
@@ -81,37 +88,41 @@ def test_a_sum_dearer_than_the_ceiling_or_the_budget_is_declined_by_its_worst_pr
 @pytest.mark.parametrize(
     "change", [{"length": 264}, {"bound": 0.05}, {"fraction_bits": 20}, {"mode": "semi_honest"}, {"headroom": 0.0}]
 )
-def test_terms_that_do_not_follow_from_the_protection_are_declined(change: dict[str, object]) -> None:
+def test_terms_not_matching_the_protection_are_declined(change: dict[str, object]) -> None:
     good = manifest(NOISY)
     assert good.terms is not None
     other = good.model_copy(update={"terms": good.terms.model_copy(update=change)})
     trusting = replace(DEVICE, privacy=PrivacySettings(secure_sum_mode="semi_honest"))
-    with pytest.raises(ProtectionTooWeak, match="do not follow"):
+    with pytest.raises(ProtectionTooWeak, match="don't match"):
         check_offer(other, trusting)
 
 
-def test_a_cohort_beyond_what_the_ring_has_room_for_is_declined() -> None:
+def test_cohort_too_large_for_the_ring_is_declined() -> None:
     large = SecureSum(clip=0.1, sigma=4_900, cohort_limit=2_000)
     good = manifest(large, cohort=1_500)
     with pytest.raises(ProtectionTooWeak, match="at most 1000"):
         check_offer(good.model_copy(update={"protection": NOISY}), DEVICE)
 
 
-def test_a_reader_who_distrusts_the_server_takes_part_in_active_sums_only() -> None:
+def test_reader_distrusting_the_server_joins_only_active_sums() -> None:
     careful = replace(DEVICE, privacy=PrivacySettings(secure_sum_mode="active"))
     trusting = replace(DEVICE, privacy=PrivacySettings(secure_sum_mode="semi_honest"))
     semi_honest = manifest(NOISY.model_copy(update={"mode": "semi_honest"}))
     sparse = manifest(NOISY, cohort=101)
     assert sparse.terms is not None
-    assert (sparse.terms.graph, sparse.terms.mode) == ("sparse", "semi_honest")
+    assert (sparse.terms.graph, sparse.terms.mode) == ("sparse", "active")
+    trusting_sparse = manifest(NOISY.model_copy(update={"mode": "semi_honest"}), cohort=101)
     for offer, device, taken in (
         (manifest(NOISY), careful, True),
         (semi_honest, careful, False),
-        (sparse, careful, False),
+        (sparse, careful, True),
+        (trusting_sparse, careful, False),
         (manifest(NOISY), DEVICE, True),
         (semi_honest, DEVICE, False),
         (sparse, DEVICE, True),
+        (trusting_sparse, DEVICE, False),
         (semi_honest, trusting, True),
+        (trusting_sparse, trusting, True),
     ):
         if taken:
             check_offer(offer, device)
@@ -121,7 +132,7 @@ def test_a_reader_who_distrusts_the_server_takes_part_in_active_sums_only() -> N
 
 
 @pytest.mark.parametrize("theirs", [1e-12, 1e-6, 1 - 1e-16])
-def test_a_sum_is_priced_at_the_devices_delta_whatever_the_round_says(theirs: float) -> None:
+def test_sum_is_priced_at_the_devices_delta(theirs: float) -> None:
     protection = NOISY.model_copy(update={"delta": theirs})
     price = NOISY.epsilon(10, 262)
     check_offer(manifest(protection), replace(DEVICE, epsilon_left=price))
@@ -132,13 +143,13 @@ def test_a_sum_is_priced_at_the_devices_delta_whatever_the_round_says(theirs: fl
         check_offer(manifest(protection), replace(stricter, epsilon_left=price))
 
 
-def test_noise_that_costs_nothing_is_none_and_declined() -> None:
+def test_noise_priced_at_zero_is_declined() -> None:
     free = SecureSum(clip=1e-9, sigma=2**20, fraction_bits=0)
     with pytest.raises(ProtectionTooWeak, match=r"comes to epsilon 0 at delta 1e-06.* costs more than 0"):
         check_offer(manifest(free), DEVICE)
 
 
-def test_a_sum_dearer_than_the_ceiling_if_nobody_else_is_real_is_declined() -> None:
+def test_sum_too_expensive_if_all_others_are_fake_is_declined() -> None:
     thin = NOISY.model_copy(update={"sigma": 3_400})
     price = sum_prices(thin, 60, 262, 1e-6)
     assert price.epsilon < PrivacySettings().epsilon_per_sum
@@ -147,7 +158,7 @@ def test_a_sum_dearer_than_the_ceiling_if_nobody_else_is_real_is_declined() -> N
     check_offer(manifest(thin, minimum=60), replace(DEVICE, privacy=PrivacySettings(epsilon_per_sum_alone=price.alone)))
 
 
-def test_a_sum_that_would_pass_the_ceiling_of_the_day_or_of_the_life_alone_is_declined_before_it_is_joined() -> None:
+def test_sum_beyond_the_daily_or_lifetime_limit_is_declined_before_joining() -> None:
     one = sum_prices(NOISY, 10, 262, 1e-6).rho_alone
     check_offer(manifest(NOISY), replace(DEVICE, alone=SumsAlone(4 * one, 4 * one)))
     with pytest.raises(BudgetSpent, match=r"no other device is real .* left today"):

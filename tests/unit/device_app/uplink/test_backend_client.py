@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI, Request, Response
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.clipping import clip_elementwise
-from device_app.privacy.ledger import Ledger
 from device_app.privacy.noise_sources import SystemNoise
 from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
 from device_app.privacy.requests import seal_check_in, seal_returned
@@ -25,18 +25,16 @@ from device_app.settings import PrivacySettings
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
-from device_app.store.outbox import Outbox
-from device_app.uplink.answers import read_codes, read_vectors
-from device_app.uplink.backend_client import Uplink, upload_path
+from device_app.store.participations import Outbox
+from device_app.uplink.backend_client import Uplink, read_codes, read_vectors, upload_path
 from device_app.uplink.http import HttpClient
 from device_app.uplink.in_process import InProcess
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.offers import sign_offer
-from device_app.wire.protections import LocalLaplace
-from device_app.wire.recall import RecallAnswer
-from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer
-from device_app.wire.tensors import pack, quantise
-from tests.doubles.sealing import seal_nothing
+from protocol.ids import PROTOCOL_VERSION
+from protocol.protections import LocalLaplace
+from protocol.recall import RecallAnswer
+from protocol.rounds import CheckIn, RoundManifest, RoundOffer, sign_offer
+from protocol.tensors import pack, quantise
+from tests.doubles.sealing import allowing, seal_nothing
 from tests.doubles.sharing import shared
 
 Answering = Callable[[httpx.Request], httpx.Response]
@@ -64,7 +62,7 @@ def recall_answer(now: datetime, release: str = "r1", ids: tuple[str, ...] = ("A
     )
 
 
-def test_recall_returns_candidates_vectors_and_the_servers_stages(
+def test_recall_returns_candidates_vectors_and_server_stages(
     uplink_to: Callable[[Answering], Uplink], now: datetime
 ) -> None:
     asked: list[bytes] = []
@@ -81,7 +79,7 @@ def test_recall_returns_candidates_vectors_and_the_servers_stages(
     np.testing.assert_allclose(read_vectors(answer, 8), VECTORS, atol=np.abs(VECTORS).max() / 127)
 
 
-def test_the_same_answer_and_the_same_card_are_the_same_objects_and_a_changed_card_is_read_anew(
+def test_equal_answers_and_cards_are_cached_and_a_changed_card_is_read(
     uplink_to: Callable[[Answering], Uplink], now: datetime
 ) -> None:
     answers = [recall_answer(now), recall_answer(now), recall_answer(now)]
@@ -100,9 +98,7 @@ def test_the_same_answer_and_the_same_card_are_the_same_objects_and_a_changed_ca
     assert uplink.recall(sealed)[0] is not first
 
 
-def test_a_broken_card_is_refused_whatever_was_read_before(
-    uplink_to: Callable[[Answering], Uplink], now: datetime
-) -> None:
+def test_invalid_card_is_refused_despite_the_cache(uplink_to: Callable[[Answering], Uplink], now: datetime) -> None:
     whole = recall_answer(now).model_dump_json()
     coming = iter([whole, whole.replace('"weight":0.5', '"weight":7', 1)])
     assert next(iter(recall_answer(now).candidates)).weight == 0.5
@@ -120,14 +116,14 @@ def test_a_broken_card_is_refused_whatever_was_read_before(
         (b'{"release":"r1"}', "encoder: Field required"),
     ],
 )
-def test_an_answer_that_breaks_the_wire_names_the_field(
+def test_malformed_answer_is_refused_naming_the_field(
     uplink_to: Callable[[Answering], Uplink], content: bytes, why: str
 ) -> None:
     with pytest.raises(AnswerMalformed, match=why):
         uplink_to(lambda request: httpx.Response(200, content=content)).recall(seal_nothing(release="r1", limit=2))
 
 
-def test_more_candidates_than_asked_or_another_release_are_refused(
+def test_too_many_candidates_or_another_release_are_refused(
     uplink_to: Callable[[Answering], Uplink], now: datetime
 ) -> None:
     uplink = uplink_to(lambda request: httpx.Response(200, content=recall_answer(now).model_dump_json()))
@@ -144,7 +140,7 @@ def test_vectors_of_another_shape_are_refused(now: datetime) -> None:
         read_vectors(recall_answer(now, ids=("A",)), 8)
 
 
-def test_texts_that_were_not_asked_for_are_refused(uplink_to: Callable[[Answering], Uplink], now: datetime) -> None:
+def test_unrequested_texts_are_refused(uplink_to: Callable[[Answering], Uplink], now: datetime) -> None:
     sealed = seal_returned(recall_answer(now))
     uplink = uplink_to(lambda request: httpx.Response(200, json={"bodies": [{"id": "A", "body": "text"}]}))
     assert uplink.bodies(sealed).bodies[0].body == "text"
@@ -157,7 +153,7 @@ def offer(now: datetime) -> RoundOffer:
     manifest = RoundManifest(
         round="round-1",
         release="r1",
-        system="uni_fedrec_as_printed",
+        system="uni_fedrec",
         task="recall",
         model="recall",
         protection=LocalLaplace(),
@@ -168,17 +164,17 @@ def offer(now: datetime) -> RoundOffer:
     return RoundOffer(manifest=manifest, pseudonym="p" * 22)
 
 
-def test_no_round_is_none_and_a_round_is_an_offer(uplink_to: Callable[[Answering], Uplink], now: datetime) -> None:
+def test_missing_round_is_none_and_a_round_is_an_offer(uplink_to: Callable[[Answering], Uplink], now: datetime) -> None:
     sealed = seal_check_in(CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",)))
     nothing = uplink_to(lambda request: httpx.Response(204))
     assert nothing.check_in(sealed) is None
-    assert nothing.current_round() is None
+    assert nothing.open_rounds() == ()
     signed = sign_offer(offer(now), Ed25519PrivateKey.generate())
     chosen = uplink_to(lambda request: httpx.Response(200, content=signed.model_dump_json()))
     assert chosen.check_in(sealed) == signed
 
 
-def test_an_upload_that_failed_is_sent_again_byte_for_byte(
+def test_failed_upload_is_resent_byte_for_byte(
     uplink_to: Callable[[Answering], Uplink], database: Database, log: ByteLog, now: datetime
 ) -> None:
     arrived: list[tuple[str, str, bytes]] = []
@@ -191,7 +187,7 @@ def test_an_upload_that_failed_is_sent_again_byte_for_byte(
         return httpx.Response(200, json={"round": "round-1", "sha256": digest, "duplicate": len(arrived) > 2})
 
     uplink, outbox = uplink_to(answering), Outbox(database)
-    ledger = Ledger(LedgerRepository(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
+    ledger = Ledger(LedgerRepository(database), allowing(PrivacySettings(epsilon_per_day_training=1e6)), lambda: now)
     clipped = clip_elementwise(shared({"g.beta": np.array([0.5, -0.01], np.float32)}), 0.1)
     sealed = LaplaceProtection(LocalLaplace()).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     outbox.put(
@@ -207,17 +203,17 @@ def test_an_upload_that_failed_is_sent_again_byte_for_byte(
     with pytest.raises(BackendUnreachable):
         uplink.upload(offer(now), sealed)
     (item,) = outbox.due(now)
-    assert not uplink.resend(reseal(item, ledger)).duplicate
-    assert uplink.resend(reseal(item, ledger)).duplicate
+    assert not uplink.resend(reseal(item, ledger, PrivacySettings())).duplicate
+    assert uplink.resend(reseal(item, ledger, PrivacySettings())).duplicate
     assert len(set(arrived)) == 1
     assert arrived[0] == ("PUT", f"/v1/rounds/round-1/updates/{'p' * 22}", sealed.payload)
     assert [line.epsilon for line in log.entries().rows] == [0, 0, pytest.approx(40)]
 
 
-def test_a_receipt_for_other_bytes_is_refused(
+def test_receipt_for_other_bytes_is_refused(
     uplink_to: Callable[[Answering], Uplink], database: Database, now: datetime
 ) -> None:
-    ledger = Ledger(LedgerRepository(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
+    ledger = Ledger(LedgerRepository(database), allowing(PrivacySettings(epsilon_per_day_training=1e6)), lambda: now)
     clipped = clip_elementwise(shared({"g.beta": np.array([0.5], np.float32)}), 0.1)
     sealed = LaplaceProtection(LocalLaplace()).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     receipt = {"round": "round-1", "sha256": "ab" * 32, "duplicate": False}
@@ -242,7 +238,7 @@ def app() -> FastAPI:
     return app
 
 
-def test_an_app_in_this_process_answers_many_devices_at_once(
+def test_in_process_app_answers_many_devices_at_once(
     app: FastAPI, tmp_path: Path, migrated: Path, now: datetime
 ) -> None:
     transport = InProcess(app)
@@ -263,7 +259,7 @@ def test_an_app_in_this_process_answers_many_devices_at_once(
 
 
 @pytest.mark.parametrize("scale", [3.4e38, 2e6, -2e6])
-def test_vectors_too_long_to_be_multiplied_are_malformed(scale: float) -> None:
+def test_overflowing_vectors_are_refused_as_malformed(scale: float) -> None:
     """In a recall answer and a default list, which are read alike, and in a shard: 127 times 3.4e38 is no float32."""
     codes = quantise(VECTORS)
     codes["scales"][0] = scale

@@ -16,9 +16,8 @@ import pytest
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, StoreBroken
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
-from device_app.uplink.backend_client import READER_WAITS_SEC
 from device_app.uplink.http import HttpClient, etag_of
-from device_app.wire.ids import PROTOCOL_VERSION
+from protocol.ids import PROTOCOL_VERSION
 from tests.doubles.sealing import seal_nothing
 
 Answering = Callable[[httpx.Request], httpx.Response]
@@ -82,7 +81,7 @@ def _read_request(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def test_the_log_holds_the_very_bytes_a_socket_received(log: ByteLog, now: datetime) -> None:
+def test_log_holds_the_exact_bytes_a_socket_received(log: ByteLog, now: datetime) -> None:
     answers = [
         b'HTTP/1.1 200 OK\r\nSet-Cookie: id=you; Path=/\r\nETag: "r1"\r\nContent-Length: 2\r\n\r\n{}',
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
@@ -117,7 +116,7 @@ def test_only_sealed_messages_are_delivered(client_to: Callable[[Answering], Htt
     assert log.entries().total == 0
 
 
-def test_a_line_says_what_it_was_what_it_cost_and_what_came_back(
+def test_log_line_shows_purpose_cost_and_answer(
     client_to: Callable[[Answering], HttpClient], log: ByteLog, now: datetime
 ) -> None:
     packed = gzip.compress(b'{"a": 1}' * 100)
@@ -136,16 +135,14 @@ def test_a_line_says_what_it_was_what_it_cost_and_what_came_back(
     assert line.ms > 0
 
 
-def test_nothing_is_sent_that_cannot_be_logged(
-    client_to: Callable[[Answering], HttpClient], database: Database
-) -> None:
+def test_unloggable_request_is_not_sent(client_to: Callable[[Answering], HttpClient], database: Database) -> None:
     client = client_to(lambda request: pytest.fail("it was sent"))
     database.row("PRAGMA query_only=ON")
     with pytest.raises(StoreBroken):
         client.deliver(SEALED, "/v1/recall", purpose="recall")
 
 
-def test_the_line_is_there_while_the_answer_is_awaited(
+def test_request_is_logged_while_its_answer_is_awaited(
     client_to: Callable[[Answering], HttpClient], log: ByteLog
 ) -> None:
     def answering(request: httpx.Request) -> httpx.Response:
@@ -156,22 +153,7 @@ def test_the_line_is_there_while_the_answer_is_awaited(
     client_to(answering).deliver(SEALED, "/v1/recall", purpose="recall")
 
 
-def test_a_reader_waits_for_a_silent_server_less_long_than_the_background_does(
-    client_to: Callable[[Answering], HttpClient],
-) -> None:
-    waits: list[dict[str, float]] = []
-
-    def answering(request: httpx.Request) -> httpx.Response:
-        waits.append(request.extensions["timeout"])
-        return httpx.Response(200)
-
-    client = client_to(answering)
-    client.deliver(SEALED, "/v1/recall", purpose="recall", wait_sec=READER_WAITS_SEC)
-    client.deliver(SEALED, "/v1/recall", purpose="recall")
-    assert [(one["read"], one["connect"]) for one in waits] == [(4.0, 3.0), (10.0, 3.0)]
-
-
-def test_a_problem_is_raised_with_its_fields(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:
+def test_problem_is_raised_with_its_fields(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:
     problem = {"type": "urn:ownfeed:problem:unknown-release", "title": "Unknown release", "status": 404, "detail": "r1"}
     headers = {"content-type": "application/problem+json; charset=utf-8"}
     client = client_to(lambda request: httpx.Response(404, headers=headers, json=problem))
@@ -185,7 +167,7 @@ def test_a_problem_is_raised_with_its_fields(client_to: Callable[[Answering], Ht
     ("status", "content_type", "body"),
     [(502, "text/html", b"<h1>Bad gateway</h1>"), (500, "application/problem+json", b"{"), (401, "", b"")],
 )
-def test_a_refusal_that_is_no_problem_is_told_by_its_status(
+def test_refusal_without_a_problem_body_is_reported_by_status(
     client_to: Callable[[Answering], HttpClient], status: int, content_type: str, body: bytes
 ) -> None:
     client = client_to(lambda request: httpx.Response(status, headers={"content-type": content_type}, content=body))
@@ -193,14 +175,14 @@ def test_a_refusal_that_is_no_problem_is_told_by_its_status(
         client.get("/v1/releases/current", words="A look.", purpose="sync")
 
 
-def test_a_redirect_is_not_followed(client_to: Callable[[Answering], HttpClient]) -> None:
+def test_redirect_is_not_followed(client_to: Callable[[Answering], HttpClient]) -> None:
     client = client_to(lambda request: httpx.Response(307, headers={"location": "http://elsewhere.example/"}))
     with pytest.raises(AnswerMalformed, match="status 307"):
         client.deliver(SEALED, "/v1/recall", purpose="recall")
 
 
 @pytest.mark.parametrize("failure", [httpx.ConnectError("refused"), httpx.ReadTimeout("slow"), httpx.ReadError("cut")])
-def test_silence_is_unreachable_and_logged(
+def test_missing_answer_is_unreachable_and_logged(
     client_to: Callable[[Answering], HttpClient], log: ByteLog, failure: httpx.HTTPError
 ) -> None:
     def answering(request: httpx.Request) -> httpx.Response:
@@ -213,7 +195,7 @@ def test_silence_is_unreachable_and_logged(
     assert line.trouble in ("refused", "no answer in time", "cut")
 
 
-def test_a_closed_port_is_unreachable(log: ByteLog, now: datetime) -> None:
+def test_closed_port_is_unreachable(log: ByteLog, now: datetime) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     client = HttpClient(f"http://127.0.0.1:{port}", log, lambda: now)
@@ -230,10 +212,18 @@ def test_a_closed_port_is_unreachable(log: ByteLog, now: datetime) -> None:
         ("br", b"", "encoded as 'br'"),
         ("gzip", b"no gzip", "its gzip is broken"),
         ("gzip", gzip.compress(b"whole")[:-4], "its gzip is cut off"),
+        ("gzip", gzip.compress(b"whole") + b"more", "bytes follow the end of its gzip"),
     ],
-    ids=["gzip in gzip", "deflate", "br", "no gzip", "cut off"],  # a gzip's bytes tell when it was made
+    ids=[
+        "gzip in gzip",
+        "deflate",
+        "br",
+        "no gzip",
+        "cut off",
+        "more behind it",
+    ],  # a gzip's bytes tell when it was made
 )
-def test_an_answer_packed_in_another_way_than_asked_for_is_refused_unread(
+def test_unexpected_content_encoding_is_refused_unread(
     client_to: Callable[[Answering], HttpClient], log: ByteLog, encoding: str, body: bytes, words: str
 ) -> None:
     client = client_to(lambda request: httpx.Response(200, headers={"content-encoding": encoding}, stream=_Raw(body)))
@@ -242,7 +232,7 @@ def test_an_answer_packed_in_another_way_than_asked_for_is_refused_unread(
     assert words in str(log.entries().rows[0].trouble)
 
 
-def test_a_gzip_bomb_is_never_unpacked_further_than_its_limit(client_to: Callable[[Answering], HttpClient]) -> None:
+def test_gzip_bomb_is_never_unpacked_beyond_its_limit(client_to: Callable[[Answering], HttpClient]) -> None:
     bomb = gzip.compress(bytes(50_000_000))
     client = client_to(lambda request: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=_Raw(bomb)))
     tracemalloc.start()
@@ -254,7 +244,39 @@ def test_a_gzip_bomb_is_never_unpacked_further_than_its_limit(client_to: Callabl
         tracemalloc.stop()
 
 
-def test_a_flood_and_a_gzip_bomb_are_cut_off(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:
+EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
+"""Of deflate (RFC 1951, section 3.2.4): stored, of no bytes, and not the last."""
+
+
+@pytest.mark.parametrize(
+    ("begins", "goes_on", "words"),
+    [
+        (gzip.compress(b"[]"), bytes(65_536), "bytes follow the end of its gzip"),
+        (gzip.compress(b"")[:10], EMPTY_BLOCK * 10_000, "it is packed in more than"),
+    ],
+    ids=["behind its end", "of nothing"],
+)
+def test_endless_gzip_without_content_is_cut_off(
+    client_to: Callable[[Answering], HttpClient], begins: bytes, goes_on: bytes, words: str
+) -> None:
+    """Red before: all of it was read, and what came behind the gzip's end was kept in memory."""
+    sent = 0
+
+    class Flood(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            nonlocal sent
+            yield begins
+            for _ in range(200):
+                sent += len(goes_on)
+                yield goes_on
+
+    client = client_to(lambda request: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=Flood()))
+    with pytest.raises(AnswerMalformed, match=words):
+        client.get("/v1/releases/current", words="A look.", purpose="sync", limit_bytes=1_000)
+    assert sent <= 2 * 65_536
+
+
+def test_endless_body_and_gzip_bomb_are_cut_off(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:
     bomb = gzip.compress(bytes(50_000_000))
     for response in (
         lambda request: httpx.Response(200, stream=_Raw(bytes(1_001))),
@@ -265,13 +287,13 @@ def test_a_flood_and_a_gzip_bomb_are_cut_off(client_to: Callable[[Answering], Ht
     assert "longer than" in str(log.entries().rows[0].trouble)
 
 
-def test_a_body_that_is_not_the_gzip_it_claims_is_malformed(client_to: Callable[[Answering], HttpClient]) -> None:
+def test_body_that_is_not_the_claimed_gzip_is_malformed(client_to: Callable[[Answering], HttpClient]) -> None:
     client = client_to(lambda request: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=_Raw(b"plain")))
     with pytest.raises(AnswerMalformed):
         client.get("/v1/health", words="A look.", purpose="sync")
 
 
-def test_proxies_and_passwords_of_the_environment_are_not_used(
+def test_environment_proxies_and_passwords_are_ignored(
     log: ByteLog, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
@@ -285,7 +307,7 @@ def test_proxies_and_passwords_of_the_environment_are_not_used(
 @pytest.mark.parametrize(
     ("header", "etag"), [('"r7"', "r7"), ('W/"r7"', "r7"), ("", None), ('"' + "x" * 81 + '"', None), ('"a"b"', None)]
 )
-def test_an_etag_is_taken_only_if_it_is_short_and_plain(
+def test_etag_is_accepted_only_if_short_and_plain(
     client_to: Callable[[Answering], HttpClient], header: str, etag: str | None
 ) -> None:
     client = client_to(lambda request: httpx.Response(200, headers={"etag": header}))

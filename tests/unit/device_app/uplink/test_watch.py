@@ -43,7 +43,7 @@ def running(watch: BackendWatch) -> Iterator[None]:
         assert not thread.is_alive()
 
 
-def test_a_backend_that_stops_is_lost_and_one_that_starts_again_is_back() -> None:
+def test_backend_loss_and_return_are_detected() -> None:
     server, back = listening(), threading.Event()
     port = server.getsockname()[1]
     watch = BackendWatch(f"http://127.0.0.1:{port}", back.set)
@@ -60,7 +60,7 @@ def test_a_backend_that_stops_is_lost_and_one_that_starts_again_is_back() -> Non
     server.close()
 
 
-def test_a_connection_that_the_server_ends_is_opened_again_and_nothing_is_lost(
+def test_connection_closed_by_the_server_is_reopened_without_an_alarm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "BRIEF_SEC", 0.0)
@@ -80,7 +80,7 @@ def test_a_connection_that_the_server_ends_is_opened_again_and_nothing_is_lost(
     server.close()
 
 
-def test_a_server_without_room_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_server_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BRIEF_SEC", 1_000.0)
     server = listening()
     watch = BackendWatch(f"http://127.0.0.1:{server.getsockname()[1]}", lambda: None)
@@ -95,7 +95,7 @@ def test_a_server_without_room_is_left_alone_for_a_while(monkeypatch: pytest.Mon
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_KEEPIDLE"), reason="the system doesn't let the pace be set")
-def test_the_system_is_asked_to_notice_a_silent_end_in_twenty_seconds() -> None:
+def test_keepalive_detects_a_silent_end_in_twenty_seconds() -> None:
     server = listening()
     watch = BackendWatch(f"http://127.0.0.1:{server.getsockname()[1]}", lambda: None)
     with watch._connected() as connection:

@@ -9,7 +9,7 @@ from device_app.view_models.latency import latency_view, round_edges, waterfall
 from tests.doubles.news import NOW
 
 
-def test_bars_follow_each_other_and_server_stages_lie_inside_the_network() -> None:
+def test_bars_are_consecutive_and_server_stages_lie_inside_the_network() -> None:
     times = waterfall(NOW, "feed", {"rank": 2.0, "store": 1.0, "network": 10.0}, {"decode": 1.0, "search": 3.0})
     assert times.total_ms == 13.0
     bars = [(bar.name, bar.place, bar.start_ms, bar.ms) for bar in times.stages]
@@ -33,7 +33,7 @@ def test_percentiles_and_histogram_cover_every_request() -> None:
     assert (stage.p50_ms, stage.p95_ms, stage.p99_ms) == pytest.approx(tuple(np.percentile(totals, [50, 95, 99])))
 
 
-def test_stages_are_counted_over_the_requests_that_had_them_and_the_servers_follow_the_network() -> None:
+def test_stages_are_averaged_over_their_requests_in_order() -> None:
     device = {"store": 1.0, "rank": 2.0}
     view = latency_view(
         [waterfall(NOW, "feed", device, {})] * 3
@@ -57,12 +57,12 @@ def test_stages_are_counted_over_the_requests_that_had_them_and_the_servers_foll
         (900.0, 999.0, [700, 1_000]),
     ],
 )
-def test_edges_of_the_histogram_are_round_numbers_around_all_requests(
+def test_histogram_edges_are_round_numbers_around_all_requests(
     low_ms: float, high_ms: float, edges: list[float]
 ) -> None:
     assert round_edges(low_ms, high_ms) == pytest.approx(edges)
 
 
-def test_no_request_has_no_percentile() -> None:
+def test_empty_history_has_no_percentile() -> None:
     view = latency_view([])
     assert (view.count, view.p50_ms, view.histogram) == (0, None, ())

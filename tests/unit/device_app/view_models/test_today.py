@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from device_app.privacy.ledger import Ledger
+from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.sealed import Charge
+from device_app.reports.policy import ReportPolicy
 from device_app.settings import PrivacySettings
 from device_app.store.byte_log import Departure
 from device_app.store.count_log import CountTaken
 from device_app.store.participations import Participation
 from device_app.stores import DeviceStores
 from device_app.training.tasks import TASKS
-from device_app.view_models.today import LEFT_BEFORE_ERASE, left_so_far, today_view
+from device_app.view_models.traffic import LEFT_BEFORE_ERASE, left_so_far, today_view
 from tests.doubles.clock import StillClock
+from tests.doubles.sealing import allowing
 
 SETTINGS = PrivacySettings(epsilon_per_day_training=100.0)
 NOISE = {"rho": 0.1, "survivors_at_least": 10.0}
@@ -45,17 +47,15 @@ def take_part(stores: DeviceStores, round_id: str, task: str, at: datetime, *, e
     stores.participations.record(part)
 
 
-def test_reports_counts_and_training_are_all_counted_and_only_those_of_the_day(
-    stores: DeviceStores, clock: StillClock
-) -> None:
-    ledger = Ledger(stores.ledger_entries, SETTINGS, clock)
-    assert not today_view(stores, ledger)
+def test_todays_reports_counts_and_training_are_counted(stores: DeviceStores, clock: StillClock) -> None:
+    ledger = Ledger(stores.ledger_entries, allowing(SETTINGS), clock)
+    assert not today_view(stores, ReportPolicy(SETTINGS), ledger)
     clock.now = MIDNIGHT - timedelta(hours=1)
     for channel in ("reports", "counts", "training"):
         ledger.spend(Charge(channel, "code", {}, 2.0, 0.0, "ab" * 32, f"yesterday {channel}"))
     send_report(stores, clock())
     clock.now = MIDNIGHT + timedelta(hours=8)
-    before = today_view(stores, ledger)
+    before = today_view(stores, ReportPolicy(SETTINGS), ledger)
     assert (bool(before), before.spent_before) == (False, True)
 
     ledger.spend(Charge("reports", "code", {}, 4.0, 0.0, "cd" * 32, "r1"))
@@ -72,41 +72,39 @@ def test_reports_counts_and_training_are_all_counted_and_only_those_of_the_day(
     take_part(stores, "exact", training, clock())
     take_part(stores, "exact, yesterday", training, MIDNIGHT - timedelta(hours=2))
     take_part(stores, "c0", counting, clock(), epsilon=2.0)
-    now = today_view(stores, ledger)
+    now = today_view(stores, ReportPolicy(SETTINGS), ledger)
     assert (now.reports, now.again, now.counts, now.rounds) == (1, 2, 3, 2)
     assert now.one_number
 
 
-def test_an_erase_does_not_unsay_what_was_paid_for_today(stores: DeviceStores, clock: StillClock) -> None:
-    ledger = Ledger(stores.ledger_entries, SETTINGS, clock)
+def test_erase_does_not_hide_todays_payments(stores: DeviceStores, clock: StillClock) -> None:
+    ledger = Ledger(stores.ledger_entries, allowing(SETTINGS), clock)
     ledger.spend(Charge("reports", "code", {}, 4.0, 0.0, "cd" * 32, "r1"))
     send_report(stores, clock())
     ledger.spend(Charge("counts", "secure_sum", NOISE, 3.62, 1e-6, "", "c0"))
     stores.counted.take(CountTaken("c0", clock(), clock(), 5, 1))
-    before = today_view(stores, ledger)
+    before = today_view(stores, ReportPolicy(SETTINGS), ledger)
     stores.erase()
-    assert today_view(stores, ledger) == before
+    assert today_view(stores, ReportPolicy(SETTINGS), ledger) == before
     assert (before.reports, before.counts) == (1, 1)
 
 
-def test_an_erase_keeps_how_often_something_left_that_day_without_a_charge_until_the_day_ends(
-    stores: DeviceStores, clock: StillClock
-) -> None:
-    ledger = Ledger(stores.ledger_entries, SETTINGS, clock)
+def test_erase_keeps_the_days_count_of_free_messages_until_midnight(stores: DeviceStores, clock: StillClock) -> None:
+    ledger = Ledger(stores.ledger_entries, allowing(SETTINGS), clock)
     ledger.spend(Charge("reports", "code", {}, 4.0, 0.0, "cd" * 32, "r1"))
     for _ in range(3):
         send_report(stores, clock())
     stores.counted.take(CountTaken("without noise", clock(), clock(), 5, 1))
     clock.go_on(60)
     stores.erase({LEFT_BEFORE_ERASE: left_so_far(stores, ledger)})
-    after = today_view(stores, ledger)
+    after = today_view(stores, ReportPolicy(SETTINGS), ledger)
     assert (after.reports, after.again, after.counts, after.erased_at) == (1, 2, 1, clock())
     clock.go_on(60)
     ledger.spend(Charge("reports", "code", {}, 4.0, 0.0, "ef" * 32, "r1"))
     send_report(stores, clock())
     send_report(stores, clock())
     stores.erase({LEFT_BEFORE_ERASE: left_so_far(stores, ledger)})
-    twice = today_view(stores, ledger)
+    twice = today_view(stores, ReportPolicy(SETTINGS), ledger)
     assert (twice.reports, twice.again, twice.counts) == (2, 3, 1)
     clock.now = MIDNIGHT + timedelta(days=1, hours=1)
-    assert not today_view(stores, ledger)
+    assert not today_view(stores, ReportPolicy(SETTINGS), ledger)

@@ -9,15 +9,21 @@ import pytest
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from backend.federation.grouping.interpolation import TimeAndLayer
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Layers, TimeAndLayer
 from backend.federation.grouping.reader_groups import Clusters, unit
 from backend.federation.optimizers import Sgd
-from experiments.encrypted.finding_he import KeyHolder, rounded
-from experiments.encrypted.method import PACKING, EncryptedFinding, summed_votes
-from experiments.encrypted.packing import Packing, decrypt, encrypt, weighted_sum
-from experiments.encrypted.paillier import KEY_BITS, PrivateKey
-from experiments.encrypted.plaintext_key import CheckedPrivateKey, NotTheSame, PlaintextKey
+from experiments.encrypted.finding_he import PACKING, EncryptedFinding, KeyHolder, rounded, summed_votes
+from experiments.encrypted.paillier import (
+    KEY_BITS,
+    CheckedPrivateKey,
+    NotTheSame,
+    Packing,
+    PlaintextKey,
+    PrivateKey,
+    decrypt,
+    encrypt,
+    weighted_sum,
+)
 from experiments.simulation.strategies.finding import Finding
 from tests.doubles.quadratics import LOW, TOP, Quadratics, start
 
@@ -58,7 +64,7 @@ def cohort(number: int) -> list[int]:
     return [int(each) for each in np.random.default_rng((1, number)).choice(READERS, 5, replace=False)]
 
 
-def test_rounds_under_real_keys_and_rounds_in_clear_are_the_same_to_the_last_bit() -> None:
+def test_encrypted_and_plaintext_rounds_are_bitwise_equal() -> None:
     """Seven rounds with two clusterings: all under Paillier, the first two, and none."""
     runs = [encrypted(7, real_voters=READERS), encrypted(2, real_voters=5), encrypted()]
     for run in runs:
@@ -77,11 +83,11 @@ def test_rounds_under_real_keys_and_rounds_in_clear_are_the_same_to_the_last_bit
     assert [(run.cost.clusterings, run.cost.votes) for run in runs] == [(2, 2 * READERS), (2, 10), (0, 0)], (
         "the first clustering, and the first after three rounds"
     )
-    assert "In 2 clusterings 10 votes" in str(runs[1].cost)
+    assert "10 votes in 2 clusterings" in str(runs[1].cost)
     assert max(float(np.abs(model[TOP] - first.models[0][TOP]).max()) for model in first.models) > 1e-3
 
 
-def test_in_fixed_point_it_is_finding_by_sgd_but_for_the_encoding_steps() -> None:
+def test_fixed_point_rounds_equal_finding_by_sgd_up_to_encoding_steps() -> None:
     run, rounds = encrypted(rate=0.25), 7
     labels = [run.clusters]
 
@@ -115,17 +121,17 @@ def test_in_fixed_point_it_is_finding_by_sgd_but_for_the_encoding_steps() -> Non
             )
 
 
-def test_a_ciphertext_that_opens_to_something_else_ends_the_run() -> None:
+def test_ciphertext_decrypting_to_another_value_ends_the_run() -> None:
     twin = CheckedPrivateKey(KEY)
     real, message = twin.encrypt(41)
     assert twin.decrypt((real, message)) == 41
     both = twin.public.add((real, message), twin.public.times(twin.encrypt(-3), 7))
     assert twin.decrypt(both) == 20
-    with pytest.raises(NotTheSame, match="opened to 41, and the same steps in clear come to 42"):
+    with pytest.raises(NotTheSame, match="decrypted to 41, but the same steps in plaintext give 42"):
         twin.decrypt((real, mpz(42)))
 
 
-def test_sums_of_packed_vectors_in_clear_are_those_under_encryption() -> None:
+def test_plaintext_sums_of_packed_vectors_match_encrypted_ones() -> None:
     rng = np.random.default_rng(0)
     vectors = rng.uniform(-1, 1, (4, 9))
     found = []
@@ -135,14 +141,14 @@ def test_sums_of_packed_vectors_in_clear_are_those_under_encryption() -> None:
     np.testing.assert_array_equal(found[0], found[1])
 
 
-def test_summed_votes_are_what_encrypted_votes_add_up_to() -> None:
+def test_summed_votes_match_encrypted_votes() -> None:
     clients, vectors = KeyHolder(KEY, SMALL), vectors_at(start())
     votes = [clients.vote(FIRST, vector) for vector in vectors]
     opened = decrypt(weighted_sum([(1, vote) for vote in votes], KEY.public), KEY).reshape(K, -1)[:, :-1]
     np.testing.assert_array_equal(opened, summed_votes(FIRST, vectors, SMALL.fraction_bits))
 
 
-def test_a_round_of_fifty_readers_with_32_samples_fits_the_slots_of_the_study() -> None:
+def test_round_of_fifty_readers_with_32_samples_fits_the_slots() -> None:
     clients = KeyHolder(PlaintextKey(), PACKING, weight_bound=64.0)
     run = replace(encrypted(), packing=PACKING)
     sent = [clients.gradient(0, 32, {name: np.ones_like(value) for name, value in start().items()}) for _ in range(50)]

@@ -13,13 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from numpy.typing import NDArray
 
-from backend.federation.grouping.interpolation import TimeAndLayer
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Layers, TimeAndLayer
 from backend.federation.grouping.reader_groups import Clusters, nearest, transitions, unit
 from backend.federation.optimizers import Sgd
 from experiments.encrypted.finding_he import BlindServer, KeyHolder, rounded
-from experiments.encrypted.packing import CapacityExceeded, Encrypted, Packing, decrypt, encrypt, weighted_sum
-from experiments.encrypted.paillier import PrivateKey
+from experiments.encrypted.paillier import (
+    CapacityExceeded,
+    Encrypted,
+    Packing,
+    PrivateKey,
+    decrypt,
+    encrypt,
+    weighted_sum,
+)
 from experiments.simulation.strategies.finding import Finding
 from tests.doubles.quadratics import LOW, TOP, Quadratics
 
@@ -31,7 +37,7 @@ HALF = int(PUBLIC.n) // 2
 
 @given(some.integers(-HALF, HALF), some.integers(-(2**200), 2**200), some.integers(-1000, 1000))
 @settings(max_examples=25, deadline=None)
-def test_ciphertexts_add_and_multiply_what_they_hide(message: int, other: int, factor: int) -> None:
+def test_ciphertexts_add_and_multiply_their_messages(message: int, other: int, factor: int) -> None:
     assert KEY.decrypt(KEY.encrypt(message)) == message
     assert KEY.decrypt(PUBLIC.encrypt(message)) == message
     total = PUBLIC.add(KEY.encrypt(other), PUBLIC.encrypt(other))
@@ -39,7 +45,7 @@ def test_ciphertexts_add_and_multiply_what_they_hide(message: int, other: int, f
     assert KEY.decrypt(PUBLIC.times(KEY.encrypt(other), factor)) == factor * other
 
 
-def test_keys_and_ciphertexts_are_of_the_kind_that_paillier_needs() -> None:
+def test_keys_and_ciphertexts_satisfy_pailliers_definition() -> None:
     """Oracle: the definition. n has the wanted bits, and both ways to encrypt give (1 + n)^m times an n-th power."""
     n, p, q = int(PUBLIC.n), int(KEY.p), int(KEY.q)
     assert n == p * q
@@ -59,11 +65,11 @@ def test_keys_and_ciphertexts_are_of_the_kind_that_paillier_needs() -> None:
         KEY.decrypt(mpz(n * n))
 
 
-def test_the_same_number_is_never_encrypted_to_the_same_ciphertext_twice() -> None:
+def test_encryption_never_repeats_a_ciphertext() -> None:
     assert len({int(key.encrypt(7)) for key in (KEY, PUBLIC) for _ in range(20)}) == 40
 
 
-def test_randomness_is_the_operating_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_randomness_comes_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def below(limit: int) -> int:
@@ -77,7 +83,7 @@ def test_randomness_is_the_operating_systems(monkeypatch: pytest.MonkeyPatch) ->
 
 @given(some.lists(some.integers(-(2**30), 2**30), min_size=1, max_size=15), some.integers(1, 15))
 @settings(max_examples=50, deadline=None)
-def test_packed_integers_come_out_again_also_as_sums(values: list[int], copies: int) -> None:
+def test_packed_integers_are_recovered_also_from_sums(values: list[int], copies: int) -> None:
     packing = Packing(BITS, slot_bits=34)
     assert packing.slots == 15
     message = packing.pack(values)
@@ -86,7 +92,7 @@ def test_packed_integers_come_out_again_also_as_sums(values: list[int], copies: 
     assert packing.unpack(copies * packing.pack(few), len(few)) == [copies * each for each in few]
 
 
-def test_a_slot_without_room_is_noticed_before_it_overflows() -> None:
+def test_full_slot_is_detected_before_it_overflows() -> None:
     packing = Packing(BITS, slot_bits=34)
     full = encrypt(np.full(3, 0.9), KEY, packing, bound=1.0)
     assert full.bound == 2**16 + 1
@@ -101,7 +107,7 @@ def test_a_slot_without_room_is_noticed_before_it_overflows() -> None:
         Packing(BITS, slot_bits=511)
 
 
-def test_values_that_no_client_may_send_are_refused() -> None:
+def test_invalid_client_values_are_refused() -> None:
     packing = Packing(BITS, slot_bits=34)
     for values in (np.array([1.5]), np.array([np.nan]), np.array([-np.inf])):
         with pytest.raises(ValueError, match=r"values: finite and within 1\.0"):
@@ -111,7 +117,7 @@ def test_values_that_no_client_may_send_are_refused() -> None:
         weighted_sum([(1, one), (1, encrypt(np.zeros(2), KEY, packing, bound=1.0))], PUBLIC)
 
 
-def test_the_mean_under_encryption_is_the_plain_mean_but_for_the_encoding_step() -> None:
+def test_encrypted_mean_equals_the_plain_mean_up_to_the_encoding_step() -> None:
     """The encoding's bound: |HE mean - plain mean| <= the step, at 60 clients weighed by n_u."""
     rng = np.random.default_rng(0)
     packing = Packing(BITS, slot_bits=62)
@@ -138,7 +144,7 @@ class Quantised(TimeAndLayer):
         return np.array([float(rounded(share)) for share in exact])
 
 
-def test_finding_under_encryption_is_finding_in_clear() -> None:
+def test_encrypted_finding_equals_finding_in_plaintext() -> None:
     """Nine rounds with two clusterings and fresh encryptions, against the laboratory's FINDING with SGD."""
     readers, groups, layers, protection = 12, 3, Layers(("low", "top")), Quantised(1.1)
     quadratics = Quadratics.some(readers, ripple=0.1)
@@ -202,7 +208,7 @@ def test_finding_under_encryption_is_finding_in_clear() -> None:
     )
 
 
-def test_a_server_that_multiplies_too_long_is_told_that_the_slots_are_full() -> None:
+def test_too_many_multiplications_report_full_slots() -> None:
     clients = KeyHolder(KEY, Packing(BITS, slot_bits=60))
     server = BlindServer(PUBLIC, clients.hide({"low": np.ones(2)}), 1, rate=0.5)
     for _ in range(3):
@@ -213,7 +219,7 @@ def test_a_server_that_multiplies_too_long_is_told_that_the_slots_are_full() -> 
     np.testing.assert_allclose(clients.read(server.groups[0])["low"], 1.0)
 
 
-def test_encrypted_votes_cluster_readers_as_plain_k_means_does() -> None:
+def test_encrypted_votes_cluster_readers_like_plain_k_means() -> None:
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 3, 18)
     vectors = unit(np.eye(3, 6)[truth] + 0.05 * rng.normal(size=(18, 6)))

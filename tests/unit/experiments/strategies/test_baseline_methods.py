@@ -12,15 +12,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Layers
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd
 from experiments.simulation.strategies.cfl import Cfl, bipartition
 from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.fedprox import FedProx
-from experiments.simulation.strategies.method import Method, RunningMean
+from experiments.simulation.strategies.method import Method, RunningMean, Vanilla
 from experiments.simulation.strategies.pfedme import PFedMe
 from experiments.simulation.strategies.scaffold import Scaffold
-from experiments.simulation.strategies.vanilla import Vanilla
 from tests.doubles.quadratics import LOW, TOP, Quadratics, start
 
 READERS, RATE, EXACT = 20, 0.1, 1e-9
@@ -50,7 +49,7 @@ def agree(first: Vanilla, second: Vanilla) -> None:
         np.testing.assert_allclose(first.model.weights[name], second.model.weights[name], rtol=0, atol=EXACT)
 
 
-def test_vanilla_learning_steps_along_the_mean_weighted_by_samples() -> None:
+def test_vanilla_learning_steps_along_the_sample_weighted_mean() -> None:
     quadratics = Quadratics(np.ones(2), np.array([[0.0, 0.0], [2.0, 2.0]]), np.array([1, 3]))
     plain = Vanilla(quadratics, at(2.0), Sgd(RATE))
     plain.run_round(0, [0, 1])
@@ -66,14 +65,14 @@ def test_fedprox_with_one_local_step_is_vanilla_learning(optimizer: MemoryOptimi
     agree(plain, prox)
 
 
-def test_two_steps_of_fedprox_on_a_quadratic_are_these() -> None:
+def test_two_fedprox_steps_on_a_quadratic_match_the_hand_computation() -> None:
     # y1 = .1; y2 = .1 - .1 ((.1 - 1) + 1 (.1 - 0)) = .18, and a server at the devices' own rate stands there.
     prox = FedProx(one_quadratic(), at(0.0), Sgd(RATE), mu=1.0, steps=2, rate=RATE)
     prox.run_round(0, [0])
     assert float(prox.model.weights[LOW][0]) == pytest.approx(0.18, abs=EXACT)
 
 
-def test_fedprox_holds_devices_nearer_the_server_than_fedavg() -> None:
+def test_fedprox_keeps_devices_nearer_the_server_than_fedavg() -> None:
     ends = []
     for mu in (0.0, 5.0):
         prox = FedProx(Quadratics.some(READERS), start(), Sgd(RATE), mu=mu, steps=20, rate=RATE)
@@ -83,7 +82,7 @@ def test_fedprox_holds_devices_nearer_the_server_than_fedavg() -> None:
 
 
 @BOTH
-def test_the_first_round_of_scaffold_is_fedavg(optimizer: MemoryOptimizer) -> None:
+def test_first_scaffold_round_is_fedavg(optimizer: MemoryOptimizer) -> None:
     fedavg = FedProx(Quadratics.some(READERS), start(), optimizer, mu=0.0, steps=5, rate=RATE)
     scaffold = Scaffold(Quadratics.some(READERS), start(), optimizer, everybody=READERS, steps=5, rate=RATE)
     fedavg.run_round(0, cohort(0))
@@ -94,14 +93,14 @@ def test_the_first_round_of_scaffold_is_fedavg(optimizer: MemoryOptimizer) -> No
     assert np.abs(fedavg.model.weights[LOW] - scaffold.model.weights[LOW]).max() > 1e-4
 
 
-def test_the_control_variate_of_all_is_the_mean_of_the_readers_own() -> None:
+def test_global_control_variate_is_the_mean_of_the_readers() -> None:
     scaffold = Scaffold(Quadratics.some(READERS), start(), Sgd(RATE), everybody=READERS, steps=3, rate=RATE)
     rounds(scaffold)
     mean = sum(own[LOW] for own in scaffold._controls.values()) / READERS  # zero for who was never taken
     np.testing.assert_allclose(scaffold.control[LOW], mean, atol=EXACT)
 
 
-def test_one_local_steps_control_variate_is_the_gradient() -> None:
+def test_control_variate_of_one_local_step_is_the_gradient() -> None:
     quadratics = Quadratics.some(READERS)
     scaffold = Scaffold(quadratics, start(), Sgd(RATE), everybody=READERS, steps=1, rate=RATE)
     scaffold.run_round(0, cohort(0))
@@ -111,7 +110,7 @@ def test_one_local_steps_control_variate_is_the_gradient() -> None:
         )
 
 
-def test_scaffold_finds_the_common_minimum_where_fedavg_drifts_from_it() -> None:
+def test_scaffold_finds_the_common_minimum_where_fedavg_drifts() -> None:
     plain = Quadratics.some(READERS, ripple=0.0)
     quadratics = Quadratics(plain.slopes, plain.centres, np.ones(READERS, np.int64))
     best = np.average(quadratics.centres[:, 0], weights=quadratics.slopes)
@@ -124,7 +123,7 @@ def test_scaffold_finds_the_common_minimum_where_fedavg_drifts_from_it() -> None
     assert abs(float(fedavg.model.weights[LOW][0]) - best) > 0.01
 
 
-def test_pfedme_finds_the_model_between_the_readers_own_and_everybodys() -> None:
+def test_pfedme_finds_the_model_between_the_readers_and_the_global_one() -> None:
     # On (theta - c)^2 / 2 with w: theta = (c + rho w) / (1 + rho) = (1 + 3 * 5) / 4 = 4.
     me = PFedMe(one_quadratic(), at(5.0), Sgd(0.5), rho=3.0, inner_steps=200, inner_rate=RATE, steps=1, rate=RATE)
     me.run_round(0, [0])
@@ -134,7 +133,7 @@ def test_pfedme_finds_the_model_between_the_readers_own_and_everybodys() -> None
     assert float(me.model.weights[LOW][0]) == pytest.approx(4.85, abs=EXACT)
 
 
-def test_readers_whom_pfedme_never_took_have_the_common_model() -> None:
+def test_readers_never_selected_by_pfedme_have_the_common_model() -> None:
     me = PFedMe(
         Quadratics.some(READERS), start(), Sgd(1.0), rho=2.0, inner_steps=3, inner_rate=RATE, steps=2, rate=RATE
     )
@@ -183,7 +182,7 @@ def printed_pfedme(
     return w
 
 
-def test_scaffold_with_readers_alike_is_the_printed_algorithm() -> None:
+def test_scaffold_with_equal_readers_matches_the_published_algorithm() -> None:
     quadratics = Quadratics.some(READERS, ripple=0.0)
     assert len(set(quadratics.samples.tolist())) > 1, "weighing by n_u would show"
     ours = Scaffold(quadratics, at(0.7), Sgd(1.5 * RATE), everybody=READERS, steps=4, rate=RATE, alike=True)
@@ -195,7 +194,7 @@ def test_scaffold_with_readers_alike_is_the_printed_algorithm() -> None:
     assert abs(float(weighed.model.weights[LOW][0]) - printed) > 1e-3
 
 
-def test_pfedme_with_readers_alike_is_the_printed_algorithm() -> None:
+def test_pfedme_with_equal_readers_matches_the_published_algorithm() -> None:
     quadratics = Quadratics.some(READERS, ripple=0.0)
     ours = PFedMe(
         quadratics, at(0.7), Sgd(1.2), rho=3.0, inner_steps=90, inner_rate=0.25, steps=3, rate=RATE, alike=True
@@ -217,7 +216,7 @@ def test_fedper_without_a_top_is_vanilla_learning(optimizer: MemoryOptimizer) ->
         np.testing.assert_allclose(per.base.weights[name], plain.model.weights[name], rtol=0, atol=EXACT)
 
 
-def test_fedpers_tops_stay_at_home_and_a_new_reader_gets_their_mean() -> None:
+def test_fedper_tops_stay_on_devices_and_a_new_reader_gets_their_mean() -> None:
     per = FedPer(
         Quadratics.some(READERS), start(), Sgd(RATE), layers=Layers(("low", "top")), first_own=1, steps=4, rate=RATE
     )
@@ -240,7 +239,7 @@ def two_groups() -> Quadratics:
     return Quadratics(np.ones(READERS), centres, np.ones(READERS, np.int64))
 
 
-def test_cfl_splits_groups_that_pull_apart_and_each_reaches_its_own_minimum() -> None:
+def test_cfl_splits_diverging_groups_and_each_reaches_its_minimum() -> None:
     cfl = Cfl(two_groups(), at(0.0), Sgd(RATE), e1=0.5, e2=2.0)
     for number in range(200):
         cfl.run_round(number, cohort(number))
@@ -253,7 +252,7 @@ def test_cfl_splits_groups_that_pull_apart_and_each_reaches_its_own_minimum() ->
 
 
 @BOTH
-def test_cfl_that_never_splits_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
+def test_cfl_without_splits_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
     cfl = Cfl(Quadratics.some(READERS), start(), optimizer, e1=0.0, e2=1.0)
     plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
     rounds(cfl)
@@ -265,14 +264,14 @@ def test_cfl_that_never_splits_is_vanilla_learning(optimizer: MemoryOptimizer) -
         )
 
 
-def test_readers_who_agree_are_not_split() -> None:
+def test_agreeing_readers_are_not_split() -> None:
     near = Quadratics(np.ones(READERS), np.full((READERS, 2), 3.0), np.ones(READERS, np.int64))
     cfl = Cfl(near, at(0.0), Sgd(RATE), e1=0.5, e2=2.0)
     rounds(cfl, 60)
     assert len(cfl.leaves) == 1
 
 
-def test_a_bipartition_has_the_least_largest_cosine_across_it() -> None:
+def test_bipartition_minimises_the_largest_cosine_across_it() -> None:
     rng = np.random.default_rng(4)
     for size in (2, 5, 8):
         rows = rng.normal(size=(size, 3))
@@ -288,7 +287,7 @@ def test_a_bipartition_has_the_least_largest_cosine_across_it() -> None:
         assert worst(found) == pytest.approx(min(worst(cut) for cut in cuts), abs=1e-12)
 
 
-def test_what_makes_no_method_is_refused() -> None:
+def test_invalid_methods_are_refused() -> None:
     quadratics, weights, step = Quadratics.some(2), start(), Sgd(RATE)
     with pytest.raises(ValueError, match="steps: at least 1, got 0"):
         FedProx(quadratics, weights, step, mu=0.0, steps=0, rate=1.0)

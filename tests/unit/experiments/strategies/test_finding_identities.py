@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.grouping.interpolation import Constant, Personalisation, TimeAndLayer
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Constant, Layers, Personalisation, TimeAndLayer
 from backend.federation.grouping.reader_groups import Clusters, cluster
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd
 from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.finding import ClusterFunction, Finding
-from experiments.simulation.strategies.method import Method
-from experiments.simulation.strategies.vanilla import Vanilla
+from experiments.simulation.strategies.method import Method, Vanilla
 from tests.doubles.personalisation import FromLayer, FromRound
 from tests.doubles.quadratics import LOW, TOP, Quadratics, start
 
@@ -84,7 +82,7 @@ def far(first: object, second: object) -> bool:
 @pytest.mark.parametrize("optimizer", [Sgd(0.1), Adam(0.05)])
 @pytest.mark.parametrize("groups", [1, 3, 5])
 @pytest.mark.parametrize("every", [3, 1000])
-def test_without_personalisation_it_is_vanilla_learning_for_any_groups(
+def test_finding_without_personalisation_is_vanilla_learning_for_any_groups(
     optimizer: MemoryOptimizer, groups: int, every: int
 ) -> None:
     plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
@@ -99,7 +97,7 @@ def test_without_personalisation_it_is_vanilla_learning_for_any_groups(
     assert far(plain.model.weights, start())
 
 
-def test_a_stored_group_model_has_gone_a_step_of_its_own_even_without_personalisation() -> None:
+def test_stored_group_model_takes_its_own_step_even_without_personalisation() -> None:
     grouped = finding(Constant(0.0))
     grouped.run_round(0, cohort(0))
     assert any(far(group.weights, grouped.models.shared.weights) for group in grouped.models.groups)
@@ -120,7 +118,7 @@ def test_one_group_is_vanilla_learning_for_any_personalisation(
 
 
 @pytest.mark.parametrize("optimizer", [Sgd(0.1), Adam(0.05)])
-def test_with_full_personalisation_groups_learn_apart(optimizer: MemoryOptimizer) -> None:
+def test_full_personalisation_trains_groups_separately(optimizer: MemoryOptimizer) -> None:
     grouped = finding(Constant(1.0), every=1000, optimizer=optimizer)
     labels = grouped.clusters.labels
     rounds(grouped)
@@ -134,7 +132,7 @@ def test_with_full_personalisation_groups_learn_apart(optimizer: MemoryOptimizer
     assert far(grouped.models.groups[0].weights, grouped.models.groups[1].weights)
 
 
-def test_with_full_personalisation_clusterings_mix_groups_by_formula_8_alone() -> None:
+def test_fully_personalised_groups_mix_only_by_formula_8() -> None:
     every, quadratics = 6, Quadratics.some(READERS)
     grouped = finding(Constant(1.0), every=every)
     own = [{name: value.copy() for name, value in start().items()} for _ in range(READERS)]  # each reader's group model
@@ -161,7 +159,7 @@ def test_with_full_personalisation_clusterings_mix_groups_by_formula_8_alone() -
 
 
 @pytest.mark.parametrize("first", [0, 1, 2])
-def test_a_global_base_under_one_group_a_reader_is_fedper(first: int) -> None:
+def test_global_base_with_one_group_per_reader_is_fedper(first: int) -> None:
     grouped = finding(FromLayer(first), groups=READERS, every=1000, clustering=each_alone)
     # One local step: a top goes by its own gradient, whatever n_u.
     local = FedPer(Quadratics.some(READERS), start(), Sgd(0.1), layers=LAYERS, first_own=first, steps=1, rate=0.1)
@@ -172,7 +170,7 @@ def test_a_global_base_under_one_group_a_reader_is_fedper(first: int) -> None:
         same(ours.models[ours.which[reader]], theirs.models[theirs.which[reader]])
 
 
-def test_global_training_and_then_a_group_a_reader_is_local_fine_tuning() -> None:
+def test_global_training_then_one_group_per_reader_is_local_fine_tuning() -> None:
     """lambda = 1 from round X on takes up the stored w_k, which round X - 1 has left one own step from w_g, or none for
     who was absent: so fine-tuning begins with the step of round X - 1, and the server's own step of it is lost."""
     turn, quadratics = 25, Quadratics.some(READERS)
@@ -191,7 +189,7 @@ def test_global_training_and_then_a_group_a_reader_is_local_fine_tuning() -> Non
     assert sum(far(own[reader], plain.model.weights) for reader in range(READERS)) > READERS / 2
 
 
-def test_readers_never_change_groups_when_clusterings_come_after_the_last_round() -> None:
+def test_readers_keep_their_groups_if_clustering_never_runs() -> None:
     grouped = finding(Constant(0.5), every=ROUNDS + 1)
     labels, first = grouped.clusters.labels.copy(), grouped.clustered_under
     rounds(grouped)
@@ -202,7 +200,7 @@ def test_readers_never_change_groups_when_clusterings_come_after_the_last_round(
     assert moved.clustered_under is moved.models.shared.weights
 
 
-def test_names_of_groups_change_no_readers_model() -> None:
+def test_relabelled_groups_change_no_readers_model() -> None:
     def shuffled(order: Sequence[int]) -> ClusterFunction:
         names = np.array(order)
 
@@ -223,7 +221,7 @@ def test_names_of_groups_change_no_readers_model() -> None:
         same(cold[0].models[cold[0].which[reader]], cold[1].models[cold[1].which[reader]])
 
 
-def test_interpolating_every_tenth_round_keeps_groups_further_apart() -> None:
+def test_rarer_interpolation_keeps_groups_further_apart() -> None:
     """The paper's round and its code's: a deviation shrinks by lambda each time, .080 or .777 over ten rounds (5.2)."""
     spread = []
     for interp_every in (1, 10):
@@ -235,7 +233,7 @@ def test_interpolating_every_tenth_round_keeps_groups_further_apart() -> None:
     assert pytest.approx(0.080, abs=5e-4) == 0.7768**10
 
 
-def test_a_new_reader_is_placed_under_the_model_of_the_clustering_and_not_of_today() -> None:
+def test_new_reader_is_assigned_under_the_clusterings_model() -> None:
     """FINDING, Algorithm 1, evaluation."""
     run = finding(Constant(0.5), every=15)
     rounds(run, 20)

@@ -1,47 +1,46 @@
-// A device's part of a secure sum: its update scaled into a ball, weighed, in fixed point, perhaps with noise; what it
-// accepts of one, and what it costs at worst.
+// A device's part of a secure sum: its update is scaled into a ball, weighted, encoded in fixed point, perhaps with
+// noise; which sums it accepts, and their worst-case cost.
 import { ProtectionTooWeak } from "../../errors";
-import { brief } from "../../figures";
-import { WireError } from "../../wire/forms";
-import { type UpdateLayout, byCodePoint } from "../../wire/layout";
-import { type SecureSum, layoutOf, termsOf } from "../../wire/protections";
-import { RingError, type RingVector, put, ringVector } from "../../wire/ring";
-import type { RoundManifest } from "../../wire/rounds";
-import { type SumTerms, fixedPointOf, sumTerms } from "../../wire/secagg";
+import { brief } from "../../protocol/formatting";
+import { WireError } from "../../protocol/forms";
+import { RingError, byCodePoint, put, ringVector, type RingVector, type UpdateLayout } from "../../protocol/ring";
+import { type SecureSum, layoutOf, termsOf } from "../../protocol/protections";
+import type { RoundManifest } from "../../protocol/rounds";
+import { type SumTerms, fixedPointOf, sumTerms } from "../../protocol/secagg";
 import { addNoiseShare, clipAndEncode } from "../discrete_noise";
-import type { NoiseSource } from "../noise_sources";
-import { type OneClick, type SumPrices, clickSteps, parametersOf, possible, sumPrices } from "../prices";
+import type { NoiseSource } from "../exact_samplers";
+import { clickSteps, parametersOf, possible, sumPrices, type OneClick, type SumPrices, type SumsAlone } from "../accounting/cost_of_sums";
 import { type UpdateTensors, SharedUpdate, elements } from "../private_parameters";
 import type { Contribution } from "../secagg/transitions";
+import { ceilingsOf } from "../accounting/limits";
 import type { PrivacySettings } from "../settings";
-import type { SumsAlone } from "../worst_case_sums";
 import { type ComputedUpdate, type DeviceProtection, ROUNDING } from "./protection";
 
 export const NAME = "secure_sum";
-/** Of the L2 norm of float32 values that were scaled to a radius. */
+/** Tolerance for the L2 norm of float32 values scaled to a radius. */
 const SLACK = 1e-6;
 
 /**
  * The device's side of `secure_sum`.
  *
  * With sigma > 0 the opened sum is (epsilon, delta)-differentially private for exchanging all of this reader's data,
- * with the noise of `cohort_minimum` survivors none of whom tells the server its share. Whoever else is real, the
- * vector is never told with less than this device's own share of noise, whose price is in the charge too. Both prices
- * are at the reader's own delta: the delta that the server proposes isn't read. Without noise no epsilon bounds what
- * the sum tells, and the charge is 0.
+ * with the noise of `cohort_minimum` survivors none of whom reveals its share to the server. Whoever else is real, the
+ * vector is never revealed with less than this device's own share of noise, whose cost is in the charge too. Both costs
+ * are at the reader's own delta: the delta that the server proposes isn't used. Without noise no epsilon bounds what
+ * the sum reveals, and the charge is 0.
  */
 export class SecureSumProtection implements DeviceProtection {
   constructor(private readonly protection: SecureSum) {}
 
   check(privacy: PrivacySettings): void {
-    if (privacy.secure_sum === "never") throw new ProtectionTooWeak("its reader takes part in no secure sums.");
+    if (privacy.secure_sum === "never") throw new ProtectionTooWeak("the settings allow no secure sums.");
     if (privacy.secure_sum === "noisy" && !this.protection.sigma)
-      throw new ProtectionTooWeak("the sum has no noise in it, and its reader takes part in noisy ones only.");
+      throw new ProtectionTooWeak("the sum has no noise, and the settings allow only sums with noise.");
   }
 
   /**
-   * 0 for an exact sum, which no epsilon bounds. The sum's terms must be those that follow from the protection, which is
-   * what the price is figured from.
+   * 0 for an exact sum, which no epsilon bounds. The sum's terms must be those that follow from the protection, from
+   * which the cost is computed.
    */
   price(
     manifest: RoundManifest,
@@ -52,13 +51,14 @@ export class SecureSumProtection implements DeviceProtection {
   ): number {
     const prices = this.allowed(manifest, coordinates, privacy, oneClick);
     if (prices === null) return 0;
-    alone.check(prices.rhoAlone, privacy);
+    alone.check(prices.rhoAlone, ceilingsOf(privacy));
     return prices.epsilon;
   }
 
   /**
-   * What a reader asks of one sum may have changed since it was paid for, while what all sums may cost together has been
-   * spent. The task isn't asked how far one click moves its vector: that ceiling is held to when it is paid for.
+   * Checks only the reader's limits for one sum, which may have changed since it was paid for; the ceilings for all
+   * sums were settled then. The task isn't asked how far one click moves its vector: that ceiling was checked when it
+   * was paid for.
    */
   checkAgain(manifest: RoundManifest, privacy: PrivacySettings): void {
     this.check(privacy);
@@ -67,15 +67,16 @@ export class SecureSumProtection implements DeviceProtection {
   }
 
   /**
-   * Under a protection that is priced for no value below 0, such values count as 0: which task an offer combines it with
-   * is the server's choice, and a reader's values may not decide whether anything is sent.
+   * Under a protection whose cost assumes no negative values, such values count as 0: the server chooses the task of an
+   * offer, and the reader's values must not decide whether anything is sent.
    */
   contribute(update: ComputedUpdate, manifest: RoundManifest, noise: NoiseSource, delta: number): Contribution {
     const { protection } = this;
     const terms = given(manifest);
     const shared = protection.nonnegative ? withoutNegative(update.shared) : update.shared;
     const clipped = clipNorm(shared, protection.clip);
-    const weight = Math.min(update.samples, protection.weight_limit);
+    const { weight_limit: limit } = protection;
+    const weight = limit === 1 ? 1 : Math.min(update.samples, limit);
     const layout = layoutOf(protection, shapesOf(clipped.tensors), terms);
     const plain = layout.encode(clipped.tensors, weight);
     const flat = layout.flat(clipped.tensors);
@@ -99,7 +100,7 @@ export class SecureSumProtection implements DeviceProtection {
     return { vector: this.noisy(layout, flat, terms, noise), charge: { ...charge, ...costing, subject }, paid };
   }
 
-  /** The layout's vector at weight 1, with a noise share on every coordinate. The 1 at the end is public. */
+  /** The layout's vector at weight 1, with a noise share on every coordinate. The final 1 is public. */
   private noisy(
     layout: UpdateLayout,
     flat: Float64Array<ArrayBuffer>,
@@ -119,7 +120,7 @@ export class SecureSumProtection implements DeviceProtection {
     return sumPrices(this.protection, terms.cohort_minimum, coordinates, delta, steps);
   }
 
-  /** The prices of a sum that the reader's settings allow, null for an exact one. Throws ProtectionTooWeak. */
+  /** The cost of a sum within the reader's limits, null for an exact one. Throws ProtectionTooWeak. */
   private allowed(
     manifest: RoundManifest,
     coordinates: number,
@@ -149,9 +150,11 @@ export class SecureSumProtection implements DeviceProtection {
       throw new ProtectionTooWeak(
         `the sum may be opened with ${terms.cohort_minimum} devices in it; at least ${privacy.smallest_sum} are asked for.`,
       );
-    const asked = privacy.secure_sum_mode;
-    if (terms.mode !== "active" && (asked === "active" || (asked === "by_cohort" && terms.graph === "complete")))
-      throw new ProtectionTooWeak("the sum has no consistency round, and its reader asks for one.");
+    const noisy = this.protection.sigma > 0;
+    if (terms.mode !== "active" && !(noisy && privacy.secure_sum_mode === "semi_honest")) {
+      const asks = noisy ? "the settings require one" : "without noise it needs one";
+      throw new ProtectionTooWeak(`the sum has no consistency round, and ${asks}.`);
+    }
     let due: SumTerms;
     try {
       const { cohort, cohort_minimum: cohortMinimum } = terms;
@@ -163,13 +166,13 @@ export class SecureSumProtection implements DeviceProtection {
       throw impossible;
     }
     if (sumTerms.write(terms) !== sumTerms.write(due))
-      throw new ProtectionTooWeak("the terms of its sum do not follow from its protection.");
+      throw new ProtectionTooWeak("the terms of its sum don't match its protection.");
   }
 }
 
 /**
- * What is priced, in words, its price, and the most that the reader allows for it. A click of which nothing is proved
- * may weigh as much as all, and is held to the ceiling of all.
+ * What is priced, as text; its cost; and the most that the reader allows. A click without a proven bound may weigh as
+ * much as all data, and is held to that ceiling.
  */
 function ceilings(
   prices: SumPrices,
@@ -184,21 +187,21 @@ function ceilings(
   ];
 }
 
-/** The terms of a round's sum. Throws RangeError for a round without; a manifest's own check lets none through. */
+/** The terms of a round's sum. Throws RangeError for a round without; the manifest's own check excludes that. */
 function given(manifest: RoundManifest): SumTerms {
   if (manifest.terms === null) throw new RangeError(`terms: ${manifest.round} is a secure sum without any`);
   return manifest.terms;
 }
 
 /**
- * Scale an update down to `norm` if it's longer: exchanging all of a reader's data then moves it by at most 2 norm in
+ * Scales an update down to `norm` if it is longer: exchanging all of a reader's data then moves it by at most 2 norm in
  * L2. Throws RangeError for NaN or infinity: nothing is released.
  */
 export function clipNorm(update: SharedUpdate, norm: number): SharedUpdate {
   const length = lengthOf(update.tensors);
   if (!Number.isFinite(length)) throw new RangeError("update: has values that are not finite: nothing is released");
   if (length <= norm) return update;
-  const scaled = changed(update, (value) => value * (norm / length)); // in doubles, and then rounded once
+  const scaled = changed(update, (value) => value * (norm / length)); // in doubles, rounded once
   if (!(lengthOf(scaled.tensors) <= norm * (1 + SLACK))) throw new RangeError(`update: its L2 norm is above ${norm}`);
   return scaled;
 }

@@ -1,9 +1,9 @@
-// The messages of a device in a secure sum, sealed one by one, and what the server may answer.
+// A device's messages in a secure sum, sealed one by one, and the server's possible answers.
 import sentences from "../../../../device_app/privacy/words.toml";
-import { Prose } from "../../prose";
-import type { Form } from "../../wire/forms";
-import { signAgreement, termsDigest } from "../../wire/pairing";
-import type { Primitives } from "../../wire/primitives";
+import { TextCatalogue } from "../../protocol/text_catalogue";
+import type { Bytes, Form } from "../../protocol/forms";
+import { signAgreement, signAlive, termsDigest } from "../../protocol/pairing";
+import type { Primitives } from "../../protocol/primitives";
 import {
   type Agreements,
   type Roster,
@@ -13,36 +13,38 @@ import {
   type Survivors,
   advertisedKeys,
   agreement,
+  aliveBits,
   complaints,
+  isWhole,
   revealedShares,
   sharedKeys,
-} from "../../wire/secagg";
-import type { Bytes } from "../../wire/values";
+} from "../../protocol/secagg";
 import { OCTETS, Sealed, digest, free } from "../sealed";
-import { type SumState, keysOf } from "./state";
+import { type SumState, keysOf } from "./transitions";
 
-const WORDS = new Prose(sentences);
+const WORDS = new TextCatalogue(sentences);
 const MECHANISM = "secure_sum";
 
 /** The answer of each stage. */
 export type Reply =
-  | { readonly stage: "keys"; readonly told: Roster }
-  | { readonly stage: "shares"; readonly told: Shares }
-  | { readonly stage: "complaints"; readonly told: Sharers }
-  | { readonly stage: "masked"; readonly told: Survivors }
-  | { readonly stage: "agree"; readonly told: Agreements };
+  | { readonly stage: "keys"; readonly answer: Roster }
+  | { readonly stage: "shares"; readonly answer: Shares }
+  | { readonly stage: "complaints"; readonly answer: Sharers }
+  | { readonly stage: "masked"; readonly answer: Survivors }
+  | { readonly stage: "agree"; readonly answer: Agreements };
 
-/** Ring elements, little-endian, one after the other: uniform noise to whoever lacks the masks. */
+/** Ring elements, little-endian, concatenated: uniform noise to anyone without the masks. */
 export interface MaskedInput {
   readonly round: string;
   readonly payload: Bytes;
 }
 
 /**
- * The message of the state's stage. The state, and for stage masked the payload, must be on the disk before it leaves.
+ * Seals the message of the state's stage. The state, and for the `masked` stage the payload, must be on disk before it
+ * leaves.
  *
- * No click has had a part in any but the masked vector, which was paid for when it was made: keys, shares and
- * signatures are random. Throws SecaggError for a masked vector that was not kept: a second one must not be made.
+ * Only the masked vector depends on clicks, and it was paid for when it was made: keys, shares and signatures are
+ * random. Throws SecaggError for a masked vector that wasn't kept: a second one must not be made.
  */
 export async function sealedMessage(
   state: SumState,
@@ -77,8 +79,10 @@ export async function sealedMessage(
     }
     case "agree": {
       const context = await termsDigest(state.terms, primitives);
-      const identity = state.identity_secret;
-      const signature = await signAgreement(context, whole(state.roster), state.survivors, identity, primitives);
+      const [received, identity] = [whole(state.roster), state.identity_secret];
+      const signature = isWhole(received)
+        ? await signAgreement(context, received, state.survivors, identity, primitives)
+        : await signAlive(context, received.me, aliveBits(state.survivors, received.cohort), identity, primitives);
       return seal(agreement, { signature }, WORDS.say("sum_agree"));
     }
     case "unmask":

@@ -1,9 +1,9 @@
-// What a device adds to a private count: which news were displayed to its reader, and which were clicked.
+// A device's contribution to a private count: which articles were displayed to its reader, and which were clicked.
 import { NotEligible } from "../../errors";
-import type { OneClick } from "../../privacy/prices";
+import type { OneClick } from "../../privacy/accounting/cost_of_sums";
 import type { Shapes, UpdateTensor, UpdateTensors } from "../../privacy/private_parameters";
-import { WireError, readMessage } from "../../wire/forms";
-import { CLICKED, type CountList, DISPLAYED, MATERIAL, countList } from "../../wire/popularity";
+import { WireError, readMessage } from "../../protocol/forms";
+import { CLICKED, type CountList, DISPLAYED, MATERIAL, countList } from "../../protocol/popularity";
 import { type Draws, permutation } from "../samples";
 import type { LocalTask, TaskInputs } from "./task";
 
@@ -11,12 +11,14 @@ const HOUR_MS = 3_600_000;
 
 /**
  * Contributes the displays and clicks of a window, which is spent when the round is paid for. A reader who saw nothing
- * adds zeros and noise, which can't be told from anything else. The window is spent whole, also what wasn't chosen: a
- * later count is about later displays. Throws NotEligible for a list that is none.
+ * adds zeros and noise, indistinguishable from anything else; so does a device that has meanwhile paid for another
+ * count of the same window. The whole window is spent, including what wasn't chosen: a later count is about later
+ * displays. Throws NotEligible for an invalid list.
  */
 export async function countTask(given: TaskInputs): Promise<LocalTask> {
   const listed = await listOf(given);
-  const window = given.reading.uncounted(given.now, listed.window_hours * HOUR_MS);
+  const uncounted = () => given.reading.uncounted(given.now, listed.window_hours * HOUR_MS);
+  const window = uncounted();
   const { round } = given.manifest;
   return {
     shapes: (): Shapes => new Map([DISPLAYED, CLICKED].map((name) => [name, [listed.news.length]])),
@@ -26,15 +28,16 @@ export async function countTask(given: TaskInputs): Promise<LocalTask> {
       const taken = { round, since: window.since, until: window.until };
       const paid = (): void =>
         given.reading.takeCount({ ...taken, displayed: nonzero(DISPLAYED), clicked: nonzero(CLICKED) });
-      return { tensors, loss: 0, samples: 1, paid };
+      const unchanged = (): boolean => uncounted().since === window.since;
+      return { tensors, loss: 0, samples: 1, paid, unchanged };
     },
   };
 }
 
 /**
- * What one click and its display, exchanged for those of another piece of news or left out, do to a count: under a joint
- * draw of the two random choices `countVector` differs in at most two entries of each tensor, by 1 and by w, so that it
- * moves by sqrt(2 (1 + w^2)) at most.
+ * The effect on a count of exchanging one click and its display for those of another article, or leaving them out:
+ * under a joint draw of the two random choices `countVector` differs in at most two entries of each tensor, by 1 and by
+ * w, so that it moves by at most sqrt(2 (1 + w^2)).
  */
 export async function oneClickOf(given: TaskInputs): Promise<OneClick> {
   const listed = await listOf(given);
@@ -46,17 +49,17 @@ async function listOf(given: TaskInputs): Promise<CountList> {
   try {
     return readMessage(countList, await given.material(MATERIAL));
   } catch (broken) {
-    if (broken instanceof WireError) throw new NotEligible(`its list of news is malformed: ${broken.message}`);
+    if (broken instanceof WireError) throw new NotEligible(`its list of articles is malformed: ${broken.message}`);
     throw broken;
   }
 }
 
 /**
- * The tensors `displayed` and `clicked`, each [n] in the order of the list: w or 1 at what is contributed, else 0.
+ * The tensors `displayed` and `clicked`, each [n] in list order: w or 1 where contributed, else 0.
  *
- * Of more displays than the limit, or clicks than theirs, a random choice is contributed, each with the same chance and
- * without regard to the other. News that aren't listed change nothing. Whatever the reader did, the L2 norm of both
- * together is at most the list's, and no entry is negative.
+ * If displays or clicks exceed their limits, a uniform random choice of each is contributed, independently of the
+ * other. Articles that aren't listed change nothing. Whatever the reader did, the L2 norm of both together is at most
+ * the list's, and no entry is negative.
  */
 export function countVector(
   listed: CountList,

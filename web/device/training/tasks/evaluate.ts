@@ -1,24 +1,24 @@
-// How a release's ranker does on samples that no gradient of this device was made of, beside its predecessor.
+// Evaluates a release's ranker, beside its predecessor, on samples that this device never used for gradients.
 import { NotEligible } from "../../errors";
 import type { Shapes, UpdateTensor } from "../../privacy/private_parameters";
 import { ofView } from "../../ranking/views_ranker";
-import { TensorError, type TensorSpec, unpack } from "../../wire/tensors";
+import { TensorError, type TensorSpec, unpack } from "../../protocol/tensors";
 import { type Params, paramsOf } from "../gradients";
 import { rankerSamples } from "./full_gradient";
 import { type LocalTask, type TaskInputs, slicesOf } from "./task";
 
 /** The material with the predecessor's weights. */
 const BEFORE = "before";
-/** No device's gain counts for more: a mean of bounded gains can't invent a large fall. */
+/** Each device's gain is clipped to this: a mean of bounded gains can't fake a large drop. */
 const GAIN_LIMIT = 0.03;
-/** Of level and square beside gain: they decide nothing alone, so they get less of the vector's length. */
+/** Weight of level and square beside gain: they decide nothing alone, so they get less of the vector's length. */
 const DETAIL_WEIGHT = 0.25;
 const SHAPES: Shapes = new Map(["gain", "level", "square"].map((name) => [name, [1]]));
 
 /**
- * The mean AUC of held-out clicks against news of the same feeds that were not clicked, under both weights and on the
- * same draws. A device without any gives zeros. Throws NotEligible if the predecessor's weights are not of the ranker's
- * kind.
+ * The mean AUC of held-out clicks against unclicked articles of the same feeds, under both weights and on the same
+ * draws. A device without held-out clicks contributes zeros. Throws NotEligible if the predecessor's weights don't fit
+ * the ranker.
  */
 export async function evaluateTask(given: TaskInputs): Promise<LocalTask> {
   const model = given.manifest.model ?? "";
@@ -39,14 +39,14 @@ export async function evaluateTask(given: TaskInputs): Promise<LocalTask> {
         }
         return sum / drawn.count;
       };
-      // of a ranker of views that of reading, whose samples these are; any other's as they are
+      // for a multi-view ranker the reading view, which these samples are from; otherwise unchanged
       const [now, then] = [ofView(params, "reading"), ofView(before, "reading")];
       return { tensors: written(await auc(now), await auc(then)), loss: 0, samples: drawn.count };
     },
   };
 }
 
-/** scores [n, width], the clicked news first: the mean share of the others that score lower, a tie counting half. */
+/** scores [n, width], the clicked article first: the mean share of the others that score lower, ties counting half. */
 export function meanAuc(scores: Float32Array, width: number): number {
   let sum = 0;
   for (let row = 0; row < scores.length; row += width) {

@@ -3,9 +3,8 @@ import type { Samples, Wanted } from "../samples";
 import { type LocalTask, type TaskInputs, gradientShapes, pooledGradient } from "./task";
 
 /**
- * dL_u/dw of every parameter, for the mean loss over the reader's samples, which are drawn afresh. Fits every ranker
- * whose gradient graph takes clicks, click_mask and candidates, and features where it has them: the architecture is the
- * graph's matter alone.
+ * dL_u/dw of every parameter, for the mean loss over newly drawn samples of the reader. Works for every ranker whose
+ * gradient graph takes clicks, click_mask and candidates, and optionally features, whatever its architecture.
  */
 export async function fullGradientTask(given: TaskInputs): Promise<LocalTask> {
   const wanted = rankerSamples(given);
@@ -18,13 +17,13 @@ export async function fullGradientTask(given: TaskInputs): Promise<LocalTask> {
   };
 }
 
-/** What a ranker's graph takes of a reader in this round. */
+/** The samples that a ranker's graph needs in this round. */
 export function rankerSamples({ release, manifest }: TaskInputs): Wanted {
   const entry = release.manifest.models.get(manifest.model ?? "");
   return { negatives: manifest.negatives, limit: manifest.samples_limit, features: entry?.features ?? [] };
 }
 
-/** The inputs of a ranker's graph for some of the samples. */
+/** Returns a function that makes a ranker graph's inputs for a slice of the samples. */
 export function rankerBatch(samples: Samples): (start: number, end: number) => ReturnType<Samples["batch"]> {
   return (start, end) => samples.batch(start, end);
 }

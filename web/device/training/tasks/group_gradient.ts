@@ -1,23 +1,57 @@
-// A ranker's gradient at the model of the reader's own group, in that group's block of the update (FINDING).
+// A device's part in FINDING's grouped training: clustering by sums (section 4.2), where it sends its vector in its
+// nearest group's row and its move between groups; and the ranker's gradient at its group's model, in that group's
+// block of the update.
 import { NotEligible } from "../../errors";
-import { type Shapes, type UpdateTensor, elements } from "../../privacy/private_parameters";
+import { elements, type Shapes, type UpdateTensor } from "../../privacy/private_parameters";
+import type { SecureSum } from "../../protocol/protections";
 import { GroupChoice, type GroupModels, type ScoreGraph, weightsOf } from "../../ranking/groups";
 import type { Weights } from "../../ranking/session";
-import type { SecureSum } from "../../wire/protections";
-import { type BoundGraph, GRADIENT_PREFIX, paramsOf } from "../gradients";
+import { GRADIENT_PREFIX, paramsOf, type BoundGraph } from "../gradients";
 import { fullGradientTask } from "./full_gradient";
 import type { LocalTask, TaskInputs } from "./task";
+
+const [VECTORS, MOVES] = ["vectors", "moves"];
+/** Share of the clip for each of the two tensors: together their vector has a length of at most sqrt(2) / 2 of it. */
+const SHARE = 0.5;
+
+/**
+ * `vectors` [K, D]: half the clip times the reader's unit vector in its next group's row; `moves` [K, K]: half the clip
+ * at (current group, next group). Throws NotEligible like `groupGradientTask`.
+ */
+export async function nearestGroupTask(given: TaskInputs): Promise<LocalTask> {
+  const { protection, groups, choice } = await chosenGroups(given);
+  const { encoder, dimensions } = given.release.manifest;
+  const clicks = given.reading.clicked(encoder);
+  const { size } = groups;
+  const shapes: Shapes = new Map([
+    [VECTORS, [size, dimensions]],
+    [MOVES, [size, size]],
+  ]);
+  const share = SHARE * protection.clip;
+  return {
+    shapes: () => shapes,
+    run: async () => {
+      if (!clicks.rows) throw new NotEligible("there are no clicks by which a group could be found.");
+      const { group, vector } = await choice.drafted(clicks);
+      const tensors = zerosOf(shapes);
+      tensors.get(VECTORS)?.values.set(vector.map((each) => Math.fround(share) * each), group * dimensions);
+      mark(tensors, MOVES, (await choice.inForce(clicks)) * size + group, share);
+      return { tensors, loss: 0, samples: 1 };
+    },
+  };
+}
 
 export const MEMBERS = "members";
 const MEMBER_SHARE = 0.5;
 const GRADIENT_SHARE = Math.sqrt(1 - MEMBER_SHARE ** 2);
 
 /**
- * `g.<parameter>` [K, ...shape] with the gradient in the block of the reader's group, and `members` [K] with a mark there.
+ * `g.<parameter>` [K, ...shape] with the gradient in the block of the reader's group, and `members` [K] with a mark
+ * there.
  *
- * The gradient is scaled into a ball of sqrt(3)/2 of the clip and the mark is half of it, so that together they fill the
- * clip's ball at most, and the clip that follows leaves the mark as it is. Throws NotEligible where the release has no
- * groups, or no masks hide the group.
+ * The gradient is scaled into a ball of sqrt(3)/2 of the clip and the mark is half of it, so that together they stay
+ * within the clip's ball, and the subsequent clipping leaves the mark unchanged. Throws NotEligible if the release has
+ * no groups, or no masks hide the group.
  */
 export async function groupGradientTask(given: TaskInputs): Promise<LocalTask> {
   const { protection, groups, choice } = await chosenGroups(given);
@@ -46,7 +80,7 @@ export async function groupGradientTask(given: TaskInputs): Promise<LocalTask> {
   };
 }
 
-/** Protection, groups and choice of a round about groups. Throws NotEligible. */
+/** Protection, groups and group choice of a round about groups. Throws NotEligible. */
 export async function chosenGroups(
   given: TaskInputs,
 ): Promise<{ protection: SecureSum; groups: GroupModels; choice: GroupChoice }> {
@@ -63,7 +97,7 @@ export async function chosenGroups(
   return { protection, groups, choice };
 }
 
-/** A `score` graph with these weights. */
+/** A `score` graph bound to these weights. */
 export function scoreGraphOf(graph: BoundGraph, weights: Weights): ScoreGraph {
   const params = paramsOf(weights);
   return async (inputs) => {
@@ -80,7 +114,7 @@ export function zerosOf(shapes: Shapes): Map<string, UpdateTensor> {
   return new Map([...shapes].map(([name, shape]) => [name, { shape, values: new Float32Array(elements(shape)) }]));
 }
 
-/** Put one number into a tensor. Throws RangeError for a name or place that isn't there. */
+/** Sets one number in a tensor. Throws RangeError for an unknown name or place. */
 export function mark(tensors: ReadonlyMap<string, UpdateTensor>, name: string, place: number, value: number): void {
   const values = tensors.get(name)?.values;
   if (!values || place >= values.length) throw new RangeError(`${name}: has no place ${place}`);

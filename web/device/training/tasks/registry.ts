@@ -1,10 +1,9 @@
-// The tasks this program knows, by the name in a round's manifest; others it declines by name. A new one is a file
-// beside this and a line.
+// The tasks this program supports, by their name in a round's manifest; it declines others by name. A new task is a
+// file in this folder and a line here.
 import { countTask, oneClickOf } from "./counting";
 import { evaluateTask } from "./evaluate";
 import { fullGradientTask } from "./full_gradient";
-import { groupGradientTask } from "./group_gradient";
-import { nearestGroupTask } from "./nearest_group";
+import { groupGradientTask, nearestGroupTask } from "./group_gradient";
 import { type TaskKind, taskKind } from "./task";
 
 export type Tasks = ReadonlyMap<string, TaskKind>;

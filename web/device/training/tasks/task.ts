@@ -1,55 +1,58 @@
 // What a device computes in a round.
-import type { OneClick } from "../../privacy/prices";
+import type { OneClick } from "../../privacy/accounting/cost_of_sums";
 import type { Shapes, UpdateTensor, UpdateTensors } from "../../privacy/private_parameters";
-import type { RoundManifest } from "../../wire/rounds";
-import type { Batch, BoundGraph, GradientFn, Params, TrainingRelease } from "../gradients";
-import { GRADIENT_PREFIX } from "../gradients";
-import type { Draws, SampleSource } from "../samples";
-import type { StoredSamples } from "../stored_samples";
+import type { RoundManifest } from "../../protocol/rounds";
+import { GRADIENT_PREFIX, type Batch, type BoundGraph, type GradientFn, type Params, type TrainingRelease } from "../gradients";
+import type { Draws, SampleSource, TaskReading } from "../samples";
 
 /**
- * What a reader's data come to, in clear: it has to be clipped and made noisy or masked before it may leave.
+ * The result of a task on a reader's data, in clear: it must be clipped, and noised or masked, before it may leave.
  *
- * tensors are named `g.<parameter>` where they are gradients; loss is the mean loss before the step, 0 where there is
- * none; samples counts what went in. paid is called in the transaction that pays for the update: it writes down what
- * must not be given a second time.
+ * tensors are named `g.<parameter>` if they are gradients; loss is the mean loss before the step, 0 if there is none;
+ * samples: the number used. paid is called in the transaction that pays for the update, and records what must not be
+ * contributed twice. unchanged: whether the data it was computed from, other than the reader's current clicks, still
+ * exists.
  */
 export interface Update {
   readonly tensors: UpdateTensors;
   readonly loss: number;
   readonly samples: number;
   readonly paid?: () => void;
+  readonly unchanged?: () => boolean;
 }
 
-/** In the place of an update that can't be computed: its tensors count as zeros. */
-export const ZEROS: Update = { tensors: new Map(), loss: 0, samples: 1 };
+/** Used in place of an update that can't be computed: its tensors count as zeros. */
+export const ZEROS: Update = { tensors: new Map(), loss: 0, samples: 0 };
 
-/** What a task is made from; `material` gives the bytes of a material of the round, and throws NotEligible. */
+/**
+ * What a task is made from. reading: NOBODYS_READING if only the form of an update is wanted. `material` returns the
+ * bytes of one of the round's materials, and throws NotEligible.
+ */
 export interface TaskInputs {
   readonly release: TrainingRelease;
   readonly manifest: RoundManifest;
-  readonly reading: StoredSamples;
+  readonly reading: TaskReading;
   readonly material: (name: string) => Promise<Uint8Array<ArrayBuffer>>;
   readonly graph: (model: string, purpose: string) => Promise<BoundGraph>;
   readonly now: number;
 }
 
-/** Pure once it's made: no clock, no disk, no network. */
+/** Pure once made: no clock, no disk, no network. */
 export interface LocalTask {
-  /** Every tensor of an update. The price counts their coordinates, so it is this program that says them. */
+  /** Every tensor of an update. The cost depends on the number of coordinates, so this program determines them. */
   shapes(params: Params): Shapes;
-  /** The update of one reader. params and grad are of the round's model; params are empty where it has none. */
+  /** The update of one reader. params and grad are of the round's model; params are empty if it has none. */
   run(params: Params, samples: SampleSource, grad: GradientFn, draws: Draws): Promise<Update>;
 }
 
 /**
- * A task as this program knows it.
+ * A task as this program supports it.
  *
- * role: of the models it's for; null for a task of no particular model. graph: purpose of the graph that the model must
- * have; `grad` runs it, if it's the gradient. needsSamples: whether a device takes part only if it has clicks to make
- * samples of. channel: of the ledger, which pays. readsRelease: whether it reads anything of the release; one that
- * doesn't is done under any. heldOut: whether its samples are those that gradients leave out. oneClick: how far a single
- * click exchanged for another moves the update; null where that is as far as exchanging everything.
+ * role: of the models it applies to; null for a task without a model. graph: purpose of the graph that the model must
+ * have; `grad` runs it, if it is the gradient. needsSamples: whether it draws samples from the reader's clicks; without
+ * any, its update is zeros. channel: the ledger's channel that pays. readsRelease: whether it reads anything of the
+ * release; one that doesn't runs under any. heldOut: whether it uses the samples that gradients leave out. oneClick:
+ * how far exchanging a single click moves the update; null if that is as far as exchanging everything.
  */
 export interface TaskKind {
   readonly make: (given: TaskInputs) => Promise<LocalTask>;
@@ -62,7 +65,7 @@ export interface TaskKind {
   readonly oneClick: (given: TaskInputs) => Promise<OneClick | null>;
 }
 
-/** A kind with what most tasks have in common. */
+/** Makes a kind with the defaults of most tasks. */
 export function taskKind(
   make: TaskKind["make"],
   own: Partial<Omit<TaskKind, "make">> = {},
@@ -80,14 +83,14 @@ export function taskKind(
   };
 }
 
-/** Of an update that is a gradient for each parameter. */
+/** Shapes of an update with a gradient for each parameter. */
 export function gradientShapes(params: Params): Shapes {
   return new Map([...params].map(([name, { shape }]) => [GRADIENT_PREFIX + name, shape]));
 }
 
 const BATCH = 8;
 
-/** Of `count` samples, BATCH at a time: what a run needs is bounded by it. */
+/** Slices of `count` samples, BATCH at a time, which bounds the memory of a run. */
 export function slicesOf(count: number): (readonly [number, number])[] {
   const slices: (readonly [number, number])[] = [];
   for (let start = 0; start < count; start += BATCH) slices.push([start, Math.min(start + BATCH, count)]);
@@ -95,8 +98,8 @@ export function slicesOf(count: number): (readonly [number, number])[] {
 }
 
 /**
- * The gradient of the mean loss over `count` samples; `batch` gives the inputs for some of them. Batches bound the
- * memory and change nothing: their means are weighed by their sizes, in doubles.
+ * The gradient of the mean loss over `count` samples; `batch` gives the inputs for a slice. Batches bound the memory
+ * and don't change the result: their means are weighted by size, in doubles.
  */
 export async function pooledGradient(
   count: number,

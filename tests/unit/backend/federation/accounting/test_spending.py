@@ -9,17 +9,17 @@ import pytest
 from sqlalchemy import Engine
 
 from backend.db.engine import writing_session
-from backend.db.tables_federation import RoundRow
+from backend.db.tables import RoundRow
 from backend.federation.accounting.spending import spending
-from backend.federation.systems import SYSTEMS
-from device_app.privacy.privacy_loss import composed
-from device_app.wire.protections import LocalLaplace, Protection, SecureSum
-from device_app.wire.rounds import RoundManifest
+from backend.federation.systems import COMPOSED
+from device_app.privacy.accounting.composition import composed
+from protocol.protections import LocalLaplace, Protection, SecureSum
+from protocol.rounds import RoundManifest
 from tests.doubles.clock import StillClock
 from tests.doubles.openings import NoisyOpening, SumNoise, gaussian_figure, spent_on
 from tests.doubles.small_release import migrated_engine, small_store
 
-LAW = SYSTEMS["small_ranker_secure"].protection
+LAW = COMPOSED["small_ranker/secure/median"].protection
 COORDINATES = 262
 
 
@@ -39,7 +39,7 @@ def ended(engine: Engine, number: int, protection: Protection, survivors: int | 
     manifest = RoundManifest(
         round=name,
         release="r1",
-        system="small_ranker_secure",
+        system="small_ranker/secure/median",
         task="full_gradient",
         shapes={"g.weights": (COORDINATES,)},
         protection=protection,
@@ -64,7 +64,7 @@ def ended(engine: Engine, number: int, protection: Protection, survivors: int | 
         )
 
 
-def test_fifty_rounds_compose_as_dp_accounting_composes_them(engine: Engine) -> None:
+def test_fifty_rounds_compose_like_dp_accounting(engine: Engine) -> None:
     assert isinstance(LAW, SecureSum)
     cohorts = [40 + number % 21 for number in range(50)]
     for number, survivors in enumerate(cohorts, start=1):
@@ -82,7 +82,7 @@ def test_fifty_rounds_compose_as_dp_accounting_composes_them(engine: Engine) -> 
     assert found.rounds[0].epsilon == pytest.approx(spent_on(openings[:1], found.delta), rel=0.01)
 
 
-def test_local_noise_exact_sums_and_failed_rounds_are_kept_apart(engine: Engine) -> None:
+def test_local_noise_exact_sums_and_failed_rounds_are_accounted_separately(engine: Engine) -> None:
     ended(engine, 1, LocalLaplace(clip=0.01, scale=0.1), None)
     ended(engine, 2, SecureSum(clip=1.0), 60)
     ended(engine, 3, LAW, None, state="failed")
@@ -92,7 +92,7 @@ def test_local_noise_exact_sums_and_failed_rounds_are_kept_apart(engine: Engine)
     assert (found.local_rounds, found.exact_rounds, found.rounds, found.epsilon) == (1, 1, (), 0.0)
 
 
-def test_a_devices_own_ledger_composes_its_sums_by_rho_and_says_no_less_than_the_server(engine: Engine) -> None:
+def test_devices_ledger_composes_by_rho_and_is_at_least_the_servers(engine: Engine) -> None:
     assert isinstance(LAW, SecureSum)
     for number in range(1, 21):
         ended(engine, number, LAW, 60)

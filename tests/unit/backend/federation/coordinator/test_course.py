@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from backend.db.engine import writing_session
-from backend.db.tables_federation import FollowUpRow, RoundRow
+from backend.db.tables import FollowUpRow, RoundRow
 from backend.federation.errors import (
     IllegalTransition,
     RoundImpossible,
@@ -20,23 +20,23 @@ from backend.federation.errors import (
     UnknownRound,
     UnknownSystem,
 )
-from backend.federation.rounds import finalising
+from backend.federation.rounds import finalize as finalising
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS
 from backend.releases.chain_file import ChainFile, NotedRelease
 from backend.releases.errors import NothingPublished
 from backend.releases.publish import publish_changes
 from backend.releases.store import ReleaseStore
-from backend.storage.local_folder import LocalFolder
-from device_app.wire.tensors import pack
+from backend.storage.object_store import LocalFolder
+from protocol.tensors import pack
 from tests.doubles.kills import Killed
 from tests.doubles.own_loop import run_on_its_own_loop
 from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
 
-def test_a_complete_cohort_is_applied_and_its_release_is_the_mean_step(rig: PlainRoundRig) -> None:
+def test_complete_cohort_is_applied_as_its_mean_step(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     for value in (0.01, 0.02, 0.06):
@@ -55,7 +55,7 @@ def test_a_complete_cohort_is_applied_and_its_release_is_the_mean_step(rig: Plai
     assert coordinator.step() is None
 
 
-def test_the_states_are_passed_in_order(rig: PlainRoundRig) -> None:
+def test_states_follow_in_order(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     states = [coordinator.status("round-1").state]
@@ -68,7 +68,7 @@ def test_the_states_are_passed_in_order(rig: PlainRoundRig) -> None:
     assert states == ["open", "updates", "failed"]
 
 
-def test_the_deadline_applies_what_came_if_it_is_enough(rig: PlainRoundRig) -> None:
+def test_deadline_applies_the_updates_received_if_enough(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=5, minimum=2)
     sent(coordinator, 0.02)
@@ -82,7 +82,7 @@ def test_the_deadline_applies_what_came_if_it_is_enough(rig: PlainRoundRig) -> N
 
 
 @pytest.mark.parametrize("updates", [0, 1])
-def test_too_few_updates_at_the_deadline_fail_the_round_with_the_reason(rig: PlainRoundRig, updates: int) -> None:
+def test_too_few_updates_at_the_deadline_fail_the_round_with_a_reason(rig: PlainRoundRig, updates: int) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     for _ in range(updates):
@@ -96,7 +96,7 @@ def test_too_few_updates_at_the_deadline_fail_the_round_with_the_reason(rig: Pla
     assert rig.releases.require_current().release == "r1"
 
 
-def test_only_one_round_is_under_way(rig: PlainRoundRig) -> None:
+def test_only_one_round_runs_at_a_time(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     with pytest.raises(RoundUnderWay, match="round-1"):
@@ -122,43 +122,39 @@ def test_only_one_round_is_under_way(rig: PlainRoundRig) -> None:
         ({"admission": 1.1}, "admission"),
     ],
 )
-def test_a_round_that_makes_no_sense_is_refused_by_field(
-    rig: PlainRoundRig, change: dict[str, float], named: str
-) -> None:
+def test_invalid_round_is_refused_by_field(rig: PlainRoundRig, change: dict[str, float], named: str) -> None:
     asked = {"cohort": 3, "cohort_minimum": 2, "seconds": 60.0, "admission": 1.0} | change
     with pytest.raises(RoundImpossible) as refused:
-        rig.coordinator().open_round("uni_fedrec_as_printed", **asked)  # type: ignore[arg-type]
+        rig.coordinator().open_round("uni_fedrec", **asked)  # type: ignore[arg-type]
     assert refused.value.field == named
 
 
-def test_a_round_needs_a_known_system_and_a_release(
-    rig: PlainRoundRig, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_round_needs_a_known_system_and_a_release(rig: PlainRoundRig, tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.raises(UnknownSystem) as refused:
         rig.coordinator().open_round("oracle", cohort=1, cohort_minimum=1, seconds=1)
-    assert refused.value.limit == ", ".join(SYSTEMS)
+    assert refused.value.limit == ", ".join((*SYSTEMS, *PRESETS, *STEPS))
 
     folder = tmp_path_factory.mktemp("empty")
     engine = migrated_engine(folder)
-    empty = Coordinator(engine, small_store(engine, folder, publish=False), SYSTEMS, folder)
+    empty = Coordinator(engine, small_store(engine, folder, publish=False), COMPOSED, folder)
     with pytest.raises(NothingPublished):
-        empty.open_round("uni_fedrec_as_printed", cohort=1, cohort_minimum=1, seconds=1)
+        empty.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=1)
 
 
-def test_a_release_without_the_model_can_not_be_trained(rig: PlainRoundRig) -> None:
-    other = {"uni_fedrec_as_printed": replace(SYSTEMS["uni_fedrec_as_printed"], architecture="two_tower")}
+def test_release_without_the_model_can_not_be_trained(rig: PlainRoundRig) -> None:
+    other = {"uni_fedrec": replace(COMPOSED["uni_fedrec"], architecture="two_tower")}
     coordinator = Coordinator(rig.engine, rig.releases, other, rig.folder, rig.clock)
     with pytest.raises(RoundImpossible, match="two_tower"):
         opened(coordinator)
 
 
-def test_a_refusal_names_the_systems_that_the_release_can_train(rig: PlainRoundRig) -> None:
+def test_refusal_names_the_trainable_systems(rig: PlainRoundRig) -> None:
     with pytest.raises(RoundImpossible, match=r"no trainable model 'ranker\.nrms'") as refused:
-        rig.coordinator().open_round("nrms", cohort=1, cohort_minimum=1, seconds=1)
-    assert refused.value.limit == "uni_fedrec_as_printed", "the small release has no other trainable model"
+        rig.coordinator().open_round("nrms/local/mean", cohort=1, cohort_minimum=1, seconds=1)
+    assert refused.value.limit == "uni_fedrec", "the small release has no other trainable model"
 
 
-def test_a_cancelled_round_fails_and_its_updates_are_gone(rig: PlainRoundRig) -> None:
+def test_cancelled_round_fails_and_its_updates_are_deleted(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     sent(coordinator, 0.01)
@@ -172,7 +168,7 @@ def test_a_cancelled_round_fails_and_its_updates_are_gone(rig: PlainRoundRig) ->
         coordinator.cancel("round-7")
 
 
-def test_a_round_whose_release_is_no_longer_current_fails(rig: PlainRoundRig) -> None:
+def test_round_on_an_outdated_release_fails(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.01)
@@ -181,7 +177,7 @@ def test_a_round_whose_release_is_no_longer_current_fails(rig: PlainRoundRig) ->
 
     assert ended is not None
     assert ended.state == "failed"
-    assert ended.reason == "The round was for r1; r2 was published meanwhile."
+    assert ended.reason == "The round was for r1, but r2 has been published since."
 
 
 @pytest.fixture
@@ -207,9 +203,7 @@ def died_as_it_published(rig: PlainRoundRig, chain: ChainFile) -> None:
     rig.releases.follow_chain_file()
 
 
-def test_a_round_whose_release_comes_once_more_after_a_kill_is_applied_to_it(
-    rig: PlainRoundRig, chained: ChainFile
-) -> None:
+def test_round_on_a_release_republished_after_a_kill_is_applied(rig: PlainRoundRig, chained: ChainFile) -> None:
     """Red before: behind the release that nobody has seen a start publishes r1 again, which was taken for another."""
     opened(rig.coordinator(), cohort=1, minimum=1)
     sent(rig.coordinator(), 0.02)
@@ -224,7 +218,7 @@ def test_a_round_whose_release_comes_once_more_after_a_kill_is_applied_to_it(
     np.testing.assert_allclose(stepped["values"], 0.5 - 0.05 * 0.02, atol=1e-7)
 
 
-def test_a_round_whose_release_came_once_more_and_then_another_fails(rig: PlainRoundRig, chained: ChainFile) -> None:
+def test_round_on_a_republished_release_that_was_superseded_fails(rig: PlainRoundRig, chained: ChainFile) -> None:
     opened(rig.coordinator(), cohort=1, minimum=1)
     sent(rig.coordinator(), 0.02)
     died_as_it_published(rig, chained)
@@ -232,10 +226,10 @@ def test_a_round_whose_release_came_once_more_and_then_another_fails(rig: PlainR
     ended = rig.coordinator().step()
 
     assert ended is not None
-    assert (ended.state, ended.reason) == ("failed", "The round was for r1; r4 was published meanwhile.")
+    assert (ended.state, ended.reason) == ("failed", "The round was for r1, but r4 has been published since.")
 
 
-def test_a_tick_leaves_the_event_loop_free(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tick_does_not_block_the_event_loop(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.02)
@@ -288,18 +282,16 @@ def test_many_threads_join_and_upload_at_once(rig: PlainRoundRig) -> None:
     assert (ended.state, ended.uploaded) == ("applied", 24)
 
 
-def test_a_follow_up_that_is_ordered_while_a_round_is_planned_goes_first(
-    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_follow_up_ordered_during_planning_opens_first(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     coordinator.cancel("round-1")
-    strategy = type(SYSTEMS["uni_fedrec_as_printed"].strategy)
+    strategy = type(COMPOSED["uni_fedrec"].strategy)
     plan = strategy.plan
 
     def ordered_meanwhile(self: Any, spec: Any, context: Any) -> Any:
         with writing_session(rig.engine) as session:
-            session.add(FollowUpRow(after=1, request=RoundRequest("uni_fedrec_as_printed", 3, 2, 60.0).to_json()))
+            session.add(FollowUpRow(after=1, request=RoundRequest("uni_fedrec", 3, 2, 60.0).to_json()))
         return plan(self, spec, context)
 
     monkeypatch.setattr(strategy, "plan", ordered_meanwhile)
@@ -311,7 +303,7 @@ def test_a_follow_up_that_is_ordered_while_a_round_is_planned_goes_first(
     assert (waiting.round, waiting.state) == ("round-2", "open")
 
 
-def test_words_that_are_longer_than_their_column_are_cut(rig: PlainRoundRig) -> None:
+def test_text_longer_than_its_column_is_cut(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     with writing_session(rig.engine) as session:

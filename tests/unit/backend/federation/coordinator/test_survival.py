@@ -13,18 +13,17 @@ import pytest
 from backend.db.engine import DatabaseUnreachable
 from backend.federation.errors import RoundClosed
 from backend.federation.rounds import coordinator as rounds_coordinator
-from backend.federation.rounds import finalising
+from backend.federation.rounds import finalize as finalising
 from backend.federation.rounds.plain import PlainRounds
 from backend.federation.rounds.update_store import UpdateStore
 from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
-from backend.storage.local_folder import LocalFolder
-from backend.storage.object_store import StorageUnavailable
-from device_app.wire.tensors import pack
+from backend.storage.object_store import LocalFolder, StorageUnavailable
+from protocol.tensors import pack
 from tests.doubles.kills import Killed
 from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
 
 
-def test_a_restart_while_open_keeps_the_offers(rig: PlainRoundRig) -> None:
+def test_restart_while_open_keeps_the_offers(rig: PlainRoundRig) -> None:
     opened(rig.coordinator(), cohort=1, minimum=1)
     offer = joined(rig.coordinator())
     rig.coordinator().plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
@@ -34,7 +33,7 @@ def test_a_restart_while_open_keeps_the_offers(rig: PlainRoundRig) -> None:
     assert ended.state == "applied"
 
 
-def test_a_restart_among_updates_keeps_them(rig: PlainRoundRig) -> None:
+def test_restart_during_uploads_keeps_the_updates(rig: PlainRoundRig) -> None:
     before = rig.coordinator()
     opened(before, cohort=3, minimum=2)
     sent(before, 0.02)
@@ -50,7 +49,7 @@ def test_a_restart_among_updates_keeps_them(rig: PlainRoundRig) -> None:
     np.testing.assert_allclose(stepped["values"], 0.5 - 0.05 * 0.03, atol=1e-7)
 
 
-def test_a_kill_before_the_release_is_committed_applies_nothing_and_the_restart_applies_it_once(
+def test_kill_before_the_release_commit_is_applied_once_after_restart(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rig.coordinator()
@@ -75,7 +74,7 @@ def test_a_kill_before_the_release_is_committed_applies_nothing_and_the_restart_
     assert [each.release for each in rig.releases.history()] == ["r2", "r1"]
 
 
-def test_a_kill_after_the_commit_leaves_only_files_to_sweep(
+def test_kill_after_the_commit_leaves_only_files_to_clean_up(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rig.coordinator()
@@ -92,7 +91,7 @@ def test_a_kill_after_the_commit_leaves_only_files_to_sweep(
     assert after.status("round-1").state == "applied"
 
 
-def test_a_server_that_lives_on_removes_what_one_that_was_killed_at_the_end_of_a_round_has_left(
+def test_running_server_removes_updates_left_by_a_killed_one(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Red before: updates of single readers stayed until a server started again, an hour at most."""
@@ -111,7 +110,7 @@ def test_a_server_that_lives_on_removes_what_one_that_was_killed_at_the_end_of_a
     assert living.status("round-1").state == "applied"
 
 
-def test_a_restart_after_an_end_changes_nothing(rig: PlainRoundRig) -> None:
+def test_restart_after_the_end_changes_nothing(rig: PlainRoundRig) -> None:
     before = rig.coordinator()
     opened(before)
     before.cancel("round-1")
@@ -122,7 +121,7 @@ def test_a_restart_after_an_end_changes_nothing(rig: PlainRoundRig) -> None:
     assert after.status("round-1") == before.status("round-1")
 
 
-def test_an_update_damaged_on_disk_is_left_out_and_the_rest_applied(rig: PlainRoundRig) -> None:
+def test_damaged_update_is_left_out_and_the_rest_applied(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=3, minimum=2)
     first = sent(coordinator, 0.1)
@@ -139,7 +138,7 @@ def test_an_update_damaged_on_disk_is_left_out_and_the_rest_applied(rig: PlainRo
     assert rig.releases.history()[0].facts["damaged"] == 1
 
 
-def test_updates_lost_from_disk_below_the_minimum_fail_the_round(rig: PlainRoundRig) -> None:
+def test_updates_lost_below_the_minimum_fail_the_round(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=2, minimum=2)
     sent(coordinator, 0.1)
@@ -161,7 +160,7 @@ def test_updates_lost_from_disk_below_the_minimum_fail_the_round(rig: PlainRound
         DatabaseUnreachable("postgresql://", "terminating connection due to administrator command"),
     ],
 )
-def test_a_round_whose_end_finds_a_full_disk_or_no_database_waits_and_is_applied_once(
+def test_round_ending_on_a_full_disk_waits_and_is_applied_once(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch, passing: Exception
 ) -> None:
     coordinator = rig.coordinator()
@@ -182,7 +181,7 @@ def test_a_round_whose_end_finds_a_full_disk_or_no_database_waits_and_is_applied
     assert coordinator.step() is None
 
 
-def test_an_unforeseen_error_fails_the_round_and_is_raised(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_fails_the_round_and_is_raised(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.02)
@@ -196,7 +195,7 @@ def test_an_unforeseen_error_fails_the_round_and_is_raised(rig: PlainRoundRig, m
     assert coordinator.status("round-1").reason == "unforeseen: ZeroDivisionError"
 
 
-def test_updates_of_single_users_that_can_not_be_removed_are_an_error_in_the_log(
+def test_undeletable_updates_are_logged_as_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = UpdateStore(LocalFolder(tmp_path / "updates"))
@@ -218,7 +217,7 @@ def test_updates_of_single_users_that_can_not_be_removed_are_an_error_in_the_log
     assert not caplog.records
 
 
-def test_a_round_that_opens_while_a_server_starts_keeps_its_updates(tmp_path: Path) -> None:
+def test_round_opened_during_a_server_start_keeps_its_updates(tmp_path: Path) -> None:
     store = UpdateStore(LocalFolder(tmp_path / "updates"))
     store.keep("round-1", "p" * 32, b"of a round that has ended")
 
@@ -230,7 +229,7 @@ def test_a_round_that_opens_while_a_server_starts_keeps_its_updates(tmp_path: Pa
     assert [path.name for path in (tmp_path / "updates").iterdir()] == ["round-2"]
 
 
-def test_an_update_whose_round_ends_while_it_is_stored_is_refused_and_not_left(
+def test_update_stored_as_its_round_ends_is_refused_and_deleted(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
@@ -255,7 +254,7 @@ def away(*_: object) -> None:
     raise DatabaseUnreachable("postgresql://", "terminating connection due to administrator command")
 
 
-def test_the_updates_of_a_round_go_though_the_database_goes_away_as_it_was_applied(
+def test_updates_are_deleted_even_if_the_database_fails_after_applying(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
@@ -270,7 +269,7 @@ def test_the_updates_of_a_round_go_though_the_database_goes_away_as_it_was_appli
     assert stored(rig) == [], "not only at the next start"
 
 
-def test_an_update_goes_that_was_kept_when_the_database_went_away_and_whose_round_ended_meanwhile(
+def test_update_stored_during_a_database_outage_is_deleted_after_its_round(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
@@ -291,9 +290,7 @@ def test_an_update_goes_that_was_kept_when_the_database_went_away_and_whose_roun
     assert stored(rig) == []
 
 
-def test_a_round_that_can_not_be_failed_while_the_storage_does_not_answer_waits(
-    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_round_can_not_fail_while_the_storage_is_down(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=2, minimum=2)
     rig.clock.go_on(61)
@@ -309,7 +306,7 @@ def test_a_round_that_can_not_be_failed_while_the_storage_does_not_answer_waits(
     assert ended.state == "failed"
 
 
-def test_a_storage_that_does_not_answer_lets_a_round_wait_and_not_fail(
+def test_unavailable_storage_delays_a_round_without_failing_it(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
@@ -337,7 +334,7 @@ def left_over(rig: PlainRoundRig) -> Path:
     return path
 
 
-def test_running_sums_that_no_row_names_go_while_the_server_runs(
+def test_unreferenced_running_sums_are_deleted_while_the_server_runs(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Red before: they stayed until the next start."""
@@ -359,9 +356,7 @@ def test_running_sums_that_no_row_names_go_while_the_server_runs(
     assert not path.exists()
 
 
-def test_a_masked_vector_that_the_storage_does_not_take_has_what_is_left_swept(
-    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_masked_upload_triggers_a_cleanup(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
     path = left_over(rig)
     monkeypatch.setattr(coordinator.sums._store.exchange, "add_received", away)
@@ -371,9 +366,7 @@ def test_a_masked_vector_that_the_storage_does_not_take_has_what_is_left_swept(
     assert not path.exists()
 
 
-def test_an_interruption_while_the_updates_are_swept_is_not_forgotten(
-    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interruption_during_a_cleanup_is_remembered(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Red before: the sweep, which had listed before, took the word of it away."""
     plain = rig.coordinator().plain
 

@@ -12,12 +12,12 @@ from backend.federation.errors import (
     UpdateConflict,
     UpdateRefused,
 )
-from device_app.wire.tensors import pack
+from protocol.tensors import pack
 from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
 from tests.doubles.small_release import WEIGHTS
 
 
-def test_the_same_bytes_again_get_the_same_receipt_at_any_time(rig: PlainRoundRig) -> None:
+def test_repeated_upload_gets_the_same_receipt(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, minimum=1)
     offer = joined(coordinator)
@@ -34,7 +34,7 @@ def test_the_same_bytes_again_get_the_same_receipt_at_any_time(rig: PlainRoundRi
     assert (status.state, status.uploaded) == ("applied", 1), "counted once"
 
 
-def test_other_bytes_under_a_used_pseudonym_are_refused_and_the_first_count(rig: PlainRoundRig) -> None:
+def test_different_upload_under_a_used_pseudonym_is_refused(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     offer = sent(coordinator, 0.01)
@@ -62,7 +62,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE.keys())
-def test_a_garbage_update_is_refused_and_the_round_goes_on(rig: PlainRoundRig, content: bytes) -> None:
+def test_invalid_update_is_refused_and_the_round_continues(rig: PlainRoundRig, content: bytes) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     offer = joined(coordinator)
@@ -76,7 +76,7 @@ def test_a_garbage_update_is_refused_and_the_round_goes_on(rig: PlainRoundRig, c
     assert ended.state == "applied"
 
 
-def test_the_largest_value_that_noise_can_give_is_accepted(rig: PlainRoundRig) -> None:
+def test_largest_value_possible_under_noise_is_accepted(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, minimum=1)
 
@@ -84,7 +84,7 @@ def test_the_largest_value_that_noise_can_give_is_accepted(rig: PlainRoundRig) -
     assert coordinator.status("round-1").uploaded == 1
 
 
-def test_late_and_foreign_uploads_are_refused_before_their_body_is_read(rig: PlainRoundRig) -> None:
+def test_late_and_foreign_uploads_are_refused_before_their_body(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     offer = joined(coordinator)

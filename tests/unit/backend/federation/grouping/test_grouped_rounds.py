@@ -12,31 +12,34 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine
 
 from backend.db.engine import writing_session
-from backend.db.tables_federation import RoundRow
+from backend.db.tables import RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.group_models import Model, Models
-from backend.federation.grouping.interpolation import TimeAndLayer
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Layers, TimeAndLayer
 from backend.federation.grouping.reader_groups import Clusters, nearest, unit
 from backend.federation.optimizers import Adam, Memory, MemoryOptimizer, Sgd
 from backend.federation.strategies.clustering import MOVES, VECTORS
 from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped, divided, joined
 from backend.federation.strategies.strategy import RoundContext, RoundRequest, RoundResult
-from backend.federation.systems.finding import FINDING, FINDING_EXACT, PROTOTYPES
+from backend.federation.systems import COMPOSED
+from backend.federation.systems.finding import PROTOTYPES
 from backend.federation.systems.system import SystemSpec
-from backend.releases.draft import blob_refs
-from backend.releases.groups import first_groups, read_centroids
+from backend.releases.blobs import blob_refs
+from backend.releases.codebooks import first_groups, read_centroids
 from backend.releases.publish import publish_changes
 from backend.releases.store import ReleaseStore
-from device_app.wire.protections import SecureSum
-from device_app.wire.releases import ModelEntry
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.tensors import pack
 from experiments.simulation.strategies.finding import Finding
+from protocol.protections import SecureSum
+from protocol.releases import ModelEntry
+from protocol.rounds import RoundManifest
+from protocol.tensors import pack
 from tests.doubles.news import NOW
 from tests.doubles.quadratics import LOW, TOP, Quadratics
 from tests.doubles.small_release import migrated_engine, small_draft, small_store
+
+GROUPED = COMPOSED["groups/secure/median"]
+GROUPED_EXACT = COMPOSED["groups/exact/mean"]
 
 GROUPS, DIM, READERS, COHORT = 3, 4, 24, 9
 FLOAT32 = 2e-6
@@ -71,7 +74,7 @@ class GroupedReaders:
         return self.store.require_current().models["ranker.finding"]
 
     def context(self) -> RoundContext:
-        request = RoundRequest("finding", COHORT, 2, 60.0)
+        request = RoundRequest("groups/secure/median", COHORT, 2, 60.0)
         release = self.store.require_current()
         return RoundContext(release, request, self.store, self.engine, lambda: NOW, self.folder, memory=self.memory)
 
@@ -180,7 +183,7 @@ def cohort(number: int) -> list[int]:
     return [int(reader) for reader in np.random.default_rng((1, number)).choice(READERS, COHORT, replace=False)]
 
 
-def test_groups_begin_as_one_model_with_topics_of_the_news_for_centroids(tmp_path: Path) -> None:
+def test_groups_start_as_one_model_with_news_topics_as_centroids(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(0.1))
     groups = world.entry.groups
     assert groups is not None
@@ -193,7 +196,7 @@ def test_groups_begin_as_one_model_with_topics_of_the_news_for_centroids(tmp_pat
 
 
 @pytest.mark.parametrize("optimizer", [Sgd(0.1), Adam(0.05)])
-def test_rounds_on_a_server_are_findings_rounds(tmp_path: Path, optimizer: MemoryOptimizer) -> None:
+def test_server_rounds_match_findings_rounds(tmp_path: Path, optimizer: MemoryOptimizer) -> None:
     """Eleven rounds with two clusterings, against the laboratory's FINDING with the same groups and clusterings."""
     world = make_world(tmp_path, optimizer)
     labels = world.groups_now()
@@ -242,7 +245,7 @@ def test_rounds_on_a_server_are_findings_rounds(tmp_path: Path, optimizer: Memor
     assert max(float(np.abs(model[TOP] - models[0][TOP]).max()) for model in models) > 0.005
 
 
-def test_a_clustering_moves_no_global_weight_and_drafts_the_lloyd_step(tmp_path: Path) -> None:
+def test_clustering_drafts_the_lloyd_step_without_moving_global_weights(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(0.1))
     world.train(cohort(0), 0)
     before = world.entry
@@ -262,7 +265,7 @@ def test_a_clustering_moves_no_global_weight_and_drafts_the_lloyd_step(tmp_path:
         np.testing.assert_allclose(drafted[group], mean / np.linalg.norm(mean), atol=1e-5)
 
 
-def test_a_group_that_nobody_chose_gets_the_global_model(tmp_path: Path) -> None:
+def test_unchosen_group_gets_the_global_model(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(0.1))
     for number in range(3):
         world.train(cohort(number), number)
@@ -273,7 +276,7 @@ def test_a_group_that_nobody_chose_gets_the_global_model(tmp_path: Path) -> None
     np.testing.assert_array_equal(world.group_models()[gone][LOW], shared[LOW])
 
 
-def test_a_noisy_count_near_zero_makes_no_long_step(tmp_path: Path) -> None:
+def test_noisy_count_near_zero_makes_no_large_step(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(1.0))
     protection = SecureSum(clip=1.0, sigma=4_900)
     spec = replace(world.spec, protection=protection)
@@ -292,14 +295,14 @@ def test_a_noisy_count_near_zero_makes_no_long_step(tmp_path: Path) -> None:
         assert float(world.group_models()[group][TOP][0]) == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_ranker_without_groups_is_refused_in_words(tmp_path: Path) -> None:
+def test_ranker_without_groups_is_refused_with_a_reason(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(0.1))
     for spec in (replace(world.spec, model="ranker.cosine"), replace(CLUSTERING, model="ranker.cosine")):
         with pytest.raises(RoundImpossible, match=r"'ranker\.cosine' has no groups"):
             spec.strategy.plan(spec, world.context())
 
 
-def test_memories_of_all_models_make_one_and_come_apart_again() -> None:
+def test_optimizer_memories_of_all_models_are_joined_and_split() -> None:
     shared = Model({}, Memory(7, {"m.low.w": np.array([1.0, 2.0])}))
     groups = (Model({}, Memory(7, {"m.low.w": np.array([3.0, 4.0])})), Model({}, Memory(5)))
     found = divided(Memory.from_bytes(joined(Models(shared, groups)).to_bytes()), 2)
@@ -310,13 +313,13 @@ def test_memories_of_all_models_make_one_and_come_apart_again() -> None:
     assert [group.memory.steps for group in divided(Memory(), 2).groups] == [0, 0]
 
 
-def test_the_live_systems_train_the_default_rankers_architecture_by_groups() -> None:
+def test_live_systems_train_the_default_ranker_by_groups() -> None:
     from models.builders.rankers import feature_ranker
 
-    for spec in (FINDING, FINDING_EXACT):
+    for spec in (GROUPED, GROUPED_EXACT):
         assert isinstance(spec.strategy, Grouped)
         places = {name: spec.strategy.layers.place(name) for name, _ in feature_ranker().named_parameters()}
         assert places == {"matching.metric": 0, "matching.beta": 1, "matching.sharpness": 2, "feature_weights": 3}
         assert spec.strategy.clustering == PROTOTYPES.name
-    assert isinstance(FINDING.protection, SecureSum)
-    assert FINDING.protection.epsilon(60, 4 * 263) == pytest.approx(1.62, abs=0.02)
+    assert isinstance(GROUPED.protection, SecureSum)
+    assert GROUPED.protection.epsilon(60, 4 * 263) == pytest.approx(1.62, abs=0.02)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from backend.federation.grouping.group_models import Model, Models
-from backend.federation.grouping.interpolation import Constant, TimeAndLayer, interpolated
-from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.interpolation import Constant, Layers, TimeAndLayer, interpolated
 from backend.federation.grouping.reader_groups import (
     cluster,
     kept_names,
@@ -39,18 +38,18 @@ def of(models: Models) -> list[float]:
     ("round_number", "expected"),
     [(1, 0.00029991), (500, 0.139273), (1000, 0.259148), (5000, 0.776820), (12000, 0.972662)],
 )
-def test_the_weight_of_time_is_the_papers(round_number: int, expected: float) -> None:
+def test_time_weight_matches_the_paper(round_number: int, expected: float) -> None:
     """FINDING, eq. 4: g(t)."""
     assert TimeAndLayer().of_time(round_number) == pytest.approx(expected, abs=5e-7)
 
 
-def test_the_weight_of_time_is_one_half_at_round_2310_and_eight_tenths() -> None:
+def test_time_weight_at_round_2310_is_one_half() -> None:
     half = np.log(2) / np.log(1.0003)
     assert half == pytest.approx(2310.8, abs=0.05)
     assert TimeAndLayer().of_time(half) == pytest.approx(0.5, abs=1e-12)
 
 
-def test_the_weights_of_five_layers_rise_to_the_top() -> None:
+def test_weights_of_five_layers_rise_to_the_top() -> None:
     """FINDING, eqs. 6 and 7: h(i) and lambda(t, i)."""
     five = Layers(("a", "b", "c", "d", "e"))
     protection = TimeAndLayer()
@@ -64,7 +63,7 @@ def test_frozen_layers_below_count_as_in_the_whole_model() -> None:
     np.testing.assert_array_equal(TimeAndLayer().of_layers(upper), TimeAndLayer().of_layers(whole)[3:])
 
 
-def test_a_parameter_is_of_the_layer_that_its_name_begins_with() -> None:
+def test_parameter_belongs_to_the_layer_its_name_begins_with() -> None:
     names = ("pooling.hidden.weight", "pooling.hidden.bias", "attention.query.weight", "beta")
     layers = Layers(("pooling", "attention", "beta"))
     assert [layers.place(name) for name in names] == [0, 0, 1, 2]
@@ -74,7 +73,7 @@ def test_a_parameter_is_of_the_layer_that_its_name_begins_with() -> None:
         Layers(("a", "a.b")).place("a.b.c")
 
 
-def test_a_round_on_the_scalar_model_gives_the_papers_numbers() -> None:
+def test_round_on_the_scalar_model_matches_the_paper() -> None:
     """FINDING, Algorithm 1, by hand for one number."""
     start = Models(Model({"w": np.array(2.0)}), scalars(1.0, 4.0))
     ready = interpolated(start, ONE, Constant(0.25).coefficients(1, ONE))
@@ -93,7 +92,7 @@ def test_a_round_on_the_scalar_model_gives_the_papers_numbers() -> None:
     np.testing.assert_allclose(of(after), [1.725, 2.75], atol=1e-12)
 
 
-def test_readers_who_move_carry_their_models_with_them() -> None:
+def test_readers_changing_groups_carry_their_models_with_them() -> None:
     """FINDING, eq. 8, by hand."""
     moves = transitions(OLD, NEW, 3, 3)
     np.testing.assert_array_equal(moves, [[0, 3, 1], [2, 0, 0], [0, 1, 3]])
@@ -106,7 +105,7 @@ def test_readers_who_move_carry_their_models_with_them() -> None:
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_new_names_change_no_model_and_no_readers_model(order: tuple[int, ...]) -> None:
+def test_relabelled_groups_change_no_readers_model(order: tuple[int, ...]) -> None:
     """The Hungarian names change labels only."""
     models = Models(Model({"w": np.array(0.0)}), scalars(10, 20, 30))
     plain = of(models.reinitialised(transitions(OLD, NEW, 3, 3)))
@@ -116,7 +115,7 @@ def test_new_names_change_no_model_and_no_readers_model(order: tuple[int, ...]) 
     np.testing.assert_array_equal(np.array(permuted)[names[NEW]], np.array(plain)[NEW])
 
 
-def test_formula_8_is_the_mean_of_the_models_that_a_groups_readers_had() -> None:
+def test_formula_8_averages_the_previous_models_of_a_groups_readers() -> None:
     rng = np.random.default_rng(0)
     old, new = rng.integers(0, 5, 60), rng.integers(0, 5, 60)
     values = rng.normal(size=5)
@@ -124,14 +123,14 @@ def test_formula_8_is_the_mean_of_the_models_that_a_groups_readers_had() -> None
     np.testing.assert_allclose(after, [values[old[new == group]].mean() for group in range(5)], atol=1e-12)
 
 
-def test_groups_that_stay_together_keep_their_models_and_alike_models_stay_alike() -> None:
+def test_unchanged_groups_keep_their_models_and_equal_models_stay_equal() -> None:
     models = Models(Model({"w": np.array(7.0)}), scalars(10, 20, 30))
     assert of(models.reinitialised(transitions(OLD, OLD, 3, 3))) == [10, 20, 30]
     alike = Models(Model({"w": np.array(7.0)}), scalars(5, 5, 5))
     np.testing.assert_allclose(of(alike.reinitialised(transitions(OLD, NEW, 3, 3))), 5, atol=1e-12)
 
 
-def test_an_empty_group_gets_the_global_model_and_its_moments() -> None:
+def test_empty_group_gets_the_global_model_and_its_moments() -> None:
     """FINDING, eq. 8, where it is 0/0."""
     shared = Model({"w": np.array(7.0)}, Memory(4, {"m.w": np.array(0.5), "v.w": np.array(0.25)}))
     after = Models(shared, scalars(10, 20, 30)).reinitialised(np.array([[3, 0, 0], [0, 2, 0], [0, 4, 0]]))
@@ -151,12 +150,12 @@ def test_moments_are_averaged_like_the_weights() -> None:
 
 
 @pytest.mark.parametrize("moves", [np.zeros((2, 3)), np.array([[1, -1, 0]] * 3), np.zeros(3)])
-def test_counts_that_no_readers_make_are_refused(moves: np.ndarray) -> None:
+def test_impossible_counts_are_refused(moves: np.ndarray) -> None:
     with pytest.raises(ValueError, match="moves: counts from 3 old groups"):
         Models(Model({"w": np.array(0.0)}), scalars(1, 2, 3)).reinitialised(moves)
 
 
-def test_interpolation_takes_each_layers_own_share_of_weights_and_moments() -> None:
+def test_interpolation_uses_each_layers_share_of_weights_and_moments() -> None:
     layers = Layers(("low", "top"))
     shared = Model({"low.w": np.array(0.0), "top.w": np.array(0.0)}, Memory(8, {"m.low.w": np.array(1.0)}))
     own = Model({"low.w": np.array(1.0), "top.w": np.array(1.0)}, Memory(4, {"m.top.w": np.array(1.0)}))
@@ -168,7 +167,7 @@ def test_interpolation_takes_each_layers_own_share_of_weights_and_moments() -> N
         interpolated(Models(shared, (own,)), layers, np.array([0.5, 1.5]))
 
 
-def test_a_group_without_a_client_keeps_its_interpolated_model_and_memory() -> None:
+def test_group_without_a_client_keeps_its_interpolated_model_and_memory() -> None:
     models = Models.alike({"w": np.array(1.0)}, 2)
     after = models.stepped(Adam(0.1), {"w": np.array(1.0)}, {0: {"w": np.array(1.0)}})
     assert after.groups[1] is models.groups[1]
@@ -177,14 +176,14 @@ def test_a_group_without_a_client_keeps_its_interpolated_model_and_memory() -> N
         models.stepped(Adam(0.1), {"w": np.array(1.0)}, {2: {"w": np.array(1.0)}})
 
 
-def test_the_cuts_by_layer_and_by_round_are_all_or_nothing() -> None:
+def test_cuts_by_layer_and_round_are_all_or_nothing() -> None:
     layers = Layers(("a", "b", "c"))
     np.testing.assert_array_equal(FromLayer(1).coefficients(9, layers), [0, 1, 1])
     np.testing.assert_array_equal(FromRound(5).coefficients(4, layers), [0, 0, 0])
     np.testing.assert_array_equal(FromRound(5).coefficients(5, layers), [1, 1, 1])
 
 
-def test_clustering_finds_groups_that_stand_apart_and_names_new_readers_by_them() -> None:
+def test_clustering_finds_separate_groups_and_assigns_new_readers() -> None:
     rng = np.random.default_rng(3)
     centres = np.eye(4, 12)
     truth = rng.integers(0, 4, 200)
@@ -201,13 +200,13 @@ def test_clustering_finds_groups_that_stand_apart_and_names_new_readers_by_them(
         cluster(vectors, 201, seed=1)
 
 
-def test_a_reader_without_clicks_goes_to_the_first_group() -> None:
+def test_reader_without_clicks_goes_to_the_first_group() -> None:
     """FINDING, Algorithm 1, evaluation."""
     assert nearest(np.eye(3), np.zeros((1, 3))).tolist() == [0]
     assert not unit(np.zeros((1, 3))).any()
 
 
-def test_lloyd_steps_on_sums_alone_end_where_k_means_ends() -> None:
+def test_lloyd_steps_on_sums_converge_like_k_means() -> None:
     rng = np.random.default_rng(5)
     vectors = unit(rng.normal(size=(120, 6)) + 2 * np.eye(3, 6)[rng.integers(0, 3, 120)])
     centroids = vectors[:3]
@@ -221,7 +220,7 @@ def test_lloyd_steps_on_sums_alone_end_where_k_means_ends() -> None:
     assert gain >= 0.98 * float((vectors * library.centroids[library.labels]).sum())
 
 
-def test_a_group_that_nobody_named_keeps_its_centroid() -> None:
+def test_empty_group_keeps_its_centroid() -> None:
     before = np.eye(2, 3, dtype=np.float32)
     after = lloyd_step(np.array([[0.0, 0, 4], [0, 0, 0]]), before)
     np.testing.assert_array_equal(after, [[0, 0, 1], [0, 1, 0]])

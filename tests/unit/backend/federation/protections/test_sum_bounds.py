@@ -12,8 +12,8 @@ from backend.federation.protections.sum_bounds import TAIL, check_sum, noise_len
 from backend.federation.strategies.counting import possible_counts
 from backend.federation.strategies.joined_sums import JoinedSums
 from backend.federation.strategies.robust_mean import Median
-from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import SecureSum
+from protocol.protections import SecureSum
+from protocol.ring import WeightedSum
 
 LAW = SecureSum(clip=0.1, sigma=4_900)
 DEVIATION = 4_900 / 2**16
@@ -24,14 +24,14 @@ def summed(vector: np.ndarray, devices: int) -> WeightedSum:
 
 
 @pytest.mark.parametrize("coordinates", [3, 262, 16_384])
-def test_the_noises_length_is_above_its_quantile_and_far_below_ten_times_its_usual_length(coordinates: int) -> None:
+def test_noise_length_bound_is_above_its_quantile_and_tight(coordinates: int) -> None:
     quantile = float(chi.isf(TAIL, coordinates))
     assert quantile <= noise_length(1.0, coordinates) <= 1.35 * quantile
     assert noise_length(1.0, coordinates) <= np.sqrt(coordinates) + np.sqrt(2 * np.log(1 / TAIL))
     assert noise_length(0.0, coordinates) == noise_reach(0.0, coordinates) == 0.0
 
 
-def test_a_thousand_honest_sums_pass_and_none_with_a_lie_beyond_the_bounds() -> None:
+def test_honest_sums_pass_and_out_of_bounds_ones_are_refused() -> None:
     rng, devices, d = np.random.default_rng(0), 13, 262
     for _ in range(1_000):
         directions = rng.normal(size=(devices, d))
@@ -46,9 +46,18 @@ def test_a_thousand_honest_sums_pass_and_none_with_a_lie_beyond_the_bounds() -> 
 
 
 @pytest.mark.parametrize("samples", [12, 14])
-def test_under_noise_every_device_counts_once(samples: int) -> None:
+def test_every_device_counts_once_under_noise(samples: int) -> None:
     with pytest.raises(UpdateRefused, match="samples of 13 devices"):
         check_sum(LAW, summed(np.zeros(3), samples), 13)
+
+
+def test_weighted_sum_allows_some_devices_without_samples() -> None:
+    weighed = SecureSum(clip=1.0, weight_limit=32)
+    check_sum(weighed, summed(np.full(3, 0.5), 2), 13)
+    with pytest.raises(UpdateRefused, match="anything to train on"):
+        check_sum(weighed, summed(np.zeros(3), 0), 13)
+    with pytest.raises(UpdateRefused, match="samples of 13 devices"):
+        check_sum(weighed, summed(np.zeros(3), 13 * 32 + 1), 13)
 
 
 def groups_with(lie: np.ndarray, liars: int, rng: np.random.Generator) -> list[WeightedSum]:
@@ -59,7 +68,7 @@ def groups_with(lie: np.ndarray, liars: int, rng: np.random.Generator) -> list[W
     return [summed(devices * (honest + (at < liars) * lie) + each, devices) for at, each in enumerate(noise)]
 
 
-def test_the_same_lie_in_two_groups_is_seen_and_in_one_hides_in_its_noise() -> None:
+def test_same_lie_is_detected_in_two_groups_but_not_in_one() -> None:
     """Red before: each group was looked at alone, where a lie of .35 passes."""
     rng, d = np.random.default_rng(0), 262
     direction = rng.normal(size=d)
@@ -72,7 +81,7 @@ def test_the_same_lie_in_two_groups_is_seen_and_in_one_hides_in_its_noise() -> N
             assert too_alike(sums, LAW.clip, DEVIATION) == found
 
 
-def test_honest_groups_whose_readers_all_agree_are_not_too_alike() -> None:
+def test_honest_groups_that_agree_are_not_flagged() -> None:
     """The longest honest means, all in one direction: 400 rounds, of which a twentieth may be refused."""
     rng = np.random.default_rng(1)
     more = np.full(262, LAW.clip / 2 / np.sqrt(262))
@@ -83,14 +92,14 @@ def test_honest_groups_whose_readers_all_agree_are_not_too_alike() -> None:
     assert too_alike(sums[:1], 0.1, 0.01) == frozenset()
 
 
-def test_a_group_of_liars_hardly_ever_has_an_honest_one_left_out() -> None:
+def test_malicious_group_rarely_excludes_an_honest_one() -> None:
     """Along the honest mean, which it may know, and as long as its own bound lets pass: .2 % of rounds."""
     rng = np.random.default_rng(2)
     lie = np.full(262, 0.35 / np.sqrt(262))
     assert sum(bool(too_alike(groups_with(lie, 1, rng), LAW.clip, DEVIATION)) for _ in range(1_000)) <= 10
 
 
-def test_a_mean_is_brought_back_into_the_ball_and_an_honest_one_stays() -> None:
+def test_mean_outside_the_ball_is_projected_and_an_honest_one_stays() -> None:
     honest, forged = np.full(4, 0.04), np.full(4, 5.0)
     assert Aggregate.of_opened(summed(10 * honest, 10), 0.1).mean()["g.w"] == pytest.approx(honest)
     mean = Aggregate.of_opened(summed(10 * forged, 10), 0.1).mean()
@@ -98,7 +107,7 @@ def test_a_mean_is_brought_back_into_the_ball_and_an_honest_one_stays() -> None:
     assert mean["g.w"] == pytest.approx(np.full(4, 0.05))
 
 
-def test_the_median_of_group_means_ignores_two_spoiled_groups_of_five() -> None:
+def test_median_of_group_means_ignores_two_corrupted_groups_of_five() -> None:
     rng = np.random.default_rng(0)
     means = rng.normal(size=(5, 6))
     honest = JoinedSums([summed(12 * each, 12) for each in means], Median())
@@ -111,7 +120,7 @@ def test_the_median_of_group_means_ignores_two_spoiled_groups_of_five() -> None:
     assert length(JoinedSums([summed(12 * each, 12) for each in means], Median(), 0.1).mean()) == pytest.approx(0.1)
 
 
-def test_honest_counts_stay_as_they_are_and_right_on_average() -> None:
+def test_bounding_leaves_honest_counts_unchanged_and_unbiased() -> None:
     rng, devices, deviation = np.random.default_rng(0), 60, 8.4
     true = np.zeros(4_000)
     true[:50] = 6.0

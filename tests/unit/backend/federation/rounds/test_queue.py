@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from backend.db.engine import DatabaseBusy, reading_session, writing_session
-from backend.db.tables_federation import FollowUpRow, QueuedRoundRow, RoundRow
+from backend.db.tables import FollowUpRow, QueuedRoundRow, RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import (
     NoLongerWaiting,
@@ -24,19 +24,20 @@ from backend.federation.errors import (
 from backend.federation.rounds import opening
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.queue import QUEUE_LIMIT
+from backend.federation.rounds.records import UNDER_WAY
 from backend.federation.rounds.scheduling import Schedule
-from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundRequest, RoundResult
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
 from backend.storage.object_store import StorageUnavailable
 from backend.terminal.rounds import waits_words
-from device_app.wire.rounds import QueuedRound, RoundManifest, RoundStatus
-from device_app.wire.tensors import pack
+from protocol.ids import short_release
+from protocol.rounds import QueuedRound, RoundManifest, RoundStatus
+from protocol.tensors import pack
 from tests.doubles.plain_rounds import CHECK_IN, PlainRoundRig, update
 from tests.doubles.small_release import migrated_engine, small_store
 
-TRAINS = RoundRequest("uni_fedrec_as_printed", 2, 1, 60.0)
+TRAINS = RoundRequest("uni_fedrec", 2, 1, 60.0)
 TALLIES = replace(TRAINS, system="tally")
 
 
@@ -49,9 +50,7 @@ class Tally(FedAvg):
         return RoundResult(facts={"updates": total.count})
 
 
-SYSTEMS_HERE = SYSTEMS | {
-    "tally": replace(SYSTEMS["uni_fedrec_as_printed"], name="tally", strategy=Tally(), changes="counts")
-}
+SYSTEMS_HERE = COMPOSED | {"tally": replace(COMPOSED["uni_fedrec"], name="tally", strategy=Tally(), changes="counts")}
 
 
 class QueueRig(PlainRoundRig):
@@ -73,7 +72,7 @@ def asked(coordinator: Coordinator, order: RoundRequest = TRAINS) -> QueuedRound
 
 def contributed(coordinator: Coordinator, round_id: str) -> bool:
     """A device's part in a round, if it gets a place."""
-    release = coordinator.status(round_id).release
+    release = short_release(coordinator.status(round_id).release)
     offer = coordinator.check_in(CHECK_IN.model_copy(update={"release": release, "round": round_id}))
     if offer is not None:
         coordinator.plain.accept(round_id, offer.pseudonym, pack(update(0.01)))
@@ -84,7 +83,7 @@ def states(coordinator: Coordinator) -> list[tuple[str, str]]:
     return [(each.round, each.state) for each in reversed(coordinator.history())]
 
 
-def test_a_round_that_shares_no_tensor_opens_beside_and_one_that_does_waits(rig: QueueRig) -> None:
+def test_round_sharing_no_tensor_opens_at_once_and_others_wait(rig: QueueRig) -> None:
     coordinator = rig.coordinator()
     assert isinstance(coordinator.open_or_queue(TRAINS), RoundStatus)
     waits = asked(coordinator)
@@ -102,15 +101,16 @@ def test_a_round_that_shares_no_tensor_opens_beside_and_one_that_does_waits(rig:
     assert coordinator.queue.waiting() == []
 
 
-@pytest.mark.parametrize("other", ["private_counts", "fednewsrec"])
-def test_every_system_opens_beside_another_or_waits_for_it_and_is_never_refused(rig: QueueRig, other: str) -> None:
+@pytest.mark.parametrize("other", ["private_counts/secure/huber", "fednewsrec"])
+def test_every_pair_of_systems_opens_or_waits_without_refusal(rig: QueueRig, other: str) -> None:
     """Oracle: counts end in tables of their own, all other rounds in a release."""
-    usual = replace(SYSTEMS["uni_fedrec_as_printed"], strategy=Tally())
-    here = {name: replace(usual, name=name, changes=spec.changes) for name, spec in SYSTEMS.items()}
+    usual = replace(COMPOSED["uni_fedrec"], strategy=Tally())
+    here = {name: replace(usual, name=name, changes=spec.changes) for name, spec in COMPOSED.items()}
     coordinator = Coordinator(rig.engine, rig.releases, here, rig.folder, rig.clock)
-    counts = {name for name in SYSTEMS if name.startswith("private_counts")}
-    assert {name in counts for name in SYSTEMS} == {True, False}
-    for first, second in [*((other, name) for name in SYSTEMS), *((name, other) for name in SYSTEMS)]:
+    counts = {name for name in COMPOSED if name.startswith("private_counts/")}
+    usual_forms = [full_name(name) for name in (*SYSTEMS, *PRESETS, *STEPS)]
+    assert {name in counts for name in usual_forms} == {True, False}
+    for first, second in [*((other, name) for name in usual_forms), *((name, other) for name in usual_forms)]:
         under_way = coordinator.open_or_queue(replace(TRAINS, system=first))
         then = coordinator.open_or_queue(replace(TRAINS, system=second))
         assert isinstance(under_way, RoundStatus)
@@ -129,7 +129,7 @@ def test_every_system_opens_beside_another_or_waits_for_it_and_is_never_refused(
             coordinator.cancel(told)
 
 
-def test_what_an_end_orders_goes_before_what_waits(rig: QueueRig) -> None:
+def test_ordered_follow_up_opens_before_the_queue(rig: QueueRig) -> None:
     coordinator = rig.coordinator()
     coordinator.open_or_queue(TRAINS)
     waits = asked(coordinator)
@@ -147,7 +147,7 @@ def test_what_an_end_orders_goes_before_what_waits(rig: QueueRig) -> None:
 @pytest.mark.parametrize(
     "passing", [StorageUnavailable("ConnectTimeoutError"), DatabaseBusy(), OSError(errno.ENOSPC, "No space left")]
 )
-def test_what_waits_goes_on_waiting_through_a_fault_that_passes(
+def test_queued_round_keeps_waiting_through_a_transient_failure(
     rig: QueueRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, passing: Exception
 ) -> None:
     """Red before: a round of the queue was given up for good, and a vote too, which took its training back."""
@@ -184,7 +184,7 @@ def test_what_waits_goes_on_waiting_through_a_fault_that_passes(
     assert coordinator.queue.get(waits.number).opened == "round-4"
 
 
-def test_a_round_is_judged_anew_at_its_turn_and_says_why_it_cannot_run(
+def test_queued_round_is_checked_again_at_its_turn_with_a_reason(
     rig: QueueRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
@@ -206,7 +206,7 @@ def test_a_round_is_judged_anew_at_its_turn_and_says_why_it_cannot_run(
     assert isinstance(coordinator.open_or_queue(TRAINS), RoundStatus), "nothing waits any more"
 
 
-def test_a_waiting_round_is_taken_out_once_and_never_opens(rig: QueueRig) -> None:
+def test_waiting_round_can_be_cancelled_and_never_opens(rig: QueueRig) -> None:
     coordinator = rig.coordinator()
     coordinator.open_or_queue(TRAINS)
     first, second = asked(coordinator), asked(coordinator)
@@ -224,7 +224,7 @@ def test_a_waiting_round_is_taken_out_once_and_never_opens(rig: QueueRig) -> Non
         coordinator.queue.get(99)
 
 
-def test_the_queue_is_bounded_and_nothing_is_queued_that_could_not_be_opened(rig: QueueRig) -> None:
+def test_queue_is_bounded_and_refuses_impossible_rounds(rig: QueueRig) -> None:
     coordinator = rig.coordinator()
     coordinator.open_or_queue(TRAINS)
     with pytest.raises(RoundImpossible):
@@ -237,13 +237,13 @@ def test_the_queue_is_bounded_and_nothing_is_queued_that_could_not_be_opened(rig
     assert isinstance(coordinator.open_or_queue(TALLIES), RoundStatus), "what changes something else opens at once"
 
 
-def test_the_schedule_waits_behind_what_the_operator_has_asked_for(rig: QueueRig) -> None:
+def test_schedule_waits_behind_the_operators_rounds(rig: QueueRig) -> None:
     coordinator = rig.coordinator()
     coordinator.open_or_queue(TRAINS)
     waits = asked(coordinator)
     coordinator.scheduler.set(Schedule(TRAINS, every_minutes=1))
     with pytest.raises(RoundUnderWay):
-        coordinator.open_round("uni_fedrec_as_printed", cohort=2, cohort_minimum=1, seconds=60)
+        coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=60)
     coordinator.cancel("round-1")
     coordinator.scheduler.open_due()
     assert states(coordinator) == [("round-1", "failed")], "round-1 has ended, and another one waits its turn"
@@ -255,7 +255,7 @@ class KilledNow(BaseException):
     """The process is gone: no handler of an error may run."""
 
 
-def test_a_kill_while_a_waiting_round_opens_neither_loses_it_nor_opens_it_twice(
+def test_kill_during_opening_neither_loses_nor_repeats_a_waiting_round(
     rig: QueueRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
@@ -279,7 +279,7 @@ def test_a_kill_while_a_waiting_round_opens_neither_loses_it_nor_opens_it_twice(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_rounds_that_share_tensors_never_overlap_in_any_order_of_events(rig: QueueRig, seed: int) -> None:
+def test_rounds_sharing_tensors_never_overlap(rig: QueueRig, seed: int) -> None:
     rng = np.random.default_rng([12, seed])
     coordinator = rig.coordinator()
     beside = 0
@@ -340,7 +340,7 @@ def test_rounds_that_share_tensors_never_overlap_in_any_order_of_events(rig: Que
     assert not [each for each in history if each.reason and "meanwhile" in each.reason]
 
 
-def test_a_round_that_is_asked_for_before_its_devices_are_there_waits_for_them(rig: QueueRig) -> None:
+def test_round_requested_before_devices_arrive_waits_for_them(rig: QueueRig) -> None:
     coordinator = Coordinator(rig.engine, rig.releases, SYSTEMS_HERE, rig.folder, rig.clock, waits_for_devices=True)
     order = replace(TRAINS, cohort_minimum=2)
     waits = asked(coordinator, order)
@@ -359,41 +359,27 @@ def test_a_round_that_is_asked_for_before_its_devices_are_there_waits_for_them(r
     assert asked(coordinator, order).devices is None, "it waits for its turn, since there are devices"
 
 
-def test_rounds_of_a_newer_servers_systems_are_left_to_it_and_fail_an_hour_after_their_time(rig: QueueRig) -> None:
-    """A rolling upgrade: `tally` is of a version that the older server doesn't know. Red before: a check-in and each
-    tick of that one met a KeyError, it failed the round, and what waited was taken out of the queue."""
-    newer, older = rig.coordinator(), PlainRoundRig.coordinator(rig)
-    newer.open_or_queue(TALLIES)
-    assert isinstance(newer.open_or_queue(TALLIES), QueuedRound)
-    newer.scheduler.set(Schedule(TALLIES, every_minutes=10.0))
-    assert older.check_in(CHECK_IN) is None
-    rig.clock.go_on(TALLIES.seconds + 600.0)
-    assert older.step() is None
-    status = older.status("round-1")
-    assert (status.state, status.system) == ("open", "tally")
-    assert [each.system for each in older.queue.waiting()] == ["tally"]
-    ended = newer.step()
-    assert ended is not None
-    assert (ended.state, ended.reason) == ("failed", "0 updates came until the deadline; the minimum is 1")
-    assert newer.status("round-2").system == "tally", "what waited is opened by who knows it"
-    newer.open_or_queue(TALLIES)
-
-    rig.clock.go_on(TALLIES.seconds + 3_600.0)
-    ended = older.step()
-    assert ended is not None
-    assert (ended.state, ended.reason) == ("failed", "This version runs no system 'tally'.")
-    older.step()
-    assert older.queue.waiting() == []
-    assert [each.reason for each in older.queue.never_opened()] == ["This server runs other systems."]
-    older.step()
-    assert older.scheduler.status().trouble == "This server runs other systems."
-
-
-def test_a_round_that_is_asked_for_is_kept_without_what_is_as_usual() -> None:
-    """So that a field more stops no server of before."""
-    assert TRAINS.to_json() == '{"system": "uni_fedrec_as_printed", "cohort": 2, "cohort_minimum": 1, "seconds": 60.0}'
+def test_request_and_schedule_are_read_back_as_stored() -> None:
     assert RoundRequest.from_json(TRAINS.to_json()) == TRAINS
     whole = replace(TRAINS, admission=0.5, participation=0.25)
     assert RoundRequest.from_json(whole.to_json()) == whole
     for schedule in (Schedule(whole, every_minutes=5.0), Schedule(TRAINS, waiting=3), Schedule(TRAINS, 1.0, 2)):
         assert Schedule.from_json(schedule.to_json()) == schedule
+
+
+def test_rounds_of_a_removed_system_fail_with_a_reason(rig: QueueRig) -> None:
+    """Where a system was removed. Red before: a check-in and each tick met a KeyError."""
+    before, after = rig.coordinator(), PlainRoundRig.coordinator(rig)
+    before.open_or_queue(TALLIES)
+    assert isinstance(before.open_or_queue(TALLIES), QueuedRound)
+    before.scheduler.set(Schedule(TALLIES, every_minutes=10.0))
+    assert after.check_in(CHECK_IN) is None
+    ended = after.step()
+    assert ended is not None
+    assert (ended.state, ended.reason) == ("failed", "This version has no system 'tally'.")
+    after.step()
+    assert after.queue.waiting() == []
+    assert [each.reason for each in after.queue.never_opened()] == ["This server runs other systems."]
+    rig.clock.go_on(TALLIES.seconds + 600.0)
+    after.step()
+    assert after.scheduler.status().trouble == "This server runs other systems."

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import select
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import PollCountRow, RoundRow
+from backend.db.tables import PollCountRow, RoundRow
 from backend.federation.errors import RoundImpossible, RoundsPaused, UnknownSystem
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.opening import round_request
@@ -20,16 +20,16 @@ from backend.federation.rounds.polls import SWEEP_AGE_SEC, PollCounter
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.rounds.selection import places
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems import SYSTEMS
+from backend.federation.systems import COMPOSED
 from backend.releases.store import ReleaseStore
 from backend.storage.object_store import StorageUnavailable
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn, RoundStatus
-from device_app.wire.tensors import pack
+from protocol.ids import PROTOCOL_VERSION
+from protocol.rounds import CheckIn, RoundStatus
+from protocol.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
-REQUEST = RoundRequest("uni_fedrec_as_printed", cohort=2, cohort_minimum=1, seconds=30.0)
+REQUEST = RoundRequest("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
 CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",))
 
 
@@ -43,7 +43,7 @@ class RestartedCoordinator:
         self.start()
 
     def start(self) -> None:
-        self.coordinator = Coordinator(self.engine, self.releases, SYSTEMS, self.folder, self.clock)
+        self.coordinator = Coordinator(self.engine, self.releases, COMPOSED, self.folder, self.clock)
 
     def opened(self) -> list[str]:
         return [each.round for each in reversed(self.coordinator.history())]
@@ -54,7 +54,7 @@ def server(tmp_path: Path) -> RestartedCoordinator:
     return RestartedCoordinator(tmp_path)
 
 
-def test_a_round_opens_every_so_many_minutes_also_after_a_restart(server: RestartedCoordinator) -> None:
+def test_round_opens_at_its_interval_also_after_a_restart(server: RestartedCoordinator) -> None:
     server.coordinator.scheduler.set(Schedule(REQUEST, every_minutes=10))
     server.coordinator.step()
     assert server.opened() == ["round-1"]
@@ -71,7 +71,7 @@ def test_a_round_opens_every_so_many_minutes_also_after_a_restart(server: Restar
     assert server.opened() == ["round-1", "round-2"]
 
 
-def test_a_round_opens_when_enough_devices_wait_and_draws_among_them(server: RestartedCoordinator) -> None:
+def test_round_opens_when_enough_devices_wait_and_samples_them(server: RestartedCoordinator) -> None:
     server.coordinator.scheduler.set(Schedule(REQUEST, waiting=8))
     for _ in range(7):
         server.coordinator.polls.note()
@@ -85,7 +85,7 @@ def test_a_round_opens_when_enough_devices_wait_and_draws_among_them(server: Res
         assert session.get_one(RoundRow, 1).admission == 2 / 8
 
 
-def test_with_both_a_time_and_a_number_both_must_be_true() -> None:
+def test_time_and_number_conditions_must_both_hold() -> None:
     clock = StillClock()
     both = Schedule(REQUEST, every_minutes=10, waiting=5)
 
@@ -96,11 +96,11 @@ def test_with_both_a_time_and_a_number_both_must_be_true() -> None:
     assert Schedule.from_json(both.to_json()) == both
 
 
-def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes_on(
+def test_pause_opens_no_round_and_lets_joined_devices_finish(
     server: RestartedCoordinator,
 ) -> None:
     coordinator = server.coordinator
-    coordinator.open_round("uni_fedrec_as_printed", cohort=2, cohort_minimum=1, seconds=30.0)
+    coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
     offer = coordinator.check_in(CHECK_IN)
     assert offer is not None
     coordinator.scheduler.set(Schedule(REQUEST, every_minutes=1))
@@ -119,7 +119,7 @@ def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes
     server.coordinator.step()
     assert server.opened() == ["round-1"]
     with pytest.raises(RoundsPaused):
-        server.coordinator.open_round("uni_fedrec_as_printed", cohort=2, cohort_minimum=1, seconds=30.0)
+        server.coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
     server.coordinator.scheduler.resume()
     server.coordinator.step()
     assert server.opened() == ["round-1", "round-2"]
@@ -134,7 +134,7 @@ def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes
         (replace(REQUEST, seconds=0.0), RoundImpossible),
     ],
 )
-def test_a_schedule_of_rounds_that_cannot_be_is_refused(
+def test_schedule_of_impossible_rounds_is_refused(
     server: RestartedCoordinator, asked: RoundRequest, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -142,18 +142,18 @@ def test_a_schedule_of_rounds_that_cannot_be_is_refused(
     assert server.coordinator.scheduler.status().schedule is None
 
 
-def test_a_schedule_needs_a_time_or_a_number_within_limits() -> None:
+def test_schedule_needs_a_time_or_a_number_within_limits() -> None:
     for odd in ({}, {"every_minutes": 0.0}, {"every_minutes": 1e9}, {"waiting": 0}):
         with pytest.raises(RoundImpossible):
             Schedule(REQUEST, **odd)
 
 
-def test_a_scheduled_round_that_cannot_be_opened_says_why_and_is_tried_again_at_its_time(
+def test_scheduled_round_that_can_not_open_reports_why_and_retries(
     server: RestartedCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = server.coordinator.scheduler
     table.set(Schedule(REQUEST, every_minutes=10))
-    monkeypatch.setitem(SYSTEMS, "uni_fedrec_as_printed", replace(SYSTEMS["uni_fedrec_as_printed"], model="gone"))
+    monkeypatch.setitem(COMPOSED, "uni_fedrec", replace(COMPOSED["uni_fedrec"], model="gone"))
     server.coordinator.step()
     assert "no trainable model 'gone'" in str(table.status().trouble)
     monkeypatch.undo()
@@ -166,7 +166,7 @@ def test_a_scheduled_round_that_cannot_be_opened_says_why_and_is_tried_again_at_
     assert table.status().trouble is None
 
 
-def test_a_scheduled_round_loses_no_interval_to_a_fault_that_passes(
+def test_transient_failure_does_not_skip_a_scheduled_round(
     server: RestartedCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Red before: a storage that didn't answer for a moment cost a round, and the next came a whole interval later."""
@@ -184,7 +184,7 @@ def test_a_scheduled_round_loses_no_interval_to_a_fault_that_passes(
     assert server.opened() == ["round-1"]
 
 
-def test_looks_are_counted_over_half_a_minute_and_make_the_chance() -> None:
+def test_polls_are_counted_over_half_a_minute_and_set_the_admission() -> None:
     clock = StillClock()
     polls = PollCounter(clock)
     for _ in range(100):
@@ -198,7 +198,7 @@ def test_looks_are_counted_over_half_a_minute_and_make_the_chance() -> None:
     assert (polls.waiting(), polls.fair_chance(60)) == (1, 1.0)
 
 
-def test_one_address_that_polls_and_polls_takes_nobodys_chance() -> None:
+def test_repeated_polls_of_one_address_do_not_reduce_others_chances() -> None:
     """Red before: 2,700 polls of one machine left each honest device one chance in 45, and rounds without devices."""
     polls = PollCounter(StillClock(), places=3)
     for _ in range(2_700):
@@ -209,7 +209,7 @@ def test_one_address_that_polls_and_polls_takes_nobodys_chance() -> None:
     assert (polls.waiting(), polls.fair_chance(60)) == (3 + 40 + 1, 1.0)
 
 
-def test_an_address_is_counted_again_once_its_polls_are_over() -> None:
+def test_address_is_counted_again_after_its_polls_expire() -> None:
     clock = StillClock()
     polls = PollCounter(clock, places=1)
     for _ in range(3):
@@ -218,7 +218,7 @@ def test_an_address_is_counted_again_once_its_polls_are_over() -> None:
     assert polls.waiting() == 1
 
 
-def test_a_clock_that_was_ahead_leaves_no_polls_and_no_pause_behind(server: RestartedCoordinator) -> None:
+def test_clock_that_was_ahead_leaves_no_stale_polls_or_pause(server: RestartedCoordinator) -> None:
     server.coordinator.scheduler.set(Schedule(REQUEST, every_minutes=10))
     server.clock.go_on(24 * 3_600.0)
     other = PollCounter(server.clock, server.engine)
@@ -237,13 +237,13 @@ def test_a_clock_that_was_ahead_leaves_no_polls_and_no_pause_behind(server: Rest
     assert server.opened() == ["round-1", "round-2"], "not a day later"
 
 
-def test_more_places_than_wanted_are_offered_only_where_coming_too_late_costs_nothing() -> None:
-    assert SYSTEMS["uni_fedrec_as_printed"].offers == SYSTEMS["small_ranker"].offers == 1.0
-    assert places(60, SYSTEMS["small_ranker_secure"].offers) == 78
-    assert replace(SYSTEMS["small_ranker_secure"], over_selection=1.0).offers == 1.0
+def test_over_selection_is_used_only_where_late_arrivals_pay_nothing() -> None:
+    assert COMPOSED["uni_fedrec"].offers == COMPOSED["small_ranker/local/mean"].offers == 1.0
+    assert places(60, COMPOSED["small_ranker/secure/median"].offers) == 78
+    assert replace(COMPOSED["small_ranker/secure/median"], over_selection=1.0).offers == 1.0
 
 
-def test_processes_that_serve_devices_together_count_together(tmp_path: Path) -> None:
+def test_processes_serving_together_share_one_poll_count(tmp_path: Path) -> None:
     engine = migrated_engine(tmp_path)
     clock = StillClock()
     one, other = PollCounter(clock, engine), PollCounter(clock, engine)
@@ -271,11 +271,9 @@ def test_processes_that_serve_devices_together_count_together(tmp_path: Path) ->
         assert [row.polls for row in session.scalars(select(PollCountRow))] == [1], "of the others nothing is left"
 
 
-def test_machines_open_a_round_for_the_devices_that_wait_at_all_of_them(
-    server: RestartedCoordinator, tmp_path: Path
-) -> None:
+def test_devices_waiting_at_several_machines_are_counted_together(server: RestartedCoordinator, tmp_path: Path) -> None:
     """Red before: with two machines a round waited for twice as many devices, and let too many in."""
-    other = Coordinator(server.engine, server.releases, SYSTEMS, tmp_path / "another machine", server.clock)
+    other = Coordinator(server.engine, server.releases, COMPOSED, tmp_path / "another machine", server.clock)
     server.coordinator.scheduler.set(Schedule(REQUEST, waiting=8))
     for worker in (server.coordinator, other):
         for _ in range(4):
@@ -286,13 +284,13 @@ def test_machines_open_a_round_for_the_devices_that_wait_at_all_of_them(
     assert server.opened() == ["round-1"]
 
 
-def test_requests_count_as_devices_by_how_often_one_asks_and_the_chance_is_of_a_request(
+def test_polls_are_converted_to_devices_by_their_rate(
     server: RestartedCoordinator,
 ) -> None:
     """Red before: 60 devices that ask twice each made a round of a tenth of them one of twelve, and a count by them was
     judged as one of 120."""
     server.coordinator = Coordinator(
-        server.engine, server.releases, SYSTEMS, server.folder, server.clock, polls_per_device=2.0
+        server.engine, server.releases, COMPOSED, server.folder, server.clock, polls_per_device=2.0
     )
     polls = server.coordinator.polls
     for _ in range(121):
@@ -304,7 +302,7 @@ def test_requests_count_as_devices_by_how_often_one_asks_and_the_chance_is_of_a_
         asked.append(devices)
 
     server.coordinator._opener.why_not = overheard  # type: ignore[method-assign]
-    request = round_request(SYSTEMS, "uni_fedrec_as_printed", seconds=30.0, participation=0.1)
+    request = round_request(COMPOSED, "uni_fedrec", seconds=30.0, participation=0.1)
     server.coordinator.scheduler.set(Schedule(request, waiting=62))
     server.coordinator.step()
     assert (server.opened(), asked) == ([], []), "62 devices are waited for"
@@ -318,12 +316,12 @@ def test_requests_count_as_devices_by_how_often_one_asks_and_the_chance_is_of_a_
 
 
 @pytest.mark.parametrize(("waiting", "rate", "cohort"), [(0, 0.02, 1), (60, 0.02, 1), (200, 0.02, 4), (50, 1.0, 50)])
-def test_a_round_by_participation_takes_its_share_of_the_devices_that_wait(
+def test_round_by_participation_takes_its_share_of_waiting_devices(
     server: RestartedCoordinator, waiting: int, rate: float, cohort: int
 ) -> None:
     for _ in range(waiting):
         server.coordinator.polls.note()
-    request = round_request(SYSTEMS, "uni_fedrec_as_printed", seconds=30.0, participation=rate)
+    request = round_request(COMPOSED, "uni_fedrec", seconds=30.0, participation=rate)
     opened = server.coordinator.open_or_queue(request)
     assert isinstance(opened, RoundStatus)
     assert (opened.cohort, opened.cohort_minimum) == (cohort, min(10, cohort))
@@ -332,18 +330,18 @@ def test_a_round_by_participation_takes_its_share_of_the_devices_that_wait(
         assert row.admission == pytest.approx(min(1.0, cohort / max(1, waiting)))
 
 
-def test_how_many_devices_is_the_operators_word_then_the_systems_then_the_usual() -> None:
-    sized = partial(round_request, SYSTEMS, seconds=30.0)
-    assert sized("uni_fedrec_as_printed").participation == 0.02
-    assert sized("uni_fedrec_as_printed", participation=0.5).participation == 0.5
-    by_number = sized("uni_fedrec_as_printed", cohort=4)
+def test_cohort_size_comes_from_operator_then_system_then_default() -> None:
+    sized = partial(round_request, COMPOSED, seconds=30.0)
+    assert sized("uni_fedrec").participation == 0.02
+    assert sized("uni_fedrec", participation=0.5).participation == 0.5
+    by_number = sized("uni_fedrec", cohort=4)
     assert (by_number.cohort, by_number.cohort_minimum, by_number.participation) == (4, 4, None)
-    usual = sized("small_ranker_secure")
+    usual = sized("small_ranker/secure/median")
     assert (usual.cohort, usual.cohort_minimum, usual.participation) == (60, 10, None)
 
 
-def test_a_scheduled_round_by_participation_counts_those_who_wait_when_it_opens(server: RestartedCoordinator) -> None:
-    request = round_request(SYSTEMS, "uni_fedrec_as_printed", seconds=30.0, participation=0.1)
+def test_scheduled_round_by_participation_counts_devices_at_opening(server: RestartedCoordinator) -> None:
+    request = round_request(COMPOSED, "uni_fedrec", seconds=30.0, participation=0.1)
     server.coordinator.scheduler.set(Schedule(request, every_minutes=10, waiting=1))
     server.coordinator.step()
     assert server.opened() == [], "nobody waits"
@@ -357,6 +355,6 @@ def test_a_scheduled_round_by_participation_counts_those_who_wait_when_it_opens(
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.01])
-def test_a_share_that_is_none_is_refused(server: RestartedCoordinator, rate: float) -> None:
+def test_invalid_participation_is_refused(server: RestartedCoordinator, rate: float) -> None:
     with pytest.raises(RoundImpossible, match="participation"):
         server.coordinator.open_or_queue(replace(REQUEST, participation=rate))

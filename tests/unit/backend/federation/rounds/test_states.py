@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 
 from backend.federation.errors import IllegalTransition
-from backend.federation.rounds.states import TRANSITIONS, UNDER_WAY, advance
-from device_app.wire.rounds import RoundState
+from backend.federation.rounds.records import TRANSITIONS, UNDER_WAY, advance
+from protocol.rounds import RoundState
 
 STATES = get_args(RoundState)
 LEGAL = {("open", "updates"), ("open", "failed"), ("updates", "applied"), ("updates", "failed")} | {
@@ -18,7 +18,7 @@ LEGAL = {("open", "updates"), ("open", "failed"), ("updates", "applied"), ("upda
 
 
 @pytest.mark.parametrize(("state", "to"), list(product(STATES, STATES)))
-def test_exactly_the_legal_transitions_are_taken(state: RoundState, to: RoundState) -> None:
+def test_exactly_the_legal_transitions_are_accepted(state: RoundState, to: RoundState) -> None:
     if (state, to) in LEGAL:
         assert advance(state, to) == to
     else:
@@ -26,6 +26,6 @@ def test_exactly_the_legal_transitions_are_taken(state: RoundState, to: RoundSta
             advance(state, to)
 
 
-def test_the_table_covers_the_wires_states_and_only_unended_ones_have_a_way_out() -> None:
+def test_transition_table_covers_every_state_on_the_wire() -> None:
     assert set(TRANSITIONS) == set(STATES)
     assert {state for state, ways in TRANSITIONS.items() if ways} == set(UNDER_WAY)

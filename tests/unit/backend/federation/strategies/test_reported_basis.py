@@ -36,27 +36,30 @@ from backend.federation.strategies.reported_basis import (
     report_lists,
 )
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems import SYSTEMS
-from backend.federation.systems.uni_fedrec import BASIS_VOTE, UNI_FEDREC, UNI_FEDREC_EXACT
+from backend.federation.systems import COMPOSED
+from backend.federation.systems.uni_fedrec import BASIS_VOTE
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
-from backend.recall.bayes import code_weights, log_probabilities
+from backend.recall.posterior import code_weights, log_probabilities
 from device_app.settings import PrivacySettings
 from device_app.training.gradients import OnnxGradients, no_gradients
 from device_app.training.samples import Samples
 from device_app.training.tasks.reported_basis import BasisGradientTask, BasisVoteTask, standing
 from device_app.uplink.in_process import InProcess
-from device_app.wire.layout import WeightedSum
-from device_app.wire.releases import Codebook
-from device_app.wire.reported_basis import ReportLists, report_chances
-from device_app.wire.tensors import TensorError, TensorSpec, pack, unpack
-from experiments.recall.basis_gradients import ClickSamples, clipped, gradients, votes
+from experiments.recall.basis_rounds import ClickSamples, clipped, gradients, votes
 from exporters.package import export_basis_gradient
 from models.recall.reported_basis import ASSIGNMENT
+from protocol.releases import Codebook
+from protocol.reported_basis import ReportLists, report_chances
+from protocol.ring import WeightedSum
+from protocol.tensors import TensorError, TensorSpec, pack, unpack
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 from tests.doubles.round_rig import DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
 from tests.doubles.simulated_reader import simulated_reader
+
+BASIS = COMPOSED["basis/secure/mean"]
+BASIS_EXACT = COMPOSED["basis/exact/mean"]
 
 K, AXES, NEWS, EPSILON, SHARPNESS = 5, 3, 90, 1.5, 4.0
 BATCH = 7
@@ -125,9 +128,7 @@ def task(case: BasisCase) -> BasisGradientTask:
     return BasisGradientTask(case.lists, EPSILON, graph, negatives=1, samples_limit=32)
 
 
-def test_the_devices_gradient_is_autograds_on_every_report_and_the_whole_pool(
-    case: BasisCase, task: BasisGradientTask
-) -> None:
+def test_device_gradient_matches_autograd_over_all_reports(case: BasisCase, task: BasisGradientTask) -> None:
     steps = torch.zeros(K, AXES, dtype=torch.float64, requires_grad=True)
     loss = case.loss(steps)
     loss.backward()
@@ -141,7 +142,7 @@ def test_the_devices_gradient_is_autograds_on_every_report_and_the_whole_pool(
     assert float(steps.grad.abs().max()) > 0.01
 
 
-def test_the_laboratorys_closed_forms_are_the_devices(case: BasisCase, task: BasisGradientTask) -> None:
+def test_experiments_closed_forms_match_the_devices(case: BasisCase, task: BasisGradientTask) -> None:
     mine = gradients(case.lists, case.of_readers(), BATCH, EPSILON)
     np.testing.assert_allclose(
         mine.mean(axis=0), task.run({}, case, no_gradients, np.random.default_rng(0)).tensors["g.steps"], atol=1e-5
@@ -155,7 +156,7 @@ def test_the_laboratorys_closed_forms_are_the_devices(case: BasisCase, task: Bas
     np.testing.assert_allclose([told[name][0] for name in ("gain", "level", "square")], by_one[0], atol=1e-6)
 
 
-def test_how_a_click_stands_is_the_chance_of_it_in_the_servers_list_over_its_popularity(case: BasisCase) -> None:
+def test_click_standing_is_its_log_probability_ratio_to_popularity(case: BasisCase) -> None:
     logs = log_probabilities(case.basis, case.news, case.popularity, SHARPNESS)
     popularity = case.popularity - np.logaddexp.reduce(case.popularity.astype(float))
     shares, expected = case.lists.shares.astype(float), []
@@ -170,7 +171,7 @@ def test_how_a_click_stands_is_the_chance_of_it_in_the_servers_list_over_its_pop
     assert standing(case.lists, case.samples(), EPSILON) == pytest.approx(np.mean(expected), abs=1e-5)
 
 
-def test_lists_come_back_as_they_were_packed_and_nothing_else_does(case: BasisCase) -> None:
+def test_packed_lists_are_restored_and_broken_ones_refused(case: BasisCase) -> None:
     again = ReportLists.unpack(case.lists.pack())
     np.testing.assert_array_equal(again.slopes, case.lists.slopes)
     assert again.sharpness == SHARPNESS
@@ -183,7 +184,7 @@ def test_lists_come_back_as_they_were_packed_and_nothing_else_does(case: BasisCa
             ReportLists.unpack(broken.pack())
 
 
-def test_noise_told_of_a_draft_is_what_rounds_of_nothing_but_noise_put_into_it() -> None:
+def test_reported_draft_noise_matches_noise_only_rounds() -> None:
     """Oracle: drafts of many draws."""
     rounds = BasisRounds(rate=0.05, size=K, axes=DIM)
     start, axes, deviation = unit_rows(np.random.default_rng(1).normal(size=(K, DIM))), np.eye(DIM, dtype="f4"), 0.02
@@ -202,7 +203,7 @@ def test_noise_told_of_a_draft_is_what_rounds_of_nothing_but_noise_put_into_it()
 
 DEVICES = 8
 WILLING = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
-QUICK = replace(UNI_FEDREC_EXACT, strategy=BasisRounds(rate=16.0, size=4, axes=4, vote_every=1, vote=BASIS_VOTE.name))
+QUICK = replace(BASIS_EXACT, strategy=BasisRounds(rate=16.0, size=4, axes=4, vote_every=1, vote=BASIS_VOTE.name))
 
 
 class BasisWorld:
@@ -237,7 +238,7 @@ class BasisWorld:
         draw = np.random.default_rng(4)
         named = [
             NewsItem(
-                **card.model_dump(exclude={"url", "title"}),
+                **card.model_dump(exclude={"url", "title", "also"}),
                 title=" ".join(f"w{word}" for word in draw.integers(1_000_000, size=9)),
                 body="",
             )
@@ -292,14 +293,14 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graphs: Path) -> Iterator[BasisWorld]:
     quiet = BASIS_VOTE.protection.model_copy(update={"sigma": 0})  # eight devices can't be heard through the noise
-    monkeypatch.setitem(SYSTEMS, QUICK.name, QUICK)
+    monkeypatch.setitem(COMPOSED, QUICK.name, QUICK)
     sooner = replace(BASIS_VOTE, protection=quiet, strategy=BasisVote(confidence=0.8))
-    monkeypatch.setitem(SYSTEMS, BASIS_VOTE.name, sooner)
+    monkeypatch.setitem(COMPOSED, BASIS_VOTE.name, sooner)
     with ExitStack() as stack:
         yield BasisWorld(tmp_path, stack, graphs)
 
 
-def test_rounds_change_the_candidates_of_the_default_report_once_a_vote_finds_them_better(world: BasisWorld) -> None:
+def test_rounds_change_the_default_candidates_after_a_positive_vote(world: BasisWorld) -> None:
     before = world.candidates()
     voted, trained = world.run()
     assert trained == {"system": QUICK.name, "published": None}, "nobody pays for a draft"
@@ -308,15 +309,15 @@ def test_rounds_change_the_candidates_of_the_default_report_once_a_vote_finds_th
     assert np.abs(np.linalg.norm(world.prototypes(), axis=1) - 1).max() < 1e-6
 
 
-def test_a_draft_that_finds_no_more_is_not_published(world: BasisWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draft_that_finds_no_more_is_not_published(world: BasisWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps uphill: what is drafted finds less than what serves."""
     uphill = replace(QUICK, strategy=replace(QUICK.strategy, rate=-16.0))  # type: ignore[type-var]
-    monkeypatch.setitem(SYSTEMS, QUICK.name, uphill)
+    monkeypatch.setitem(COMPOSED, QUICK.name, uphill)
     assert world.run()[0] == {"system": BASIS_VOTE.name, "published": None}
     np.testing.assert_array_equal(world.prototypes(), world.first)
 
 
-def test_a_round_that_noise_would_drown_is_refused_before_anybody_pays_and_says_what_would_be_enough(
+def test_round_drowned_by_noise_is_refused_with_the_size_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Red before: rounds of 60 cost each device 1.62 and their drafts could never be voted on."""
@@ -325,35 +326,35 @@ def test_a_round_that_noise_would_drown_is_refused_before_anybody_pays_and_says_
     opener = rig.coordinator._opener
     for ask in (opener.open, opener.open_or_queue, opener.check):
         with pytest.raises(RoundImpossible, match=needed) as refused:
-            ask(RoundRequest(UNI_FEDREC.name, 60, 10, 60.0))
+            ask(RoundRequest(BASIS.name, 60, 10, 60.0))
         assert (refused.value.field, refused.value.limit) == ("cohort", "about 5,800 devices")
-    rig.coordinator.scheduler.begin(Schedule(RoundRequest(UNI_FEDREC_EXACT.name, 60, 10, 60.0), 60.0))
+    rig.coordinator.scheduler.begin(Schedule(RoundRequest(BASIS_EXACT.name, 60, 10, 60.0), 60.0))
     with pytest.raises(RoundImpossible, match=needed):
-        rig.coordinator.scheduler.set(Schedule(RoundRequest(UNI_FEDREC.name, 60, 10, 60.0), 60.0))
+        rig.coordinator.scheduler.set(Schedule(RoundRequest(BASIS.name, 60, 10, 60.0), 60.0))
     assert rig.coordinator.current() is None
-    opener.check(RoundRequest(UNI_FEDREC.name, 5_800, 10, 60.0))
-    opener.check(RoundRequest(UNI_FEDREC_EXACT.name, 60, 10, 60.0))
+    opener.check(RoundRequest(BASIS.name, 5_800, 10, 60.0))
+    opener.check(RoundRequest(BASIS_EXACT.name, 60, 10, 60.0))
 
 
-def test_how_much_of_a_draft_will_be_noise_is_as_drafts_on_mind_had_it() -> None:
+def test_expected_draft_noise_matches_the_mind_experiment() -> None:
     """Oracle: the record of `ownfeed evaluate basis`, noise in drafts of 30 rounds."""
-    noise = secure_sum_of(UNI_FEDREC.protection)
+    noise = secure_sum_of(BASIS.protection)
     tables = json.loads(Path("experiments/results/basis.json").read_text(encoding="utf-8"))["tables"]
-    rows = [row for row in tables[0]["rows"] if row[0] == UNI_FEDREC.name]
+    rows = [row for row in tables[0]["rows"] if row[0] == BASIS.name]
     assert len(rows) == 3
     for _, cohort, _, found, *_ in rows:
         assert expected_noise_share(noise, 128, cohort) == pytest.approx(float(found), abs=0.03)
     enough = cohort_needed(partial(expected_noise_share, noise, 128))
     assert expected_noise_share(noise, 128, enough) <= NOISE_MOST < expected_noise_share(noise, 128, enough - 200)
-    assert expected_noise_share(secure_sum_of(UNI_FEDREC_EXACT.protection), 128, 2) == 0
+    assert expected_noise_share(secure_sum_of(BASIS_EXACT.protection), 128, 2) == 0
 
 
-def test_a_vote_without_a_draft_is_refused(world: BasisWorld) -> None:
+def test_vote_without_a_draft_is_refused(world: BasisWorld) -> None:
     with pytest.raises(RoundImpossible, match="drafted a basis"):
         world.backend.coordinator.open_round(BASIS_VOTE.name, cohort=4, cohort_minimum=2, seconds=60.0)
     assert isinstance(BASIS_VOTE.strategy, BasisVote)
 
 
-def test_the_default_is_within_the_readers_usual_ceiling_and_the_exact_form_has_no_price() -> None:
-    assert UNI_FEDREC.protection == SYSTEMS["small_ranker_secure"].protection
-    assert getattr(UNI_FEDREC_EXACT.protection, "sigma", None) == 0
+def test_default_fits_the_usual_limit_and_the_exact_form_has_no_price() -> None:
+    assert BASIS.protection == COMPOSED["small_ranker/secure/median"].protection
+    assert getattr(BASIS_EXACT.protection, "sigma", None) == 0

@@ -14,11 +14,11 @@ from backend.federation.errors import RoundImpossible
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.joined_sums import HUBER_TUNING, HUBER_VARIANCE, HuberLocation, HuberOfSums
 from backend.federation.strategies.robust_mean import Centre, Median, Stacked, Trimmed
-from backend.federation.systems import SYSTEMS
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.layout import WeightedSum
-from device_app.wire.rounds import CheckIn
-from device_app.wire.tensors import pack
+from backend.federation.systems import COMPOSED
+from protocol.ids import PROTOCOL_VERSION
+from protocol.ring import WeightedSum
+from protocol.rounds import CheckIn
+from protocol.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
@@ -26,7 +26,7 @@ COHORT, COORDINATES, SCALE, LIARS = 60, 4_000, 0.1, 6
 LARGEST = 0.01 + 60 * SCALE
 
 
-def test_median_and_trimmed_mean_are_those_of_numpy_and_scipy() -> None:
+def test_median_and_trimmed_mean_match_numpy_and_scipy() -> None:
     stack = np.random.default_rng(0).normal(size=(20, 3, 5)).astype(np.float32)
 
     np.testing.assert_allclose(Median()(stack), np.median(stack.astype(np.float64), axis=0))
@@ -36,7 +36,7 @@ def test_median_and_trimmed_mean_are_those_of_numpy_and_scipy() -> None:
 
 
 @pytest.mark.parametrize("share", [-0.1, 0.5, 1.0])
-def test_a_share_that_would_leave_nothing_is_refused(share: float) -> None:
+def test_trim_share_that_leaves_nothing_is_refused(share: float) -> None:
     with pytest.raises(ValueError, match="share"):
         Trimmed(share)
 
@@ -46,7 +46,7 @@ def test_a_share_that_would_leave_nothing_is_refused(share: float) -> None:
     [(Median(), 0.42, 0.65), (Trimmed(0.1), 0.55, 0.8)],
     ids=["median", "trimmed"],
 )
-def test_under_laplace_noise_they_have_less_variance_than_the_mean(centre: Centre, least: float, most: float) -> None:
+def test_robust_means_have_less_variance_under_laplace_noise(centre: Centre, least: float, most: float) -> None:
     """4,000 coordinates tell a variance to within 2.3 % (one deviation); the margins are more than four of those."""
     noise = np.random.default_rng(1).laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
     ratio = float(np.var(centre(noise)) / np.var(noise.mean(axis=0)))
@@ -55,9 +55,7 @@ def test_under_laplace_noise_they_have_less_variance_than_the_mean(centre: Centr
 
 
 @pytest.mark.parametrize(("centre", "most"), [(Median(), 0.2), (Trimmed(0.1), 0.45)], ids=["median", "trimmed"])
-def test_a_tenth_of_liars_moves_the_mean_by_six_scales_and_robust_means_by_a_fraction_of_one(
-    centre: Centre, most: float
-) -> None:
+def test_ten_percent_malicious_move_the_mean_far_and_robust_means_little(centre: Centre, most: float) -> None:
     rng = np.random.default_rng(2)
     stack = rng.laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
     stack[:LIARS] = LARGEST
@@ -67,7 +65,7 @@ def test_a_tenth_of_liars_moves_the_mean_by_six_scales_and_robust_means_by_a_fra
     assert 0.05 < moved < most
 
 
-def test_lies_that_look_like_noise_move_every_mean_alike() -> None:
+def test_noise_like_lies_move_every_mean_alike() -> None:
     rng = np.random.default_rng(3)
     stack = rng.laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
     stack[:LIARS] += np.float32(SCALE)
@@ -76,7 +74,7 @@ def test_lies_that_look_like_noise_move_every_mean_alike() -> None:
     assert float(stack.mean()) / SCALE == pytest.approx(0.1, abs=0.02)
 
 
-def test_where_noise_is_small_what_a_minority_reads_is_left_out() -> None:
+def test_robust_means_drop_minority_interests_when_noise_is_small() -> None:
     """The price: 6 of 60 readers have a gradient of 1 in a coordinate, whose mean is 0.1."""
     stack = np.random.default_rng(4).laplace(scale=0.01, size=(COHORT, COORDINATES)).astype(np.float32)
     stack[:LIARS] += 1
@@ -86,7 +84,7 @@ def test_where_noise_is_small_what_a_minority_reads_is_left_out() -> None:
     assert abs(float(Trimmed(0.1)(stack).mean())) < 0.01
 
 
-def test_a_stack_of_nothing_has_no_centre_and_its_sums_are_count_times_it() -> None:
+def test_empty_stack_has_no_centre_and_sums_are_count_times_it() -> None:
     stack = Stacked({"g.a": (2,)}, Median())
     with pytest.raises(ValueError, match="no updates"):
         stack.mean()
@@ -98,17 +96,17 @@ def test_a_stack_of_nothing_has_no_centre_and_its_sums_are_count_times_it() -> N
     np.testing.assert_array_equal(stack.sums()["g.a"], [6.0, 6.0])
 
 
-def test_a_secure_sum_has_no_robust_mean() -> None:
+def test_secure_sum_has_no_robust_mean() -> None:
     with pytest.raises(ValueError, match="nobody sees the updates"):
-        replace(SYSTEMS["small_ranker_secure"], centre=Median())
+        replace(COMPOSED["small_ranker/secure/median"], centre=Median())
 
 
-def test_a_live_round_with_a_median_is_not_moved_by_a_liar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = replace(SYSTEMS["uni_fedrec_as_printed"], name="uni_fedrec_median", centre=Median())
-    monkeypatch.setitem(SYSTEMS, spec.name, spec)
+def test_live_round_with_a_median_resists_a_malicious_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = replace(COMPOSED["uni_fedrec"], name="uni_fedrec_median", centre=Median())
+    monkeypatch.setitem(COMPOSED, spec.name, spec)
     engine = migrated_engine(tmp_path)
     releases = small_store(engine, tmp_path)
-    coordinator = Coordinator(engine, releases, SYSTEMS, tmp_path, StillClock())
+    coordinator = Coordinator(engine, releases, COMPOSED, tmp_path, StillClock())
     coordinator.open_round(spec.name, cohort=5, cohort_minimum=5, seconds=60.0)
     for value in (0.01, 0.02, 0.03, 0.04, 0.69):
         offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",)))
@@ -124,14 +122,14 @@ def test_a_live_round_with_a_median_is_not_moved_by_a_liar(tmp_path: Path, monke
         np.testing.assert_allclose(stepped[name], before - 0.05 * 0.03, rtol=0, atol=1e-6)
 
 
-def test_more_updates_than_fit_in_memory_at_once_are_refused_before_the_round_opens(
+def test_updates_exceeding_memory_are_refused_before_the_round_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = replace(SYSTEMS["uni_fedrec_as_printed"], name="uni_fedrec_median", centre=Median())
-    monkeypatch.setitem(SYSTEMS, spec.name, spec)
+    spec = replace(COMPOSED["uni_fedrec"], name="uni_fedrec_median", centre=Median())
+    monkeypatch.setitem(COMPOSED, spec.name, spec)
     monkeypatch.setattr("backend.federation.rounds.opening.STACK_LIMIT_BYTES", 4 * 100)
     engine = migrated_engine(tmp_path)
-    coordinator = Coordinator(engine, small_store(engine, tmp_path), SYSTEMS, tmp_path, StillClock())
+    coordinator = Coordinator(engine, small_store(engine, tmp_path), COMPOSED, tmp_path, StillClock())
     with pytest.raises(RoundImpossible, match="holds all updates at once"):
         coordinator.open_round(spec.name, cohort=60, cohort_minimum=5, seconds=60.0)
 
@@ -153,7 +151,7 @@ def test_hubers_location_solves_its_equation() -> None:
     np.testing.assert_allclose(found, roots, atol=1e-6)
 
 
-def test_without_outliers_it_is_the_mean_of_all_devices_and_without_noise_the_median() -> None:
+def test_huber_location_is_the_mean_without_outliers_and_the_median_without_noise() -> None:
     devices = (24, 30, 12)
     means = np.array([[0.1], [0.2], [0.0]])
     np.testing.assert_allclose(HuberLocation(devices, 5.0)(means), [(2.4 + 6.0) / 66])
@@ -161,7 +159,7 @@ def test_without_outliers_it_is_the_mean_of_all_devices_and_without_noise_the_me
 
 
 @pytest.mark.parametrize("groups", [3, 8, 40])
-def test_joined_sums_have_no_more_noise_than_they_say_and_no_bias(groups: int) -> None:
+def test_joined_sums_have_the_stated_noise_and_no_bias(groups: int) -> None:
     """20,000 coordinates tell a variance to within 1 % (one deviation); the margin is more than three of those."""
     rng, devices, share = np.random.default_rng(groups), 24, 1.09
     sums = [WeightedSum({"a": 7 + rng.normal(0, share * devices**0.5, 20_000)}, devices) for _ in range(groups)]
@@ -173,7 +171,7 @@ def test_joined_sums_have_no_more_noise_than_they_say_and_no_bias(groups: int) -
     assert abs(noise.mean()) < 5 * (expected / 20_000) ** 0.5
 
 
-def test_a_group_says_no_more_than_its_devices_can_give_and_noise_on_both_sides_of_nothing_stays() -> None:
+def test_group_contribution_is_bounded_and_symmetric_noise_is_kept() -> None:
     """Two groups of three lie, each 40 clicks of 23 devices; the third says 0. Without noise the median decides."""
     sums = [WeightedSum({"a": np.array([said, 3.0]), "b": np.array([said])}, 23) for said in (40.0, 40.0, 0.0)]
     total = HuberOfSums(most={"a": 1.0}).join(sums, None)

@@ -13,18 +13,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.sax.saxutils import escape
 
 import httpx
 import pytest
 
-from backend import picture_links, plain_text
-from backend.news.errors import SourceMalformed, SourceTooLarge
-from backend.news.item import NewsItem
-from backend.news.report import Rejection
-from backend.news.sources import feed_parser
-from backend.news.sources.download import FEED_LIMIT_BYTES, Document, Validators
+from backend.news import plain_text
+from backend.news.errors import SourceTooLarge
+from backend.news.item import NewsItem, Rejection
+from backend.news.sources import feed_dates, feed_parser, json_feed, picture_links
+from backend.news.sources.content_encodings import FEED_LIMIT_BYTES
+from backend.news.sources.download import Document, Validators
 from backend.news.sources.feed_parser import FeedUnreadable, element
 from backend.news.sources.rss import read_feed, read_rss
+from tests.doubles.local_links import LOCAL_LINKS
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ITEM = "<item><title>One</title><link>https://n.example/1</link></item>"
@@ -35,13 +37,13 @@ def read(data: str | bytes, content_type: str = "", base: str = "") -> list[News
     return list(read_feed(Document("feed.xml", base, content, content_type, Validators()), now=NOW))
 
 
-def test_a_feed_that_names_no_encoding_is_read_alike_whether_chardet_is_installed_or_not(
+def test_undeclared_encoding_is_read_independently_of_chardet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What chardet would guess is played: an encoding that decodes any byte to something else."""
     data = rss("<item><title>Caf\u00e9</title><link>https://n.example/1</link></item>").encode("windows-1252")
     monkeypatch.setattr("feedparser.encodings.lazy_chardet_encoding", lambda data: "cp037", raising=False)
-    found = feed_parser._read(data, "", "", plain_text, picture_links)
+    found = feed_parser._read(data, "", "", plain_text, picture_links, feed_dates, json_feed)
     assert found["entries"][0]["title"] == "Caf\u00e9"
 
 
@@ -107,7 +109,7 @@ READ = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_feed_with_a_small_fault_is_read(name: str) -> None:
+def test_feed_with_a_small_fault_is_read(name: str) -> None:
     data, title = READ[name]
     item = only(read(data))
     assert item.title == title
@@ -125,7 +127,7 @@ def test_a_feed_with_a_small_fault_is_read(name: str) -> None:
         ("utf-16", "utf-8", ""),
     ],
 )
-def test_an_encoding_that_is_declared_wrongly_is_found(declared: str, really: str, content_type: str) -> None:
+def test_wrongly_declared_encoding_is_detected(declared: str, really: str, content_type: str) -> None:
     text = f'<?xml version="1.0" encoding="{declared}"?>' + rss(ITEM.replace("One", "Gemüse"))
     assert only(read(text.encode(really), content_type)).title == "Gemüse"
 
@@ -144,46 +146,69 @@ def test_an_encoding_that_is_declared_wrongly_is_found(declared: str, really: st
         "2026-11-19 09:00:00",
     ],
 )
-def test_dates_are_read_as_they_are_written(written: str) -> None:
+def test_dates_are_read_in_their_written_form(written: str) -> None:
     item = only(read(rss(ITEM.replace("</item>", f"<pubDate>{written}</pubDate></item>"))))
     assert item.published_at.replace(microsecond=0) == datetime(2026, 11, 19, 9, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("written", ["yesterday", "", "99/99/9999", "Thu, 32 Foo 2026", "0000-00-00", "9" * 400])
-def test_a_date_that_says_nothing_is_the_time_of_reading(written: str) -> None:
+def test_meaningless_date_becomes_the_time_of_reading(written: str) -> None:
     assert only(read(rss(ITEM.replace("</item>", f"<pubDate>{written}</pubDate></item>")))).published_at == NOW
 
 
-def test_links_are_relative_to_the_base_that_the_feed_names() -> None:
+def test_links_are_relative_to_the_feeds_base() -> None:
     body = rss("<item xml:base='/news/'><title>One</title><link>1.html</link></item>", "xml:base='https://n.example/'")
     assert only(read(body, base="https://feeds.example/rss")).url == "https://n.example/news/1.html"
     plain = rss("<item><title>One</title><link>1.html</link></item>")
     assert only(read(plain, base="https://feeds.example/paper/rss")).url == "https://feeds.example/paper/1.html"
 
 
-def test_an_entry_at_fault_is_refused_by_itself_with_its_reason() -> None:
-    bad = [
-        "<item><title>Script</title><link>javascript:alert(1)</link></item>",
-        "<item><title>Data</title><link>data:text/html,x</link></item>",
-        "<item><title>File</title><link>file:///etc/passwd</link></item>",
-        "<item><title>Host</title><link>http://[::1/</link></item>",
-        f"<item><title>{'x' * 2_000}</title><link>https://n.example/2</link></item>",
-        f"<item><title>Long link</title><link>https://n.example/{'y' * 3_000}</link></item>",
-        "<item><link>https://n.example/3</link></item>",
-    ]
-    rows = read(rss(ITEM + "".join(bad)))
+def test_link_into_the_local_network_is_removed_from_its_story() -> None:
+    entries = "".join(
+        f"<item><title>{at}</title><link>{escape(link)}</link></item>" for at, link in enumerate(LOCAL_LINKS)
+    )
+    rows = read(rss(ITEM + entries), base="https://n.example/rss")
+    assert {row.url for row in rows if isinstance(row, NewsItem)} == {
+        "https://n.example/1",
+        "https://n.example/",  # the feed's site
+        "http://paper.example/",  # from http://127.0.0.1\\@paper.example/, since a feed's links keep no user
+    }
+    assert sum(isinstance(row, NewsItem) for row in rows) == len(LOCAL_LINKS) + 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "title", "url"),
+    [
+        ("<title>Script</title><link>javascript:alert(1)</link>", "Script", "https://n.example/"),
+        ("<title>Data</title><link>data:text/html,x</link>", "Data", "https://n.example/"),
+        ("<title>File</title><link>file:///etc/passwd</link>", "File", "https://n.example/"),
+        ("<title>Host</title><link>http://[::1/</link>", "Host", "https://n.example/"),
+        (f"<title>Long link</title><link>https://n.example/{'y' * 3_000}</link>", "Long link", "https://n.example/"),
+        (f"<title>{'long ' * 400}</title>", ("long " * 200)[:-6] + "…", "https://n.example/"),
+        ("<link>https://n.example/3/a%20story/</link>", "a story", "https://n.example/3/a%20story/"),
+        ("<description>&lt;img src='x' alt='A heron'&gt;</description>", "A heron", "https://n.example/"),
+        (f"<description>{'words ' * 40}</description>", "words " * 16 + "…", "https://n.example/"),
+        ('<title>Talk</title><enclosure url="https://cdn.example/1.mp3"/>', "Talk", "https://cdn.example/1.mp3"),
+    ],
+)
+def test_incomplete_entry_is_completed(entry: str, title: str, url: str) -> None:
+    item = only(read(rss(f"<link>https://n.example/</link><item>{entry}</item>")))
+    assert (item.title, item.url) == (title.replace(" …", "…"), url)
+
+
+def test_empty_entry_is_refused_alone_with_its_reason() -> None:
+    rows = read(rss(ITEM + "<item><guid isPermaLink='false'>7</guid></item><item/>"))
     assert only(rows).title == "One"
-    refused = [row for row in rows if isinstance(row, Rejection)]
-    assert [row.line for row in refused] == list(range(2, len(bad) + 2))
-    assert {row.field for row in refused} == {"link", "title"}
+    reason = "has neither a title nor a text nor a link"
+    assert [row for row in rows if isinstance(row, Rejection)] == [Rejection(n, "entry", reason) for n in (2, 3)]
 
 
-def test_a_feed_without_entries_is_read_as_none() -> None:
+def test_feed_without_entries_gives_none() -> None:
     assert read(rss("")) == []
     assert read("<rss><channel><title>caf&eacute;</title></channel></rss>") == []
 
 
-def test_what_could_not_be_read_is_said_but_an_html_entity_is_no_fault() -> None:
+def test_unreadable_part_is_reported_but_an_html_entity_is_not() -> None:
     assert len(read(READ["an HTML entity"][0])) == 1
     (_, fault) = read(READ["no end"][0])
     assert isinstance(fault, Rejection)
@@ -205,12 +230,14 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-def test_declared_entities_are_refused_before_anything_is_expanded(name: str, encoding: str) -> None:
-    with pytest.raises(SourceMalformed, match="declares entities"):
-        read(f'<?xml version="1.0" encoding="{encoding}"?>{BOMBS[name]}'.encode(encoding))
+def test_declared_entities_are_never_expanded(name: str, encoding: str) -> None:
+    document = f'<?xml version="1.0" encoding="{encoding}"?>{BOMBS[name]}'
+    titles = [row.title for row in read(document.encode(encoding)) if isinstance(row, NewsItem)]
+    assert titles in ([], ["One"], ["&x;"])
+    assert len(element(document.encode())) <= len(document)
 
 
-def test_an_entity_declared_after_the_root_is_none() -> None:
+def test_entity_declared_after_the_root_is_ignored() -> None:
     hidden = rss(f'<!DOCTYPE rss [<!ENTITY x "{"y" * 1_000}">]>' + ITEM.replace("One", "One &x;"))
     assert element(hidden.encode()) == hidden.encode()
     assert all("yyy" not in row.title for row in read(hidden) if isinstance(row, NewsItem))
@@ -218,7 +245,7 @@ def test_an_entity_declared_after_the_root_is_none() -> None:
 
 ATOM = (
     '<feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><entry><id>a</id><title>One</title>'
-    '<link href="https://example.org/1"/><summary type="text">{}</summary></entry></feed>'
+    '<link href="https://example.org/1"/><summary type="html">{}</summary></entry></feed>'
 )
 
 
@@ -228,11 +255,10 @@ ATOM = (
         pytest.param(rss(ITEM.replace("</item>", "<description>" + "<b>" * 500_000)), id="nested"),
         pytest.param(rss(ITEM.replace("</item>", "<a b='" * 500_000)), id="quotes"),
         # Red before: read outside the limits, in the server itself, where 60 KB took a minute and 10 MB would days.
-        pytest.param(ATOM.format("&lt;a " * 50_000), id="a text of tags that don't end"),
-        pytest.param(rss(ITEM.replace("</item>", f"<category>{'&lt;a ' * 50_000}</category></item>")), id="a category"),
+        pytest.param(ATOM.format("&lt;ul>&lt;li>" * 40_000), id="a text of lists in each other"),
     ],
 )
-def test_what_takes_too_long_to_read_is_ended(bomb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_parser_running_too_long_is_ended(bomb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The limit of the process is shortened, in a copy of its script: the mechanism is what is tested."""
     script = Path(feed_parser.__file__).read_text(encoding="utf-8")
     shorter = tmp_path / "feed_parser.py"
@@ -243,9 +269,9 @@ def test_what_takes_too_long_to_read_is_ended(bomb: str, monkeypatch: pytest.Mon
         feed_parser.parse(bomb.encode())
 
 
-def test_a_link_of_millions_of_parameters_is_refused_unread() -> None:
+def test_link_with_millions_of_parameters_is_refused_unread() -> None:
     rows = read(rss(ITEM.replace("https://n.example/1", "https://n.example/1?" + "a=b;" * 1_000_000)))
-    assert ["link: has" in str(row) for row in rows] == [True], rows
+    assert only(rows).url == ""
 
 
 def test_entries_beyond_the_limit_are_counted_and_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -253,12 +279,12 @@ def test_entries_beyond_the_limit_are_counted_and_left_out(monkeypatch: pytest.M
     fewer = tmp_path / "feed_parser.py"
     fewer.write_text(script.replace("ENTRIES_LIMIT = 10_000", "ENTRIES_LIMIT = 2"), encoding="utf-8")
     monkeypatch.setattr(feed_parser, "__file__", str(fewer))
-    rows = read(rss(ITEM * 5))
+    rows = read(rss("".join(ITEM.replace("/1", f"/{number}") for number in range(5))))
     assert [isinstance(row, NewsItem) for row in rows] == [True, True, False]
     assert "3 entries are beyond the limit" in str(rows[-1])
 
 
-def test_a_gzip_bomb_is_given_up_at_the_limit() -> None:
+def test_gzip_bomb_is_cut_off_at_the_limit() -> None:
     packed = gzip.compress(b" " * (20 * FEED_LIMIT_BYTES))
     assert len(packed) < FEED_LIMIT_BYTES
     answer = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(packed))
@@ -276,7 +302,7 @@ def test_a_gzip_bomb_is_given_up_at_the_limit() -> None:
         (1, "exit code 1.*defect"),
     ],
 )
-def test_a_parser_that_ended_without_an_answer_says_which_limit_or_that_it_failed(
+def test_parser_ending_without_an_answer_reports_its_limit_or_failure(
     monkeypatch: pytest.MonkeyPatch, code: int, words: str
 ) -> None:
     program = f"import os; os.kill(os.getpid(), {-code})" if code < 0 else f"raise SystemExit({code})"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.news.item import NewsItem
-from backend.news.report import Rejection
+from backend.news.item import NewsItem, Rejection
 from backend.news.sources.files import read_jsonl
 
 ITEM = NewsItem(
@@ -33,7 +32,7 @@ def read(tmp_path: Path, *lines: str) -> list[NewsItem | Rejection]:
     return list(read_jsonl(path))
 
 
-def test_an_item_written_as_json_comes_back(tmp_path: Path) -> None:
+def test_item_survives_json(tmp_path: Path) -> None:
     assert read(tmp_path, ITEM.model_dump_json(), "", ITEM.model_dump_json()) == [ITEM, ITEM]
 
 
@@ -43,14 +42,14 @@ def test_an_item_written_as_json_comes_back(tmp_path: Path) -> None:
         ({"title": ""}, "title", "String should have at least 1 character"),
         ({"title": "x" * 10_000}, "title", "String should have at most 1000 characters"),
         ({"title": 7}, "title", "Input should be a valid string"),
-        ({"body": "x" * 200_001}, "body", "String should have at most 200000 characters"),
+        ({"body": 7}, "body", "Input should be a valid string"),
         ({"published_at": "2026-11-20T00:00:00"}, "published_at", "needs a time zone, and a year from 2 to 9998"),
         ({"weight": 1.5}, "weight", "Input should be less than or equal to 1"),
         ({"url": "file:///etc/passwd"}, "url", "must begin with http:// or https://"),
         ({"colour": "red"}, "colour", "Extra inputs are not permitted"),
     ],
 )
-def test_a_malformed_item_is_rejected_by_line_and_field(
+def test_malformed_item_is_rejected_by_line_and_field(
     tmp_path: Path, change: dict[str, object], field: str, reason: str
 ) -> None:
     bad = json.dumps(ITEM.model_dump(mode="json") | change)
@@ -66,7 +65,7 @@ def test_a_malformed_item_is_rejected_by_line_and_field(
         ("null", "not a JSON object"),
     ],
 )
-def test_a_line_that_is_no_object_is_rejected(tmp_path: Path, line: str, reason: str) -> None:
+def test_line_that_is_not_an_object_is_rejected(tmp_path: Path, line: str, reason: str) -> None:
     (rejected,) = read(tmp_path, line)
     assert isinstance(rejected, Rejection)
     assert rejected.field == "row"
@@ -77,7 +76,7 @@ def test_control_characters_are_removed(tmp_path: Path) -> None:
     change = {"title": "Ti\x00tle", "body": "One.\x00\n\n\x07Two.", "url": "HTTPS://Example.org:443/a?utm_source=x#top"}
     (row,) = read(tmp_path, json.dumps(ITEM.model_dump(mode="json") | change))
     assert isinstance(row, NewsItem)
-    assert (row.title, row.body, row.url) == ("Title", "One.\n\nTwo.", "https://example.org/a")
+    assert (row.title, row.body, row.url) == ("Title", "<p>One.</p><p>Two.</p>", "https://example.org/a#top")
 
 
 def test_half_a_surrogate_is_removed(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.news.errors import SourceUnreachable
-from backend.news.item import NewsItem
-from backend.news.report import Rejection
+from backend.news.item import NewsItem, Rejection
 from backend.news.sources.files import LINE_LIMIT_BYTES, read_mind
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -22,7 +21,7 @@ def read(tmp_path: Path, *lines: str | bytes) -> list[NewsItem | Rejection]:
     return list(read_mind(path, published_at=NOW))
 
 
-def test_a_row_becomes_an_item(tmp_path: Path) -> None:
+def test_row_becomes_an_item(tmp_path: Path) -> None:
     assert read(tmp_path, GOOD) == [
         NewsItem(
             id="N1",
@@ -51,7 +50,7 @@ def test_a_row_becomes_an_item(tmp_path: Path) -> None:
         ("N1\t" + "x" * LINE_LIMIT_BYTES, "row", f"longer than the limit of {LINE_LIMIT_BYTES:,} bytes"),
     ],
 )
-def test_a_malformed_row_is_rejected_by_line_and_the_next_is_read(
+def test_malformed_row_is_rejected_by_line_and_the_next_is_read(
     tmp_path: Path, line: str | bytes, field: str, reason: str
 ) -> None:
     first, rejected, last = read(tmp_path, GOOD, line, GOOD)
@@ -62,33 +61,33 @@ def test_a_malformed_row_is_rejected_by_line_and_the_next_is_read(
     assert rejected.reason.startswith(reason)
 
 
-def test_emoji_and_right_to_left_text_stay_intact_and_control_characters_go(tmp_path: Path) -> None:
+def test_emoji_and_right_to_left_text_survive_without_control_characters(tmp_path: Path) -> None:
     title = "👩\u200d👩\u200d👧 \u200fشتاء\u200f دافئ"
     (row,) = read(tmp_path, GOOD.replace("A title", title + "\x00\x07\x1b"))
     assert isinstance(row, NewsItem)
     assert row.title == title
 
 
-def test_missing_categories_are_unknown_and_blank_lines_nothing(tmp_path: Path) -> None:
+def test_missing_categories_become_unknown_and_blank_lines_are_skipped(tmp_path: Path) -> None:
     (row,) = read(tmp_path, "", GOOD.replace("sports\tfootball_nfl", "\t") + "\r", "")
     assert isinstance(row, NewsItem)
     assert (row.section, row.topic) == ("unknown", "unknown")
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_id(tmp_path: Path) -> None:
+def test_byte_order_mark_is_not_part_of_the_first_id(tmp_path: Path) -> None:
     (row,) = read(tmp_path, b"\xef\xbb\xbf" + GOOD.encode())
     assert isinstance(row, NewsItem)
     assert row.id == "N1"
 
 
-def test_a_missing_file_or_a_folder_is_named(tmp_path: Path) -> None:
+def test_missing_file_or_a_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match=r"nowhere\.tsv can't be read: no such file or directory\."):
         list(read_mind(tmp_path / "nowhere.tsv"))
     with pytest.raises(SourceUnreachable, match=r"can't be read: is a directory\."):
         list(read_mind(tmp_path))
 
 
-def test_a_time_without_a_zone_is_refused(tmp_path: Path) -> None:
+def test_time_without_a_zone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="published_at needs a time zone"):
         list(read_mind(tmp_path, published_at=datetime(2026, 1, 1)))  # noqa: DTZ001
 

@@ -20,12 +20,12 @@ def test_each_article_becomes_one_news_item_field_by_field() -> None:
     assert len(items) == 60
     assert all(isinstance(item, NewsItem) for item in items)
     for item, article in zip(items, articles, strict=True):
-        for field in ("id", "title", "abstract", "body", "url", "publisher", "section", "topic", "story"):
+        for field in ("id", "title", "abstract", "url", "publisher", "section", "topic", "story"):
             assert getattr(item, field) == getattr(article, field)
         assert (item.published_at, item.weight) == (article.published_at, article.weight)
 
 
-def test_more_than_the_paper_can_write_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_articles_are_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("newsroom.edition.sections", lambda: sections()[:1])
     with pytest.raises(NewspaperDry, match="3,000 are wanted") as refused:
         newspaper(NOW, articles=3000)

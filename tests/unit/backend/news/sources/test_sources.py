@@ -14,8 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from backend.news.errors import OptionRefused, SourceUnreachable
-from backend.news.item import NewsItem
-from backend.news.report import Rejection
+from backend.news.item import NewsItem, Rejection
 from backend.news.sources import SOURCES
 from backend.news.sources.rss import RssSource
 from backend.news.sources.source import FeedLocation, NewsSource, SourceOption
@@ -59,9 +58,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
     return app
 
 
-def test_a_toy_source_of_the_dict_alone_is_a_command_with_its_options_and_goes_into_the_pool(
-    command: typer.Typer, tmp_path: Path
-) -> None:
+def test_registering_a_source_is_enough_for_a_command_and_ingest(command: typer.Typer, tmp_path: Path) -> None:
     words = ["toy", "ball", "kite", "--count", "3", "--labels", "a", "--labels", "b", "--json"]
     shown = CliRunner().invoke(command, [*words, "--data-dir", str(tmp_path / "data")])
     assert shown.exit_code == 0, shown.output
@@ -75,7 +72,7 @@ def test_a_toy_source_of_the_dict_alone_is_a_command_with_its_options_and_goes_i
     assert "toy kite: 0 added" in again.stdout, "one that fails does not stop the next"
 
 
-def test_a_toy_source_is_in_the_help_and_its_limits_hold(command: typer.Typer) -> None:
+def test_toy_source_appears_in_the_help_with_its_limits(command: typer.Typer) -> None:
     assert "Toy headlines." in CliRunner().invoke(command, ["--help"]).output
     shown = CliRunner().invoke(command, ["toy", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
     for words in ("A word of every headline.", "How many.", "--labels", "Sections, in turn.", "--data-dir", "--json"):
@@ -95,6 +92,6 @@ def test_every_source_is_a_frozen_value_under_its_own_name(source: type[NewsSour
     assert 0 < len(made.title) <= 200
 
 
-def test_a_network_that_is_none_is_refused_by_name() -> None:
+def test_invalid_network_is_refused_by_name() -> None:
     with pytest.raises(OptionRefused, match=r"allow_network: '10\.1' does not appear to be an IPv4 or IPv6 network"):
         RssSource("https://example.org/feed", ("10.1",))

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import RoundRow
-from device_app.errors import NotEligible
-from device_app.store.parameters import PrivateParameters
+from backend.db.tables import RoundRow
+from device_app.store.preferences import PrivateParameters
 from device_app.sync.installed_release import Release, current_release
-from device_app.training.computation import Computation, ComputationFactory
+from device_app.training.computation import ENOUGH_CLICKS, Computation, ComputationFactory
+from device_app.training.samples import NobodysReading, StoredSamples
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import LocalTask, TaskInputs
-from device_app.wire.releases import BlobRef
-from device_app.wire.rounds import RoundManifest
+from protocol.releases import BlobRef
+from protocol.rounds import RoundManifest
 from tests.doubles.round_rig import ENCODER, BackendRig, DeviceRig
 from tests.doubles.unsteady import opened
 
@@ -43,10 +43,10 @@ def factory(device: DeviceRig, drawn: list[str] | None = None) -> ComputationFac
 def computation(device: DeviceRig, backend: BackendRig, drawn: list[str] | None = None) -> Computation:
     opened(backend)
     release: Release = current_release(device.stores.releases)
-    return factory(device, drawn).make(release, manifest_of(backend), device.trainer._reading.samples(ENCODER))
+    return factory(device, drawn).make(release, manifest_of(backend))
 
 
-def test_the_update_is_of_the_shapes_said_before_and_the_task_is_made_once(
+def test_update_has_the_shapes_predicted_from_an_empty_reader(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn, made = list[str](), list[TaskInputs]()
@@ -63,14 +63,12 @@ def test_the_update_is_of_the_shapes_said_before_and_the_task_is_made_once(
 
     assert {name: each.shape for name, each in update.shared.tensors.items()} == dict(said)
     assert said == manifest_of(backend).shapes
-    assert len(made) == 1
+    assert [type(given.reading) for given in made] == [NobodysReading, StoredSamples]
     assert drawn == ["round-1"]
     assert update.samples > 0
 
 
-def test_the_same_draw_gives_the_same_update_and_computing_leaves_no_trace(
-    backend: BackendRig, device: DeviceRig
-) -> None:
+def test_same_draw_gives_the_same_update_and_leaves_no_trace(backend: BackendRig, device: DeviceRig) -> None:
     one = computation(device, backend)
     first, again = one.update().shared.tensors, one.update().shared.tensors
 
@@ -81,17 +79,35 @@ def test_the_same_draw_gives_the_same_update_and_computing_leaves_no_trace(
     assert device.stores.participations.list() == []
 
 
-def test_without_samples_a_task_that_needs_them_says_neither_shapes_nor_an_update(
-    backend: BackendRig, device: DeviceRig
+def test_update_shape_is_announced_before_reading_personal_data(
+    backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened(backend)
-    one = factory(device).make(current_release(device.stores.releases), manifest_of(backend), None)
-    for asked in (one.shapes, one.update):
-        with pytest.raises(NotEligible, match="another round was opened"):
-            asked()
+    """Else the time between a check-in and what follows it would tell of the reader."""
+    read = list[str]()
+    for name in ("mark", "samples", "clicked", "uncounted", "count"):
+
+        def overheard(*_: object, name: str = name) -> None:
+            read.append(name)
+
+        monkeypatch.setattr(StoredSamples, name, overheard)
+    one = computation(device, backend)
+    assert one.shapes() == manifest_of(backend).shapes
+    assert one.one_click() is None
+    assert read == []
 
 
-def test_a_task_that_computes_what_it_did_not_say_gives_zeros_of_what_it_said(
+def test_reader_with_too_few_clicks_contributes_zeros(backend: BackendRig, device: DeviceRig) -> None:
+    one = computation(device, backend)
+    for click in device.stores.clicks.recent(1_000)[ENOUGH_CLICKS - 1 :]:
+        device.stores.clicks.delete(click.id)
+    assert device.stores.clicks.count() == ENOUGH_CLICKS - 1
+    update = one.update()
+    assert update.samples == 0
+    assert {name: each.shape for name, each in update.shared.tensors.items()} == manifest_of(backend).shapes
+    assert not any(each.any() for each in update.shared.tensors.values())
+
+
+def test_task_with_undeclared_outputs_contributes_zeros(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which tensors come out may hang on the clicks, and may not show."""
@@ -99,14 +115,15 @@ def test_a_task_that_computes_what_it_did_not_say_gives_zeros_of_what_it_said(
     monkeypatch.setattr(type(one._task), "shapes", lambda *_: {"g.other": (2,)})
     update = one.update()
     assert {name: each.tolist() for name, each in update.shared.tensors.items()} == {"g.other": [0.0, 0.0]}
-    assert update.samples == 1
+    assert update.samples == 0
 
 
-def test_a_reader_of_whose_news_the_server_gives_no_vectors_gives_zeros(backend: BackendRig, device: DeviceRig) -> None:
-    opened(backend)
+def test_reader_without_news_vectors_contributes_zeros(
+    backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = computation(device, backend)
     held = device.trainer._reading.samples(ENCODER)
-    bare = replace(held, vectors={})
-    one = factory(device).make(current_release(device.stores.releases), manifest_of(backend), bare)
-    assert (bare.available, bare.learnable) == (0, held.learnable)
+    monkeypatch.setattr(StoredSamples, "samples", lambda *_: replace(held, vectors={}))
+    assert held.available > 0
     assert one.shapes() == manifest_of(backend).shapes
     assert not any(each.any() for each in one.update().shared.tensors.values())

@@ -13,7 +13,7 @@ from tests.doubles.unsteady import SYSTEMS_TRIED, Unsteady, each_system, opened,
 
 
 @each_system
-def test_a_lost_connection_keeps_the_update_and_sends_the_same_bytes_later(
+def test_lost_connection_keeps_the_update_and_resends_the_same_bytes(
     backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
 ) -> None:
     opened(backend, system, cohort=2, minimum=1)
@@ -34,7 +34,7 @@ def test_a_lost_connection_keeps_the_update_and_sends_the_same_bytes_later(
 
 
 @each_system
-def test_a_kill_while_sending_is_made_good_after_the_restart_with_the_same_bytes(
+def test_upload_interrupted_by_a_kill_resends_the_same_bytes(
     backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
 ) -> None:
     opened(backend, system)
@@ -54,7 +54,7 @@ def test_a_kill_while_sending_is_made_good_after_the_restart_with_the_same_bytes
 
 
 @each_system
-def test_a_kill_between_paying_and_keeping_undoes_both(
+def test_kill_between_payment_and_storage_undoes_both(
     backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
     opened(backend, system)
@@ -73,12 +73,10 @@ def test_a_kill_between_paying_and_keeping_undoes_both(
     assert device.ledger.spent_today("training") == 0
     assert network.uploads == []
     assert state_of(device) == "failed"
-    assert "has had its part" in str(outcome.why), "its place in this round is lost, the next round has another"
+    assert "has already taken part" in str(outcome.why), "its place in this round is lost, the next round has another"
 
 
-def test_an_update_that_can_no_longer_be_sent_is_given_up(
-    backend: BackendRig, device: DeviceRig, network: Unsteady
-) -> None:
+def test_expired_update_is_dropped(backend: BackendRig, device: DeviceRig, network: Unsteady) -> None:
     opened(backend, seconds=30)
     network.lose_answers = True
     device.trainer.step()
@@ -91,7 +89,7 @@ def test_an_update_that_can_no_longer_be_sent_is_given_up(
     assert len(network.uploads) == 1
 
 
-def test_a_late_update_is_refused_and_the_reason_is_kept(
+def test_late_update_is_refused_with_a_recorded_reason(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(backend, cohort=5, minimum=1)
@@ -111,7 +109,7 @@ def test_a_late_update_is_refused_and_the_reason_is_kept(
     assert "late" in str(mine.detail)
 
 
-def test_an_update_that_comes_when_others_have_completed_the_cohort_was_not_needed(
+def test_update_arriving_after_a_full_cohort_is_not_needed(
     backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(backend, cohort=2, minimum=1)
@@ -136,7 +134,7 @@ def test_an_update_that_comes_when_others_have_completed_the_cohort_was_not_need
     assert device.stores.outbox.waiting() == []
 
 
-def test_a_paused_device_holds_back_what_waits_and_sends_it_when_it_goes_on(
+def test_paused_device_holds_its_update_until_resumed(
     backend: BackendRig, device: DeviceRig, network: Unsteady
 ) -> None:
     opened(backend, cohort=2, minimum=1)
@@ -155,7 +153,7 @@ def test_a_paused_device_holds_back_what_waits_and_sends_it_when_it_goes_on(
 
 
 @each_system
-def test_an_update_that_waits_leaves_no_more_once_its_reader_switches_training_off(
+def test_switching_training_off_drops_a_waiting_update(
     backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
 ) -> None:
     opened(backend, system, cohort=2, minimum=1)
@@ -163,7 +161,8 @@ def test_an_update_that_waits_leaves_no_more_once_its_reader_switches_training_o
     device.trainer.step()
     network.lose_answers = False
     spent = device.ledger.spent_today("training")
-    device.ledger.own = device.privacy.model_copy(update={"training": False, "counting": False})
+    before = device.privacy
+    device.privacy = before.model_copy(update={"training": False, "counting": False})
     requests = device.stores.byte_log.entries(1).total
     backend.clock.go_on(RETRY_SEC)
     device.trainer.step()
@@ -171,6 +170,6 @@ def test_an_update_that_waits_leaves_no_more_once_its_reader_switches_training_o
     assert (state_of(device), device.stores.outbox.waiting()) == ("declined", [])
     assert device.ledger.spent_today("training") == spent, "it may have arrived unheard"
 
-    device.ledger.own = device.privacy
+    device.privacy = before
     device.trainer.step()
     assert len(network.uploads) == 1, "switching on again sends nothing old"

@@ -12,9 +12,7 @@ from tests.doubles.unsteady import SYSTEMS_TRIED, Unsteady, each_system, opened,
 
 
 @each_system
-def test_a_device_takes_part_and_the_next_release_reaches_it(
-    backend: BackendRig, device: DeviceRig, system: str
-) -> None:
+def test_device_takes_part_and_receives_the_next_release(backend: BackendRig, device: DeviceRig, system: str) -> None:
     opened(backend, system)
     outcome = device.trainer.step()
 
@@ -34,7 +32,7 @@ def test_a_device_takes_part_and_the_next_release_reaches_it(
     assert state_of(device) == "applied"
 
 
-def test_what_is_uploaded_is_noisy_and_clipped_and_not_the_gradient(
+def test_uploaded_update_is_clipped_and_noisy(
     backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clear = {}
@@ -58,26 +56,24 @@ def test_what_is_uploaded_is_noisy_and_clipped_and_not_the_gradient(
         assert 0.004 < np.abs(noise).mean() < 0.03, "the mean absolute value of Laplace(0, 0.01) is 0.01"
 
 
-def test_a_round_is_joined_once(backend: BackendRig, device: DeviceRig) -> None:
+def test_round_is_joined_once(backend: BackendRig, device: DeviceRig) -> None:
     opened(backend, cohort=5)
     device.trainer.step()
     outcome = device.trainer.step()
 
     assert outcome.state == "idle"
-    assert "has had its part" in str(outcome.why)
+    assert "has already taken part" in str(outcome.why)
     assert backend.coordinator.status("round-1").joined == 1
 
 
-def test_a_device_that_goes_on_from_a_copy_leaves_the_rounds_out_that_were_open_before(
-    backend: BackendRig, device: DeviceRig
-) -> None:
+def test_restored_device_skips_rounds_opened_before_the_restore(backend: BackendRig, device: DeviceRig) -> None:
     """It may have had its part in one of them on a day before, whose budget is none of today's."""
     opened(backend, cohort=5)
     backend.clock.go_on(60)
     CountLog(device.stores.database).pass_over(backend.clock())  # as `make_up_for_copy` does
     outcome = device.trainer.step()
     assert (outcome.state, backend.coordinator.status("round-1").joined) == ("idle", 0)
-    assert "has had its part" in str(outcome.why)
+    assert "has already taken part" in str(outcome.why)
 
     backend.clock.go_on(600)
     backend.coordinator.step()
@@ -86,7 +82,7 @@ def test_a_device_that_goes_on_from_a_copy_leaves_the_rounds_out_that_were_open_
     assert backend.coordinator.status("round-2").joined == 1
 
 
-def test_a_backend_that_is_down_is_an_outcome_and_no_error(device: DeviceRig, network: Unsteady) -> None:
+def test_backend_outage_is_an_outcome_not_an_error(device: DeviceRig, network: Unsteady) -> None:
     network.cut_off = True
     outcome = device.trainer.step()
 
@@ -94,7 +90,7 @@ def test_a_backend_that_is_down_is_an_outcome_and_no_error(device: DeviceRig, ne
     assert "does not answer" in str(outcome.why)
 
 
-def test_the_log_names_every_request_of_a_round_in_words(backend: BackendRig, device: DeviceRig) -> None:
+def test_log_names_every_request_of_a_round(backend: BackendRig, device: DeviceRig) -> None:
     before = device.stores.byte_log.entries(1).total
     opened(backend)
     device.trainer.step()
@@ -107,10 +103,8 @@ def test_the_log_names_every_request_of_a_round_in_words(backend: BackendRig, de
     assert lines[0][1].startswith("/v1/rounds/round-1/updates/")
 
 
-def test_the_ranker_learns_from_the_features_of_what_was_clicked_and_the_recall_model_stays(
-    backend: BackendRig, device: DeviceRig
-) -> None:
-    opened(backend, "small_ranker")
+def test_ranker_round_trains_features_and_keeps_the_recall_model(backend: BackendRig, device: DeviceRig) -> None:
+    opened(backend, "small_ranker/local/mean")
     device.trainer.step()
     backend.coordinator.step()
     before, after = (backend.releases.manifest(one) for one in ("r1", "r2"))

@@ -1,0 +1,247 @@
+"""Finds the feeds behind what a person pastes: a feed's or a site's address, a host, a channel, a profile, r/name.
+
+`guesses` and `usual_addresses` only think; `discover` asks servers, through the download that its caller passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import parse_qs, urljoin, urlsplit, urlunsplit
+
+from backend.news.errors import FeedRefused, SourceError, SourceMalformed, SourceUnreachable
+from backend.news.feed_addresses import checked_url, completed
+from backend.news.plain_text import one_line, shortened
+from backend.news.sources.download import Document
+from backend.news.sources.feed_parser import FeedUnreadable, ParsedFeed, parse
+from backend.news.sources.page_links import PageLinks, page_links
+
+USUAL_PATHS = ("feed", "rss", "atom.xml", "feed.xml", "index.xml", "rss.xml", "feed.json")
+REQUESTS_LIMIT = 20
+CHOICES_LIMIT = 8
+NEWEST_SHOWN = 3
+TITLE_CHARS = 120
+_SUBREDDIT = re.compile(r"^/?(r|u|user)/([\w+.-]+)/?$", re.IGNORECASE)
+_HANDLE = re.compile(r"^@?([\w.-]+)@([\w-]+(?:\.[\w-]+)+)$")
+_GITHUB_PAGES = frozenset(
+    {"about", "explore", "features", "login", "marketplace", "orgs", "search", "settings", "topics"}
+)
+
+Get = Callable[[str], Document]
+
+
+class NoFeedFound(SourceError):
+    """Nothing that was pasted leads to a feed."""
+
+    code, status, title = "no-feed-found", 422, "No feed was found"
+
+    def __init__(self, pasted: str) -> None:
+        super().__init__(
+            f"No feed was found at {shortened(pasted, TITLE_CHARS)}: neither does the page name one, nor is one at a "
+            "usual address.",
+            field="url",
+        )
+
+
+@dataclass(frozen=True)
+class FoundFeed:
+    """A feed that answered: its address, its title and site, and its newest entries with their dates.
+
+    unread: why it was only taken at its word, '' if it has answered.
+    """
+
+    url: str
+    title: str
+    site: str = ""
+    newest: tuple[tuple[str, datetime | None], ...] = ()
+    unread: str = ""
+
+    def to_json(self) -> dict[str, object]:
+        """Plain JSON values."""
+        newest = [{"title": title, "published": at and at.isoformat()} for title, at in self.newest]
+        return {"url": self.url, "title": self.title, "site": self.site, "newest": newest}
+
+
+class SeveralFeeds(SourceError):
+    """What was pasted leads to several feeds, of which a person chooses."""
+
+    code, status, title = "several-feeds", 409, "There are several feeds"
+
+    def __init__(self, pasted: str, found: Sequence[FoundFeed]) -> None:
+        listed = "; ".join(f"{each.url} ({each.title})" for each in found)
+        super().__init__(
+            f"{shortened(pasted, TITLE_CHARS)} has several feeds. Name one of them: {listed}.", field="url"
+        )
+        self.found = list(found)
+
+
+def guesses(pasted: str) -> list[str]:
+    """The addresses to try for what was pasted, the likeliest first; [] if it is nothing of the web."""
+    pasted = pasted.strip()
+    if named := _SUBREDDIT.match(pasted):
+        kind = "user" if named[1].lower() in ("u", "user") else "r"
+        return [f"https://www.reddit.com/{kind}/{named[2]}/.rss"]
+    if named := _HANDLE.match(pasted):
+        return [f"https://{named[2]}/@{named[1]}.rss", f"https://{named[2]}/@{named[1]}"]
+    address = completed(pasted)
+    if not address.startswith(("http://", "https://")):
+        return []
+    known = _of_a_known_site(address)
+    # A bare host: most sites have TLS, some have nothing else.
+    secure = (
+        [f"https://{address.removeprefix('http://')}"] if "://" not in pasted and address.startswith("http:") else []
+    )
+    return list(dict.fromkeys([*known, *secure, address]))
+
+
+def _of_a_known_site(address: str) -> list[str]:
+    """The feeds of sites that don't say, or not on every page, where their feeds are."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return []
+    host = (parts.hostname or "").removeprefix("www.").removeprefix("m.").removeprefix("old.")
+    path = [part for part in parts.path.split("/") if part]
+    if host == "youtube.com":
+        return _of_youtube(path, parse_qs(parts.query))
+    if host == "reddit.com" and len(path) >= 2 and path[0] in ("r", "user", "u") and not path[-1].endswith(".rss"):
+        kept = path[:3] if len(path) > 2 and path[2] in ("new", "top", "hot", "rising", "m") else path[:2]
+        return [urlunsplit(("https", "www.reddit.com", f"/{'/'.join(kept)}/.rss", parts.query, ""))]
+    if host == "github.com" and path and path[0] not in _GITHUB_PAGES and not parts.path.endswith(".atom"):
+        if len(path) == 1:
+            return [f"https://github.com/{path[0]}.atom"]
+        repository = f"https://github.com/{path[0]}/{path[1].removesuffix('.git')}"
+        if len(path) >= 3 and path[2] in ("tags", "commits", "releases"):
+            return [f"{repository}/{'/'.join(path[2:4] if path[2] == 'commits' else path[2:3])}.atom"]
+        return [f"{repository}/releases.atom"]
+    if host.endswith(".substack.com") and path[:1] != ["feed"]:
+        return [f"https://{host}/feed"]
+    if host == "medium.com" and path and path[0] != "feed":
+        return [f"https://medium.com/feed/{'/'.join(path[: 2 if path[0] == 'tag' else 1])}"]
+    if host.endswith(".medium.com") and path[:1] != ["feed"]:
+        return [f"https://{host}/feed"]
+    if len(path) == 1 and path[0].startswith("@") and not path[0].endswith((".rss", ".atom")):
+        return [f"{parts.scheme}://{parts.netloc}/{path[0]}.rss"]  # Mastodon, and what is like it
+    return []
+
+
+def _of_youtube(path: list[str], query: dict[str, list[str]]) -> list[str]:
+    feed = "https://www.youtube.com/feeds/videos.xml"
+    if query.get("list"):
+        return [f"{feed}?playlist_id={query['list'][0]}"]
+    if len(path) >= 2 and path[0] == "channel":
+        return [f"{feed}?channel_id={path[1]}"]
+    if len(path) >= 2 and path[0] == "user":
+        return [f"{feed}?user={path[1]}"]
+    return []  # a handle's page names its channel
+
+
+def usual_addresses(url: str) -> list[str]:
+    """Where a site's feed often is, below the page and below the host."""
+    parts = urlsplit(url)
+    root, last = f"{parts.scheme}://{parts.netloc}", parts.path.rpartition("/")[2]
+    folder = parts.path.removesuffix(last) if "." in last else f"{parts.path.rstrip('/')}/"
+    return list(dict.fromkeys(f"{root}{below}{path}" for below in (folder or "/", "/") for path in USUAL_PATHS))
+
+
+def discover(pasted: str, get: Get, *, links_of: Callable[[bytes], PageLinks] = page_links) -> list[FoundFeed]:
+    """The feeds behind what was pasted: one that it leads to directly, or those that its page names.
+
+    get: downloads an address (`backend.news.sources.download.fetch`); at most REQUESTS_LIMIT are requested. Raises
+    NoFeedFound, or SourceError if nothing of it could be read.
+    """
+    return _Search(pasted, get, links_of).run()
+
+
+def discover_or_take(pasted: str, get: Get) -> list[FoundFeed]:
+    """The same; a complete address whose server doesn't answer is taken as it is, since it may be down for now."""
+    try:
+        return discover(pasted, get)
+    except SourceUnreachable as silent:
+        if "://" not in pasted:
+            raise
+        url = checked_url(completed(pasted))
+        return [FoundFeed(url, url, unread=silent.detail)]
+
+
+class _Search:
+    def __init__(self, pasted: str, get: Get, links_of: Callable[[bytes], PageLinks]) -> None:
+        self._pasted, self._get, self._links_of = pasted, get, links_of
+        self._asked: dict[str, FoundFeed | Document | None] = {}
+        self._failure: SourceError | None = None
+
+    def run(self) -> list[FoundFeed]:
+        pages: list[Document] = []
+        for url in guesses(self._pasted):
+            if any(page.location == url.replace("http://", "https://", 1) for page in pages):
+                continue  # its page is there already, over TLS
+            answer = self._ask(url)
+            if isinstance(answer, FoundFeed):
+                return [answer]
+            if answer is not None:
+                pages.append(answer)
+        for page in pages:
+            if found := self._named_by(page):
+                return found
+        if not pages and self._failure is not None:
+            raise self._failure
+        raise NoFeedFound(self._pasted)
+
+    def _named_by(self, page: Document) -> list[FoundFeed]:
+        links = self._links_of(page.data)
+        base = urljoin(page.base, links.base)
+        for declared in (True, False):
+            found = self._feeds_at([urljoin(base, link.href) for link in links.links if link.declared == declared])
+            if found:
+                return found
+        if links.canonical and (found := self._feeds_at(_of_a_known_site(urljoin(base, links.canonical)))):
+            return found
+        for url in usual_addresses(page.base):
+            if found := self._feeds_at([url]):
+                return found
+        return []
+
+    def _feeds_at(self, urls: Sequence[str]) -> list[FoundFeed]:
+        """Those of the addresses that are feeds, without those that say the same as one before them."""
+        found: dict[object, FoundFeed] = {}
+        for url in dict.fromkeys(urls):
+            if len(found) < CHOICES_LIMIT and isinstance(answer := self._ask(url), FoundFeed):
+                found.setdefault((answer.newest or answer.url), answer)
+        return list(found.values())
+
+    def _ask(self, url: str) -> FoundFeed | Document | None:
+        """The feed at an address, or its page; None if it can't be read."""
+        if url in self._asked or len(self._asked) >= REQUESTS_LIMIT:
+            return self._asked.get(url)
+        self._asked[url] = None
+        try:
+            document = self._get(checked_url(url))
+            self._asked[url] = document
+            parsed = parse(document.data, content_type=document.content_type, base=document.base)
+            self._asked[url] = _found(document, parsed)
+        except (SourceUnreachable, FeedRefused, SourceMalformed) as failed:
+            self._failure = self._failure or failed
+        except FeedUnreadable:
+            pass  # a page, whose links are looked at
+        return self._asked[url]
+
+
+def _found(document: Document, parsed: ParsedFeed) -> FoundFeed:
+    title = shortened(one_line(parsed.head["title"]), TITLE_CHARS) or document.location
+    entries = sorted((_entry(each) for each in parsed.entries), key=lambda each: each[1] or _OLDEST, reverse=True)
+    url = document.moved_to or document.location
+    return FoundFeed(url, title, parsed.head["link"], tuple(entries[:NEWEST_SHOWN]))
+
+
+_OLDEST = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def _entry(entry: dict[str, object]) -> tuple[str, datetime | None]:
+    given = entry["published"]
+    try:
+        moment = datetime(*given, tzinfo=UTC) if given else None  # type: ignore[misc]
+    except (ValueError, TypeError):  # the 31st of February, a leap second
+        moment = None
+    return shortened(str(entry["title"]), TITLE_CHARS), moment

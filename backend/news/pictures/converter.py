@@ -1,0 +1,172 @@
+"""Converts a publisher's picture to a small WebP file, in a separate process with limits on time and memory.
+
+Picture decoders are large programs that process bytes from anyone. So they run where they can be stopped and where
+little can be damaged: the process gets the bytes, but neither the server's environment nor a way to fill its memory. It
+still runs as the server's user. Its output is checked by the protocol's own rules, as every device checks it again.
+
+This file is both sides: `convert` runs it as a script, which imports nothing of Ownfeed. Pillow decodes and encodes;
+the format is detected from the bytes, never from the address or the server.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+CPU_SEC, WALL_SEC = 10, 60
+MEMORY_BYTES = 1024**3
+PIXELS_LIMIT = 40_000_000
+"""A decoded picture of this size takes 160 MB, and up to 670 MiB were measured with the copies made to shrink it (a PNG
+with transparency); none is decoded before its size is known."""
+LEAST_WIDTH, LEAST_HEIGHT = 160, 100
+"""Smaller ones are icons and tracking pixels, and would be a blur on a card."""
+LEAST_WHOLE = 64
+"""Least width and height of a picture in a text."""
+AIM_BYTES, WHOLE_AIM_BYTES = 10_000, 40_000
+"""Of a card's picture, and of one in a text."""
+QUALITIES = (78, 70, 62, 54, 46, 38, 30, 22, 14)
+"""WebP qualities: the first that yields the target's bytes or fewer is used, else the last."""
+ABOVE_THE_MIDDLE = (0.5, 0.4)
+"""Centre of the crop if the aspect ratio differs: faces are usually in the upper half."""
+SCANS_LIMIT = 500
+"""Limit of scans of a JPEG; pictures have 1, progressive ones about 10. Each is a pass over the whole picture, however
+short it is."""
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
+ANSWER_LIMIT_BYTES = 256 * 1024
+"""No picture made here is half as long."""
+REFUSED = 3
+"""Exit code for a refused picture; the output says why."""
+
+
+class PictureRefused(ValueError):
+    """The bytes are no picture, or none that can be used; the message is one sentence."""
+
+
+def convert(content: bytes, width: int, height: int, *, whole: bool = False) -> bytes:
+    """The picture as a WebP file of width x height without metadata. Raises PictureRefused.
+
+    whole: made no larger than that, nothing of it cut off and nothing enlarged.
+    """
+    from backend.server.child_processes import child_environment  # the script has no backend
+
+    command = [sys.executable, "-I", str(Path(__file__)), str(width), str(height), *(["whole"] if whole else [])]
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        process.kill()
+
+    with tempfile.TemporaryFile() as given:
+        given.write(content)
+        given.seek(0)
+        with subprocess.Popen(
+            command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=child_environment()
+        ) as process:
+            clock = threading.Timer(WALL_SEC, end)
+            clock.start()
+            try:
+                assert process.stdout is not None
+                said = process.stdout.read(ANSWER_LIMIT_BYTES + 1)
+                if len(said) > ANSWER_LIMIT_BYTES:
+                    process.kill()
+                code = process.wait()
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                clock.cancel()
+    if late.is_set():
+        raise PictureRefused(f"It takes longer than {WALL_SEC} s to decode.")
+    if len(said) > ANSWER_LIMIT_BYTES:
+        raise PictureRefused(f"What was made of it has more than {ANSWER_LIMIT_BYTES:,} bytes.")
+    if code == REFUSED:
+        raise PictureRefused(said.decode("utf-8", "replace").strip()[:200])
+    if code != 0:
+        raise PictureRefused(f"It can't be decoded within {CPU_SEC} s and {MEMORY_BYTES // 1024**2:,} MiB.")
+    return said
+
+
+def _made(content: bytes, size: tuple[int, int], whole: bool) -> bytes:
+    from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+
+    Image.MAX_IMAGE_PIXELS = None  # it would only warn; the limit is checked below
+    ImageFile.LOAD_TRUNCATED_IMAGES = False
+    try:
+        picture: Image.Image = Image.open(BytesIO(content), formats=FORMATS)
+    except UnidentifiedImageError:
+        raise PictureRefused("It is no JPEG, PNG, WebP or GIF.") from None
+    except (OSError, ValueError, SyntaxError) as broken:
+        raise PictureRefused(f"It is damaged ({broken}).") from broken
+    wide, high = picture.size
+    if wide * high > PIXELS_LIMIT:
+        raise PictureRefused(f"It has {wide * high:,} pixels; the limit is {PIXELS_LIMIT:,}.")
+    least = (LEAST_WHOLE, LEAST_WHOLE) if whole else (LEAST_WIDTH, LEAST_HEIGHT)
+    if min(wide, high) < min(least) or max(wide, high) < max(least):
+        raise PictureRefused(f"It has {wide} x {high} pixels; the least is {least[0]} x {least[1]}.")
+    scans = content.count(b"\xff\xda") if picture.format in ("JPEG", "MPO") else 0
+    if scans > SCANS_LIMIT:
+        raise PictureRefused(f"It has {scans:,} scans; the limit is {SCANS_LIMIT}.")
+    try:
+        picture.draft("RGB", (2 * size[0], 2 * size[1]))  # a JPEG is decoded no larger than needed
+        upright = ImageOps.exif_transpose(picture)
+        shown = _on_white(upright)
+    except (OSError, ValueError, SyntaxError, EOFError) as broken:
+        raise PictureRefused(f"It is damaged ({broken}).") from broken
+    if whole:
+        fitted = shown.copy()
+        fitted.thumbnail(size, Image.Resampling.LANCZOS)
+    else:
+        fitted = ImageOps.fit(shown, size, Image.Resampling.LANCZOS, centering=ABOVE_THE_MIDDLE)
+    made = b""
+    for quality in QUALITIES:
+        out = BytesIO()
+        fitted.save(out, "WEBP", quality=quality, method=5, exif=b"", xmp=b"", icc_profile=b"")
+        made = out.getvalue()
+        if len(made) <= (WHOLE_AIM_BYTES if whole else AIM_BYTES):
+            break
+    return made
+
+
+def _on_white(picture: Image.Image) -> Image.Image:
+    """Replace transparency by white, the background that most publishers design for."""
+    from PIL import Image
+
+    if not picture.has_transparency_data:
+        return picture.convert("RGB")
+    layer = picture.convert("RGBA")
+    sheet = Image.new("RGB", layer.size, "white")
+    sheet.paste(layer, mask=layer.getchannel("A"))
+    return sheet
+
+
+def _limit() -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows, where the parent's timeout is the only limit
+        return
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SEC, CPU_SEC))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def _main() -> None:
+    _limit()
+    try:
+        made = _made(sys.stdin.buffer.read(), (int(sys.argv[1]), int(sys.argv[2])), "whole" in sys.argv[3:])
+    except PictureRefused as refused:
+        sys.stdout.buffer.write(str(refused).encode())
+        sys.stdout.buffer.flush()
+        sys.exit(REFUSED)
+    sys.stdout.buffer.write(made)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,179 @@
+"""Fetches a batch of publishers' pictures within a total time limit.
+
+It requests several hosts at a time, one picture per host.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+
+import httpx
+from sqlalchemy import Engine
+
+from backend.db.advisory_lock import awaited_lock
+from backend.news.pictures.converter import PictureRefused, convert
+from backend.news.pictures.download import PictureMissing, download, host_name
+from backend.news.pictures.shards import PictureShards
+from backend.news.pictures.store import PicturedStory, PictureRepository
+from backend.news.public_addresses import IpNetwork
+from protocol.pictures import (
+    PICTURE_HEIGHT,
+    PICTURE_WIDTH,
+    TEXT_PICTURE_HEIGHT,
+    TEXT_PICTURE_WIDTH,
+    PictureError,
+    check_picture,
+)
+
+WORK = "pictures"
+"""Name of the lock of whoever changes which pictures are in the storage."""
+HOSTS_AT_ONCE, FETCHED_AT_ONCE, FEED_AT_ONCE = 4, 48, 12
+"""Pictures of one host are requested one after another. Per batch: this many hosts in parallel, pictures in total, and
+pictures of one feed."""
+FETCHING_SEC = 60.0
+"""Seconds after which a batch starts no further download."""
+TRIES, FIRST_WAIT = 4, timedelta(minutes=10)
+"""Tries for a picture that may still become available; each wait is four times the previous one."""
+LONGEST_WAIT = timedelta(hours=12)
+"""Longest of these waits; one that seems longer was recorded by a clock that has been set back since."""
+CONVERTING = threading.Lock()
+"""One picture is decoded at a time, which bounds the memory of all decoding to that of one process."""
+
+_log = logging.getLogger(__name__)
+
+
+class PictureFetcher:
+    """Downloads and converts pictures, and records the results.
+
+    allowed: non-public networks from which pictures of feeds in them may be fetched. A feed counts as in such a network
+    only if its own address names its host by IP address, since a name's owner can change at any time where it leads.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: PictureRepository,
+        shards: PictureShards,
+        stopping: threading.Event,
+        *,
+        allowed: Sequence[IpNetwork],
+        clock: Callable[[], datetime],
+        transport: httpx.BaseTransport | None,
+    ) -> None:
+        self._engine, self._store, self._shards, self._stopping = engine, store, shards, stopping
+        self._allowed, self._clock, self._transport = allowed, clock, transport
+        self._settling, self._lock = threading.Lock(), threading.Lock()
+        self._resting: dict[tuple[str, str], datetime] = {}
+
+    def waits(self, story: PicturedStory, now: datetime) -> bool:
+        """Whether a missing picture may be requested now: neither it nor, for its feed, its host is waiting for a
+        retry."""
+        with self._lock:
+            rests = self._resting.get((story.source, host_name(story.url)))
+        return not any(until is not None and _ahead(until, now) for until in (story.due_at, rests))
+
+    def fetch(self, due: Sequence[PicturedStory]) -> int:
+        """Request a batch of them, taken from feeds and hosts in turn; return how many were processed."""
+        now = self._clock()
+        with self._lock:
+            self._resting = {key: until for key, until in self._resting.items() if _ahead(until, now)}
+        by_host: dict[str, list[PicturedStory]] = {}
+        for story in (batch := in_turn(due)):
+            by_host.setdefault(host_name(story.url), []).append(story)
+        waiting: queue.SimpleQueue[list[PicturedStory]] = queue.SimpleQueue()
+        until = time.monotonic() + FETCHING_SEC
+        for stories in by_host.values():
+            waiting.put(stories)
+        # Daemon threads: a process that exits doesn't wait for a picture's server.
+        workers = [
+            threading.Thread(target=self._work, args=(waiting, until), name="picture-reader", daemon=True)
+            for _ in range(min(HOSTS_AT_ONCE, len(by_host)))
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return len(batch)
+
+    def _work(self, waiting: queue.SimpleQueue[list[PicturedStory]], until: float) -> None:
+        while not self._stopping.is_set() and time.monotonic() < until:
+            try:
+                stories = waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                for story in stories:
+                    if self._stopping.is_set() or time.monotonic() >= until:
+                        break
+                    if self.waits(story, self._clock()):  # a host that doesn't answer is left alone for a while
+                        self._take(story)
+            except Exception:
+                # Not even the failure could be recorded; the pictures stay due, and the other hosts continue.
+                _log.exception("the result of fetching a picture could not be recorded")
+
+    def _take(self, story: PicturedStory) -> None:
+        cancelled = self._stopping.is_set
+        try:
+            allowed = self._networks(story)
+            content = download(story.url, allowed=allowed, transport=self._transport, cancelled=cancelled)
+            with CONVERTING:
+                if story.of_text:
+                    shown = convert(content, TEXT_PICTURE_WIDTH, TEXT_PICTURE_HEIGHT, whole=True)
+                else:
+                    shown = convert(content, PICTURE_WIDTH, PICTURE_HEIGHT)
+                made = check_picture(shown, story.of_text)
+        except PictureMissing as missing:
+            if self._stopping.is_set():
+                return
+            if missing.wait is not None:
+                until = self._clock() + max(missing.wait, FIRST_WAIT)
+                with self._lock:  # also of the redirecting host: each request to it would fail
+                    self._resting |= {(story.source, host): until for host in (host_name(story.url), missing.host)}
+            given_up = missing.wait is None or story.attempts + 1 >= TRIES
+            pause = max(missing.wait or timedelta(), FIRST_WAIT * 4**story.attempts)
+            self._store.failed(story, missing.why, None if given_up else self._clock() + pause)
+        except (PictureRefused, PictureError) as refused:
+            self._store.failed(story, str(refused), None)
+        else:
+            # Under one lock, since objects in the storage without a row are swept.
+            with self._settling, awaited_lock(self._engine, WORK):
+                self._store.made(story, self._shards.keep_picture(made), len(made))
+
+    def _networks(self, story: PicturedStory) -> Sequence[IpNetwork]:
+        try:
+            address = ip_address(host_name(story.source))
+        except ValueError:
+            return ()
+        return [network for network in self._allowed if address in network]
+
+
+def in_turn(due: Sequence[PicturedStory]) -> list[PicturedStory]:
+    """The next FETCHED_AT_ONCE pictures: the first of each feed, then the second of each, up to FEED_AT_ONCE.
+
+    Within a feed the first of each host comes first, then the second. So a feed with slow pictures delays no other
+    feed.
+    """
+    of_host: Counter[tuple[str, str]] = Counter()
+    by_host: list[tuple[int, PicturedStory]] = []
+    for story in due:
+        key = (story.source, host_name(story.url))
+        by_host.append((of_host[key], story))
+        of_host[key] += 1
+    of_feed: Counter[str] = Counter()
+    by_feed: list[tuple[int, PicturedStory]] = []
+    for _, story in sorted(by_host, key=lambda each: each[0]):
+        by_feed.append((of_feed[story.source], story))
+        of_feed[story.source] += 1
+    by_feed.sort(key=lambda each: each[0])
+    return [story for turn, story in by_feed if turn < FEED_AT_ONCE][:FETCHED_AT_ONCE]
+
+
+def _ahead(until: datetime, now: datetime) -> bool:
+    return timedelta() < until - now <= LONGEST_WAIT

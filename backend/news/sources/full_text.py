@@ -1,0 +1,149 @@
+"""Whole articles of feeds that have only teasers: the page of each new story is fetched, and its text found on it.
+
+Only for feeds whose reader or operator asked for it, and then for all their new stories alike, when they arrive: which
+page is fetched follows from the feed and never from what anybody reads. One page after another, each at a checked
+address. trafilatura finds the text (docs/decisions/036-full-text.md), in a process with limits as the feeds' own
+(`feed_parser`); this file is both sides of it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from backend.news.item import NewsItem, Rejection
+
+CPU_SEC, WALL_SEC = 20, 120
+MEMORY_BYTES = 2 * 1024**3
+ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
+PAGES_AT_ONCE = 60
+"""Pages fetched after one reading of a feed; stories beyond it keep their teasers."""
+
+
+class NoFullText(ValueError):
+    """The page has no text that can be found within the limits; the message is a short reason."""
+
+
+class FullText(NamedTuple):
+    """A body of the vocabulary, and the addresses of its pictures in order."""
+
+    body: str
+    pictures: tuple[str, ...] = ()
+
+
+def with_full_texts(
+    rows: Iterable[NewsItem | Rejection],
+    known: Mapping[str, FullText],
+    page: Callable[[str], bytes],
+    fault: Callable[[str], None],
+) -> Iterator[NewsItem | Rejection]:
+    """The rows with the whole texts of their stories.
+
+    known: texts of stories that are in the pool, which stay as they are. page: fetches a page; raises SourceError.
+    fault: called with the reason where a new story keeps its teaser.
+    """
+    from backend.news.errors import SourceError
+    from backend.news.item import NewsItem
+    from protocol.bodies import TEXT_PICTURES_LIMIT, read_body, text_of_body
+
+    asked = 0
+    for row in rows:
+        if not isinstance(row, NewsItem):
+            yield row
+            continue
+        found = known.get(row.id)
+        if found is None and row.url:
+            asked += 1
+            try:
+                if asked > PAGES_AT_ONCE:
+                    raise NoFullText(f"only {PAGES_AT_ONCE} pages are fetched at a time")
+                found = extract(page(row.url), row.url)
+                found = found._replace(body=_without_title(found.body, row.title))
+                if len(text_of_body(read_body(found.body))) < len(text_of_body(read_body(row.body))):
+                    raise NoFullText("the page has less text than the feed")
+            except (SourceError, NoFullText) as failed:
+                fault(f"{row.url}: {failed}")
+                found = None
+        changed = {"body": found.body, "text_pictures": found.pictures[:TEXT_PICTURES_LIMIT]} if found else {}
+        yield row.model_copy(update=changed)
+
+
+def _without_title(body: str, title: str) -> str:
+    """The body without a first heading that repeats the story's title."""
+    from backend.news.plain_text import one_line
+    from protocol.bodies import blocks_of, read_body, text_of_body, write_body
+
+    blocks = blocks_of(read_body(body))
+    if blocks and blocks[0][0].value in ("h2", "h3") and one_line(text_of_body(blocks[0])) == one_line(title):
+        return write_body(piece for block in blocks[1:] for piece in block)
+    return body
+
+
+def extract(page: bytes, url: str) -> FullText:
+    """The article on a page. Raises NoFullText."""
+    from backend.server.child_processes import child_environment  # the script has no backend
+
+    with tempfile.TemporaryFile() as document, tempfile.TemporaryFile() as answer:
+        document.write(page)
+        document.seek(0)
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", str(Path(__file__)), url],
+                stdin=document,
+                stdout=answer,
+                stderr=subprocess.DEVNULL,
+                env=child_environment(),
+                timeout=WALL_SEC,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise NoFullText(f"its page takes longer than {WALL_SEC} s to read") from None
+        answer.seek(0)
+        said = answer.read(ANSWER_LIMIT_BYTES + 1)
+    if done.returncode != 0 or len(said) > ANSWER_LIMIT_BYTES:
+        raise NoFullText(f"its page can't be read within {CPU_SEC} s and {MEMORY_BYTES // 1024**2:,} MiB")
+    found = json.loads(said)
+    if not found["body"]:
+        raise NoFullText("no article was found on its page")
+    return FullText(found["body"], tuple(found["pictures"]))
+
+
+def _extracted(page: bytes, url: str) -> dict[str, Any]:
+    import trafilatura
+
+    from backend.news.markup import sanitised
+
+    html = trafilatura.extract(
+        page,
+        url=url,
+        output_format="html",
+        include_comments=False,
+        include_tables=True,
+        include_formatting=True,
+        include_images=True,
+        include_links=True,
+        favor_recall=True,
+    )
+    return sanitised(html or "", url)._asdict()
+
+
+def _limit() -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows, where the parent's timeout is the only limit
+        return
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SEC, CPU_SEC))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (ANSWER_LIMIT_BYTES, ANSWER_LIMIT_BYTES))
+
+
+if __name__ == "__main__":
+    _limit()
+    sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
+    sys.stdout.buffer.write(json.dumps(_extracted(sys.stdin.buffer.read(), sys.argv[1])).encode())

@@ -1,0 +1,117 @@
+"""Finds the feeds that a web page names, in a separate process with limits on its time and memory.
+
+A page is as untrusted as a feed, and a parser in C as well: `backend.news.sources.feed_parser` says why both run where
+they can be stopped. This file is both sides: `page_links` runs it as a script, which imports nothing of Ownfeed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+READ_CPU_SEC = 10
+READ_WALL_SEC = 60
+READ_MEMORY_BYTES = 1024**3
+ANSWER_LIMIT_BYTES = 1024**2
+LINKS_LIMIT = 40
+CHARS_LIMIT = 2_000
+FEED_TYPES = re.compile(r"(rss|atom|rdf|feed|^application/json|^(?:text|application)/xml)", re.IGNORECASE)
+FEED_PATHS = re.compile(r"(?:^|[/.=?-])(?:rss|atom|feed|feeds|rdf)(?:\.(?:xml|json|rdf|php))?/?$|\.(?:rss|atom)$", re.I)
+
+
+class PageLink(NamedTuple):
+    """A link of a page to what may be a feed. href: as written. declared: in its head, not only in its text."""
+
+    href: str
+    title: str
+    declared: bool
+
+
+class PageLinks(NamedTuple):
+    """links: the declared ones first. canonical: the page's own address as it says; base: for relative links."""
+
+    links: list[PageLink]
+    canonical: str
+    base: str
+
+
+def page_links(data: bytes) -> PageLinks:
+    """The feeds that a page in `data` names; none if it can't be read within the limits."""
+    from backend.server.child_processes import child_environment  # the script has no backend
+
+    with tempfile.TemporaryFile() as page, tempfile.TemporaryFile() as answer:
+        page.write(data)
+        page.seek(0)
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", str(Path(__file__))],
+                stdin=page, stdout=answer, stderr=subprocess.DEVNULL, env=child_environment(), timeout=READ_WALL_SEC,
+                check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return PageLinks([], "", "")
+        answer.seek(0)
+        said = answer.read(ANSWER_LIMIT_BYTES + 1)
+    if done.returncode != 0 or len(said) > ANSWER_LIMIT_BYTES:
+        return PageLinks([], "", "")
+    found = json.loads(said)
+    return PageLinks([PageLink(*each) for each in found["links"]], found["canonical"], found["base"])
+
+
+def _read(data: bytes) -> dict[str, Any]:
+    from lxml import etree
+
+    found: dict[str, Any] = {"links": [], "canonical": "", "base": ""}
+    try:
+        root = etree.fromstring(data, etree.HTMLParser(recover=True, no_network=True)) if data.strip() else None
+    except etree.XMLSyntaxError:
+        root = None
+    if root is None:
+        return found
+    declared: list[tuple[str, str, bool]] = []
+    in_text: list[tuple[str, str, bool]] = []
+    for element in root.iter("base", "link", "a"):
+        href = (element.get("href") or "").strip()
+        if not href or len(href) > CHARS_LIMIT:
+            continue
+        relations = (element.get("rel") or "").lower().split()
+        title = " ".join((element.get("title") or "").split())[:200]
+        if element.tag == "base":
+            found["base"] = found["base"] or href
+        elif element.tag == "a":
+            if FEED_PATHS.search(href.partition("#")[0]):
+                in_text.append((href, title, False))
+        elif "canonical" in relations:
+            found["canonical"] = found["canonical"] or href
+        elif "feed" in relations or ("alternate" in relations and FEED_TYPES.search(element.get("type") or "")):
+            declared.append((href, title, True))
+    unlike = {each[0]: each for each in reversed([*declared, *in_text])}
+    found["links"] = sorted(unlike.values(), key=lambda each: [*declared, *in_text].index(each))[:LINKS_LIMIT]
+    return found
+
+
+def _limit() -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows, where the parent's timeout is the only limit
+        return
+    for what, most in (
+        (resource.RLIMIT_CPU, READ_CPU_SEC),
+        (resource.RLIMIT_AS, READ_MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, ANSWER_LIMIT_BYTES),
+    ):
+        resource.setrlimit(what, (most, most))
+
+
+def _main() -> None:
+    _limit()
+    sys.stdout.write(json.dumps(_read(sys.stdin.buffer.read())))
+
+
+if __name__ == "__main__":
+    _main()

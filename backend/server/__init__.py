@@ -1,0 +1,1 @@
+"""The HTTP server: processes, limits, uploads, addresses, logs."""

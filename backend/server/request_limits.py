@@ -1,0 +1,273 @@
+"""The outermost layer: protocol version, capacity, body limits of size and time, request log and final error handling.
+
+Plain ASGI, so that a body is counted while it streams in and never copied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.errors import BodyTooLarge, BodyTooSlow, OverCapacity, ProtocolDiffers, TooManyRequests
+from backend.server.admission import Admission, RateLimits
+from backend.server.problems import problem_response, unexpected
+from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from protocol.own_feeds import OPML_LIMIT_BYTES, PREFIX
+from protocol.recall import RECALL_REQUEST_LIMIT_BYTES
+from protocol.rounds import UPLOAD_LIMIT_BYTES
+
+RECALL, HEALTH, READER = "/v1/recall", "/v1/health", "/reader/"
+OTHER_LIMIT_BYTES = 128 * 1024
+SHARES_LIMIT_BYTES = 8 * 1024 * 1024
+OPML_REQUEST_LIMIT_BYTES = OPML_LIMIT_BYTES * 4 // 3 + OTHER_LIMIT_BYTES
+"""As base64 in a JSON message."""
+BODY_LIMITS_BYTES: tuple[tuple[re.Pattern[str], int], ...] = (
+    (re.compile(r"POST /v1/recall"), RECALL_REQUEST_LIMIT_BYTES),
+    (re.compile(r"PUT /v1/rounds/[^/]+/(updates|masked)/[^/]+"), UPLOAD_LIMIT_BYTES),
+    (re.compile(r"PUT /v1/rounds/[^/]+/(shares|unmask)/[^/]+"), SHARES_LIMIT_BYTES),
+    (re.compile(rf"POST {PREFIX}opml"), OPML_REQUEST_LIMIT_BYTES),
+)
+
+SAFE_HEADERS = (
+    (b"content-security-policy", b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
+"""Headers of every answer that doesn't set them itself: other pages may not render, frame or read it."""
+LOGGED_PATH_CHARS = 200
+SPOKEN = (PROTOCOL_HEADER.encode("ascii"), str(PROTOCOL_VERSION).encode("ascii"))
+
+SOURCE = "ownfeed.source"
+"""Key of the request's source in its ASGI scope."""
+
+SourceOf = Callable[[str | None, Sequence[str]], str | None]
+"""Returns a request's source from its peer address and X-Forwarded-For (`ClientAddresses.source`)."""
+NoteRequest = Callable[[str, str | None, int, float], None]
+"""Called for each answer with method, the route's template or None, status, seconds."""
+
+_log = logging.getLogger("backend.requests")
+
+
+def body_limit_bytes(method: str, path: str) -> int:
+    """The maximum size of a body on this route."""
+    for route, limit in BODY_LIMITS_BYTES:
+        if route.fullmatch(f"{method} {path}"):
+            return limit
+    return OTHER_LIMIT_BYTES
+
+
+@dataclass(frozen=True)
+class BodyTimes:
+    """How long the server waits for a body.
+
+    It waits wait_sec, and one more second for every bytes_per_sec received, but never longer than limit_sec. Only
+    waiting counts, not the time in which the server doesn't read.
+    """
+
+    wait_sec: float = 10.0
+    bytes_per_sec: int = 4_096
+    limit_sec: float = 600.0
+
+    def left_sec(self, received: int, waited_sec: float) -> float:
+        """How long the next part may take."""
+        return min(self.wait_sec + received / self.bytes_per_sec, self.limit_sec) - waited_sec
+
+    def __str__(self) -> str:
+        return f"{self.wait_sec:g} s and {self.bytes_per_sec} bytes/s, at most {self.limit_sec:g} s"
+
+
+class _Overflow(Exception):
+    """Raised in code that continues to read an oversized body."""
+
+
+@dataclass
+class _Exchange:
+    """One request while it is processed."""
+
+    limit: int
+    received: int = 0
+    waited_sec: float = 0.0
+    whole: bool = False
+    overflowed: bool = False
+    too_slow: bool = False
+    status: int = 0
+    sent: int = 0
+
+
+class RequestLimits:
+    """ASGI middleware; install it last, so that it is the outermost.
+
+    The log line has method, path without query (a query may hold the operator's token), status, bytes and milliseconds,
+    and nothing of any body or header. A round's pseudonym in a path is removed.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        recall: Admission | None = None,
+        reads: Admission | None = None,
+        times: BodyTimes | None = None,
+        source_of: SourceOf | None = None,
+        rates: RateLimits | None = None,
+        note: NoteRequest | None = None,
+    ) -> None:
+        """Configure the limits.
+
+        recall: admission whose full line refuses a report before its body is read. reads: admission in which every
+        request without a body holds a place until its answer begins. times: limits for bodies. source_of: returns the
+        sources among which both lines are shared; without it every request is its own source. rates: limits of requests
+        per minute and source. note: called for each answer.
+        """
+        self._note, self._source_of, self._rates = note, source_of, rates
+        self._app, self._recall, self._reads, self._times = app, recall, reads, times or BodyTimes()
+        self._refusals_logged_at = 0.0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        exchange = _Exchange(limit=body_limit_bytes(scope["method"], scope["path"]))
+        place: Admission | None = None
+
+        async def counted_receive() -> Message:
+            if exchange.whole:
+                return await receive()  # code that reads on waits for the end of the connection
+            asked = time.monotonic()
+            try:
+                async with asyncio.timeout(self._times.left_sec(exchange.received, exchange.waited_sec)):
+                    message = await receive()
+            except TimeoutError:
+                exchange.too_slow = True
+                raise _Overflow from None
+            exchange.waited_sec += time.monotonic() - asked
+            exchange.whole = not message.get("more_body", False)
+            exchange.received += len(message.get("body", b""))
+            if exchange.received > exchange.limit:
+                exchange.overflowed = True
+                raise _Overflow
+            return message
+
+        async def watched_send(message: Message) -> None:
+            if (exchange.overflowed or exchange.too_slow) and not exchange.status:
+                return  # whatever the app made of the broken body is replaced below
+            await noted_send(message)
+
+        async def noted_send(message: Message) -> None:
+            nonlocal place
+            if message["type"] == "http.response.start":
+                exchange.status = message["status"]
+                message = {**message, "headers": _with_safe(message.get("headers", ()))}
+                if place is not None:
+                    place.leave()  # a client that reads slowly holds no place
+                    place = None
+            else:
+                exchange.sent += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            if _header(scope, SPOKEN[0]) not in (b"", SPOKEN[1]):
+                await problem_response(ProtocolDiffers())(scope, receive, noted_send)
+            elif _declared_bytes(scope) > exchange.limit:
+                exchange.overflowed = True
+            else:
+                source = scope[SOURCE] = self._source(scope)
+                if self._rates is not None:
+                    self._rates.check(source, scope["path"])
+                if scope["path"] == RECALL and self._recall is not None:
+                    self._recall.check(source)
+                elif self._reads is not None and scope["method"] in ("GET", "HEAD") and scope["path"] != HEALTH:
+                    await self._reads.enter(source)
+                    place = self._reads
+                await self._app(scope, counted_receive, watched_send)
+        except (_Overflow, ClientDisconnect):
+            pass
+        except TooManyRequests as often:
+            waits = {"Retry-After": str(often.wait_sec)}
+            await problem_response(often, headers=waits)(scope, receive, noted_send)
+        except OverCapacity as full:
+            await problem_response(full)(scope, receive, noted_send)
+            self._note_refusals()
+            return
+        except Exception as error:
+            if exchange.status:
+                raise  # half of the answer is sent: the server must break the connection
+            await unexpected(error)(scope, receive, noted_send)
+        finally:
+            if place is not None:
+                place.leave()
+        if (exchange.overflowed or exchange.too_slow) and not exchange.status:
+            broken = BodyTooLarge(exchange.limit) if exchange.overflowed else BodyTooSlow(str(self._times))
+            refusal = problem_response(broken, headers={"Connection": "close"})
+            await refusal(scope, receive, noted_send)
+        seconds = time.perf_counter() - started
+        if self._note is not None:
+            self._note(scope["method"], getattr(scope.get("route"), "path", None), exchange.status, seconds)
+        _log.info(
+            "%s %s %d received=%d sent=%d ms=%.1f",
+            scope["method"],
+            _for_the_log(scope["path"]),
+            exchange.status,
+            exchange.received,
+            exchange.sent,
+            seconds * 1_000,
+        )
+
+    def _source(self, scope: Scope) -> str | None:
+        if self._source_of is None:
+            return None
+        peer = scope["client"][0] if scope.get("client") else None
+        passed_on = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
+        return self._source_of(peer, passed_on)
+
+    def _note_refusals(self) -> None:
+        """Log one line per second, however many are refused: the log must not cost what refusing saves."""
+        now = time.monotonic()
+        if now - self._refusals_logged_at >= 1:
+            self._refusals_logged_at = now
+            refused = [admission.refused if admission else 0 for admission in (self._recall, self._reads)]
+            _log.warning("over capacity: %d recall and %d other requests refused so far", *refused)
+
+
+def _with_safe(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """An answer's headers with the protocol's version, and the SAFE_HEADERS that it lacks."""
+    own = [*headers]
+    said = {name.lower() for name, _ in own}
+    return [*own, SPOKEN, *(each for each in SAFE_HEADERS if each[0] not in said)]
+
+
+def takes_gzip(headers: Mapping[str, str]) -> bool:
+    """Whether the client accepts gzip."""
+    offers = (part.strip().lower() for part in headers.get("accept-encoding", "").split(","))
+    return any(offer.split(";")[0] == "gzip" and not offer.replace(" ", "").endswith(";q=0") for offer in offers)
+
+
+def _declared_bytes(scope: Scope) -> int:
+    declared = _header(scope, b"content-length")
+    return int(declared) if declared.isdigit() else 0
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    """The first header of that name; empty if there is none."""
+    return next((value for name, value in scope["headers"] if name == wanted), b"")
+
+
+def _for_the_log(path: str) -> str:
+    """The path for the log, on one line of limited length, without a round's pseudonym or a browser device's page.
+
+    A path may hold line breaks, which would forge a line of the log, and control sequences for a terminal.
+    """
+    kept = re.sub(r"(/rounds/[^/]+/[^/]+/)[^/]+", r"\1...", path)
+    kept = re.sub(rf"(?s)\A{READER}(?!files/|builds?\.json\Z).+", f"{READER}...", kept)
+    shown = kept if kept.isascii() and kept.isprintable() else ascii(kept)[1:-1]
+    return shown if len(shown) <= LOGGED_PATH_CHARS else f"{shown[:LOGGED_PATH_CHARS]}..."

@@ -1,0 +1,105 @@
+"""Decides whether two articles are close enough to tell the reader so.
+
+They share a topic or a rare name, or their cosine is one that random pairs rarely reach. A wrong "close to" costs more
+trust than none, and most pairs that a ranker considers similar have nothing in common that a reader would see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.feed.candidates import Candidates, unit
+from device_app.reading.interest_labels import proper_names
+from protocol.news import NewsCard
+from protocol.releases import ReleaseManifest
+
+RARE_NAME_SHARE = 0.01
+"""A name found in a larger share of articles doesn't make two of them close."""
+SECTIONS_OF_A_NAME = 2
+"""A name found in more sections than this is incidental: a country, a capital, a weekday."""
+
+Tie = Literal["topic", "name", "likeness"]
+
+
+@dataclass(frozen=True)
+class Kin:
+    """A story that is close to another: its row, what they share, and the shared name if any."""
+
+    row: int
+    tie: Tie
+    cosine: float
+    name: str = ""
+
+
+class Kinship:
+    """Decides which articles count as close among those on offer.
+
+    Args:
+        news: what is on offer; in how many of them a name stands tells whether it is rare.
+        floor: cosine above which likeness is rare (protocol.similarity); None: nothing is close by likeness alone.
+    """
+
+    def __init__(self, news: Candidates, floor: float | None) -> None:
+        self._news = news
+        self._floor = math.inf if floor is None else floor
+        self._rare: dict[str, bool] = {}
+        self._texts: tuple[tuple[str, str], ...] | None = None
+        # the last `vectors` asked about: as given, and scaled
+        self._others: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+
+    def of(
+        self, card: NewsCard, vector: NDArray[np.float32], others: Sequence[NewsCard], vectors: NDArray[np.float32]
+    ) -> list[Kin]:
+        """Return those of `others` that a story is close to.
+
+        vector is [D] and vectors [m, D], of any length. Shared topics and names come before cosine alone; then the most
+        similar first.
+        """
+        if not len(others):
+            return []
+        if self._others is None or self._others[0] is not vectors:
+            self._others = (vectors, unit(vectors))
+        cosines = self._others[1] @ unit(vector[None])[0]
+        names = proper_names(card)
+        found = []
+        for row in np.argsort(-cosines, kind="stable").tolist():
+            tie, name = self._tie(card, names, others[row], float(cosines[row]))
+            if tie is not None:
+                found.append(Kin(row, tie, float(cosines[row]), name))
+        return sorted(found, key=lambda kin: kin.tie == "likeness")
+
+    def among(self, lead: int, rows: Sequence[int]) -> list[int]:
+        """Return those of `rows` that row `lead` is close to, itself included, in order."""
+        cards, vectors = self._news.cards, self._news.vectors
+        kin = self.of(cards[lead], vectors[lead], [cards[row] for row in rows], vectors[list(rows)])
+        close = {rows[one.row] for one in kin}
+        return [row for row in rows if row == lead or row in close]
+
+    def _tie(self, card: NewsCard, names: frozenset[str], other: NewsCard, cosine: float) -> tuple[Tie | None, str]:
+        if card.topic and (card.section, card.topic) == (other.section, other.topic):
+            return "topic", ""
+        shared = sorted(name for name in names & proper_names(other) if self._is_rare(name)) if names else []
+        if shared:
+            return "name", max(shared, key=len)
+        return ("likeness", "") if cosine > self._floor else (None, "")
+
+    def _is_rare(self, name: str) -> bool:
+        known = self._rare.get(name)
+        if known is None:
+            if self._texts is None:
+                self._texts = tuple((f"{card.title} {card.abstract}", card.section) for card in self._news.cards)
+            held = [section for text, section in self._texts if name in text]
+            few = len(held) <= max(3, RARE_NAME_SHARE * len(self._texts))
+            known = self._rare[name] = few and len(set(held)) <= SECTIONS_OF_A_NAME
+        return known
+
+
+def floor_of(manifest: ReleaseManifest, default_list: Candidates) -> float | None:
+    """Return the release's similarity floor, or the default list's if the release has none."""
+    return default_list.kinship_floor if manifest.kinship_floor is None else manifest.kinship_floor

@@ -1,0 +1,78 @@
+"""Decomposes clicks into scores on the basic interests, before any noise is added.
+
+Uni-FedRec, "Privacy Protection".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.ranking.padding import left_padded
+from device_app.ranking.session import GraphSession, usable
+from device_app.reading.click_clusters import average_linkage, counts, membership
+from protocol.recall import CLICKS_LIMIT
+from protocol.releases import RecallProtocol
+
+
+@dataclass(frozen=True)
+class Interests:
+    """The reader's interests without noise.
+
+    Sensitive: only `privacy.sealed_reports` may derive a report from it. scores is [C, B], raw; counts has C entries;
+    labels is [H], the channel of every click, oldest click first.
+    """
+
+    scores: NDArray[np.float32]
+    counts: tuple[int, ...]
+    labels: NDArray[np.int64]
+
+
+class RecallModel:
+    """The device's half of the recall model: context vectors, clusters, decomposition.
+
+    Uses two graphs of the release: `context` (clicks -> context vectors) and `decompose` (cluster attention and inner
+    products with the basis keys).
+    """
+
+    def __init__(self, context: GraphSession, decompose: GraphSession, protocol: RecallProtocol) -> None:
+        self._context = context
+        self._decompose = decompose
+        self.protocol = protocol
+
+    def contexts(self, clicks: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return g = MHSA(h): clicks [H, D], oldest first -> [H', D] for the newest H' = min(H, 50).
+
+        If the release's graph gives no usable contexts, the clicks themselves are returned.
+        """
+        kept = min(len(clicks), CLICKS_LIMIT)
+        if not kept:
+            return np.zeros((0, clicks.shape[1]), dtype=np.float32)
+        padded, mask = left_padded(clicks)
+        whole = usable(lambda: self._context(clicks=padded, click_mask=mask)["contexts"], padded, "contexts of clicks")
+        return whole[0, -kept:]
+
+    def clusters(self, contexts: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return the channel of every click, by the release's distance and channel limit."""
+        return average_linkage(contexts, self.protocol.cluster_distance, self.protocol.channels_limit)
+
+    def decompose(self, contexts: NDArray[np.float32], labels: NDArray[np.int64]) -> Interests:
+        """Return a_c,i = <r_c, ekey_i> for every channel: scores [C, B].
+
+        The scores are zeros if the release's graph gives none that are usable. Raises ValueError without clicks.
+        """
+        if not len(labels):
+            raise ValueError("labels: a reader without clicks has no interests to decompose")
+        padded, _ = left_padded(contexts)
+        members = np.zeros((self.protocol.channels_limit, CLICKS_LIMIT), dtype=np.float32)
+        members[:, -len(labels) :] = membership(labels, self.protocol.channels_limit)
+        held = counts(labels)
+        none = np.zeros((len(held), self.protocol.basis_size), dtype=np.float32)
+        scores = usable(
+            lambda: self._decompose(contexts=padded, membership=members[None])["scores"][0, : len(held)],
+            none,
+            "scores of interests",
+        )
+        return Interests(scores=scores, counts=held, labels=labels)

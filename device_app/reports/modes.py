@@ -1,0 +1,160 @@
+"""The report modes: each one value that names its mechanism, its reporter and its label.
+
+Modes without a report of their own:
+
+`none`: nothing is reported; every device gets the same default list and sorts it itself.
+
+Formal guarantees: epsilon = 0 for the content of a request: no function of the reader's clicks is sent. The server
+sees, as with any request, that this device asked at all, when, and from which network address.
+
+`broadcast`: the device finds articles in the whole pool's codes; nothing is reported.
+
+Formal guarantees: epsilon = 0 for recall: every device pulls the same compressed pool; which articles are found is
+computed here and revealed to nobody. Requests depend on the release, and on which days' codes were pulled before, never
+on clicks.
+
+Not covered: that and when this device pulls, and its address; and the text of an article that is opened and isn't
+stored yet: it is requested among at least a hundred of the pool (`requests.seal_block`), which reveals that one of
+these was opened, and which one if the server has put only one there that a reader would open.
+
+`auto`: stands for `code`, `broadcast` or `none`, and sets the length of lists, by the pool's size.
+
+Formal guarantees: those of the mode that it stands for. The choice is a function of the reader's own limits and of what
+a release states to every device, never of clicks, so it reveals nothing. A release that misstates its pool's size can
+only change which of the three is chosen: a report costs what the device's own mechanism computes from the codebook's
+epsilon, which is at most `epsilon_per_report`, and is charged before it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from device_app.privacy.mechanisms.basis_l1 import BasisL1
+from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
+from device_app.privacy.mechanisms.code import RandomisedCode
+from device_app.privacy.mechanisms.subset import TopicSubset
+from device_app.privacy.mechanisms.topics import NoisyTopics
+from device_app.privacy.reporter import Mechanism
+from device_app.reports.label import LABELS, Label
+from device_app.reports.reporters.base import ModeReporter, ReportTerms
+from device_app.reports.reporters.by_codebook import CodeReporter, SubsetReporter, TopicsReporter
+from device_app.reports.reporters.on_basis import BasisL1Reporter, BasisLaplaceReporter
+from protocol.recall_frontier import ListChoice, packaged_frontier
+from protocol.releases import RecallProtocol
+
+FEWEST_NEW_CLICKS = 3
+STRICTER_UP_TO = 50_000
+"""`broadcast` is recommended as the stricter choice for pools of at most this many articles (docs/decisions/021)."""
+
+
+def as_many_again(clicks_behind: int, clicks_per_report: int) -> int:
+    """New clicks after which a report is out of date: as many as it was made from, 3 to `clicks_per_report`.
+
+    A report made from three clicks says little; once there are many, 20 new ones change little (docs/decisions/017).
+    """
+    return min(clicks_per_report, max(FEWEST_NEW_CLICKS, clicks_behind))
+
+
+@dataclass(frozen=True)
+class PoolTerms:
+    """What a list is chosen by: the release's figures, the same for every device, and the reader's limits; no clicks.
+
+    news: size of the pool, as the release states. epsilon_limit: most that a report may cost; bytes_limit: largest size
+    of an answer, or of the copy of the pool.
+    """
+
+    news: int
+    protocol: RecallProtocol
+    epsilon_limit: float
+    bytes_limit: float
+
+
+@dataclass(frozen=True)
+class ReportMode:
+    """One way of reporting interests, or of not reporting them.
+
+    name: as in the settings, on the page and in the ledger. label: texts and figures for people.
+
+    Of a mode that reports: mechanism randomises, and reporter makes its reports with it; the server decodes them by
+    their kind. outdated_after: new clicks after which a report is out of date, given those it was made from and the
+    setting `clicks_per_report`; its reporter's `meaning` decides whether a report is carried over to another release.
+
+    finds: who finds articles beyond the default list: the server by a report, this device in its copy of the pool
+    ('here'), or nobody. chooses: of a mode that stands for another by the pool's size: which, and how long a list.
+    Until a release has stated the size of its pool, the mode reports nothing.
+    """
+
+    name: str
+    label: Label
+    mechanism: Callable[..., Mechanism] | None = None
+    reporter: type[ModeReporter[Any]] | None = None
+    outdated_after: Callable[[int, int], int] = as_many_again
+    finds: Literal["server", "here", "nobody"] = "server"
+    chooses: Callable[[PoolTerms], ListChoice] | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.finds == "server") == (self.mechanism is not None) == (self.reporter is not None):
+            raise ValueError(f"{self.name}: exactly a mode by which the server finds has a mechanism and a reporter")
+
+    @property
+    def decoder(self) -> str | None:
+        """The name of the server's decoder, which is the kind of its reports; None where nothing is reported."""
+        return None if self.reporter is None else str(self.reporter.report.model_fields["kind"].default)
+
+    def reporter_of(self, terms: ReportTerms) -> ModeReporter[Any] | None:
+        """The reporter under these terms; None if the mode makes no reports or the release lacks support."""
+        if self.reporter is None or self.mechanism is None:
+            return None
+        return self.reporter.of(self.mechanism, terms)
+
+
+def chosen(terms: PoolTerms) -> ListChoice:
+    """The list for the release's pool within the reader's limits."""
+    return packaged_frontier().choose(
+        terms.news,
+        epsilon_limit=terms.epsilon_limit,
+        bytes_limit=terms.bytes_limit,
+        codebooks=[(book.size, book.epsilon) for book in terms.protocol.codebooks],
+        pool_codes=terms.protocol.pool_codes,
+    )
+
+
+_CODE = Label(
+    LABELS.table("code"),
+    usual=RandomisedCode(16, 4.0),
+    rows=lambda report: ((float(report.code),),),
+    in_a_sentence=True,
+)
+_TOPICS = Label(LABELS.table("topics"), rows=lambda report: (report.weights,), row_label="Topics", for_comparison=True)
+_SUBSET = Label(
+    LABELS.table("subset"),
+    rows=lambda report: (tuple(map(float, report.topics)),),
+    in_a_sentence=True,
+    for_comparison=True,
+)
+_BASIS_L1 = Label(LABELS.table("basis_l1"), rows=lambda report: report.scores, for_comparison=True)
+_BASIS_LAPLACE = Label(
+    LABELS.table("basis_laplace"),
+    rows=lambda report: report.scores,
+    counts=lambda report: report.counts,
+    for_comparison=True,
+)
+_BROADCAST = Label(LABELS.table("broadcast"), stricter_up_to=STRICTER_UP_TO)
+
+MODES: dict[str, ReportMode] = {
+    mode.name: mode
+    for mode in (
+        ReportMode("code", _CODE, RandomisedCode, CodeReporter),
+        ReportMode("auto", Label(LABELS.table("auto")), finds="nobody", chooses=chosen),
+        ReportMode("broadcast", _BROADCAST, finds="here"),
+        ReportMode("none", Label(LABELS.table("none")), finds="nobody"),
+        ReportMode("topics", _TOPICS, NoisyTopics, TopicsReporter),
+        ReportMode("subset", _SUBSET, TopicSubset, SubsetReporter),
+        ReportMode("basis_l1", _BASIS_L1, BasisL1, BasisL1Reporter),
+        ReportMode("basis_laplace", _BASIS_LAPLACE, BasisLaplace, BasisLaplaceReporter),
+    )
+}
+"""By name, in the order in which the page offers them. A mode whose reports have a new shape also adds a member to the
+protocol's union (`protocol.recall.Report`) and a decoder to the server's (`backend.recall.decode.DECODERS`)."""

@@ -1,0 +1,153 @@
+"""The reader's feeds as their own server has them, and changes to them (`ownfeed read`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Literal, TypeVar
+
+from device_app.reading.feed_directory import KnownFeed
+from device_app.store.news import NewsStore
+from device_app.uplink.own_server import OwnServer
+from protocol.own_feeds import (
+    ChangeFeed,
+    Done,
+    FeedStatus,
+    FindFeeds,
+    FollowFeed,
+    FoundFeed,
+    NamedFeed,
+    OpmlFile,
+    OpmlReport,
+    OwnFeed,
+    OwnFeeds,
+    OwnMessage,
+    Preparation,
+    RefreshFeeds,
+    RenameFolder,
+    TextsWanted,
+)
+from protocol.text_catalogue import TextCatalogue
+
+T = TypeVar("T", bound=OwnMessage)
+WORDS = TextCatalogue("device_app.sync", "feeds.toml")
+SEPARATOR = " / "
+"""Between the names of nested folders, as a reader sees and types them."""
+TONES: Mapping[FeedStatus, Literal["good", "due", "bad"]] = {
+    "new": "due", "well": "good", "failing": "bad", "paused": "due", "ended": "bad",
+}  # fmt: skip
+
+
+class OwnFeedsSync:
+    """Keeps the list of feeds up to date, and the newest stories while nothing can rank them.
+
+    Each change is asked of the server at once, when the reader makes it; the list is then fetched again. Calls raise
+    BackendUnreachable, BackendRefused or AnswerMalformed.
+
+    Formal guarantees: what `step` asks, and when, depends on the server's answers alone; nothing that is read enters a
+    request (tests/privacy/test_own_feeds.py).
+    """
+
+    def __init__(self, server: OwnServer, news: NewsStore, clock: Callable[[], datetime]) -> None:
+        self._server, self._news, self._clock = server, news, clock
+        self.listed: OwnFeeds | None = None
+        """The list as last seen; None before the first answer."""
+
+    def step(self) -> bool:
+        """Fetch the list, and the newest stories while nothing ranks them; return whether the server can rank."""
+        listed = self._server.feeds()
+        if listed.preparing is not None and (newest := self._server.newest()) is not None:
+            self._news.put_cards(newest.cards, self._clock())
+            self._news.put_bodies({body.id: body.body for body in newest.bodies})
+        self.listed = listed
+        return listed.preparing is None
+
+    @property
+    def preparing(self) -> Preparation | None:
+        """What the server prepares before it can rank; None if it can, or hasn't answered yet."""
+        return None if self.listed is None else self.listed.preparing
+
+    def feeds(self) -> tuple[OwnFeed, ...]:
+        """The followed feeds as last seen, ordered by folder and name."""
+        feeds = () if self.listed is None else self.listed.feeds
+        return tuple(sorted(feeds, key=lambda one: ([*map(str.casefold, one.folder)], one.shown.casefold())))
+
+    def feed(self, key: str) -> OwnFeed | None:
+        """The feed of this key; None if it isn't followed."""
+        return next((one for one in self.feeds() if one.key == key), None)
+
+    def folders(self) -> tuple[tuple[str, ...], ...]:
+        """Every folder that has a feed, and those around it."""
+        paths = {one.folder[:depth] for one in self.feeds() for depth in range(1, len(one.folder) + 1)}
+        return tuple(sorted(paths, key=lambda path: [*map(str.casefold, path)]))
+
+    def find(self, pasted: str) -> tuple[FoundFeed, ...]:
+        """The feeds at what a person has pasted, the best match first."""
+        return self._server.find(FindFeeds(pasted=pasted)).feeds
+
+    def follow(self, url: str, *, title: str = "", folder: Sequence[str] = (), site: str = "") -> None:
+        """Follow a feed."""
+        self._and_list(self._server.follow(FollowFeed(url=url, title=title, folder=tuple(folder), site=site)))
+
+    def change(self, wanted: ChangeFeed) -> None:
+        """Change what is named."""
+        self._and_list(self._server.change(wanted))
+
+    def remove(self, key: str) -> None:
+        """Stop following a feed; `restore` undoes it."""
+        self._and_list(self._server.remove(NamedFeed(key=key)))
+
+    def restore(self, key: str) -> None:
+        """Follow a removed feed again."""
+        self._and_list(self._server.restore(NamedFeed(key=key)))
+
+    def refresh(self, key: str | None = None) -> Done:
+        """Ask a feed, or all, for new stories now; pauses that a server has asked for still hold."""
+        return self._and_list(self._server.refresh(RefreshFeeds(key=key)))
+
+    def rename_folder(self, folder: Sequence[str], to: Sequence[str]) -> None:
+        """Rename a folder; () dissolves it."""
+        self._and_list(self._server.rename_folder(RenameFolder(folder=tuple(folder), to=tuple(to))))
+
+    def take_opml(self, name: str, document: bytes) -> OpmlReport:
+        """Follow the feeds of a list."""
+        return self._and_list(self._server.take_opml(OpmlFile(name=name, document=document)))
+
+    def texts(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of these articles that the server has, and keep those of articles in the store."""
+        found = {body.id: body.body for body in self._server.texts(TextsWanted(ids=tuple(ids))).bodies}
+        self._news.put_bodies(found)
+        return found
+
+    def opml(self) -> bytes:
+        """All feeds as an OPML file."""
+        return self._server.opml()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._server.client.close()
+
+    def _and_list(self, done: T) -> T:
+        self.listed = self._server.feeds()
+        return done
+
+
+class ListedFeeds:
+    """The list as the Feeds page reads it (`reading.feed_directory.FeedDirectory`)."""
+
+    def __init__(self, own_feeds: OwnFeedsSync) -> None:
+        self._own_feeds = own_feeds
+
+    def feeds(self) -> Sequence[KnownFeed]:
+        """Return all followed feeds, by folder and name."""
+        return [
+            KnownFeed(
+                publisher=feed.publisher or feed.url,
+                title=feed.shown,
+                folder=SEPARATOR.join(feed.folder),
+                site=feed.site,
+                state=feed.problem or WORDS.table("status")[feed.status],
+                tone=TONES[feed.status],
+            )
+            for feed in self._own_feeds.feeds()
+        ]

@@ -1,1 +1,0 @@
-"""All that both ends must agree on, bit for bit; imports nothing else of ours."""

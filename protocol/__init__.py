@@ -1,0 +1,10 @@
+"""What devices and server must agree on bit for bit: messages, tensors, limits, secure-sum arithmetic.
+
+It also has the base classes of settings and text catalogues. It imports none of our other packages.
+"""
+
+import os
+
+# ONNX Runtime 1.29 and later write an id of the machine and send what they ran to their maker, from the moment they are
+# imported, unless this is set before. Every package of ours that imports it imports this one first.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"

@@ -1,0 +1,103 @@
+"""Figures that a demo's fleet of simulated readers passes to the console: one file on the same disk.
+
+Only the fleet knows its readers' tastes and why their devices stay out of a round; for real readers nobody knows. So
+these figures have no message and no route: `ownfeed demo` names one file to both processes, the fleet replaces it as a
+whole, and the console reads it. Neither a reader's device nor a server without such a file is involved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from protocol.private_files import write_file
+
+LIMIT_BYTES = 1 << 20
+ROUNDS_KEPT = 100
+RELEASES_KEPT = 200
+Name = Annotated[str, Field(max_length=80)]
+Count = Annotated[int, Field(ge=0)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class TastePoint(BaseModel):
+    """One measure under one release.
+
+    Its mean over the readers, and the mean difference to the first release with its 95 % interval over readers, paired
+    by reader.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    release: Name
+    readers: Count
+    value: Finite
+    gain: Finite
+    low: Finite
+    high: Finite
+
+
+class TasteCurve(BaseModel):
+    """One measure by release, starting with the first measured one. news: how many articles are judged by each
+    reader."""
+
+    model_config = ConfigDict(frozen=True)
+
+    measure: Name
+    news: Finite
+    points: tuple[TastePoint, ...]
+
+
+class RoundOfFleet(BaseModel):
+    """How one round went for the fleet.
+
+    became: number of devices by outcome, either `sent` or the reason for not taking part.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    round: Name
+    devices: Count
+    became: Mapping[Name, Count]
+
+
+class FleetFigures(BaseModel):
+    """All figures of a fleet.
+
+    began: when this fleet was started; ready: how many of its readers have read enough to take part in rounds. since:
+    when it was first measured; None before.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    readers: Count
+    began: datetime | None = None
+    ready: Count = 0
+    since: datetime | None = None
+    curves: tuple[TasteCurve, ...] = ()
+    rounds: tuple[RoundOfFleet, ...] = ()
+
+    def round(self, name: str) -> RoundOfFleet | None:
+        """A round by its id; None if the fleet has no figures of it."""
+        return next((each for each in self.rounds if each.round == name), None)
+
+
+def read_fleet_figures(path: Path | None) -> FleetFigures | None:
+    """Read the file; None if it is missing or invalid."""
+    try:
+        if path is None or path.stat().st_size > LIMIT_BYTES:
+            return None
+        return FleetFigures.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def write_fleet_figures(path: Path, figures: FleetFigures) -> None:
+    """Replace the file atomically, readable by its owner only. The oldest rounds and releases are left out."""
+    curves = [each.model_copy(update={"points": each.points[-RELEASES_KEPT:]}) for each in figures.curves]
+    kept = figures.model_copy(update={"curves": tuple(curves), "rounds": figures.rounds[-ROUNDS_KEPT:]})
+    write_file(path, kept.model_dump_json(indent=1))

@@ -1,0 +1,160 @@
+"""Publishers' pictures, of cards and in texts: the same shards for every device.
+
+So no request reveals which article is read.
+
+GET /v1/pictures answers with a `PictureList`: immutable blobs, each at /v1/blobs/{sha256}, all of which a device takes,
+in their order. The format of a picture is so narrow that a device checks it without decoding it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple, Self
+
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from protocol.bodies import TEXT_PICTURES_LIMIT
+from protocol.ids import Message, NewsId
+from protocol.releases import BlobRef
+
+PICTURE_WIDTH, PICTURE_HEIGHT = 480, 300
+PICTURE_LIMIT_BYTES = 16_384
+"""Of a card's picture, which has exactly this size."""
+TEXT_PICTURE_WIDTH, TEXT_PICTURE_HEIGHT = 800, 2_400
+TEXT_PICTURE_LIMIT_BYTES = 98_304
+"""Of a picture in a text, which is at most so large and shown whole."""
+SHARD_PICTURES_LIMIT = 64
+SHARDS_LIMIT = 4_096
+HEAD_LIMIT_BYTES = 128 * SHARD_PICTURES_LIMIT
+SHARD_LIMIT_BYTES = 4 + HEAD_LIMIT_BYTES + SHARD_PICTURES_LIMIT * TEXT_PICTURE_LIMIT_BYTES
+PICTURES_LIMIT_BYTES = 64 * 1024 * 1024
+"""Of all shards together."""
+_EXACT = 2**53 - 1
+"""The largest integer that JavaScript represents exactly."""
+_Whole = Annotated[int, Field(ge=-_EXACT, le=_EXACT)]
+_HEAD = TypeAdapter(list[tuple[NewsId, _Whole, _Whole]])
+
+
+class PictureError(ValueError):
+    """What should be a picture, or a shard of them, isn't; names the field and the limit."""
+
+
+class Pictured(NamedTuple):
+    """A story's picture. place: 0 for its card's, else from 1 the number of the picture in its text."""
+
+    news_id: NewsId
+    place: int
+    content: bytes
+
+
+class PictureShard(Message):
+    """Some stories' pictures, as `pack_pictures` writes them."""
+
+    count: int = Field(ge=1, le=SHARD_PICTURES_LIMIT)
+    pictures: BlobRef
+
+
+class PictureList(Message):
+    """GET /v1/pictures, with an ETag that is the SHA-256 of these very bytes."""
+
+    shards: tuple[PictureShard, ...] = Field(max_length=SHARDS_LIMIT)
+
+    @model_validator(mode="after")
+    def _within_the_limits(self) -> Self:
+        refs = [shard.pictures for shard in self.shards]
+        if len({ref.sha256 for ref in refs}) != len(refs):
+            raise ValueError("shards must have distinct hashes")
+        if any(ref.size_bytes > SHARD_LIMIT_BYTES for ref in refs):
+            raise ValueError(f"a shard has more than {SHARD_LIMIT_BYTES} bytes")
+        if self.size_bytes > PICTURES_LIMIT_BYTES:
+            raise ValueError(f"shards have {self.size_bytes} bytes, the limit is {PICTURES_LIMIT_BYTES}")
+        return self
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all shards together."""
+        return sum(shard.pictures.size_bytes for shard in self.shards)
+
+
+def pack_pictures(pictures: Sequence[Pictured]) -> bytes:
+    """Pack a shard: head length (four bytes, little-endian), head, and the pictures one after another.
+
+    The head is JSON without blanks: each picture's story, place and size in bytes. Raises PictureError as
+    `unpack_pictures`.
+    """
+    head = _written([(one.news_id, one.place, len(one.content)) for one in pictures])
+    blob = b"".join((len(head).to_bytes(4, "little"), head, *(one.content for one in pictures)))
+    unpack_pictures(blob, len(pictures))
+    return blob
+
+
+def unpack_pictures(blob: bytes, count: int) -> list[Pictured]:
+    """Each picture, checked. Raises PictureError for an invalid shard, or one with another count."""
+    if len(blob) > SHARD_LIMIT_BYTES:
+        raise PictureError(f"shard: {len(blob)} bytes, the limit is {SHARD_LIMIT_BYTES}")
+    length = int.from_bytes(blob[:4], "little")
+    if len(blob) < 4 or length > min(HEAD_LIMIT_BYTES, len(blob) - 4):
+        raise PictureError(f"head: {length} bytes, the limit is {HEAD_LIMIT_BYTES}, and it must be whole")
+    head = _head(blob[4 : 4 + length])
+    if len(head) != count:
+        raise PictureError(f"head: {len(head)} pictures, declared were {count}")
+    if len({(news_id, place) for news_id, place, _ in head}) != len(head):
+        raise PictureError("head: each picture once")
+    if any(not 0 <= place <= TEXT_PICTURES_LIMIT for _, place, _ in head):
+        raise PictureError(f"head: a place is from 0 to {TEXT_PICTURES_LIMIT}")
+    if any(not 1 <= size <= TEXT_PICTURE_LIMIT_BYTES for _, _, size in head):
+        raise PictureError(f"head: a size is from 1 to {TEXT_PICTURE_LIMIT_BYTES}")
+    if 4 + length + sum(size for _, _, size in head) != len(blob):
+        raise PictureError("shard: the sizes of its pictures don't add up to its own")
+    found, at = [], 4 + length
+    for news_id, place, size in head:
+        found.append(Pictured(news_id, place, check_picture(blob[at : at + size], place)))
+        at += size
+    return found
+
+
+def _head(text: bytes) -> list[tuple[NewsId, int, int]]:
+    """Written in one way only: a size of 1.0 would be a whole number to JavaScript, and none here."""
+    try:
+        head = _HEAD.validate_json(text, strict=True)
+    except ValidationError:
+        head = []
+    if _written(head) != text:
+        raise PictureError("head: is no list of ids, places and sizes in its shortest form")
+    return head
+
+
+def _written(head: Sequence[tuple[NewsId, int, int]]) -> bytes:
+    return json.dumps(head, separators=(",", ":")).encode()
+
+
+def check_picture(content: bytes, place: int = 0) -> bytes:
+    """The content itself, if it is a valid picture for this place (`Pictured`). Raises PictureError.
+
+    It must be a WebP file that holds one lossy still picture and nothing else: no metadata, no animation, no
+    transparency (RFC 9649, section 2.5; RFC 6386, section 9.1). A card's has the one size; a text's is within its own.
+    """
+    limit = TEXT_PICTURE_LIMIT_BYTES if place else PICTURE_LIMIT_BYTES
+    if len(content) > limit:
+        raise PictureError(f"picture: {len(content)} bytes, the limit is {limit}")
+    if len(content) < 30 or content[:4] != b"RIFF" or content[8:16] != b"WEBPVP8 ":
+        raise PictureError("picture: is no WebP with one picture and nothing else")
+    whole, chunk = (int.from_bytes(content[at : at + 4], "little") for at in (4, 16))
+    if whole != len(content) - 8 or chunk + chunk % 2 != len(content) - 20:
+        raise PictureError("picture: its lengths don't fit")
+    if content[20] & 1 or content[23:26] != b"\x9d\x01\x2a":
+        raise PictureError("picture: doesn't begin with a key frame")
+    width, height = picture_size(content)
+    if place and not (1 <= width <= TEXT_PICTURE_WIDTH and 1 <= height <= TEXT_PICTURE_HEIGHT):
+        limits = f"{TEXT_PICTURE_WIDTH} x {TEXT_PICTURE_HEIGHT}"
+        raise PictureError(f"picture: {width} x {height} pixels, at most {limits} are allowed")
+    if not place and (width, height) != (PICTURE_WIDTH, PICTURE_HEIGHT):
+        raise PictureError(f"picture: {width} x {height} pixels, it must be {PICTURE_WIDTH} x {PICTURE_HEIGHT}")
+    return content
+
+
+def picture_size(content: bytes) -> tuple[int, int]:
+    """Width and height of a checked picture, in pixels; the two upper bits of each number are a hint for scaling."""
+    width, height = (int.from_bytes(content[at : at + 2], "little") for at in (26, 28))
+    return width, height

@@ -1,0 +1,84 @@
+"""Pooled states of the pool's articles in public shards, and the head above them (Efficient-FedRec, section 3.2).
+
+With BERT and its pooling frozen, an article is one row of S numbers for training. The rows are public: every device
+takes all shards completely, as materials of a round, so that none is requested because of a click, and stores them by
+hash until BERT or pooling changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+
+from protocol.ids import NewsId
+from protocol.releases import BLOB_LIMIT_BYTES
+from protocol.tensors import DTYPES, TensorError, TensorSpec, pack, unpack
+
+HEAD, GRAPH = "head", "head.gradient"
+"""Materials of a round: the head's weights, and the ONNX graph of its gradient."""
+SHARDS = "states."
+"""Prefix of the shards' names among a round's materials."""
+WEIGHT, BIAS = "head.weight", "head.bias"
+WIDTH_LIMIT = 4_096
+IDS, STATES = "ids", "states"
+_IDS = TypeAdapter(tuple[NewsId, ...])
+
+
+def pack_shard(ids: Sequence[str], name: str, rows: NDArray[Any]) -> bytes:
+    """Pack a shard: `rows` [n, ...], and the article ids of the rows, in order, as the bytes of a JSON list."""
+    listed = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
+    return pack({IDS: listed, name: rows})
+
+
+def unpack_shard(blob: bytes, name: str, rows: TensorSpec) -> tuple[tuple[str, ...], NDArray[Any]]:
+    """What `pack_shard` wrote. Raises TensorError for anything else."""
+    specs = {IDS: TensorSpec("uint8", (None,), axis_limit=BLOB_LIMIT_BYTES), name: rows}
+    tensors = unpack(blob, specs, limit_bytes=BLOB_LIMIT_BYTES)
+    try:
+        ids = _IDS.validate_json(tensors[IDS].tobytes())
+    except ValidationError as broken:
+        raise TensorError("tensor ids: not the bytes of a JSON list of news ids") from broken
+    if len(ids) != len(tensors[name]):
+        raise TensorError(f"tensor ids: {len(ids)} ids for {len(tensors[name])} rows")
+    return ids, tensors[name]
+
+
+def joined_shards(shards: Sequence[bytes], name: str, rows: TensorSpec) -> tuple[dict[str, int], NDArray[Any]]:
+    """All shards as one array, and each article id's row; if an article is in two shards, the last counts.
+
+    No shards give no rows. Raises TensorError as `unpack_shard`.
+    """
+    found = [unpack_shard(blob, name, rows) for blob in shards]
+    row_of = {news_id: row for row, news_id in enumerate(chain.from_iterable(ids for ids, _ in found))}
+    nothing = np.empty((0, *(size or 0 for size in rows.shape[1:])), dtype=DTYPES[rows.dtype])
+    return row_of, np.concatenate([part for _, part in found] or [nothing])
+
+
+def pack_states(ids: Sequence[str], states: NDArray[np.float16]) -> bytes:
+    """A shard of states, float16 [n, S]."""
+    return pack_shard(ids, STATES, states.astype(np.float16))
+
+
+def joined_states(shards: Sequence[bytes], width: int) -> tuple[dict[str, int], NDArray[np.float16]]:
+    """All shards of states, as `joined_shards`."""
+    return joined_shards(shards, STATES, TensorSpec("float16", (None, width)))
+
+
+def pack_head(parameters: Mapping[str, NDArray[np.float32]]) -> bytes:
+    """Weight [D, S] and bias [D] of a head."""
+    return pack({name: parameters[name] for name in (WEIGHT, BIAS)})
+
+
+def unpack_head(blob: bytes, dimensions: int) -> dict[str, NDArray[np.float32]]:
+    """What `pack_head` wrote, with D = `dimensions`. Raises TensorError."""
+    specs = {
+        WEIGHT: TensorSpec("float32", (dimensions, None), axis_limit=WIDTH_LIMIT),
+        BIAS: TensorSpec("float32", (dimensions,)),
+    }
+    return unpack(blob, specs, limit_bytes=BLOB_LIMIT_BYTES)

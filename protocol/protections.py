@@ -1,0 +1,155 @@
+"""The protections that an update may need before it leaves a device: a tagged union, like reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import Field, model_validator
+
+from protocol.concentrated import epsilon_of, rho_of_sum
+from protocol.ids import Message
+from protocol.ring import FixedPoint, UpdateLayout
+from protocol.secagg import MEMBERS_LIMIT, NOISE_REACH, SumTerms, TrustMode
+from protocol.union import UnionMarks
+
+
+class LocalLaplace(Message):
+    """Uni-FedRec, eq. 8: clip every coordinate to [-clip, clip], add Laplace(0, scale) to each, on the device."""
+
+    kind: Literal["local_laplace"] = "local_laplace"
+    clip: float = Field(default=0.1, gt=0, description="theta")
+    scale: float = Field(default=0.01, gt=0, description="lambda_g")
+
+    def epsilon_per_coordinate(self) -> float:
+        """The papers' figure, 2 theta / lambda_g: pure epsilon of one coordinate of one upload."""
+        return 2 * self.clip / self.scale
+
+    def epsilon_per_upload(self, coordinates: int) -> float:
+        """The pure epsilon of a whole upload with this many coordinates."""
+        return self.epsilon_per_coordinate() * coordinates
+
+
+class SecureSum(Message):
+    """A secure sum of clipped, weighted updates (Efficient-FedRec, eq. 4, section 3.4).
+
+    A device scales its mean gradient into the L2 ball of radius clip, weights it by n_u, encodes it in fixed point, and
+    sends it under masks, so that only the sum over the cohort can be opened.
+
+    sigma is each device's share of discrete Gaussian noise, in steps of 2^-fraction_bits, so that the opened sum of n
+    survivors has noise sigma sqrt(n). 0 means none: the exact sum is opened then, and no epsilon bounds what it
+    reveals. With noise all devices have equal weight (weight_limit 1), since n_u would be in the sum under noise scaled
+    for gradients.
+
+    Raises ValueError when made, unless a sum of cohort_limit vectors, and their noise, fits the ring.
+    """
+
+    kind: Literal["secure_sum"] = "secure_sum"
+    clip: float = Field(gt=0, description="C")
+    weight_limit: int = Field(default=1, ge=1, le=1024, description="The cap of n_u; 1: devices count alike.")
+    sigma: int = Field(default=0, ge=0, le=2**24, description="One share of the noise, in steps; 0: none.")
+    delta: float = Field(
+        default=1e-6, gt=0, lt=1, description="At which the server tells epsilon; devices figure it at their own."
+    )
+    mode: TrustMode = "active"
+    graph: Literal["complete", "by_cohort"] = Field(default="by_cohort", description="Sparse above 100 devices.")
+    bits: Literal[32, 64] = 32
+    fraction_bits: int = Field(default=16, ge=0, le=62, description="f")
+    cohort_limit: int = Field(default=1_000, ge=2, le=MEMBERS_LIMIT)
+    nonnegative: bool = Field(
+        default=False, description="No value is below 0, as in counts: exchanging data then moves less."
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.sigma and self.weight_limit != 1:
+            raise ValueError(f"weight_limit: with noise devices count alike (1), got {self.weight_limit}")
+        self._fixed_point(self.cohort_limit)
+        return self
+
+    @property
+    def bound(self) -> float:
+        """X: no coordinate of n_u g is larger."""
+        return self.clip * self.weight_limit
+
+    @property
+    def reach_steps(self) -> float:
+        """How far exchanging all of a device's data moves its vector at most, in steps of the fixed point.
+
+        The diameter of the ball, 2 C; of its part without negative values sqrt(2) C: |x - y|^2 <= |x|^2 + |y|^2 there.
+        """
+        return (math.sqrt(2) if self.nonnegative else 2) * self.clip * 2.0**self.fraction_bits
+
+    def terms(self, round_id: str, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms:
+        """What both ends hold a round's messages against. Raises ValueError for a cohort the ring has no room for."""
+        return SumTerms(
+            round=round_id,
+            mode=self.mode,
+            graph=SumTerms.graph_of(self.graph, cohort, self.cohort_limit),
+            cohort=cohort,
+            cohort_minimum=cohort_minimum,
+            length=coordinates + 1,
+            bits=self.bits,
+            fraction_bits=self.fraction_bits,
+            bound=self.bound,
+            headroom=self._headroom(cohort),
+        )
+
+    def layout(self, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms) -> UpdateLayout:
+        """Where the tensors of an update stand in a vector of these terms."""
+        return UpdateLayout(shapes, terms.fixed_point(), self.weight_limit)
+
+    def rho(self, contributors: int, coordinates: int) -> float:
+        """What the opened sum costs a device when its data are exchanged for any other, with that many noise shares.
+
+        Raises ValueError without noise.
+        """
+        if not self.sigma:
+            raise ValueError("sigma: without noise there is no rho")
+        return rho_of_sum(self.reach_steps, self.sigma, contributors, coordinates)
+
+    def epsilon(self, contributors: int, coordinates: int) -> float:
+        """The same as an epsilon at `delta`, for the server's pages: what a device is charged is its own affair."""
+        return epsilon_of(self.rho(contributors, coordinates), self.delta)
+
+    def _headroom(self, cohort: int) -> float:
+        return NOISE_REACH * self.sigma * math.sqrt(cohort)
+
+    def _fixed_point(self, cohort: int) -> FixedPoint:
+        fixed = FixedPoint(self.bits, self.fraction_bits, self.bound, cohort, self._headroom(cohort))
+        # The layout checks that the sum of all n_u fits as well.
+        UpdateLayout({"g": (1,)}, fixed, self.weight_limit)
+        return fixed
+
+
+SUMMED = (SecureSum, UnionMarks)
+"""Protections whose rounds are secure sums, with terms."""
+Protection = Annotated[LocalLaplace | SecureSum | UnionMarks, Field(discriminator="kind")]
+Half = TypeVar("Half")
+
+_FEDNEWSREC = LocalLaplace(clip=0.005, scale=0.015)
+LOCAL_NOISE: Mapping[str, LocalLaplace] = {
+    "recall": LocalLaplace(clip=0.1, scale=0.01),
+    "ranker.features": LocalLaplace(clip=0.01, scale=0.1),
+    "ranker.fednewsrec": _FEDNEWSREC,
+    "ranker.nrms": _FEDNEWSREC,
+    "ranker.naml": _FEDNEWSREC,
+    "ranker.lstur": _FEDNEWSREC,
+}
+"""Noise by model of a release, for training without secure sums: as published, and for the default ranker as in
+`small_ranker`. The server's systems use it, and a device shows its reader the cost from it; the other models are
+trained in secure sums only. A round's manifest takes precedence."""
+
+
+WITH_NEWS_MODEL = frozenset({"ranker.fednewsrec", "ranker.naml", "ranker.lstur"})
+"""Models of a release whose rounds may also train an article model under the same noise. Its number of coordinates is
+in no release: a round states it before a device joins."""
+
+
+def of_kind(halves: Mapping[str, Callable[[Any], Half]], protection: Protection) -> Half:
+    """One end's implementation of a protection, by its kind. Raises ValueError for an unsupported kind."""
+    made = halves.get(protection.kind)
+    if made is None:
+        raise ValueError(f"protection: {protection.kind!r} is unknown here, expected one of {', '.join(halves)}")
+    return made(protection)

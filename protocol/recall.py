@@ -1,0 +1,177 @@
+"""Recall: a device's report of its interests, and the candidates it gets back.
+
+A report is a tagged union: the server reads `kind` and decodes by it. Every kind has its mode in
+`device_app.reports.modes`, its guarantee and its cost in `device_app.privacy.mechanisms`, and its decoder in
+`backend.recall.decode`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator, model_validator
+
+from protocol.ids import Message, ReleaseId, ShortRelease
+from protocol.news import NewsCard
+
+CHANNELS_LIMIT = 5
+BASIS_LIMIT = 512
+CANDIDATES_LIMIT = 1_000
+CLICKS_LIMIT = 50
+CLICKS_AXIS = "clicks"
+"""The name of a free axis of clicks in a release's graphs; CLICKS_LIMIT long if a GRU's training is unrolled."""
+RECALL_REQUEST_LIMIT_BYTES = 64 * 1024
+CODEBOOK_LIMIT = 1_024
+
+BasisScore = Annotated[float, Field(ge=-1e4, le=1e4)]
+
+
+class BasisLaplaceReport(Message):
+    """Uni-FedRec's report: per interest channel B noisy scores, and how many clicks each channel holds.
+
+    scores is C x B (C at most 5); counts are |H_c|, from which the server makes quotas (Uni-FedRec, "News Recall").
+    The counts and C carry no noise: see `privacy.mechanisms.basis_laplace`.
+    """
+
+    kind: Literal["basis_laplace"] = "basis_laplace"
+    scores: tuple[tuple[BasisScore, ...], ...] = Field(min_length=1, max_length=CHANNELS_LIMIT)
+    counts: tuple[Annotated[int, Field(ge=1, le=CLICKS_LIMIT)], ...] = Field(min_length=1, max_length=CHANNELS_LIMIT)
+
+    @model_validator(mode="after")
+    def _one_count_a_channel_and_equal_widths(self) -> Self:
+        if len(self.counts) != len(self.scores):
+            raise ValueError(f"counts has {len(self.counts)} entries for {len(self.scores)} channels of scores")
+        widths = {len(channel) for channel in self.scores}
+        if len(widths) != 1 or not 1 <= next(iter(widths)) <= BASIS_LIMIT:
+            raise ValueError(f"every channel of scores needs the same width, 1 to {BASIS_LIMIT}; got {sorted(widths)}")
+        return self
+
+
+class BasisL1Report(Message):
+    """Uni-FedRec's report with its privacy gaps closed: always C_max channels, including empty ones, of B noisy scores.
+
+    shares are noisy shares of the clicks by channel (a negative one counts as 0); none: all channels have equal weight.
+    """
+
+    kind: Literal["basis_l1"] = "basis_l1"
+    scores: tuple[tuple[BasisScore, ...], ...] = Field(min_length=1, max_length=CHANNELS_LIMIT)
+    shares: tuple[BasisScore, ...] = Field(default=(), max_length=CHANNELS_LIMIT)
+
+    @model_validator(mode="after")
+    def _one_share_a_channel_and_equal_widths(self) -> Self:
+        if self.shares and len(self.shares) != len(self.scores):
+            raise ValueError(f"shares has {len(self.shares)} entries for {len(self.scores)} channels of scores")
+        widths = {len(channel) for channel in self.scores}
+        if len(widths) != 1 or not 1 <= next(iter(widths)) <= BASIS_LIMIT:
+            raise ValueError(f"every channel of scores needs the same width, 1 to {BASIS_LIMIT}; got {sorted(widths)}")
+        return self
+
+
+class CodeReport(Message):
+    """One number: the reader's nearest of K prototypes, or another one by randomised response (docs/decisions/017).
+
+    codebook is K and names the release's codebook of that size; code is 0 .. K - 1.
+    """
+
+    kind: Literal["code"] = "code"
+    codebook: int = Field(ge=2, le=CODEBOOK_LIMIT)
+    code: int = Field(ge=0, lt=CODEBOOK_LIMIT)
+
+    @model_validator(mode="after")
+    def _a_code_of_the_codebook(self) -> Self:
+        if self.code >= self.codebook:
+            raise ValueError(f"code {self.code} is not in a codebook of {self.codebook}")
+        return self
+
+
+class TopicsReport(Message):
+    """One merged topic histogram with noise: weights[k] is the noisy share of the clicks nearest to prototype k.
+
+    codebook is K; weights has K entries, which may be negative and need not add up to 1.
+    """
+
+    kind: Literal["topics"] = "topics"
+    codebook: int = Field(ge=2, le=BASIS_LIMIT)
+    weights: tuple[BasisScore, ...] = Field(min_length=2, max_length=BASIS_LIMIT)
+
+    @model_validator(mode="after")
+    def _one_weight_a_prototype(self) -> Self:
+        if len(self.weights) != self.codebook:
+            raise ValueError(f"weights has {len(self.weights)} entries for a codebook of {self.codebook}")
+        return self
+
+
+class SubsetReport(Message):
+    """A random set of topics that holds the reader's with a raised probability (subset selection), ascending."""
+
+    kind: Literal["subset"] = "subset"
+    codebook: int = Field(ge=2, le=CODEBOOK_LIMIT)
+    topics: tuple[Annotated[int, Field(ge=0, lt=CODEBOOK_LIMIT)], ...] = Field(min_length=1, max_length=CODEBOOK_LIMIT)
+
+    @model_validator(mode="after")
+    def _distinct_topics_of_the_codebook(self) -> Self:
+        if list(self.topics) != sorted(set(self.topics)):
+            raise ValueError("topics must be distinct and ascending")
+        if self.topics[-1] >= self.codebook or len(self.topics) >= self.codebook:
+            raise ValueError(f"topics must be fewer than the codebook's {self.codebook} and within it")
+        return self
+
+
+class NoReport(Message):
+    """Nothing about the reader: answered by the default list, the same for every device."""
+
+    kind: Literal["none"] = "none"
+
+
+Report = Annotated[
+    BasisLaplaceReport | BasisL1Report | CodeReport | TopicsReport | SubsetReport | NoReport,
+    Field(discriminator="kind"),
+]
+
+
+class RecallRequest(Message):
+    """POST /v1/recall. Of the server's choices it repeats only the release modulo 16 and the codebook's size."""
+
+    release: Annotated[ShortRelease, Field(strict=True)]
+    limit: int = Field(default=400, ge=1, le=CANDIDATES_LIMIT)
+    report: Report
+
+
+class CardReader(Protocol):
+    """Reads a card, or knows it: given as the validation context, since an answer mostly repeats the last one."""
+
+    def card(self, raw: Any, read: ValidatorFunctionWrapHandler) -> NewsCard:
+        """The card that `read` would make of the JSON value `raw`."""
+        ...
+
+
+def _card(raw: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> NewsCard:
+    reader: CardReader | None = info.context
+    card: NewsCard = read(raw) if reader is None else reader.card(raw, read)
+    return card
+
+
+class RecallAnswer(Message):
+    """Candidates in merge order, and their vectors as one safetensors blob.
+
+    vectors holds `codes` int8 [R, D] and `scales` float32 [R]; vector r is codes[r] * scales[r].
+    """
+
+    release: ReleaseId
+    encoder: str = Field(max_length=80, description="Digest of the news encoder the vectors come from.")
+    candidates: tuple[Annotated[NewsCard, WrapValidator(_card)], ...]
+    vectors: bytes
+
+
+def onto_l1_ball(point: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+    """The nearest point with L1 norm at most `radius` (Duchi et al., ICML 2008, figure 1)."""
+    sizes = np.abs(point)
+    if sizes.sum() <= radius:
+        return point
+    falling = np.sort(sizes)[::-1]
+    excess = np.cumsum(falling) - radius
+    last = np.flatnonzero(falling > excess / np.arange(1, len(point) + 1))[-1]
+    projected: NDArray[np.float64] = np.sign(point) * np.maximum(sizes - excess[last] / (last + 1), 0.0)
+    return projected

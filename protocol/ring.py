@@ -1,0 +1,297 @@
+"""Fixed-point numbers as elements of the ring of integers mod 2^k, in which masked vectors are summed.
+
+`UpdateLayout` encodes a weighted update as one ring vector, and reads an opened sum as a weighted mean
+(Efficient-FedRec, 3.4). Besides gradients, a device contributes to secure sums its evaluation of a release, and its
+user vector by group.
+
+An evaluation is three numbers of a bounded vector:
+gain    AUC under the new weights minus that under the old, clipped to +-GAIN_LIMIT, divided by GAIN_LIMIT
+level   AUC under the new weights, scaled to -1 (0) .. 1 (1), times DETAIL_WEIGHT
+square  gain squared, times DETAIL_WEIGHT, for the variance between devices
+
+Prototypes are learned from user vectors: a reader's is in the row of its group.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+RingVector = NDArray[np.unsignedinteger[Any]]
+
+DTYPES = {8: "<u1", 16: "<u2", 32: "<u4", 64: "<u8"}
+"""Element types on the wire, little-endian. 8 and 16 bits are for worked examples."""
+
+DECODED_AT_ONCE = 1 << 16
+"""Elements that `decode` turns into float64 at a time: half a megabyte beside the result."""
+
+
+class RingError(ValueError):
+    """Numbers that don't fit the ring; the message names them."""
+
+
+def ring_dtype(bits: int) -> np.dtype[Any]:
+    """The unsigned type whose arithmetic is that of Z_{2^bits}. Raises RingError for another width."""
+    if bits not in DTYPES:
+        raise RingError(f"bits: a ring has {', '.join(map(str, DTYPES))} bits, got {bits}")
+    return np.dtype(DTYPES[bits])
+
+
+def as_integers(vector: RingVector) -> NDArray[np.int64]:
+    """Ring elements as centred integers: those of 2^(k-1) and above are negative."""
+    width = vector.dtype.itemsize
+    return vector.astype(f"<u{width}", copy=False).view(f"<i{width}").astype(np.int64)
+
+
+def from_integers(values: NDArray[np.int64], bits: int) -> RingVector:
+    """Integers reduced mod 2^bits; negative ones wrap."""
+    return np.asarray(values.view(np.uint64).astype(ring_dtype(bits)))
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """How real values become ring elements: enc(x) = round(clip(x, -X, X) 2^f) mod 2^k.
+
+    Args:
+        bits: k.
+        fraction_bits: f; one step is 2^-f.
+        bound: X, of every value of one contributor, after its weight.
+        contributors: n, the most vectors that may go into one sum.
+        headroom: steps left free for noise inside the sum, in absolute value; 0 where none is added.
+
+    Raises RingError when made, unless n X 2^f + headroom < 2^(k-1): a sum could wrap around and nobody would know.
+    """
+
+    bits: int
+    fraction_bits: int
+    bound: float
+    contributors: int
+    headroom: float = 0.0
+
+    def __post_init__(self) -> None:
+        ring_dtype(self.bits)
+        if self.fraction_bits < 0:
+            raise RingError(f"fraction_bits: at least 0, got {self.fraction_bits}")
+        if not (math.isfinite(self.bound) and self.bound > 0):
+            raise RingError(f"bound: positive and finite, got {self.bound}")
+        if self.contributors < 1:
+            raise RingError(f"contributors: at least 1, got {self.contributors}")
+        reach = self.contributors * self.bound * 2.0**self.fraction_bits + self.headroom
+        if not reach < 2.0 ** (self.bits - 1):
+            raise RingError(
+                f"overflow: n X 2^f + headroom = {self.contributors} x {self.bound:g} x 2^{self.fraction_bits} + "
+                f"{self.headroom:g} = {reach:.6g} must be below 2^(k-1) = 2^{self.bits - 1} = {2 ** (self.bits - 1)}"
+            )
+
+    @property
+    def step(self) -> float:
+        """2^-f: the distance of neighbouring encoded values."""
+        return 2.0**-self.fraction_bits
+
+    def encode(self, values: NDArray[np.floating[Any]]) -> RingVector:
+        """Round to the nearest step, ties to even. Raises RingError for NaN or infinity."""
+        return from_integers(np.rint(self._scaled(values)).astype(np.int64), self.bits)
+
+    def encode_stochastic(
+        self, values: NDArray[np.floating[Any]], uniform_bits: Callable[[int], bytes] = os.urandom
+    ) -> RingVector:
+        """Round up with the probability of the fraction, so that the code is unbiased to 2^-32 steps.
+
+        The mean is off by at most 2^-32 steps; the cost is a variance of up to a quarter of a squared step. The random
+        bits come from `uniform_bits`, by default the operating system's cryptographic generator.
+        """
+        scaled = self._scaled(values)
+        floors = np.floor(scaled)
+        coins = np.frombuffer(uniform_bits(4 * scaled.size), dtype="<u4").reshape(scaled.shape)
+        ups = (scaled - floors) * 2.0**32 > coins
+        return from_integers((floors + ups).astype(np.int64), self.bits)
+
+    def decode(self, total: RingVector) -> NDArray[np.float64]:
+        """centred(y) / 2^f, of one code or of a sum; only the result is fully in memory."""
+        decoded = np.empty(total.shape, dtype=np.float64)
+        codes, values = total.reshape(-1), decoded.reshape(-1)
+        for start in range(0, codes.size, DECODED_AT_ONCE):
+            part = slice(start, start + DECODED_AT_ONCE)
+            np.multiply(as_integers(codes[part]), self.step, out=values[part])
+        return decoded
+
+    def rounded_to_zero(self, values: NDArray[np.floating[Any]], codes: RingVector) -> float:
+        """The share of nonzero values whose code is 0: the loss caused by this step size."""
+        nonzero = np.count_nonzero(values)
+        lost = np.count_nonzero((values != 0) & (codes == 0))
+        return float(lost / nonzero) if nonzero else 0.0
+
+    def _scaled(self, values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        if not np.isfinite(values).all():
+            raise RingError("values: NaN or infinity has no code")
+        scaled: NDArray[np.float64] = values.astype(np.float64)
+        np.clip(scaled, -self.bound, self.bound, out=scaled)
+        scaled *= 2.0**self.fraction_bits
+        return scaled
+
+
+@dataclass(frozen=True)
+class WeightedMean:
+    """The result of an opened sum: by name, (1/N) sum n_u g_u in float64, and N. N is 0 if nobody had samples."""
+
+    tensors: Mapping[str, NDArray[np.float64]]
+    samples: int
+
+
+@dataclass(frozen=True)
+class WeightedSum:
+    """The exact result of an opened sum: by name, sum n_u g_u in float64, and N."""
+
+    tensors: Mapping[str, NDArray[np.float64]]
+    samples: int
+
+    def mean(self) -> WeightedMean:
+        """The sum divided by N, the samples behind it."""
+        return WeightedMean({name: each / max(1, self.samples) for name, each in self.tensors.items()}, self.samples)
+
+
+@dataclass(frozen=True)
+class UpdateLayout:
+    """The layout of the vector: [n_u g by ascending name, each in C order | n_u].
+
+    Rows of article vectors are one tensor, in ascending id. n_u is a plain integer, without fraction bits.
+
+    Args:
+        shapes: shapes of the tensors, by name.
+        fixed: the code of n_u g; its bound is that of the weighted values, so n_u |g| beyond it is clipped.
+        samples_limit: the cap of n_u.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    fixed: FixedPoint
+    samples_limit: int
+
+    def __post_init__(self) -> None:
+        if not self.shapes:
+            raise ValueError("shapes: an update has at least one tensor")
+        if self.samples_limit < 1:
+            raise ValueError(f"samples_limit: at least 1, got {self.samples_limit}")
+        if self.fixed.contributors * self.samples_limit >= 2 ** (self.fixed.bits - 1):
+            raise RingError(
+                f"overflow: {self.fixed.contributors} x {self.samples_limit} samples must be below "
+                f"2^{self.fixed.bits - 1}"
+            )
+
+    @property
+    def length(self) -> int:
+        """Ring elements of a vector."""
+        return self.coordinates + 1
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers of an update without n_u: what the papers count as one direction of communication."""
+        return sum(math.prod(shape) for shape in self.shapes.values())
+
+    def encode(self, mean_gradient: Mapping[str, NDArray[np.floating[Any]]], samples: int) -> RingVector:
+        """A device's vector from its mean gradient g_u and its n_u.
+
+        Raises ValueError for another name or shape, or n_u outside 0 .. samples_limit; RingError for NaN.
+        """
+        if not 0 <= samples <= self.samples_limit:
+            raise ValueError(f"samples: 0 to {self.samples_limit}, got {samples}")
+        if mean_gradient.keys() != self.shapes.keys():
+            raise ValueError(f"tensors: expected {sorted(self.shapes)}, got {sorted(mean_gradient)}")
+        vector = np.empty(self.length, dtype=ring_dtype(self.fixed.bits))
+        for name, place in self._places():
+            tensor = mean_gradient[name]
+            if tensor.shape != self.shapes[name]:
+                raise ValueError(f"tensor {name}: shape {tensor.shape}, expected {self.shapes[name]}")
+            vector[place] = self.fixed.encode(samples * tensor.astype(np.float64).reshape(-1))
+        vector[-1] = samples
+        return vector
+
+    def decode(self, total: RingVector) -> WeightedMean:
+        """The weighted mean of an opened sum.
+
+        If no value was clipped, each coordinate is within n / (N 2^(f+1)) of the exact mean (n devices, N samples, f
+        fraction bits). Raises ValueError, see `sums`.
+        """
+        return self.sums(total).mean()
+
+    def sums(self, total: RingVector) -> WeightedSum:
+        """The opened sum itself.
+
+        Raises ValueError for a vector of another length, or an N that no cohort can have.
+        """
+        if total.shape != (self.length,):
+            raise ValueError(f"total: {self.length} elements, got {total.shape}")
+        samples = int(as_integers(total[-1:])[0])
+        if not 0 <= samples <= self.fixed.contributors * self.samples_limit:
+            raise ValueError(f"samples: {samples} in all, where {self.fixed.contributors} devices have fewer")
+        tensors = {name: self.fixed.decode(total[place]).reshape(self.shapes[name]) for name, place in self._places()}
+        return WeightedSum(tensors, samples)
+
+    def _places(self) -> Iterable[tuple[str, slice]]:
+        start = 0
+        for name in sorted(self.shapes):
+            end = start + math.prod(self.shapes[name])
+            yield name, slice(start, end)
+            start = end
+
+
+def mark_rows(
+    rows: Iterable[int], length: int, bits: int, draw: Callable[[int], int] = secrets.randbelow
+) -> RingVector:
+    """h_u: a random nonzero ring element at each of these rows, zeros elsewhere (Efficient-FedRec, eq. 8).
+
+    For one round only: two sums of the same marks would show who joined or left by their difference.
+
+    Formal guarantees: the sum of such vectors is zero at a row that nobody marked and uniform where at least one device
+    did (except that with one owner it is never zero), so it reveals which rows are marked and not by how many. With two
+    or more owners a row vanishes with probability about 2^-bits, and is then missing from the union.
+    """
+    vector = np.zeros(length, dtype=np.int64)
+    for row in rows:
+        if not 0 <= row < length:
+            raise ValueError(f"rows: 0 to {length - 1}, got {row}")
+        # Centred, so that 64 bits fit an int64; the distribution mod 2^bits is the same.
+        element = draw(2**bits - 1) + 1
+        vector[row] = element - 2**bits if element >= 2 ** (bits - 1) else element
+    return from_integers(vector, bits)
+
+
+def marked_rows(total: RingVector) -> NDArray[np.int64]:
+    """The union: the nonzero rows of an opened sum of marks, ascending."""
+    return np.flatnonzero(total).astype(np.int64)
+
+
+GAIN_LIMIT = 0.03
+"""Cap of a device's gain: a mean of bounded gains understates a large loss, and can't invent one."""
+DETAIL_WEIGHT = 0.25
+"""Weight of level and square relative to gain: they decide nothing alone, so they get less of the vector's length."""
+GAIN, LEVEL, SQUARE = "gain", "level", "square"
+SHAPES = {GAIN: (1,), LEVEL: (1,), SQUARE: (1,)}
+BOUND = math.sqrt(1 + 2 * DETAIL_WEIGHT**2)
+"""L2 bound of a device's vector."""
+
+
+def written(new_auc: float, old_auc: float) -> dict[str, float]:
+    """One device's numbers by name."""
+    gain = max(-1.0, min(1.0, (new_auc - old_auc) / GAIN_LIMIT))
+    return {GAIN: gain, LEVEL: DETAIL_WEIGHT * (2 * new_auc - 1), SQUARE: DETAIL_WEIGHT * gain**2}
+
+
+PROTOTYPES = "prototypes"
+"""The material, and its tensor: float32 [K, D], rows of length 1."""
+SUMS = "sums"
+MEMBERS = "members"
+VECTOR_SHARE = 0.95
+"""Length of the vector's row in an update of length 1. The count is one number against D, so it gets little of the
+length."""
+
+
+def member_share() -> float:
+    """The value of the count in an update of length 1."""
+    return math.sqrt(1 - VECTOR_SHARE**2)

@@ -1,0 +1,229 @@
+"""Reads settings of device and server: from the environment, a table of `ownfeed.toml`, and `as_published`.
+
+The file is the one in the working directory, or the one that OWNFEED_CONFIG names. It is read only if nobody else can
+have written it; one line on standard error names it. An unknown name is refused with the nearest known one, so that a
+misspelt setting doesn't silently stay at its default.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import stat
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsError
+
+CONFIG_VARIABLE = "OWNFEED_CONFIG"
+CONFIG_FILE = "ownfeed.toml"
+PREFIX, NESTED = "OWNFEED_", "__"
+"""Of every variable, and between the parts of a nested setting's name."""
+TABLES = {"device": "OWNFEED_DEVICE_", "backend": "OWNFEED_BACKEND_"}
+"""Of the file, with the prefix of the same settings in the environment: device and backend read one file."""
+OTHER_VARIABLES = frozenset(
+    {
+        "OWNFEED_CONFIG",  # the file of settings
+        "OWNFEED_DATA",  # the research data's folder
+        "OWNFEED_BENCH_VECTORS",
+        "OWNFEED_FLOWER_PYTHON",
+        "OWNFEED_CHROMIUM",  # this and the next: of the tests
+        "OWNFEED_FEEDS",
+        "OWNFEED_FEEDPARSER_TESTS",
+        "OWNFEED_LONG_TESTS",
+        "OWNFEED_OPENAPI_EXAMPLES",
+    }
+)
+OF_KUBERNETES = re.compile(r"OWNFEED\w*_(SERVICE_HOST|SERVICE_PORT\w*|PORT|PORT_\d+_\w+)")
+ADMINISTRATOR = 0
+PASSWORD = re.compile(rb"://[^/@\s\"']*:[^/@\s\"']+@|password=", re.IGNORECASE)
+SHOWN_CHARS = 60
+
+
+class SettingsFileRefused(ValueError):
+    """A file, table or variable is refused; the message says which, and why. named: what the user has to check."""
+
+    def __init__(self, why: str, named: str) -> None:
+        super().__init__(why)
+        self.named = named
+
+
+class FileSettings(BaseSettings):
+    """Settings of one table of the file. table: its name. refusal: the error to raise for what can't be read."""
+
+    table: ClassVar[str]
+
+    as_published: Literal["uni_fedrec"] | None = Field(
+        default=None,
+        description="A paper whose own system is run, at its own figures and its honest price: the settings named in "
+        "protocol/as_published.toml have the values given there, unless they are set besides. Backend and devices "
+        "need it both.",
+    )
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except SettingsError as broken:
+            field = re.findall(r'"(\w+)"', str(broken))[0]
+            name = (TABLES[self.table] + field).upper()
+            why = f'the variable {name} is no JSON ({broken.__cause__}); a list is written as in \'["a", "b"]\''
+            raise self.refusal(SettingsFileRefused(why, name)) from broken
+
+    @classmethod
+    def refusal(cls, refused: SettingsFileRefused) -> Exception:
+        """The package's own error for a file or a variable that is refused."""
+        return refused
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then the environment, the file's table, and what `as_published` stands for.
+
+        Raises what `refusal` makes.
+        """
+        try:
+            check_variables(settings_cls, TABLES[cls.table], os.environ)
+            file = InitSettingsSource(settings_cls, table_of_file(cls.table))
+        except SettingsFileRefused as refused:
+            raise cls.refusal(refused) from refused
+        return init_settings, env_settings, file, AsPrinted(settings_cls, cls.table)
+
+
+class AsPrinted(InitSettingsSource):
+    """The settings for which the setting `as_published` stands; any other source overrides them."""
+
+    def __init__(self, kind: type[BaseSettings], table: str) -> None:
+        super().__init__(kind, {})
+        self._table = table
+
+    def __call__(self) -> dict[str, Any]:
+        """Of all settings of this side; none where no paper is named, or one that the setting's own check refuses."""
+        values: dict[str, Any] = papers().get(str(self.current_state.get("as_published")), {}).get(self._table, {})
+        return values
+
+
+@cache
+def papers() -> Mapping[str, Mapping[str, Any]]:
+    """The settings that `as_published` stands for, by paper and by table."""
+    return tomllib.loads(resources.files("protocol").joinpath("as_published.toml").read_text(encoding="utf-8"))
+
+
+def check_variables(kind: type[BaseModel], prefix: str, variables: Iterable[str]) -> None:
+    """Raise SettingsFileRefused for a variable OWNFEED_* that is no setting.
+
+    The other program's variables are known by their prefix only: it refuses them itself.
+    """
+    known = {name.upper(): nested for name, nested in names_of(kind, prefix, NESTED)}
+    others = tuple(other for other in TABLES.values() if other != prefix)
+    for variable in sorted(name.upper() for name in variables if name.upper().startswith(PREFIX)):
+        above, _, below = variable.rpartition(NESTED)
+        if variable in OTHER_VARIABLES or variable in known or variable.startswith(others):
+            continue
+        if below and known.get(above):
+            continue  # the class refuses an unknown name inside of a table
+        alike = {*known, *OTHER_VARIABLES}
+        if not variable.startswith(prefix):
+            alike |= {other + variable.removeprefix(PREFIX).partition("_")[2] for other in others}
+        why = f"the variable {variable} is no setting{meant(variable, alike)}"
+        if OF_KUBERNETES.fullmatch(variable):
+            why += "; Kubernetes adds such variables unless the pod has enableServiceLinks: false"
+        raise SettingsFileRefused(why, variable)
+
+
+def table_of_file(table: str) -> dict[str, Any]:
+    """A table of the file; empty if the file or the table is missing. Raises SettingsFileRefused."""
+    named = os.environ.get(CONFIG_VARIABLE)
+    path = Path(named or CONFIG_FILE)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise FileNotFoundError
+        check_owner_alone_writes(path)
+        content = path.read_bytes()
+        tables = tomllib.loads(content.decode("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        if named:
+            raise SettingsFileRefused(f"{CONFIG_VARIABLE} names {path}, which is no file", CONFIG_VARIABLE) from None
+        return {}
+    except OSError as broken:
+        raise SettingsFileRefused(f"{path.absolute()} can't be read: {broken.strerror}", str(path)) from broken
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
+        raise SettingsFileRefused(f"{path} is not TOML: {broken}", str(path)) from broken
+    for name, found in tables.items():
+        if name not in TABLES:
+            listed = " or ".join(f"[{each}]" for each in TABLES)
+            why = f"{path}: {name} is no table of settings{meant(name, TABLES)}; settings stand below {listed}"
+            raise SettingsFileRefused(why, name)
+        if not isinstance(found, dict):
+            raise SettingsFileRefused(f"{path}: {name} must be a table", name)
+    _say(f"settings are read from {path.absolute()}.")
+    if path.stat().st_mode & stat.S_IROTH and PASSWORD.search(content):
+        _say(f"warning: {path.absolute()} holds a password, and others may read the file (chmod 600 {path}).")
+    return dict(tables.get(table, {}))
+
+
+def check_owner_alone_writes(path: Path) -> None:
+    """Raise SettingsFileRefused if another user than this one or the administrator could have written the file.
+
+    Judged are the file and its folder, and if it is a link, what it leads to. Others are the group as well; they may
+    write a folder with the sticky bit, such as /tmp, in which they can't replace a file.
+    """
+    if sys.platform == "win32":
+        return
+    file, writable = path.resolve(), []
+    for each in dict.fromkeys((path.absolute().parent, path.absolute(), file.parent, file)):
+        found = each.lstat()
+        if found.st_uid not in (os.geteuid(), ADMINISTRATOR):
+            why = f"{each} belongs to another user (number {found.st_uid}), not to you (number {os.geteuid()})"
+            raise SettingsFileRefused(f"{path} is refused: {why}", str(path))
+        is_safe = stat.S_ISLNK(found.st_mode) or (stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX)
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_safe:
+            writable.append(str(each))
+    if writable:
+        why = f"others may write {' and '.join(writable)} (chmod go-w {shlex.join(writable)})"
+        raise SettingsFileRefused(f"{path} is refused: {why}", str(path))
+
+
+def described(refused: ValidationError, kind: type[BaseModel]) -> tuple[str, str]:
+    """The name of the first setting that is refused, and why: what is allowed and what was found."""
+    first = refused.errors(include_url=False)[0]
+    name, found = ".".join(map(str, first["loc"])), first["input"]
+    if first["type"] == "extra_forbidden":
+        return name, f"there is no such setting{meant(name, (known for known, _ in names_of(kind, '', '.')))}"
+    is_secret = "@" in str(found) or any(not field.repr for key, field in kind.model_fields.items() if key == name)
+    is_short = isinstance(found, str | int | float) and len(repr(found)) <= SHOWN_CHARS
+    shown = is_short and not is_secret and repr(found) not in first["msg"]
+    return name, f"{first['msg']}, not {found!r}" if shown else first["msg"]
+
+
+def names_of(kind: type[BaseModel], prefix: str, between: str) -> Iterator[tuple[str, bool]]:
+    """Every setting's name, and whether it is a table of settings."""
+    for name, field in kind.model_fields.items():
+        inner = field.annotation
+        is_table = isinstance(inner, type) and issubclass(inner, BaseModel)
+        yield prefix + name, is_table
+        if is_table:
+            yield from names_of(inner, prefix + name + between, between)  # type: ignore[arg-type]
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """', perhaps X is meant' for the most similar name, or ''."""
+    found = get_close_matches(name, sorted(known), n=1)
+    return f", perhaps {found[0]} is meant" if found else ""
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"ownfeed: {sentence}\n")

@@ -1,0 +1,130 @@
+"""ASGI middleware before a real backend, in which every reader's page has its own host name, mood and open count.
+
+A page at `http://<name>.localhost:<port>` is told by its name, so that many of them share one Chromium and one backend.
+All that a page asks for is noted as it comes, files of the page's code included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from protocol.popularity import MATERIAL, CountList
+from tests.doubles.lied_to import HONEST, UNIT
+from tests.doubles.lying_server import LyingServer
+from tests.doubles.read_sessions import HeardRequest, named
+
+LATE_SEC, RETRY_AFTER_SEC = (1, 3, 12), (1, 2, 6)
+"""A device waits 10 s for an answer."""
+TROUBLES = {"kind": (), "busy": (429, 503), "slow": (0,), "any": (0, 429, 503)}
+
+
+@dataclass
+class Visit:
+    """What one page asks for, and the troubles that it meets; times count from `began_sec`.
+
+    counts: whether its count is open.
+    """
+
+    count: LyingServer
+    heard: list[HeardRequest] = field(default_factory=list)
+    began_sec: float = field(default_factory=time.monotonic)
+    troubles: list[tuple[float, float, int, int]] = field(default_factory=list)
+    counts: bool = False
+
+    @property
+    def material(self) -> str:
+        """The path of the count's list."""
+        return f"/v1/blobs/{self.count.manifest.materials[MATERIAL].sha256}"
+
+    def begin(self, seed: int, mood: str, seconds: float) -> None:
+        """Forget what was asked for, open the count, and meet three troubles of that mood, drawn from the seed."""
+        chance, kinds = random.Random(f"server {seed}"), TROUBLES[mood]
+        self.troubles = []
+        for _ in range(3 if kinds else 0):
+            start, kind = chance.uniform(0.05, 0.9) * seconds, chance.choice(kinds)
+            span = chance.choice(RETRY_AFTER_SEC if kind else LATE_SEC)
+            self.troubles.append((start, start + seconds / 12, kind, span))
+        self.counts = True
+        self.heard, self.began_sec = [], time.monotonic()
+
+    def trouble(self, at_sec: float) -> tuple[int, int] | None:
+        """Status and seconds to stay away, or 0 and seconds until the answer, of the trouble at that time."""
+        return next((rest for start, end, *rest in self.troubles if start <= at_sec < end), None)  # type: ignore[return-value]
+
+
+class MoodyFront:
+    """Serves `app` to the pages of `visits`, by the first label of the host that they ask."""
+
+    def __init__(self, app: ASGIApp, script: bytes, news: Iterable[str], key: Callable[[], Ed25519PrivateKey]) -> None:
+        self._app, self._script, self._key = app, script, key
+        self._listed = CountList(
+            news=tuple(sorted(news)), displayed_limit=32, clicked_limit=5, displayed_unit=UNIT, window_hours=24
+        )
+        self.visits: dict[str, Visit] = {}
+
+    def visit(self, name: str) -> Visit:
+        """A page that comes, by its host's first label."""
+        nobody = httpx.MockTransport(lambda request: httpx.Response(404))
+        count = LyingServer(nobody, self._listed, HONEST, lambda: datetime.now(UTC), key=self._key())
+        return self.visits.setdefault(name, Visit(count))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        host = next((value.decode() for name, value in scope["headers"] if name == b"host"), "")
+        visit = self.visits.get(host.partition(".")[0])
+        if visit is None:
+            await self._app(scope, receive, send)
+            return
+        path, at_sec = scope["path"], time.monotonic() - visit.began_sec
+        visit.heard.append(HeardRequest(at_sec, f"{scope['method']} {named(path)}"))
+        if path.startswith("/v1/") and (trouble := visit.trouble(at_sec)):
+            status, span_sec = trouble
+            if status:
+                problem = {"type": "urn:x", "title": "Busy", "status": status, "detail": "come later"}
+                headers = {"content-type": "application/problem+json", "retry-after": str(span_sec)}
+                await JSONResponse(problem, status, headers)(scope, receive, send)
+                return
+            await asyncio.sleep(span_sec)
+        if path.startswith("/reader/files/worker.") and path.endswith(".js"):
+            await self._app(scope, receive, _with_body(self._script, send))
+        elif visit.counts and path.startswith(("/v1/rounds", visit.material)):
+            await _counted(visit.count, scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _with_body(body: bytes, send: Send) -> Send:
+    """Sends an answer with its own headers and another body."""
+
+    async def changed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            other = (b"content-length", b"content-encoding", b"etag")
+            kept = [(name, value) for name, value in message["headers"] if name.lower() not in other]
+            await send({**message, "headers": [*kept, (b"content-length", str(len(body)).encode())]})
+        elif not message.get("more_body"):
+            await send({"type": "http.response.body", "body": body})
+
+    return changed
+
+
+async def _counted(count: LyingServer, scope: Scope, receive: Receive, send: Send) -> None:
+    try:
+        body = await Request(scope, receive).body()
+    except ClientDisconnect:  # it waited too long
+        return
+    found = count.handle_request(httpx.Request(scope["method"], f"http://count{scope['path']}", content=body))
+    kept = {name: value for name, value in found.headers.items() if name != "content-length"}
+    await Response(found.content, found.status_code, kept)(scope, receive, send)

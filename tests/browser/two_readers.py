@@ -1,0 +1,201 @@
+"""Tells an idle reader in Chromium from one who reads, by when their real pages ask for what.
+
+`python -m tests.browser.two_readers --sessions 200 --minutes 25`: each kind has up to so many sessions of half a
+minute, some of them side by side in one Chromium, on a device whose pauses are short (hurried_worker.ts) and drawn as
+ever, over a real backend that is kind, busy, slow or all of it and keeps a private count open (moody_front.py). Times
+are those at which the server gets a request. The classifier and the bar are those of `tests.privacy.two_readers`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from playwright.sync_api import Browser, BrowserContext, Page, Route, TimeoutError, sync_playwright
+
+from tests.browser.conftest import ARGUMENTS, begin_first_visit, find_chromium
+from tests.browser.moody_front import MoodyFront, Visit
+from tests.doubles.read_sessions import MOODS, HeardRequest
+from tests.doubles.small_world import SmallWorld, first_folder, hand_made_news, serving, small_world
+from tests.privacy.two_readers import BAR, report, weights
+
+SESSION_SEC = 30.0
+ACT_SEC = 1.0
+SIDE_BY_SIDE = 4
+"""Pairs at a time."""
+WITHIN_MS = 60_000
+PRESSED_MS = 2_000
+SETTLED_MS = 6_000
+"""The rest of a start has come by then."""
+WEB = Path(__file__).parents[2] / "web"
+CARD = "main[data-feed] article.card[id]"
+
+
+def hurried_script(folder: Path) -> bytes:
+    """The worker of the browser's device with short pauses."""
+    node = shutil.which("node")
+    if node is None:
+        raise RuntimeError("node is missing: install Node.js 20 or newer")
+    entry, made = Path(__file__).with_name("hurried_worker.ts"), folder / "worker.js"
+    environment = os.environ | {"PYTHON": sys.executable}
+    subprocess.run([node, str(WEB / "bundling.mjs"), str(entry), str(made)], env=environment, check=True)
+    return made.read_bytes()
+
+
+def with_script(route: Route, script: bytes) -> None:
+    """Serve a script in the place of the worker's."""
+    route.fulfill(response=route.fetch(), body=script)
+
+
+def moody_front(stack: ExitStack, world: SmallWorld, script: bytes) -> tuple[MoodyFront, int]:
+    """The front of a world that is served, and its port; both until the stack ends."""
+    assert world.services is not None
+    assert world.ears is not None
+    news = [each.id for each in hand_made_news(datetime.now(UTC))]
+    front = MoodyFront(world.ears, script, news, world.services.releases.signing_key)
+    return front, int(stack.enter_context(serving(front)).rpartition(":")[2])
+
+
+@dataclass
+class Session:
+    """One reader's page, and what it asks the server for."""
+
+    context: BrowserContext
+    page: Page
+    visit: Visit
+
+    @classmethod
+    def at(cls, browser: Browser, front: MoodyFront, port: int, name: str) -> Session:
+        """A page that has begun to load."""
+        context = browser.new_context(service_workers="block")
+        context.set_default_timeout(WITHIN_MS)
+        visit, page = front.visit(name), context.new_page()
+        page.goto(f"http://{name}.localhost:{port}/reader/", wait_until="commit")
+        return cls(context, page, visit)
+
+    def enter(self) -> None:
+        """Choose nothing, and see a first page."""
+        begin_first_visit(self.page)
+        self.page.wait_for_selector(CARD)
+
+
+@dataclass
+class Pair:
+    """An idle and a reading session at the same time, and when the reading one's reader did something."""
+
+    idle: Session
+    reading: Session
+    acts: list[float] = field(default_factory=list)
+    heard: tuple[list[HeardRequest], ...] = ()
+
+    @property
+    def both(self) -> tuple[Session, Session]:
+        return self.idle, self.reading
+
+    def end(self, seconds: float) -> None:
+        """Keep what was asked for, and close the pages."""
+        self.heard = tuple([each for each in one.visit.heard if each.at_sec < seconds] for one in self.both)
+        for one in self.both:
+            one.context.close()
+
+
+def read_on(page: Page, act: int) -> None:
+    """One thing that a reader does: a story, the way back, a new page, a search or a like."""
+    if page.locator(".story").count():
+        page.locator(".story form[action$='/react'] button").first.click()
+        page.get_by_role("link", name="Back to the feed").click()
+        page.wait_for_selector(CARD)
+    elif act % 3 == 1:
+        shown = page.locator("main[data-feed]").get_attribute("data-feed")
+        page.get_by_role("button", name="Refresh").first.click()
+        with suppress(TimeoutError):  # out of reach, it is the page of before
+            page.wait_for_selector(f"main[data-feed]:not([data-feed='{shown}'])", timeout=PRESSED_MS)
+    else:
+        page.locator(f"{CARD} .headline a").nth(act % 5).click()
+        page.wait_for_selector(".story")
+
+
+def pairs(
+    browser: Browser, front: MoodyFront, port: int, seeds: Sequence[int], seconds: float = SESSION_SEC
+) -> list[Pair]:
+    """Sessions side by side, a pair a seed; which page of a pair came first is drawn from it, too."""
+    found = []
+    for seed in seeds:
+        kinds = ("idle", "reading") if seed // len(MOODS) % 2 else ("reading", "idle")
+        opened = {kind: Session.at(browser, front, port, f"{kind}-{seed}") for kind in kinds}
+        found.append(Pair(opened["idle"], opened["reading"]))
+    for pair in found:
+        for one in pair.both:
+            one.enter()
+    found[-1].reading.page.wait_for_timeout(SETTLED_MS)
+    for pair, seed in zip(found, seeds, strict=True):
+        for one in pair.both:
+            one.visit.begin(seed, MOODS[seed % len(MOODS)], seconds)
+    began_sec = time.monotonic()
+    while time.monotonic() - began_sec < seconds:
+        for pair in found:
+            pair.acts.append(time.monotonic() - pair.reading.visit.began_sec)
+            read_on(pair.reading.page, len(pair.acts))
+        found[-1].reading.page.wait_for_timeout(1_000 * ACT_SEC)
+    for pair in found:
+        pair.end(seconds)
+    return found
+
+
+def plain(heard: Sequence[HeardRequest]) -> list[tuple[float, str]]:
+    """As it is written down."""
+    return [(one.at_sec, one.asked) for one in heard]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the sessions and print what the classifier makes of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sessions", type=int, default=200, help="of each kind, at most")
+    parser.add_argument("--minutes", type=float, default=25.0, help="no session begins later")
+    parser.add_argument("--side-by-side", type=int, default=SIDE_BY_SIDE, help="pairs of sessions at a time")
+    parser.add_argument("--cache", type=Path, help="folder that keeps the first world and all sessions, which count on")
+    chosen = parser.parse_args(argv)
+    until_sec = time.monotonic() + 60 * chosen.minutes
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        cache = chosen.cache or folder
+        kept = cache / "sessions.jsonl"
+        kept.touch()
+        script = hurried_script(folder)
+        world = stack.enter_context(small_world(first_folder(cache), folder / "world"))
+        stack.enter_context(world.backend())
+        front, port = moody_front(stack, world, script)
+        playwright = stack.enter_context(sync_playwright())
+        while (n := len(kept.read_text().splitlines())) < chosen.sessions and time.monotonic() < until_sec:
+            seeds = range(n, min(n + chosen.side_by_side, chosen.sessions))
+            chromium = playwright.chromium.launch(executable_path=find_chromium(playwright), args=list(ARGUMENTS))
+            try:
+                found = pairs(chromium, front, port, seeds)
+            except TimeoutError as slow:  # on a machine with too much to do: the same sessions again, all of them
+                sys.stderr.write(f"sessions {seeds}: {slow.message.splitlines()[0]}\n")
+                continue
+            finally:
+                chromium.close()
+            with kept.open("a") as lines:
+                lines.writelines(f"{json.dumps([pair.acts, *map(plain, pair.heard)])}\n" for pair in found)
+        rows = [json.loads(line) for line in kept.read_text().splitlines()]
+    acts = [row[0] for row in rows]
+    idle, reading = ([[HeardRequest(*one) for one in row[kind]] for row in rows] for kind in (1, 2))
+    value, line = report(idle, reading, acts, SESSION_SEC)
+    sys.stdout.write(f"{line}\n{weights(idle, reading, acts, SESSION_SEC)}\n")
+    return int(value > BAR)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""What a device of the browser puts back after its store was cleared never lowers what was spent, and an empty store
+charges nothing before its reader has answered.
+
+Oracle: the limits of the default settings (8 a day for reports), and sums made by hand.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.conformance.node_end import ask_node
+
+pytestmark = pytest.mark.node
+NOW = datetime(2026, 11, 26, 9, 30, tzinfo=UTC).timestamp() * 1_000
+SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
+A_DAY = 8.0
+SPENT = 4.0
+NOTHING_LEFT = {"reports": 0, "training": 0, "counts": 0}
+
+
+def asked(what: str, **given: object) -> Any:
+    (answer,) = ask_node([(what, {"now": NOW, **given})])
+    return answer
+
+
+def put_back(unseen_ms: int, *, settled: bool = False, between: tuple[float, ...] = (), cleared: bool = False) -> Any:
+    return asked("cleared_put_back", unseenMs=unseen_ms, settled=settled, between=between, clearedToo=cleared)
+
+
+def test_recent_tab_restores_exactly_the_spent_budget() -> None:
+    found = put_back(5 * SECOND)
+    assert found["refusedWhileOpen"], "an empty store charges nothing before its reader has answered"
+    assert found["refusedAfter"], "what is charged once the copy is handed over would be in no ledger"
+    assert found["once"]["question"] is None
+    assert found["once"]["total"] == SPENT
+    assert found["once"]["left"]["reports"] == A_DAY - SPENT
+    assert found["once"]["training"], "the reader's switches hold again"
+    assert found["twice"] == found["once"]
+
+
+def test_store_used_meanwhile_keeps_its_charges_and_switches() -> None:
+    found = put_back(5 * SECOND, settled=True, between=(1.0, 2.0))
+    assert found["once"]["total"] == SPENT + 3
+    assert not found["once"]["training"], "what the reader switched off since stays off"
+    assert not found["once"]["counting"]
+    assert found["twice"] == found["once"]
+
+
+def test_frozen_tab_charges_for_a_store_lost_in_between() -> None:
+    found = put_back(HOUR, settled=True, between=(2.0, 2.0, 2.0), cleared=True)
+    assert found["once"]["question"] is None
+    assert found["once"]["left"] == NOTHING_LEFT
+    assert found["once"]["total"] == A_DAY
+    assert found["twice"] == found["once"], "putting it back again costs nothing more"
+
+
+def test_tab_frozen_for_days_charges_each_day() -> None:
+    found = put_back(2 * DAY)
+    assert found["once"]["left"] == NOTHING_LEFT
+    assert found["once"]["total"] == 3 * A_DAY
+
+
+def test_unrestorable_copy_stops_charges_until_the_reader_answers() -> None:
+    found = asked("cleared_refused")
+    assert "later than this device's clock" in found["why"]
+    assert found["question"] == "lost"
+    assert not found["spent"]
+    assert found["left"] == NOTHING_LEFT
+
+
+def test_copy_of_an_unanswered_store_answers_nothing() -> None:
+    found = asked("cleared_unanswered")
+    assert found["put"]["question"] == "new"
+    assert found["put"]["left"] == NOTHING_LEFT
+    assert found["found"]["question"] == "lost"
+
+
+def test_returning_reader_without_a_file_gets_a_budget_tomorrow() -> None:
+    found = asked("cleared_begin_again")
+    assert found["today"]["question"] is None
+    assert found["today"]["left"] == NOTHING_LEFT
+    assert not found["spent"]
+    assert found["tomorrow"]["left"]["reports"] == A_DAY

@@ -1,0 +1,59 @@
+"""Readers and non-readers make the same requests at the same times, apart from what a report reveals.
+
+A server that records the times of all requests compares a reader who opens thirty stories, searches, likes and presses
+"New page" with one who does nothing. Both sessions use the same background random draws, so every request must come at
+exactly the same moment. With independent draws, `python -m tests.privacy.two_readers` lets a classifier try on 200
+sessions of each kind.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from device_app.device import Device
+from tests.doubles.read_sessions import MOODS, HeardRequest, act_times, session
+from tests.privacy.two_readers import BAR, told_apart
+
+
+def pair(folder: Path, seed: int, mood: str) -> list[list[HeardRequest]]:
+    """The same session of an idle reader and of one who reads."""
+    return [
+        session(folder / str(reads), seed, mood, reads=reads, times=random.Random(f"times {seed}"))
+        for reads in (False, True)
+    ]
+
+
+@pytest.mark.parametrize("mood", MOODS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_request_times_are_independent_of_reading(tmp_path: Path, seed: int, mood: str) -> None:
+    idle, reading = pair(tmp_path, seed, mood)
+    assert {"POST /v1/recall", "POST /v1/news/bodies", "GET /v1/news/front"} <= {one.asked for one in idle}
+    assert reading == idle
+
+
+def asks_for_each_page(device: Device) -> None:
+    """A device as it was: a page asks for its own candidates."""
+    feed = device.reading.feed
+
+    def asking(*, refresh: bool = False) -> object:
+        if refresh:
+            device.recall_step()
+        return feed(refresh=refresh)
+
+    device.reading.feed = asking  # type: ignore[method-assign, assignment]
+
+
+def test_comparison_detects_pages_that_send_requests(tmp_path: Path) -> None:
+    """It is no comparison that finds nothing: Red before, since pages asked."""
+    idle, reading = (
+        [
+            session(tmp_path / f"{seed}-{reads}", seed, "kind", reads=reads, spoil=asks_for_each_page)
+            for seed in range(10)
+        ]
+        for reads in (False, True)
+    )
+    acts = [act_times(seed) for seed in range(10)]
+    assert told_apart(idle, reading, acts)[0] > 0.9 > BAR

@@ -1,0 +1,104 @@
+"""Refuses work room on its disk from seeded moments on, a while each, and holds what is there against what was said.
+
+A `KilledWork` is done once whole, to count how often it asks for room, and then once a drawn moment. It is told that
+the disk is full, or isn't, asks again, and has to end as ever, in one process.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+
+from tests.qa.faults.kills import KilledWork, KillTally, done_whole
+from tests.qa.faults.points import FullFor
+from tests.qa.faults.processes import started
+from tests.qa.faults.served_rounds import check, played
+from tests.qa.faults.servers import FailingServers, prepare
+
+COUNTS = (1, 2, 8, 30)
+"""How often in a row room is asked for in vain."""
+
+
+def full_at_points(
+    work: KilledWork, folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None
+) -> KillTally:
+    """All tries. folder: new, for all that is written."""
+    tally, (prepared, first) = KillTally(), done_whole(work, folder, FullFor(0, 0))
+    asked, dice = first.counts.asked(), random.Random(seed)
+    tally.points["room"] = len(asked)
+    for number, moment in enumerate(moments(asked, points, dice)):
+        place, notes, full = folder / str(number), folder / f"{number}-notes", FullFor(moment, dice.choice(COUNTS))
+        shutil.copytree(prepared, place)
+        try:
+            done = started(work.run, place, watched=place, notes=notes, full=full).ended()
+            told = "told" if done.output.read_text(encoding="utf-8") else "not told"
+            if what := done.counts.what().partition(": ")[2]:
+                tally.kills[f"{told}: {what}"] += 1
+            work.check(place, killed=False)
+        except AssertionError as wrong:
+            tally.wrong.append(f"{full}: {wrong}")
+            say(f"wrong at {full}: {wrong}")
+        else:
+            shutil.rmtree(place)
+            shutil.rmtree(notes)
+    return tally
+
+
+def full_servers(folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None) -> KillTally:
+    """The same with a server's rounds (`served_rounds`): it goes on, tells 503 meanwhile, and nothing else."""
+    tally, dice = KillTally(), random.Random(seed)
+    started(prepare, folder / "prepared", {}, watched=folder, notes=folder / "prepared-notes").ended()
+    with _serving(folder, "whole") as servers:
+        begun = len(servers.asked())
+        check(servers, played(servers))
+        asked = servers.asked()[begun:]
+    tally.points["room"] = len(asked)
+    for number, moment in enumerate(moments(asked, points, dice)):
+        full = FullFor(moment, dice.choice(COUNTS))
+        try:
+            with _serving(folder, str(number)) as servers:
+                servers.refuse(full)
+                check(servers, played(servers))
+                what, logged = servers.refused(), servers.logged()
+        except AssertionError as wrong:
+            tally.wrong.append(f"{full}: {wrong}")
+            say(f"wrong at {full}: {wrong}")
+        else:
+            if what:
+                told = "told" if servers.troubles or logged else "not told"
+                tally.kills[f"{told}: {what.partition(': ')[2]}"] += 1
+            shutil.rmtree(folder / str(number))
+            shutil.rmtree(folder / f"{number}-notes")
+    return tally
+
+
+@contextmanager
+def _serving(folder: Path, name: str) -> Iterator[FailingServers]:
+    place = folder / name
+    shutil.copytree(folder / "prepared", place)
+    servers = FailingServers([place], folder / f"{name}-notes", is_scarce=True)
+    try:
+        servers.start()
+        yield servers
+    finally:
+        servers.stop()
+
+
+def moments(asked: Sequence[str], points: int, dice: random.Random) -> list[int]:
+    """So many different moments, counted from 1: of each kind of what asks for room one, and again, till they are.
+
+    The kinds come in a drawn order: of more kinds than moments those that come last in the work would never be met.
+    """
+    kinds: dict[str, list[int]] = {}
+    for number, what in enumerate(asked, start=1):
+        kinds.setdefault(re.sub("[0-9a-f]{8,}", "*", what), []).append(number)
+    for numbers in kinds.values():
+        dice.shuffle(numbers)
+    drawn = dice.sample([*kinds.values()], len(kinds))
+    by_turns = [number for each in zip_longest(*drawn) for number in each if number is not None]
+    return by_turns[:points]

@@ -1,0 +1,43 @@
+"""What processes that read strangers' bytes get of this one, and what they can give back. Oracle: what such a process
+says of itself, a script in the place of theirs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backend.news.pictures import converter
+from backend.news.sources import feed_parser
+from backend.server.child_processes import NAMES
+
+
+def test_decoder_and_parser_get_none_of_the_servers_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "says.py"
+    script.write_text(
+        "import json, os, sys\nsys.stdin.buffer.read()\nprint(json.dumps({'refused': ' '.join(os.environ)}))\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("PGPASSWORD", "secret")
+    monkeypatch.setattr(converter, "__file__", str(script))
+    monkeypatch.setattr(feed_parser, "__file__", str(script))
+    told = json.loads(converter.convert(b"a", 480, 300))["refused"].split()
+    with pytest.raises(feed_parser.FeedUnreadable) as said:
+        feed_parser.parse(b"a")
+    for names in (told, str(said.value).split()):
+        assert "PATH" in names
+        assert {*names} <= {*NAMES, "LC_CTYPE"}, "LC_CTYPE: by Python itself, where there is no locale"
+
+
+def test_compromised_decoder_can_not_fill_the_servers_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "floods.py"
+    script.write_text(
+        f"import sys\nfor _ in range(40):\n    sys.stdout.buffer.write(bytes({converter.ANSWER_LIMIT_BYTES}))\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(converter, "__file__", str(script))
+    with pytest.raises(converter.PictureRefused, match=f"more than {converter.ANSWER_LIMIT_BYTES:,} bytes"):
+        converter.convert(b"a", 480, 300)

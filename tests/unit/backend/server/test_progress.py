@@ -1,0 +1,27 @@
+"""How long steps are told where no bar can be drawn: in the logs of a service, say."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.server.progress import LINE_EVERY_SEC, TerminalSteps
+
+
+def test_long_step_reports_its_progress_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Oracle: the lines of a clock that is moved by hand; none comes sooner than LINE_EVERY_SEC after the last."""
+    now = [0.0]
+    with TerminalSteps(lambda: now[0]).step("Writing the newspaper") as advance:
+        for second in range(4 * int(LINE_EVERY_SEC)):
+            now[0] = float(second)
+            advance(1_000 * second, 100_000)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "Writing the newspaper ..."
+    assert told[1:] == [f"Writing the newspaper: {each},000 of 100,000" for each in (15, 30, 45)]
+
+
+def test_step_of_unknown_length_reports_what_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    with TerminalSteps(lambda: now[0]).step("Reading") as advance:
+        now[0] = LINE_EVERY_SEC
+        advance(7, None)
+    assert capsys.readouterr().err.splitlines() == ["Reading ...", "Reading: 7"]

@@ -1,0 +1,68 @@
+// When a device polls the backend: the schedule of the Python device's background loops, drawn the same way. Times
+// depend only on the settings, random draws and the server's answers; never on what the reader does.
+
+/** A pause is the configured one times a uniform draw from this range, which keeps the mean. */
+const SPREAD = [0.5, 1.5] as const;
+/** When the backend asks for a delay, the device waits that long times a uniform draw from this range. */
+const AGAIN_SPREAD = [1, 2] as const;
+/** The first request for candidates comes this many usual pauses after the first poll. */
+const FIRST_RECALL = [0.02, 0.2] as const;
+/** Seconds for which requests wait at the start, so that the page of an earlier visit is drawn first. */
+const START_SEC = 2;
+const SYNCED_LOOK_SEC = 1;
+
+/** The random source and timer that the schedule uses. */
+export interface Times {
+  /** Uniform in [0, 1); cryptographic on a device. */
+  readonly chance: () => number;
+  /** Waits; returns false if the device stopped first. */
+  readonly wait: (seconds: number) => Promise<boolean>;
+}
+
+/** The requests made at these times. None of them throws. */
+export interface Asking {
+  /** Whether a list from an earlier visit is stored here. */
+  readonly hasList: () => boolean;
+  /** The first poll for changes. */
+  readonly first: () => Promise<void>;
+  readonly look: () => Promise<void>;
+  /** Mean number of seconds between polls. */
+  readonly lookSec: () => number;
+  /** Whether a poll has succeeded. */
+  readonly synced: () => boolean;
+  /** Requests candidates; returns the seconds for which the backend asks to be left alone, or null. */
+  readonly recall: () => Promise<number | null>;
+  readonly recallSec: number;
+}
+
+/** Polls for changes until the device stops. `begun` resolves after the first poll. */
+export function looks({ hasList, first, look, lookSec }: Asking, { chance, wait }: Times): { readonly begun: Promise<void> } {
+  const begin = async (): Promise<void> => {
+    if (hasList()) await wait(START_SEC * drawn(SPREAD, chance)); // a drawn time, whichever page is being made
+    await first();
+  };
+  const begun = begin();
+  const goOn = async (): Promise<void> => {
+    await begun;
+    while (await wait(lookSec() * drawn(SPREAD, chance))) await look();
+  };
+  void goOn();
+  return { begun };
+}
+
+/**
+ * Requests candidates until the device stops. A pause is never shorter than usual, and longer if the backend asks for
+ * it.
+ */
+export async function recalls({ synced, recall, recallSec }: Asking, { chance, wait }: Times): Promise<void> {
+  while (!synced()) if (!(await wait(SYNCED_LOOK_SEC))) return;
+  let goesOn = await wait(recallSec * drawn(FIRST_RECALL, chance));
+  while (goesOn) {
+    const againSec = (await recall()) ?? 0;
+    goesOn = await wait(Math.max(recallSec * drawn(SPREAD, chance), againSec * drawn(AGAIN_SPREAD, chance)));
+  }
+}
+
+function drawn([low, high]: readonly [number, number], chance: () => number): number {
+  return low + (high - low) * chance();
+}

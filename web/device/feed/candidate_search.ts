@@ -1,0 +1,188 @@
+// Finds a page's candidates on this device: in the last answer, the copy of the pool, and the default list.
+import notices from "../../../device_app/feed/notices.toml";
+import { BackendRefused, BackendUnreachable, type BudgetSpent, CodebooksSpent, FirstUseOpen } from "../errors";
+import { TextCatalogue } from "../protocol/text_catalogue";
+import type { Vectors } from "../vectors";
+import type { Stopwatch } from "../protocol/server_timing";
+import { type Broadcast, PoolBroken } from "./broadcast";
+import { type Candidates, nothing } from "./candidates";
+import type { FeedMode } from "./item";
+import type { ServingModels } from "./model_cache";
+import type { RecallAnswers } from "./recall_answers";
+import firstUse from "../first_use.toml";
+import { type ReportChoice, VectorsIncomplete } from "../reports/choice";
+
+export const NOTICES = new TextCatalogue(notices);
+const FIRST_USE = new TextCatalogue(firstUse);
+const INSTEAD = NOTICES.table("instead");
+export const BUSY: readonly number[] = [429, 503];
+
+/** Candidates beyond the default list (perhaps none), and the feed's notice about them. */
+export interface Found {
+  readonly candidates: Candidates;
+  readonly mode: FeedMode;
+  readonly notice: string | null;
+}
+
+/** The recent clicks [H, D] that candidates are sought by. */
+interface Search {
+  readonly models: ServingModels;
+  readonly clicks: Vectors;
+  readonly watch: Stopwatch;
+}
+
+function found(candidates: Candidates, mode: FeedMode, notice: string | null = null): Found {
+  return { candidates, mode, notice };
+}
+
+/** No candidates beyond the default list. */
+function onlyDefault({ models }: Search, notice: string | null = null, mode: FeedMode = "front"): Found {
+  return found(nothing(models.encoder, models.dimensions), mode, notice);
+}
+
+/**
+ * Finds a page's candidates besides the default list, without any request. `RecallStep` fetches the answers, at random
+ * times that don't depend on what the reader does.
+ */
+export class Recall {
+  constructor(
+    private readonly answers: RecallAnswers,
+    private readonly reports: ReportChoice,
+    readonly broadcast: Broadcast,
+  ) {}
+
+  /** Candidates for the reader's interests: what the first step that applies finds. clicks [H, D]: the recent clicks. */
+  find(models: ServingModels, clicks: Vectors, watch: Stopwatch): Found {
+    const search: Search = { models, clicks, watch };
+    return (
+      this.ifNobodySearches(search) ??
+      this.ifNothingWasClicked(search) ??
+      this.ifThisDeviceSearches(search) ??
+      this.ifNoReportCanBeMade(search) ??
+      this.ifTooLittleWasRead(search) ??
+      this.ifNoReportWasDrawn(search) ??
+      this.lastAnswer(search) ??
+      this.defaultList(search)
+    );
+  }
+
+  /** The kept answer and the default list combined. */
+  known(defaultList: Candidates): Candidates {
+    const kept = this.answers.found();
+    return kept ? this.joined(kept, defaultList) : defaultList;
+  }
+
+  /** The rows of an answer and of the default list combined, cached for the next feed. */
+  joined(answered: Candidates, defaultList: Candidates): Candidates {
+    return this.answers.joined(answered, defaultList);
+  }
+
+  /** Whether the reader chose on-device search of the pool, whose texts no returned list brings. */
+  findsHere(): boolean {
+    return this.finds === "here";
+  }
+
+  /** Drops the kept answer. */
+  forget(): void {
+    this.answers.forget();
+    this.broadcast.forget();
+  }
+
+  private get finds(): string {
+    return this.reports.policy.mode.finds;
+  }
+
+  private ifNobodySearches(search: Search): Found | null {
+    return this.finds === "nobody" ? onlyDefault(search, NOTICES.say("silent")) : null;
+  }
+
+  private ifNothingWasClicked(search: Search): Found | null {
+    const clicked = this.reports.clicks && (this.finds !== "here" || search.clicks.rows);
+    return clicked ? null : onlyDefault(search, null, "cold");
+  }
+
+  private ifThisDeviceSearches(search: Search): Found | null {
+    if (this.finds !== "here") return null;
+    const why = search.models.manifest.recall.pool_codes ? "no_pool" : "no_pool_offered";
+    return this.inOwnPool(search) ?? onlyDefault(search, NOTICES.say(why));
+  }
+
+  private ifNoReportCanBeMade(search: Search): Found | null {
+    const reporter = this.reports.reporter(search.models);
+    if (!reporter) return this.withoutReport(search, "no_way");
+    const beyond = this.reports.beyond(reporter);
+    return beyond ? this.withoutReport(search, spent(beyond === "life")) : null;
+  }
+
+  private ifTooLittleWasRead(search: Search): Found | null {
+    return this.reports.readsEnough ? null : onlyDefault(search, null, "cold");
+  }
+
+  private ifNoReportWasDrawn(search: Search): Found | null {
+    const { why } = this.answers.asked;
+    if (!why) return null;
+    const { encoder } = search.models;
+    const answer = this.answers.personal(encoder);
+    if (!answer || this.broadcast.ready(encoder)) return this.withoutReport(search, whyNot(why));
+    return found(answer, "personal", noticeOf(whyNot(why), { how: INSTEAD["kept"] }));
+  }
+
+  /** The last answer, whatever its age; before the first one, what is found here. */
+  private lastAnswer(search: Search): Found | null {
+    const [answer, { trouble }] = [this.answers.personal(search.models.encoder), this.answers.asked];
+    if (isSilent(trouble)) return answer ? found(answer, "personal") : this.inOwnPool(search);
+    if (answer && trouble instanceof BackendRefused && BUSY.includes(trouble.problem.status))
+      return found(answer, "personal", NOTICES.say("last_answer", { trouble: trouble.message }));
+    return null;
+  }
+
+  /** No candidates, and why the last request brought none. */
+  private defaultList(search: Search): Found {
+    const { trouble, movedOn } = this.answers.asked;
+    if (!trouble || isSilent(trouble)) return onlyDefault(search, movedOn ? NOTICES.say("moved_on") : null);
+    if (trouble instanceof BackendRefused && !BUSY.includes(trouble.problem.status))
+      return onlyDefault(search, NOTICES.say("report_refused", { why: trouble.message }));
+    return onlyDefault(search, NOTICES.say("default_list", { trouble: trouble.message }));
+  }
+
+  /** What this device finds without a report, otherwise the default list; `sentence` makes the notice. */
+  private withoutReport(search: Search, sentence: string): Found {
+    const limit = this.reports.policy.settings.epsilon_per_report;
+    const say = (how: string | undefined): string => noticeOf(sentence, { limit, how });
+    return this.inOwnPool(search, say(INSTEAD["here"])) ?? onlyDefault(search, say(INSTEAD["common"]));
+  }
+
+  /** What this device finds in its pool; null if it keeps no pool by this encoder. */
+  private inOwnPool({ models, clicks, watch }: Search, notice: string | null = null): Found | null {
+    if (!this.broadcast.ready(models.encoder)) return null;
+    try {
+      const { vector } = this.reports.reader(models, clicks);
+      const find = (): Candidates => this.broadcast.find(vector, this.reports.limit, models.encoder);
+      return found(watch.stage("search", find), "personal", notice);
+    } catch (broken) {
+      if (!(broken instanceof PoolBroken)) throw broken;
+      this.broadcast.discard();
+      return null;
+    }
+  }
+}
+
+/** Whether no notice is due: nothing failed, or the backend is unreachable, which every page shows by itself. */
+function isSilent(trouble: Error | undefined): boolean {
+  return !trouble || trouble instanceof BackendUnreachable;
+}
+
+/** The name of the sentence that says why no report was drawn. */
+function whyNot(why: BudgetSpent | VectorsIncomplete): string {
+  if (why instanceof VectorsIncomplete) return "vectors_coming";
+  if (why instanceof FirstUseOpen) return "first_use_open";
+  if (why instanceof CodebooksSpent) return "codebooks_spent";
+  return spent(why.lifetime);
+}
+
+const spent = (forLife: boolean): string => (forLife ? "spent_for_good" : "spent_today");
+
+/** Why no new report was sent; only a browser asks whether this is a first use. */
+function noticeOf(sentence: string, values: Record<string, unknown>): string {
+  return sentence === "first_use_open" ? FIRST_USE.say("notice", values) : NOTICES.say(sentence, values);
+}

@@ -1,0 +1,41 @@
+// Lifts the stories of publishers that publish rarely, so that a weekly essay isn't buried by a wire service.
+import type { Articles } from "../store/articles";
+import type { PoolStore } from "../store/pool_codes";
+import { type Preferences, RARE_FIRST } from "../store/preferences";
+import type { Candidates } from "./candidates";
+import { recency } from "./scores";
+
+/** Up to so many stories a week the lift is whole; from so many on there is none. */
+const [RARE_A_WEEK, OFTEN_A_WEEK] = [1, 16];
+const HALF_LIFE_HOURS = 168;
+
+/** Knows from the pool's copy how often each publisher publishes. */
+export class RareFeeds {
+  constructor(
+    private readonly articles: Articles,
+    private readonly pool: PoolStore,
+    private readonly preferences: Preferences,
+  ) {}
+
+  /** Whether the reader wants rare publishers first. */
+  on(): boolean {
+    return this.preferences.get(RARE_FIRST) !== false;
+  }
+
+  /**
+   * [n]: 0 to 1 by how rarely the publisher publishes, halved for each week of the story's age. Zeros if the reader
+   * switched it off, or without a copy of the pool: a list of the best says nothing of rates.
+   */
+  of(candidates: Candidates, now: number): Float64Array {
+    if (!this.on() || !this.pool.current()) return new Float64Array(candidates.length);
+    const aWeek = this.articles.aWeek(now);
+    const rarity = (publisher: string) => (publisher && aWeek.has(publisher) ? rarityOf(aWeek.get(publisher) as number) : 0);
+    const fresh = recency(candidates, now, HALF_LIFE_HOURS);
+    return Float64Array.from(candidates.cards, (card, row) => rarity(card.publisher) * (fresh[row] as number));
+  }
+}
+
+function rarityOf(aWeek: number): number {
+  const rarity = 1 - Math.log2(Math.max(aWeek, RARE_A_WEEK)) / Math.log2(OFTEN_A_WEEK);
+  return Math.min(Math.max(rarity, 0), 1);
+}

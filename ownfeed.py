@@ -1,4 +1,4 @@
-"""The command `ownfeed`. Each of its subcommands imports what it needs when it runs.
+"""The command `ownfeed`. Each subcommand imports what it needs when it runs.
 
 A subcommand is its options and one call. Those for rounds, keys and sources are in `backend/terminal`, those for
 experiments in `experiments/commands`.
@@ -51,30 +51,34 @@ app.add_typer(feeds_app, name="feeds")
 
 
 DEVICE_CONNECTIONS = 2_000
-"""Limit of simultaneous connections to the reader's own pages, if the process may open so many files."""
+"""Most simultaneous connections to the reader's own pages, if the process may open enough files."""
 LAN_PASSWORD_CHARS = 8
-"""Guesses are limited to some 60 an hour, so that this is enough."""
+"""Enough, since guesses are limited to 60 an hour."""
 OURS = ("backend", "device_app", "models", "exporters", "experiments", "newsroom")
 DeviceDir = Annotated[
-    Path | None, typer.Option("--data-dir", help="Where profiles live; from the settings by default.")
+    Path | None, typer.Option("--data-dir", help="Folder of the profiles; by default from the settings.")
 ]
 
 
 @app.command()
 def demo(
-    data_dir: Annotated[Path | None, typer.Option(help="Folder for everything the demo keeps.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder for all data of the demo.")] = None,
     devices: Annotated[int, typer.Option(min=0, max=1_000, help="Simulated readers beside you.")] = 60,
     articles: Annotated[int, typer.Option(min=500, max=100_000, help="Articles of the generated newspaper.")] = 6_000,
     backend_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8400,
     device_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8401,
-    pace: Annotated[float, typer.Option(min=0.1, max=1_000, help="The newspaper is so many times faster.")] = 1.0,
+    pace: Annotated[
+        float, typer.Option(min=0.1, max=1_000, help="Speed of the newspaper, as a multiple of real time.")
+    ] = 1.0,
     index: Annotated[
         str | None,
         typer.Option(help="Index for reports of scores: auto (by default), basis, exact, ivf, fastscan."),
     ] = None,
     as_published: Annotated[
         str | None,
-        typer.Option(help="Run a paper's own system, at its price: uni_fedrec. It has a folder of its own by default."),
+        typer.Option(
+            help="Run a paper's own system, with its privacy cost: uni_fedrec. Uses its own folder by default."
+        ),
     ] = None,
 ) -> None:
     """Set up what a first feed needs, then run the backend, your own device and a fleet of simulated readers.
@@ -102,11 +106,11 @@ def demo(
         running = start_demo(plan, processes, TerminalSteps())
         publishing.enter_context(running.newspaper.publishing())
         places = {"Your feed": running.feed_url, "In a browser": running.browser_url, "Console": running.console_url}
-        tell_running(places | {"Logs": processes.log_dir})
+        print_links(places | {"Logs": processes.log_dir})
         says.print(
-            f"{devices} simulated readers read along. A training round opens from the console, or with\n\n"
+            f"{devices} simulated readers are running. Start a training round in the console, or with\n\n"
             f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
-            "They take part in every round, even at the papers' noise, which counted honestly is no guarantee.\n"
+            "They take part in every round, even with the papers' noise, which is too weak to guarantee privacy.\n"
             f"{plan.own_device}\n",
             markup=False,
             soft_wrap=True,
@@ -119,37 +123,37 @@ def read(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            help="OPML files, and addresses of feeds, sites, channels or profiles, followed besides those that are; "
-            "none: go on reading."
+            help="OPML files, and addresses of feeds, sites, channels or profiles to follow in addition. "
+            "Without any, continue with the feeds followed so far."
         ),
     ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder for everything that is kept.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder for all data.")] = None,
     every: Annotated[
         float | None,
         typer.Option(
             min=2,
             max=24 * 60,
-            help="New stories are here within so many minutes. Without it, each feed is read as often as it publishes, "
+            help="Minutes between checks of each feed. By default a feed is checked as often as it publishes, "
             "from every 15 minutes to once a day.",
         ),
     ] = None,
     allow_network: Annotated[
         list[str] | None,
-        typer.Option(help="A network that is not public and feeds may be fetched from all the same: 127.0.0.0/8."),
+        typer.Option(help="A private network that feeds may be fetched from, such as 127.0.0.0/8."),
     ] = None,
     pictures: Pictures = None,
     backend_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8400,
     device_port: Annotated[int, typer.Option("--port", "--device-port", min=1, max=65_535)] = 8401,
     lan: Annotated[
         bool,
-        typer.Option("--lan", help="Serve the pages on the home network too, over TLS and behind a password."),
+        typer.Option("--lan", help="Also serve the pages on the home network, over TLS and with a password."),
     ] = False,
     lan_address: Annotated[
-        str | None, typer.Option(help="This machine's address there; by default the one that leads out.")
+        str | None, typer.Option(help="This machine's address on the home network; detected by default.")
     ] = None,
     lan_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8443,
     new_password: Annotated[
-        bool, typer.Option("--new-password", help="With --lan: choose another password, which signs everybody out.")
+        bool, typer.Option("--new-password", help="With --lan: set a new password, which signs out all browsers.")
     ] = False,
 ) -> None:
     """Read your own feeds: a backend and a device for you alone, on this machine.
@@ -169,35 +173,35 @@ def read(
     tell_refused(named)
     if lan:
         plan = replace(plan, lan=f"{home_address(lan_address)}:{lan_port}")
-        choose_lan_password(plan.profile_dir, anew=new_password)
+        choose_lan_password(plan.profile_dir, change=new_password)
     with until_stopped(plan) as processes:
         started = start_reading(plan, named.feeds, processes, TerminalSteps())
-        tell_running({"Your feed": started.feed_url, "Your feeds": started.console_url, "Logs": processes.log_dir})
+        print_links({"Your feed": started.feed_url, "Your feeds": started.console_url, "Logs": processes.log_dir})
         if plan.lan is not None:
-            tell_lan(plan.lan, plan.profile_dir)
+            print_lan_access(plan.lan, plan.profile_dir)
         says.print(
-            f"{len(started.feeds)} feeds are followed, {started.added} of them new. Only their publishers are asked, "
-            "and who hosts the pictures of those that may show theirs, at the same pace whatever you read.",
+            f"You follow {len(started.feeds)} feeds, {started.added} of them new. Requests go only to their "
+            "publishers and to the hosts of allowed pictures, at times that don't depend on what you read.",
             markup=False,
             soft_wrap=True,
         )
 
 
-def choose_lan_password(folder: Path, *, anew: bool) -> None:
-    """Ask for the password of the home network, if there is none or another is wanted. Raises BadParameter."""
+def choose_lan_password(folder: Path, *, change: bool) -> None:
+    """Ask for the home network's password if there is none or `change` is set. Raises BadParameter."""
     from device_app.pages.lan import PASSWORD_FILE
     from device_app.pages.passwords import KeptPassword
 
     kept = KeptPassword(folder / PASSWORD_FILE)
-    if kept.is_set() and not anew:
+    if kept.is_set() and not change:
         return
     password = typer.prompt("Password for your pages on the home network", hide_input=True, confirmation_prompt=True)
     if len(password) < LAN_PASSWORD_CHARS:
-        raise typer.BadParameter(f"the password has at least {LAN_PASSWORD_CHARS} characters", param_hint="--lan")
+        raise typer.BadParameter(f"the password must have at least {LAN_PASSWORD_CHARS} characters", param_hint="--lan")
     kept.set(password)
 
 
-def tell_lan(address: str, folder: Path) -> None:
+def print_lan_access(address: str, folder: Path) -> None:
     """Print how to open the pages on the home network: address, QR code, the certificate's fingerprint."""
     import segno
 
@@ -213,7 +217,7 @@ def tell_lan(address: str, folder: Path) -> None:
         f"To install the page as an app, first install {url}ownfeed.crt on the phone. It is valid for this address "
         "only.\n",
         markup=False,
-        emoji=False,  # ":CD:" of a fingerprint is none
+        emoji=False,  # ":CD:" in a fingerprint is not one
         soft_wrap=True,
     )
 
@@ -225,7 +229,9 @@ def serve(
     port: Annotated[int | None, typer.Option(min=0, max=65_535)] = None,
     public: Annotated[
         bool,
-        typer.Option("--public", help="For the internet: refuses to start, and says why, until it's fit for that."),
+        typer.Option(
+            "--public", help="Check that the settings are safe for the internet; otherwise refuse to start and say why."
+        ),
     ] = False,
     workers: Workers = None,
 ) -> None:
@@ -243,13 +249,13 @@ def serve(
     settings = load_settings(**chosen(data_dir=data_dir, host=host, port=port))
     if public:
         require_public(settings)
-    tell_tightened(tighten(settings.data_dir), settings.data_dir)
+    print_tightened(tighten(settings.data_dir), settings.data_dir)
     serve_backend(settings, workers, TerminalSteps())
 
 
 @app.command()
 def device(
-    profile: Annotated[str | None, typer.Option(help="Whose device.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Name of the reader's profile.")] = None,
     data_dir: DeviceDir = None,
     backend: BackendUrl = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; keep it on this machine.")] = None,
@@ -258,16 +264,16 @@ def device(
         bool,
         typer.Option(
             "--restore-copy",
-            help="First replace a lost or damaged database by its last copy; the damaged file is kept aside. Any "
-            "budget that may have been spent since counts as spent.",
+            help="Before starting, replace a lost or damaged database with its last copy; the damaged file is kept. "
+            "Any budget that may have been spent since counts as spent.",
         ),
     ] = False,
     anew: Annotated[
         bool,
         typer.Option(
             "--start-anew",
-            help="First replace a lost or damaged database by an empty one; the damaged file is kept aside. What was "
-            "read and spent is forgotten here: later reports and updates may reveal more than the budgets allow.",
+            help="Before starting, replace a lost or damaged database with an empty one; the damaged file is kept. "
+            "The record of what was read and spent is lost: reports may then reveal more than the budgets allow.",
         ),
     ] = False,
 ) -> None:
@@ -289,13 +295,13 @@ def device(
 
     settings = DeviceSettings(**chosen(profile=profile, data_dir=data_dir, backend_url=backend, host=host, port=port))
     check_port(settings.host, settings.port)
-    tell_tightened(tighten(settings.home), settings.home)
+    print_tightened(tighten(settings.home), settings.home)
     if restore_copy or anew:
-        put_right(settings, anew=anew)
+        repair(settings, with_empty=anew)
     served = create_app(settings)
     link = served.state.page_key.link(settings.host)
     says.print(f"The feed of {settings.profile} opens with {link}", markup=False)
-    says.print("Only who has this link can open it; this browser then remembers it.", markup=False)
+    says.print("Keep this link private: whoever has it can open the feed. Your browser remembers it.", markup=False)
     freeze_gc()
     # Other users of this machine may connect: h11 limits the size of headers, and the limit on connections leaves files
     # for the database.
@@ -309,32 +315,35 @@ def device(
     }
     if settings.lan is not None:
         from backend.server.home_network import own_certificate, serve_beside
-        from device_app.pages.lan import ThroughLan
+        from device_app.pages.lan import LanRequests
 
         address, _, lan_port = settings.lan.rpartition(":")
         check_port(address, int(lan_port))
         certificate = own_certificate(settings.home, address)
-        serve_beside(ThroughLan(served), address, int(lan_port), certificate, server_header=False, **limits)
+        serve_beside(LanRequests(served), address, int(lan_port), certificate, server_header=False, **limits)
     uvicorn.run(served, host=settings.host, port=settings.port, **limits)
 
 
 @app.command()
 def fleet(
-    devices: Annotated[int, typer.Option(min=1, max=10_000, help="How many readers.")] = 60,
+    devices: Annotated[int, typer.Option(min=1, max=10_000, help="Number of readers.")] = 60,
     replay: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="A MIND folder: its readers' real histories.")
+        Path | None,
+        typer.Option(exists=True, file_okay=False, help="A MIND folder, whose readers' histories are replayed."),
     ] = None,
     data_dir: DeviceDir = None,
     backend: BackendUrl = None,
-    seed: Annotated[int, typer.Option(help="Of the simulated interests.")] = 7,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Stop after so many training rounds.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated interests.")] = 7,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Stop after this many training rounds.")] = None,
     fault: Annotated[
         list[str] | None,
-        typer.Option(help="A fault and its rate a device and round: dropout=0.1, straggler=, crash=, liar=."),
+        typer.Option(help="A fault and its rate per device and round: dropout=0.1, straggler=, crash=, liar=."),
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="A file for the console beside it: what simulated readers alone can tell."),
+        typer.Option(
+            dir_okay=False, help="File of figures that only simulated readers can report; the console shows it."
+        ),
     ] = None,
 ) -> None:
     """Run many simulated readers, each a real device without a browser."""
@@ -355,7 +364,7 @@ def fleet(
         raise typer.BadParameter(str(refused), param_hint="--fault") from None
     settings = DeviceSettings(**chosen(data_dir=data_dir, backend_url=backend))
     folder = settings.home.parent
-    tell_tightened(tighten(folder), folder)
+    print_tightened(tighten(folder), folder)
     stop_on_sigterm()
     run_fleet(
         settings,
@@ -386,9 +395,7 @@ add_source_commands(ingest_app, SOURCES)
 
 @contextmanager
 def until_stopped(plan: LocalPlan) -> Iterator[LocalProcesses]:
-    """Yield the processes of one start.
-
-    After the block, watch them until one ends or the user stops them.
+    """Yield the processes of one start; after the block, watch them until one ends or Ctrl-C.
 
     All processes are stopped at the end. Raises StartRefused if the start fails or a process ends unexpectedly.
     """
@@ -398,7 +405,7 @@ def until_stopped(plan: LocalPlan) -> Iterator[LocalProcesses]:
     keep_new_files_private()
     stop_on_sigterm()
     with single_start(plan):
-        tell_tightened(tighten(plan.data_dir), plan.data_dir)
+        print_tightened(tighten(plan.data_dir), plan.data_dir)
         processes = LocalProcesses(plan.data_dir / "logs")
         try:
             yield processes
@@ -409,15 +416,15 @@ def until_stopped(plan: LocalPlan) -> Iterator[LocalProcesses]:
             processes.stop()
 
 
-def tell_running(places: Mapping[str, object]) -> None:
-    """Print that Ownfeed runs, and each link or folder with its name."""
-    says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
+def print_links(places: Mapping[str, object]) -> None:
+    """Print that Ownfeed is running, with its links and folders."""
+    says.print("\n[bold]Ownfeed is running.[/bold] Ctrl-C stops everything.\n")
     for name, place in places.items():
         says.print(f"  {name:<14}{place}", markup=False)
     says.print()
 
 
-def tell_tightened(changed: int, folder: Path) -> None:
+def print_tightened(changed: int, folder: Path) -> None:
     """Print that other users could open files or folders here, and that they no longer can."""
     if changed:
         says.print(
@@ -426,20 +433,23 @@ def tell_tightened(changed: int, folder: Path) -> None:
         )
 
 
-def put_right(settings: DeviceSettings, *, anew: bool) -> None:
-    """Replace a profile's lost and damaged databases by copies or by empty ones, and print what was done."""
+def repair(settings: DeviceSettings, *, with_empty: bool) -> None:
+    """Replace a profile's lost and damaged databases, and print what was done."""
     from device_app.restoring import restore_copies, start_anew
 
     now = datetime.now(UTC)
-    replaced = start_anew(settings, now) if anew else restore_copies(settings, now)
+    replaced = start_anew(settings, now) if with_empty else restore_copies(settings, now)
     if not replaced:
-        says.print("No database of this profile is lost or damaged; it starts as it is.", markup=False)
+        says.print("No database of this profile is lost or damaged; nothing was replaced.", markup=False)
     for one in replaced:
         by = "an empty one" if one.copied_at is None else f"the copy of {one.copied_at:%Y-%m-%d %H:%M} UTC"
         kept = "" if one.aside is None else f" The damaged file is kept as {one.aside.name}."
-        says.print(f"{one.database}: {one.why}; now {by} is in its place.{kept}", markup=False)
+        says.print(f"{one.database}: {one.why}; replaced with {by}.{kept}", markup=False)
         if one.copied_at is not None and one.database == settings.database:
-            says.print("All that may have been spent since that day counts as spent, today included.", markup=False)
+            says.print(
+                "Any budget that may have been spent from that day up to and including today counts as spent.",
+                markup=False,
+            )
 
 
 def stop_on_sigterm() -> None:
@@ -486,7 +496,7 @@ def in_one_line(failure: Exception) -> str:
 
         return ": ".join(described(failure, DeviceSettings))
     if isinstance(failure, ModuleNotFoundError):
-        return f"{failure} here. ownfeed[device] brings what a device needs, ownfeed[server] what every command does."
+        return f"{failure} here. ownfeed[device] installs what a device needs, ownfeed[server] what all commands need."
     return str(failure)
 
 

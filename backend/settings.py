@@ -18,8 +18,7 @@ from backend.storage.object_store import ObjectStore
 from backend.storage.opening import open_storage
 from protocol.ids import SHORT_RELEASES
 from protocol.releases import RELEASES_ANSWERED
-from protocol.setting_values import Host, HostAndPort, HttpsOrigin, SetPath
-from protocol.settings_file import FileSettings, SettingsFileRefused, described
+from protocol.settings_file import FileSettings, Host, HostAndPort, HttpsOrigin, SetPath, SettingsFileRefused, described
 
 DIMENSIONS = (256, 400)
 CHAIN_FILE = "chain.jsonl"

@@ -12,7 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from device_app.background import Background
 from device_app.composition import build_device
 from device_app.device import Device
-from device_app.pages.lan import CERTIFICATE_FILE, PASSWORD_FILE, LanDoor
+from device_app.pages.lan import CERTIFICATE_FILE, PASSWORD_FILE, LanAccess
 from device_app.pages.local_origin import LocalOriginMiddleware, PageKey
 from device_app.pages.metrics import DeviceMetrics, MeasuredRequests
 from device_app.pages.openapi import document
@@ -59,8 +59,8 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
     metrics = DeviceMetrics(served)
     app.add_middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5)
     home, lan = served.settings.home, served.settings.lan
-    door = None if lan is None else LanDoor(lan, KeptPassword(home / PASSWORD_FILE), home / CERTIFICATE_FILE)
-    app.add_middleware(LocalOriginMiddleware, port=served.settings.port, key=app.state.page_key, lan=door)
+    lan_access = None if lan is None else LanAccess(lan, KeptPassword(home / PASSWORD_FILE), home / CERTIFICATE_FILE)
+    app.add_middleware(LocalOriginMiddleware, port=served.settings.port, key=app.state.page_key, lan=lan_access)
     app.add_middleware(MeasuredRequests, metrics=metrics)
     for each in (metrics.router(), router(served, app.state.page_key)):
         app.routes.extend(each.routes)  # including a router would create each of its routes a second time

@@ -190,11 +190,11 @@ def remedies(settings: DeviceSettings) -> Callable[[Path], Remedy]:
             if mark is not None:
                 return (
                     f"Its last copy is of {mark.at:%Y-%m-%d %H:%M} UTC; stop the device, and "
-                    f"`{command} --restore-copy` puts it in its place. The damaged file is kept."
+                    f"`{command} --restore-copy` restores it. The damaged file is kept."
                 )
             return (
-                "There is no copy of it. Keep the file, it may be mended; "
-                f"`{command} --start-anew` begins an empty one, which knows nothing of what was read or spent."
+                "There is no copy of it. Keep the file, since it may be possible to repair it; "
+                f"`{command} --start-anew` starts with an empty one, without any record of what was read or spent."
             )
 
         return remedy

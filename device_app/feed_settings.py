@@ -1,4 +1,4 @@
-"""Settings of the local ranking and of how a page is divided; part of `device_app.settings`."""
+"""Settings for ranking and laying out a page; part of `device_app.settings`."""
 
 from __future__ import annotations
 
@@ -12,101 +12,105 @@ class FeedSettings(BaseModel):
 
     ranker: str | None = Field(
         default=None,
-        description="Model of the release that ranks; none: its default, 'ranker.features', which learns weights of "
-        "content, of your sections and topics, of popularity and of recency. 'ranker.cosine' weighs content alone; the "
-        "papers' 'ranker.nrms', 'ranker.naml', 'ranker.lstur' and 'ranker.fednewsrec' are there where the operator "
-        "offers them.",
+        description="Ranking model of the release. Unset: 'ranker.features', which learns how much content, your "
+        "sections and topics, popularity and recency count. 'ranker.cosine' uses content only. The papers' "
+        "'ranker.nrms', 'ranker.naml', 'ranker.lstur' and 'ranker.fednewsrec' exist if the operator offers them.",
     )
-    half_life_hours: float = Field(
-        default=48.0, gt=0, le=87_600, description="The recency term halves in so many hours."
-    )
+    half_life_hours: float = Field(default=48.0, gt=0, le=87_600, description="Hours in which the recency term halves.")
     recency_weight: float = Field(
         default=0.5,
         ge=0,
         le=1_000,
-        description="Weight of recency against one spread of the scores, for rankers that do not weigh it themselves.",
+        description="Weight of recency, in standard deviations of the scores, for rankers that don't use recency.",
     )
     popularity_weight: float = Field(
         default=3.0,
         ge=0,
         le=1_000,
-        description="Weight of popularity, -1 to 1, for rankers that do not weigh it themselves: what private counts "
-        "say of how often a story is opened when it is shown.",
+        description="Weight of popularity (-1 to 1, from private counts of how often a shown story is opened), for "
+        "rankers that don't use popularity.",
     )
     editorial_weight: float = Field(
-        default=0.25, ge=0, le=1_000, description="Weight of a story's editorial weight, which its source gives."
+        default=0.25, ge=0, le=1_000, description="Weight of the importance that a story's source gives it."
     )
     follow_weight: float = Field(
-        default=0.8, ge=0, le=1_000, description="Lift of followed topics, sections and publishers."
+        default=0.8, ge=0, le=1_000, description="Added to the score of followed topics, sections and publishers."
     )
     reaction_weight: float = Field(
-        default=0.8, ge=0, le=1_000, description="Pull of likes, and push of 'less like this'."
+        default=0.8, ge=0, le=1_000, description="How much likes raise, and 'less like this' lowers, similar stories."
     )
-    reaction_reach: int = Field(default=3, ge=1, le=100, description="A like pulls so many news; 'less' pushes one.")
+    reaction_reach: int = Field(
+        default=3, ge=1, le=100, description="Number of stories that a like raises; 'less' lowers one."
+    )
     rare_weight: float = Field(
         default=1.0,
         ge=0,
         le=1_000,
-        description="Lift of a story whose publisher publishes at most once a week; at 16 a week it is 0.",
+        description="Added to the score if the publisher publishes at most once a week; falls to 0 at 16 a week.",
     )
     chosen_section_weight: float = Field(
         default=1.0,
         ge=0,
         le=1_000,
-        description="Lift of the sections of the first visit; it falls to 0 over `blend_reads` reads.",
+        description="Added to the score in sections picked at the first visit; falls to 0 over `blend_reads` reads.",
     )
     blend_reads: int = Field(
-        default=20, ge=1, le=50, description="Over so many reads the first visit's sections give way to what is read."
+        default=20,
+        ge=1,
+        le=50,
+        description="Number of reads over which the sections of the first visit lose their influence.",
     )
     chosen_share: float = Field(
         default=0.25,
         ge=0,
         le=1,
-        description="Least share of a feed that sections of the first visit have until `blend_reads` reads.",
+        description="Minimum share of a feed for sections of the first visit, until `blend_reads` reads.",
     )
     reading_share: float = Field(
         default=0.4,
         ge=0,
         le=1,
-        description="Least share of a feed for the topics of recent reads (else their sections), in proportion.",
+        description="Minimum share of a feed for topics read recently, or their sections, in proportion to reads.",
     )
-    reads_for_share: int = Field(default=5, ge=1, le=50, description="With fewer reads that share is smaller.")
+    reads_for_share: int = Field(default=5, ge=1, le=50, description="Reads needed for the full `reading_share`.")
     section_share: float = Field(
         default=0.2,
         gt=0,
         le=1,
-        description="Most of a feed that a section may have which is neither picked, followed nor read.",
+        description="Maximum share of a feed for a section that is neither picked, followed nor read.",
     )
     seen_penalty: float = Field(
         default=1.0,
         ge=0,
         le=1_000,
-        description="How far a story that was shown but not opened sinks, in standard deviations of the scores: by "
-        "this much the first time, by twice as much after the third. It doesn't vanish.",
+        description="How much a story that was shown but not opened loses, in standard deviations of the scores: this "
+        "much the first time, twice as much after the third. It never disappears for this reason.",
     )
     page_hours: float = Field(
         default=6.0,
         gt=0,
         le=168,
-        description="A feed stays as it is until its reader asks for another, or it is so many hours old.",
+        description="Hours after which a feed is replaced; until then it changes only when its reader refreshes it.",
     )
     variety: float = Field(
         default=0.2,
         ge=0,
         le=1,
-        description="Maximal marginal relevance: 0 ranks by score alone, 1 by difference alone.",
+        description="Maximal marginal relevance: 0 ranks by score only, 1 by diversity only.",
     )
     topic_cap: int = Field(
         default=6,
         ge=1,
         le=100,
-        description="Most items of one topic among the personal items of a feed; a topic that `reading_share` gives "
-        "more places has those.",
+        description="Maximum number of stories of one topic among the personal stories of a feed, unless "
+        "`reading_share` gives the topic more.",
     )
-    publisher_cap: int = Field(default=10, ge=1, le=100, description="Most items of one publisher among them.")
-    fresh_slots: int = Field(
-        default=3, ge=0, le=10, description="Items of the last hours, shown whatever the reader likes."
+    publisher_cap: int = Field(default=10, ge=1, le=100, description="Maximum number of those from one publisher.")
+    fresh_slots: int = Field(default=3, ge=0, le=10, description="Stories of the last hours, shown to every reader.")
+    fresh_hours: float = Field(default=6.0, gt=0, le=87_600, description="Maximum age of such a story, in hours.")
+    explore_slots: int = Field(
+        default=2, ge=0, le=10, description="Stories from sections that this reader rarely reads."
     )
-    fresh_hours: float = Field(default=6.0, gt=0, le=87_600, description="How new such an item is.")
-    explore_slots: int = Field(default=2, ge=0, le=10, description="Items of sections this reader rarely reads.")
-    developing_stories: int = Field(default=2, ge=0, le=5, description="Stories of two or more items shown as a group.")
+    developing_stories: int = Field(
+        default=2, ge=0, le=5, description="Number of developing stories, each shown as a group of reports."
+    )

@@ -21,8 +21,7 @@ from device_app.feed_settings import FeedSettings as FeedSettings
 from device_app.privacy.settings import PrivacySettings as PrivacySettings
 from device_app.store.database import PAGE_CACHE_KIB
 from protocol.recall import CANDIDATES_LIMIT
-from protocol.setting_values import Host, HostAndPort, SetPath, has_more_than_a_path
-from protocol.settings_file import FileSettings, SettingsFileRefused
+from protocol.settings_file import FileSettings, Host, HostAndPort, SetPath, SettingsFileRefused, has_more_than_a_path
 
 ADDRESS = TypeAdapter(HttpUrl)
 
@@ -33,62 +32,66 @@ class PerformanceSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     threads: int = Field(default=1, ge=1, le=64, description="Threads of ONNX Runtime.")
-    feed_size: int = Field(default=30, ge=6, le=100, description="Items of one feed.")
-    recall_limit: int = Field(default=400, ge=50, le=CANDIDATES_LIMIT, description="Candidates asked for: R.")
+    feed_size: int = Field(default=30, ge=6, le=100, description="Stories of one feed.")
+    recall_limit: int = Field(
+        default=400, ge=50, le=CANDIDATES_LIMIT, description="Candidates per request (R in the papers)."
+    )
     recall_poll_sec: float = Field(
         default=900.0,
         ge=0.01,
         le=604_800,
-        description="Seconds between requests for candidates, on average, whoever reads; pages are made of the last "
-        "answer.",
+        description="Mean seconds between requests for candidates, whatever the reader does; pages are made from the "
+        "last answer.",
     )
     pool_limit: int = Field(
         default=50_000,
         ge=0,
         le=10_000_000,
-        description="The pool's codes are kept while the pool has at most so many news, as a stand-by for a spent "
-        "budget; in mode 'broadcast' however many there are, in mode 'none' never.",
+        description="Largest pool, in articles, of which the device keeps a copy to search when its budget is spent. "
+        "Mode 'broadcast' keeps one of any size, mode 'none' never.",
     )
-    default_list_limit: int = Field(default=600, ge=50, le=CANDIDATES_LIMIT, description="News of the default list.")
+    default_list_limit: int = Field(
+        default=600, ge=50, le=CANDIDATES_LIMIT, description="Articles of the default list."
+    )
     sync_poll_sec: float = Field(
         default=60.0,
         ge=0.01,
         le=604_800,
-        description="Seconds between polls for a release and a default list, on average.",
+        description="Mean seconds between polls for a release and a default list.",
     )
     watch_backend: bool = Field(
         default=True,
-        description="Keeps a connection to the backend open that carries nothing, so that a page says within five "
-        "seconds that it has stopped; else that is found out by the next poll.",
+        description="Keeps an idle connection to the backend, so that pages show within five seconds that it has "
+        "stopped; otherwise the next poll notices.",
     )
     training_poll_sec: float = Field(
-        default=15.0, ge=0.01, le=604_800, description="Seconds between polls for a training round, on average."
+        default=15.0, ge=0.01, le=604_800, description="Mean seconds between polls for a training round."
     )
     training_send_sec: float = Field(
         default=4.0,
         ge=0,
         le=3_600,
-        description="An update leaves half to one and a half times so many seconds after its place in a round was "
-        "taken, whatever the reader does; one that isn't computed by then counts as zeros. 0, for simulations, "
-        "computes it when it is asked for.",
+        description="Mean seconds from joining a round to sending the update; the actual time is drawn from 0.5 to 1.5 "
+        "times this, whatever the reader does. An update that isn't ready by then is sent as zeros. 0, for "
+        "simulations: computed when requested.",
     )
     request_timeout_sec: float = Field(
-        default=10.0, ge=0.1, le=600, description="Longest wait for one answer of the backend."
+        default=10.0, ge=0.1, le=600, description="Seconds to wait for one answer of the backend."
     )
     bodies_wait_sec: float = Field(
-        default=2.0, ge=0, le=600, description="Opening an article waits at most this long for the bodies under way."
+        default=2.0, ge=0, le=600, description="Seconds that opening a story waits for texts being downloaded."
     )
     seen_days: float = Field(
-        default=14.0, gt=0, le=3_650, description="For this many days a story that was shown ranks lower."
+        default=14.0, gt=0, le=3_650, description="Days for which a story that was shown ranks lower."
     )
     news_days: float = Field(
         default=21.0,
         gt=0,
         le=3_650,
-        description="Stories that were never opened are deleted from the device after this many days.",
+        description="Days after which stories that were never opened are deleted from the device.",
     )
     page_cache_kib: int = Field(
-        default=PAGE_CACHE_KIB, ge=64, le=1_048_576, description="Most of its database that a device keeps in memory."
+        default=PAGE_CACHE_KIB, ge=64, le=1_048_576, description="KiB of its database that a device may keep in memory."
     )
 
 
@@ -121,25 +124,27 @@ class DeviceSettings(FileSettings):
     port: int = Field(default=8401, ge=0, le=65535, description="Port of the reader's own pages.")
     lan: HostAndPort | None = Field(
         default=None,
-        description="Address and port on the home network where the pages are served too, over TLS and behind a "
-        "password; `ownfeed read --lan` sets it. None: on this machine alone.",
+        description="Address and port on the home network where the pages are also served, over TLS and with a "
+        "password; `ownfeed read --lan` sets it. Unset: on this machine only.",
     )
     log_format: Literal["text", "json"] = Field(
-        default="text", description="Logs on standard error: lines for people, or an object of JSON a line."
+        default="text", description="Format of the logs on standard error: plain text, or one JSON object per line."
     )
     own_feeds: bool = Field(
         default=False,
-        description="Whether the backend is this reader's own, as `ownfeed read` starts it: the pages then speak of "
-        "feeds and offer nothing that takes other readers, and the reader's switches report and count nothing.",
+        description="Whether the backend is this reader's own, as `ownfeed read` starts it. Pages then manage feeds "
+        "and leave out what needs other readers, and nothing is reported or counted.",
     )
     own_feeds_token_file: SetPath | None = Field(
         default=None,
-        description="A file with the token for managing that server's feeds, made and set by `ownfeed read`. None: "
-        "the pages can't manage feeds.",
+        description="File with the token for managing that server's feeds, created by `ownfeed read`. Unset: the pages "
+        "can't manage feeds.",
     )
     privacy: PrivacySettings = Field(default_factory=PrivacySettings, description="What may leave the device.")
-    performance: PerformanceSettings = Field(default_factory=PerformanceSettings, description="How much, how often.")
-    feed: FeedSettings = Field(default_factory=FeedSettings, description="What the local ranking weighs.")
+    performance: PerformanceSettings = Field(
+        default_factory=PerformanceSettings, description="How much work is done and how often."
+    )
+    feed: FeedSettings = Field(default_factory=FeedSettings, description="Weights and limits of the local ranking.")
 
     @field_validator("backend_url")
     @classmethod

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from device_app.errors import StoreDamaged
-from device_app.store.articles import Articles
+from device_app.store.articles import Articles, Streams
 from device_app.store.byte_log import ByteLog, TimingStore
 from device_app.store.clicks import Clicks
 from device_app.store.count_log import CountLog
@@ -30,7 +30,6 @@ from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import DrawnReports, ReportMemo
 from device_app.store.search_index import SearchIndex
 from device_app.store.searches import SEARCH_MIGRATIONS, Searches
-from device_app.store.streams import Streams
 
 
 def searches_of(database: Path) -> Path:

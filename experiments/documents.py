@@ -29,7 +29,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments import growth_figure, records
+from experiments import records
+from experiments.bench import growth_figure
 from experiments.records import Cell, Record, Table, text_of, writer
 
 FILE = Path(__file__).with_name("summary.toml")

@@ -96,7 +96,7 @@ RANKERS: dict[str, RankerSpec] = {
         "models.builders.dssm:fl_mv_dssm_ranker",
         views=("reading", "searches"),
     ),
-    # Groups: with cohorts of 60 about 15 readers a group and round.
+    # Groups: with cohorts of 60 about 15 readers a group and round; 8 as published on the paper's models.
     "ranker.finding": RankerSpec(
         "feature_ranker",
         "models.user.feature_ranker:FeatureRanker",
@@ -104,10 +104,10 @@ RANKERS: dict[str, RankerSpec] = {
         groups=4,
     ),
     "ranker.finding_nrms": RankerSpec(
-        "nrms", "models.user.papers:NrmsUser", "models.builders.rankers:nrms_user", groups=4
+        "nrms", "models.user.papers:NrmsUser", "models.builders.rankers:nrms_user", groups=8
     ),
     "ranker.finding_naml": RankerSpec(
-        "naml", "models.user.papers:NamlUser", "models.builders.user:naml_user", groups=4
+        "naml", "models.user.papers:NamlUser", "models.builders.user:naml_user", groups=8
     ),
 }
 

@@ -1,6 +1,7 @@
-"""What devices and server must agree on bit for bit: messages, tensors, limits, secure-sum arithmetic.
+"""The protocol: what devices and server must agree on bit for bit.
 
-It also has the base classes of settings and text catalogues. It imports none of our other packages.
+It has messages, tensors, limits and the arithmetic of secure sums. It also has the base classes of settings and text
+catalogues. It imports none of our other packages.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""Story texts as they travel: HTML of one small vocabulary (`bodies.toml`), read strictly and written in one way.
+"""Read and write story texts: HTML of one small vocabulary (`bodies.toml`).
 
-A text is a sequence of pieces: start tags, end tags and text. Whoever shows one writes its pieces and never the string
-that came, so that no second reading of HTML can disagree with this one. The vocabulary has no element whose content
-HTML reads by other rules (script, style, textarea, svg, math), hence no markup that changes its meaning when a browser
-reads it.
+A text is read strictly and written in only one way. A text is a sequence of pieces: start tags, end tags and text.
+Whoever shows one writes its pieces and never the string that came, so that no second reading of HTML can disagree with
+this one. The vocabulary has no element whose content HTML reads by other rules (script, style, textarea, svg, math),
+hence no markup that changes its meaning when a browser reads it.
 
 Imports nothing outside the standard library but `protocol.links`: the feed parser's own process needs it.
 """
@@ -44,7 +44,10 @@ class BodyError(ValueError):
 
 
 class Piece(NamedTuple):
-    """A start tag, an end tag (value: the element's name), or text (value: the text, unescaped)."""
+    """A piece of a text.
+
+    value is the element's name for a start or end tag, else the unescaped text.
+    """
 
     kind: Literal["start", "end", "text"]
     value: str
@@ -52,7 +55,9 @@ class Piece(NamedTuple):
 
 
 def read_body(body: str) -> list[Piece]:
-    """The pieces of a text of the vocabulary; takes time linear in its length. Raises BodyError.
+    """Return the pieces of a text of the vocabulary; takes time linear in its length.
+
+    Raises BodyError.
 
     Formal guarantees: every element, attribute and nesting of the result is in `bodies.toml` and within its limits;
     every address passes `is_link` or `leads_out`; start and end tags match.
@@ -114,7 +119,7 @@ def _attributes(name: str, written: str, at: int) -> dict[str, str]:
 
 
 def is_of_form(value: str, form: str) -> bool:
-    """Whether an attribute's value has this form of `bodies.toml`."""
+    """Return whether an attribute's value has this form of `bodies.toml`."""
     if form == "number":
         return re.fullmatch(r"[0-9]+", value) is not None and len(value) <= LIMITS["number_chars"]
     if form == "words":
@@ -144,7 +149,7 @@ def escaped(text: str) -> str:
 
 
 def write_body(pieces: Iterable[Piece]) -> str:
-    """The one way in which pieces are written: `read_body` reads the same pieces."""
+    """Return the one way in which pieces are written: `read_body` reads the same pieces."""
     return "".join(map(_written, pieces))
 
 
@@ -169,7 +174,10 @@ def _pieces_of_text(text: str) -> list[Piece]:
 
 
 def pieces_of(text: str) -> list[Piece]:
-    """The pieces of a text: read by the vocabulary, or as plain text if it is outside it."""
+    """Return the pieces of a text.
+
+    It is read by the vocabulary, or as plain text if it is outside it.
+    """
     if text.startswith("<"):
         try:
             return read_body(text)
@@ -179,12 +187,18 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def in_vocabulary(text: str) -> str:
-    """A text as a body: unchanged if it is one, else read as plain text, and cut at the limit."""
+    """Return a text as a body, cut at the limit.
+
+    A body stays unchanged; any other text is read as plain text.
+    """
     return cut_body(write_body(pieces_of(text)), BODY_CHARS)
 
 
 def text_of_body(pieces: Iterable[Piece], *, pictures: bool = False) -> str:
-    """The plain text: blocks separated by blank lines. pictures: with their alternative texts and titles."""
+    """Return the plain text, with blank lines between blocks.
+
+    pictures: include their alternative texts and titles.
+    """
     parts: list[str] = []
     for piece in pieces:
         if piece.kind == "text":
@@ -199,7 +213,7 @@ def text_of_body(pieces: Iterable[Piece], *, pictures: bool = False) -> str:
 
 
 def blocks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """The elements at the top, each with all its pieces."""
+    """Return the elements at the top, each with all its pieces."""
     found: list[list[Piece]] = []
     depth = 0
     for piece in pieces:
@@ -212,10 +226,10 @@ def blocks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
 
 def cut_body(begun: str, limit: int) -> str:
-    """A body of at most `limit` characters; `begun`: the body, or a beginning of it that is longer than `limit`.
+    """Return a body of at most `limit` characters.
 
-    Keeps whole blocks, and ends with a paragraph that says that there is more. If the first block alone is too long,
-    its text is cut.
+    `begun`: the body, or a beginning of it that is longer than `limit`. Keeps whole blocks, and ends with a paragraph
+    that says that there is more. If the first block alone is too long, its text is cut.
     """
     if len(begun) <= limit:
         return begun

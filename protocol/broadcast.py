@@ -1,8 +1,9 @@
-"""The whole pool as product-quantised codes, for recall on the device: requests reveal nothing about the reader.
+"""The whole pool as product-quantised codes, for finding articles on the device.
 
-GET /v1/releases/{number}/codes answers with a `PoolCodes`: a list of immutable blobs (each at /v1/blobs/{sha256}), cut
-by publishing day, so that a device fetches only days that are new or changed since its last poll. The codes come with
-the cards of their articles, because requesting the cards of search results would reveal the results.
+Requests for them reveal nothing about the reader. GET /v1/releases/{number}/codes answers with a `PoolCodes`: a list of
+immutable blobs (each at /v1/blobs/{sha256}), cut by publishing day, so that a device fetches only days that are new or
+changed since its last poll. The codes come with the cards of their articles, because requesting the cards of search
+results would reveal the results.
 """
 
 from __future__ import annotations
@@ -97,7 +98,10 @@ def unpack_book(blob: bytes, subspaces: int, dimensions: int) -> NDArray[np.floa
 
 
 def pack_priors(log_popularity: NDArray[np.floating]) -> bytes:
-    """Log popularity [n] of the whole pool as a safetensors blob, float16. Only differences count."""
+    """Log popularity [n] of the whole pool as a safetensors blob, float16.
+
+    Only differences count.
+    """
     return pack({"priors": log_popularity.astype(np.float16)})
 
 
@@ -113,7 +117,10 @@ def pack_cards(cards: Iterable[bytes]) -> bytes:
 
 
 def unpack_cards(blob: bytes, count: int) -> tuple[NewsCard, ...]:
-    """The cards of one shard. Raises TensorError for what is no such list, is too long or of another count."""
+    """Return the cards of one shard.
+
+    Raises TensorError for what is no such list, is too long or of another count.
+    """
     reader = zlib.decompressobj()
     try:
         text = reader.decompress(blob, CARDS_LIMIT_BYTES)
@@ -131,5 +138,8 @@ def unpack_cards(blob: bytes, count: int) -> tuple[NewsCard, ...]:
 
 
 def etag_of_codes(listing: bytes) -> str:
-    """The ETag of a listing: both ends compute it, so that it can't be made a mark of one device."""
+    """Return the ETag of a listing.
+
+    Both ends compute it, so that it can't mark a device.
+    """
     return sha256(listing).hexdigest()

@@ -1,4 +1,4 @@
-"""The chain of releases, and key rotations, which hand over from one signing key to the next.
+"""The chain of releases, and key rotations from one signing key to the next.
 
 Chain: each release names its predecessors by one hash, head_n = SHA-256("ownfeed release chain" | head_(n-1) | n |
 SHA-256 of manifest n), and manifest n is signed with head_(n-1) inside. Two readers with the same head have been shown
@@ -49,13 +49,16 @@ class ReleaseChain(Message):
 
 
 def next_head(before: str | None, release: ReleaseId, manifest_sha256: str) -> str:
-    """The head of a chain that ends with this release; before is the previous head, None at the start of a chain."""
+    """Return the head of a chain that ends with this release.
+
+    Before is the previous head, None at the start of a chain.
+    """
     parts = ("ownfeed release chain", before or "", str(release_number(release)), manifest_sha256)
     return sha256("\n".join(parts).encode()).hexdigest()
 
 
 def head_after(before: str | None, releases: Iterable[ChainedRelease]) -> str | None:
-    """The head after these releases, which directly follow the head `before`."""
+    """Return the head after these releases, which directly follow the head `before`."""
     head = before
     for each in releases:
         head = next_head(head, each.release, each.manifest_sha256)
@@ -63,7 +66,7 @@ def head_after(before: str | None, releases: Iterable[ChainedRelease]) -> str | 
 
 
 def readable(head: str) -> str:
-    """The head's first 20 hexadecimal digits by fours, for two readers to compare."""
+    """Return the head's first 20 hexadecimal digits by fours, for two readers to compare."""
     return " ".join(head[at : at + 4] for at in range(0, _SHOWN, 4))
 
 
@@ -114,13 +117,19 @@ class KeyHistory(Message):
 
 
 def fingerprint(public_key: bytes) -> str:
-    """The first 64 bits of the key's SHA-256 in hex, in groups of four, for people to compare."""
+    """Return a key's fingerprint: the first 64 bits of its SHA-256 in hex, in groups of four.
+
+    People compare it.
+    """
     text = sha256(public_key).hexdigest()[:16]
     return " ".join(text[at : at + 4] for at in range(0, len(text), 4))
 
 
 def sign_rotation(rotation: KeyRotation, old: Ed25519PrivateKey, new: Ed25519PrivateKey) -> SignedRotation:
-    """Freeze the statement's JSON and sign it with both keys. Raises ValueError if they are not those it names."""
+    """Freeze the statement's JSON and sign it with both keys.
+
+    Raises ValueError if they are not those it names.
+    """
     for named, key in ((rotation.old_key, old), (rotation.new_key, new)):
         if key.public_key().public_bytes_raw() != named:
             raise ValueError("the statement must name the keys that it is signed with")
@@ -133,9 +142,9 @@ def sign_rotation(rotation: KeyRotation, old: Ed25519PrivateKey, new: Ed25519Pri
 
 
 def verify_rotation(signed: SignedRotation) -> KeyRotation:
-    """The statement, if both keys that it names have signed it. Raises RotationRefused otherwise.
+    """Return the statement, if both keys that it names have signed it.
 
-    `follow` decides whether its old key is trusted.
+    Raises RotationRefused otherwise. `follow` decides whether its old key is trusted.
     """
     try:
         rotation = KeyRotation.model_validate_json(signed.rotation)
@@ -155,7 +164,7 @@ def verify_rotation(signed: SignedRotation) -> KeyRotation:
 
 
 def follow(history: KeyHistory, trusted: bytes, after: int = 0) -> tuple[bytes, int]:
-    """The key that the rotations lead to from `trusted`, and the number of the last one followed.
+    """Return the key that rotations lead to from `trusted`, and the last one's number.
 
     after: the number of the last rotation that led to `trusted`, 0 for none; an equal or lower one is never followed.
 

@@ -1,4 +1,4 @@
-"""What a noisy secure sum costs, computed identically by the device that pays and the server that keeps account.
+"""Compute the privacy cost of noisy secure sums, identically on device and server.
 
 It uses concentrated differential privacy (Bun and Steinke 2016): rho adds up over rounds, and gives an epsilon for any
 delta.
@@ -39,10 +39,10 @@ def rho_of_sum(bound_steps: float, share_sigma: int, contributors: int, coordina
 
 
 def epsilon_of(rho: float, delta: float) -> float:
-    """The least epsilon that rho gives for this delta: Canonne, Kamath and Steinke 2020, corollary 13, over alpha.
+    """Return the least epsilon that rho gives for this delta.
 
-    epsilon = alpha rho + log(1 - 1/alpha) - log(delta alpha) / (alpha - 1), any alpha > 1 is a valid bound. Infinite
-    for a rho that is, or is no number.
+    Source: Canonne, Kamath and Steinke 2020, corollary 13, minimised over alpha. epsilon = alpha rho + log(1 - 1/alpha)
+    - log(delta alpha) / (alpha - 1), any alpha > 1 is a valid bound. Infinite for a rho that is, or is no number.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta: between 0 and 1, got {delta}")
@@ -60,7 +60,10 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 
 def rho_within(epsilon: float, delta: float) -> float:
-    """The largest rho whose epsilon at delta is at most this one, by bisection of `epsilon_of`; 0 for 0."""
+    """Return the largest rho whose epsilon at delta is at most this one; 0 for 0.
+
+    It is found by bisection of `epsilon_of`.
+    """
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise ValueError(f"epsilon: a number from 0, got {epsilon}")
     low, high = 0.0, epsilon

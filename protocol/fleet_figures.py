@@ -1,4 +1,4 @@
-"""Figures that a demo's fleet of simulated readers passes to the console: one file on the same disk.
+"""The file with figures that a demo's fleet of simulated readers passes to the console.
 
 Only the fleet knows its readers' tastes and why their devices stay out of a round; for real readers nobody knows. So
 these figures have no message and no route: `ownfeed demo` names one file to both processes, the fleet replaces it as a
@@ -42,8 +42,10 @@ class TastePoint(BaseModel):
 
 
 class TasteCurve(BaseModel):
-    """One measure by release, starting with the first measured one. news: how many articles are judged by each
-    reader."""
+    """One measure by release, starting with the first measured one.
+
+    news: mean number of articles that a reader ranks.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -82,7 +84,7 @@ class FleetFigures(BaseModel):
     rounds: tuple[RoundOfFleet, ...] = ()
 
     def round(self, name: str) -> RoundOfFleet | None:
-        """A round by its id; None if the fleet has no figures of it."""
+        """Return a round by its id; None if the fleet has no figures of it."""
         return next((each for each in self.rounds if each.round == name), None)
 
 
@@ -97,7 +99,10 @@ def read_fleet_figures(path: Path | None) -> FleetFigures | None:
 
 
 def write_fleet_figures(path: Path, figures: FleetFigures) -> None:
-    """Replace the file atomically, readable by its owner only. The oldest rounds and releases are left out."""
+    """Replace the file atomically, readable by its owner only.
+
+    The oldest rounds and releases are left out.
+    """
     curves = [each.model_copy(update={"points": each.points[-RELEASES_KEPT:]}) for each in figures.curves]
     kept = figures.model_copy(update={"curves": tuple(curves), "rounds": figures.rounds[-ROUNDS_KEPT:]})
     write_file(path, kept.model_dump_json(indent=1))

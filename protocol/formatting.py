@@ -1,4 +1,7 @@
-"""Figures as people read them: ages, sizes, times, budgets. The backend writes them by the same rules."""
+"""Figures as people read them: ages, sizes, times, budgets.
+
+The backend writes them by the same rules.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def ago(then: datetime, now: datetime) -> str:
 
 
 def size(count_bytes: int | float) -> str:
-    """Bytes in decimal units: '0 B', '812 B', '1.5 kB', '2.3 MB'."""
+    """Return bytes in decimal units: '0 B', '812 B', '1.5 kB', '2.3 MB'."""
     if count_bytes < 1_000:
         return f"{count_bytes:.0f} B"
     for unit, factor in (("kB", 1e3), ("MB", 1e6), ("GB", 1e9)):
@@ -54,7 +57,10 @@ def milliseconds(duration_ms: float | None) -> str:
 
 
 def number(value: float) -> str:
-    """A figure without needless decimals: '4', '0.333', '12,312', '1.4 million', '1,000 million'."""
+    """Return a figure without needless decimals.
+
+    Examples: '4', '0.333', '12,312', '1.4 million', '1,000 million'.
+    """
     if math.isinf(value):
         return "without bound"
     if abs(value) >= 999_999.5:
@@ -64,7 +70,7 @@ def number(value: float) -> str:
 
 
 def typed(value: float) -> str:
-    """A figure as somebody would type it into a field: '150', '0.5', '1000000000'."""
+    """Return a figure as somebody would type it into a field: '150', '0.5', '1000000000'."""
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.12g}"
 
 

@@ -1,10 +1,10 @@
-"""Checks a release's graphs: only those whose control flow no data can change are accepted (docs/decisions/031).
+"""Check a release's graphs (docs/decisions/031).
 
-ONNX Runtime runs a release's graphs in the device's process, on the reader's clicks, so whoever signs releases could
-write one that loops, crashes or takes all memory near a chosen click. The device therefore parses each graph first:
-strictly, so that no other parser can understand it differently; only operators of a list; no integer division; sizes
-from constants and shapes alone, or from how many clicks a mask says are real. The cost of a run then follows from the
-sizes of its inputs.
+Only those whose control flow no data can change are accepted. ONNX Runtime runs a release's graphs in the device's
+process, on the reader's clicks, so whoever signs releases could write one that loops, crashes or takes all memory near
+a chosen click. The device therefore parses each graph first: strictly, so that no other parser can understand it
+differently; only operators of a list; no integer division; sizes from constants and shapes alone, or from how many
+clicks a mask says are real. The cost of a run then follows from the sizes of its inputs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ WIDTHS_BYTES = {FLOAT: 4, INT32: 4, INT64: 8, BOOL: 1, DOUBLE: 8}
 
 
 class GraphRefused(ValueError):
-    """A graph that no device loads; the message is half a sentence that names the place and the limit."""
+    """A graph that no device loads.
+
+    The message is half a sentence that names the place and the limit.
+    """
 
 
 # The file format: protobuf's, with the fields of onnx.proto that a graph of ours has. A list marks a repeated field.
@@ -152,7 +155,7 @@ ONE: Size = (1, ())
 
 
 def times(sizes: Sequence[Size]) -> Size:
-    """The product: how many numbers a tensor of this shape holds."""
+    """Return the product: how many numbers a tensor of this shape holds."""
     number, axes = math.prod(size[0] for size in sizes), tuple(sorted(chain.from_iterable(size[1] for size in sizes)))
     if number > SIZE_LIMIT or len(axes) > DEGREE_LIMIT:
         raise GraphRefused(f"a size is beyond 2^53, or has more than {DEGREE_LIMIT} factors")
@@ -169,7 +172,7 @@ def quotient(total: Size, part: Size) -> Size | None:
 
 
 def bound(size: Size, axes: Mapping[str, int]) -> int:
-    """The size when the axes have these sizes."""
+    """Return the size when the axes have these sizes."""
     return size[0] * math.prod(axes[axis] for axis in size[1])
 
 
@@ -190,7 +193,10 @@ class KnownTensor:
 
 @dataclass
 class Node:
-    """One node as its rule sees it. made: axes that the graph creates itself, each the sum of terms: axes -> number."""
+    """One node as its rule sees it.
+
+    made: axes that the graph creates itself, each a sum of terms (axes -> number).
+    """
 
     inputs: Sequence[KnownTensor | None]
     outputs: int
@@ -204,12 +210,15 @@ class Node:
         raise GraphRefused(why)
 
     def given(self, place: int) -> KnownTensor:
-        """A required input."""
+        """Return a required input."""
         value = self.inputs[place] if place < len(self.inputs) else None
         return self.refuse(f"its input {place} is missing") if value is None else value
 
     def sizes(self, place: int) -> Shape:
-        """An input that holds sizes, starts or axes: it must be constant, or computed from shapes."""
+        """Return an input that holds sizes, starts or axes.
+
+        It must be constant, or computed from shapes.
+        """
         value = self.given(place)
         if value.content is None or value.element != INT64:
             self.refuse(f"its input {place}, which says a shape or a place, depends on what is fed")
@@ -222,16 +231,16 @@ class Node:
         return [number for number, _ in self.sizes(place)]
 
     def axis(self, otherwise: int = 0) -> int:
-        """The attribute `axis`, counted from the first of the first input's axes."""
+        """Return the attribute `axis`, counted from the first of the first input's axes."""
         return self.place(self.attributes.get("axis", otherwise))
 
     def place(self, axis: int) -> int:
-        """An axis of the first input, counted from the first."""
+        """Return an axis of the first input, counted from the first."""
         rank = len(self.given(0).shape)
         return axis % rank if -rank <= axis < rank else self.refuse(f"it names an axis that is not among {rank}")
 
     def sum_of(self, sizes: Shape, more: int = 0) -> Size:
-        """The sum of the sizes and a constant: one term, or a new axis named by its terms."""
+        """Return the sum of the sizes and a constant: one term, or a new axis named by its terms."""
         total: Counter[tuple[str, ...]] = Counter({(): more})
         for number, axes in sizes:
             exact = number == len(axes) == 1 and not axes[0].startswith(REAL)
@@ -246,7 +255,7 @@ class Node:
         return 1, (name,)
 
     def joined(self, *shapes: Shape) -> Shape:
-        """The broadcast shape."""
+        """Return the broadcast shape."""
         rank = max(map(len, shapes))
         result = [ONE] * rank
         for shape in shapes:
@@ -392,7 +401,7 @@ def _expand(node: Node) -> list[KnownTensor]:
 
 
 def _range(node: Node) -> list[KnownTensor]:
-    """Every whole number below a size."""
+    """Return every whole number below a size."""
     bounds_ = [node.given(place).content for place in range(3)]
     if any(each is None or len(each) != 1 for each in bounds_):
         node.refuse("its bounds depend on what is fed")
@@ -420,7 +429,10 @@ def _gather_elements(node: Node) -> list[KnownTensor]:
 
 
 def _nonzero(node: Node) -> list[KnownTensor]:
-    """Which clicks are real: the one size that depends on what is fed, and on nothing but the mask."""
+    """Handle NonZero, which selects the real clicks.
+
+    Its size is the only one that depends on input data, and it depends on the mask alone.
+    """
     value = node.given(0)
     if len(value.shape) != 1 or not value.of_mask or not value.some:
         node.refuse("it may ask only the mask of clicks, in one row that begins with 1, how large its result is")
@@ -430,7 +442,10 @@ def _nonzero(node: Node) -> list[KnownTensor]:
 
 
 def _matmul(node: Node) -> list[KnownTensor]:
-    """Products of matrices; further axes are broadcast, and a list counts as a row or a column."""
+    """Handle products of matrices.
+
+    Further axes are broadcast, and a list counts as a row or a column.
+    """
     first, second = node.given(0).shape, node.given(1).shape
     left, right = (first if len(first) > 1 else (ONE, *first)), (second if len(second) > 1 else (*second, ONE))
     if not first or not second or left[-1] != right[-2]:
@@ -487,7 +502,7 @@ def _layer_norm(node: Node) -> list[KnownTensor]:
 
 
 def _gru(node: Node) -> list[KnownTensor]:
-    """A GRU, time first; how many steps a row has may follow from the mask alone."""
+    """Return a GRU, time first; how many steps a row has may follow from the mask alone."""
     value, width = node.given(0), node.attributes.get("hidden_size", 0)
     if len(value.shape) != 3 or not 0 < width <= GREATEST_AXIS:
         node.refuse("it reads something else than steps of rows, or has no width")
@@ -505,8 +520,10 @@ def _gru(node: Node) -> list[KnownTensor]:
 
 @dataclass(frozen=True)
 class OperatorRule:
-    """floats: its first input must hold floats; attributes: name -> type; cost: multiply-adds for each number that goes
-    in or out, beside what its rule counts."""
+    """floats: its first input must hold floats; attributes: name -> type.
+
+    Cost: multiply-adds for each number that goes in or out, beside what its rule counts.
+    """
 
     rule: Rule
     floats: bool
@@ -581,7 +598,7 @@ class GraphCosts:
     multiply_adds: Mapping[Size, int]
 
     def of(self, sizes: Mapping[str, int]) -> tuple[int, int]:
-        """Bytes and multiply-adds of a run with axes of these sizes."""
+        """Return bytes and multiply-adds of a run with axes of these sizes."""
         axes = dict(sizes)
         for name, terms in self.made.items():
             axes[name] = max(0, sum(bound((number, each), axes) for each, number in terms.items()))
@@ -590,7 +607,10 @@ class GraphCosts:
         return memory, work
 
     def require(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        """Raise GraphRefused unless a run on inputs of these shapes is consistent and within the limits."""
+        """Raise GraphRefused unless a run on inputs of these shapes is allowed.
+
+        It must be consistent and within the limits.
+        """
         sizes: dict[str, int] = {}
         for name, place, axis in self.axes:
             size = shapes[name][place] if place < len(shapes[name]) else 0
@@ -611,7 +631,10 @@ class GraphCosts:
 
 
 def check_graph(content: bytes) -> GraphCosts:
-    """What a run costs. Raises GraphRefused, naming node, operator and limit, for what no release may bring."""
+    """Return what a run costs.
+
+    Raises GraphRefused, naming node, operator and limit, for what no release may bring.
+    """
     if len(content) > FILE_LIMIT_BYTES:
         raise GraphRefused(f"it has {len(content)} bytes, the limit is {FILE_LIMIT_BYTES}")
     model = _WireReader(content).message(len(content), MODEL, "model")

@@ -1,4 +1,4 @@
-"""Names that both ends use, with their alphabets and lengths, and errors on the wire (problem+json, RFC 9457)."""
+"""Names that both ends use, and errors on the wire (problem+json, RFC 9457)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ShardName = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{
 
 
 class Message(BaseModel):
-    """Base of everything on the wire: frozen, no unknown fields, no NaN or infinity, bytes as base64."""
+    """Base of all messages: frozen, no unknown fields, no NaN or infinity, bytes as base64."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, ser_json_bytes="base64", val_json_bytes="base64"
@@ -57,7 +57,10 @@ PROBLEM_MEDIA_TYPE = "application/problem+json"
 
 
 class Problem(BaseModel):
-    """`type` is a stable name from the server's catalogue: 'urn:ownfeed:problem:unknown-release'."""
+    """An error.
+
+    type is a stable name from the server's catalogue: 'urn:ownfeed:problem:unknown-release'.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow")
 

@@ -32,7 +32,7 @@ _NOT_IN_A_HOST = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")
 
 
 def leads_out(url: str) -> bool:
-    """Whether a browser opens this URL as a web page outside the reader's own machine and network.
+    """Return whether a browser opens this URL as a page outside the reader's own network.
 
     False for what is no http or https address with a host, for loopback, private, link-local and reserved addresses in
     any notation that browsers read (0x7f.1, 017700000001, 2130706433, fullwidth digits, IPv6 with IPv4 in it), and for
@@ -53,7 +53,10 @@ def leads_out(url: str) -> bool:
 
 
 def _as_browsers_read(host: str) -> str:
-    """A host without percent-encoding, wide digits and the like, nearly as the URL standard's "domain to ASCII"."""
+    """Return a host as browsers read it: without percent-encoding, wide digits and the like.
+
+    This is nearly the URL standard's "domain to ASCII".
+    """
     plain = unquote(host)
     for _ in range(2):  # a character that is left out may have kept two others from being joined
         plain = _LEFT_OUT.sub("", unicodedata.normalize("NFKC", plain).casefold()).replace("\u3002", ".")
@@ -71,8 +74,10 @@ def _is_outside(host: str) -> bool:
 
 
 def _is_public_v4(labels: list[str]) -> bool:
-    """Whether 1 to 4 numbers, decimal, octal or hexadecimal, form a public address; the last fills the remaining
-    bits."""
+    """Return whether 1 to 4 numbers, decimal, octal or hexadecimal, form a public address.
+
+    The last fills the remaining bits.
+    """
     numbers = [_number(label) for label in labels]
     if len(numbers) > 4 or None in numbers:
         return False

@@ -1,4 +1,4 @@
-"""Expands a 32-byte seed into a mask of any length by ChaCha20, and adds masks to a vector in place."""
+"""Expand 32-byte seeds into masks by ChaCha20, and add masks to a vector in place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class MaskStream(Protocol):
 
 
 class ChaChaStream:
-    """The ChaCha20 keystream of a seed (RFC 8439), nonce zero, starting at byte `start` (a multiple of 64).
+    """The ChaCha20 keystream of a seed (RFC 8439), with nonce zero.
+
+    It starts at byte `start`, a multiple of 64.
 
     Formal guarantees: whoever doesn't know the seed can't tell the mask from uniform ring elements, as long as ChaCha20
     is a pseudo-random function; a ring of 2^k elements takes whole little-endian words, so nothing is biased. A seed
@@ -55,7 +57,7 @@ OpenStream = Callable[[bytes, int], MaskStream]
 
 
 def expand(seed: bytes, length: int, bits: int = 32, open_stream: OpenStream = ChaChaStream) -> RingVector:
-    """The mask PRG(seed): `length` elements of Z_{2^bits}."""
+    """Return the mask PRG(seed): `length` elements of Z_{2^bits}."""
     mask = np.zeros(length, dtype=ring_dtype(bits))
     apply_masks(mask, plus=[seed], open_stream=open_stream)
     return mask
@@ -100,7 +102,10 @@ def apply_masks(
 def masked_bytes(
     vector: RingVector, plus: Sequence[bytes] = (), minus: Sequence[bytes] = (), *, threads: int = 1
 ) -> bytes:
-    """The bytes of vector + sum of PRG(plus) - sum of PRG(minus), without a further copy; `vector` isn't changed."""
+    """Return the bytes of a masked vector: vector + sum of PRG(plus) - sum of PRG(minus).
+
+    `vector` isn't changed, and no further copy is made.
+    """
     held = BytesIO(vector.data)
     apply_masks(np.frombuffer(held.getbuffer(), dtype=vector.dtype), plus, minus, threads=threads)
     return held.getvalue()

@@ -18,7 +18,7 @@ UNDATED_AGE = timedelta(days=30)
 
 
 def _page_or_none(url: str) -> str:
-    """The link if it is a page of the web, else ''.
+    """Return the link if it is a page of the web, else ''.
 
     Pages put it into a link: `javascript:` or a page of the reader's own device is read as no link at all. It isn't
     refused, since one bad link would then cost the whole answer.
@@ -30,7 +30,10 @@ PageLink = Annotated[str, Field(max_length=2_000), AfterValidator(_page_or_none)
 
 
 class AlsoIn(Message):
-    """Another source's report of the same, which is not offered by itself. Its text is requested by its own id."""
+    """Another source's report of the same, which is not offered by itself.
+
+    Its text is requested by its own id.
+    """
 
     id: NewsId
     title: str = Field(max_length=1_000)
@@ -63,7 +66,7 @@ class NewsCard(Message):
 
 
 class BodiesRequest(Message):
-    """POST /v1/news/bodies: the ids of a whole returned list at once, so that none of them stands out."""
+    """POST /v1/news/bodies: the ids of a whole list at once, so that none of them stands out."""
 
     ids: tuple[NewsId, ...] = Field(min_length=1, max_length=BODIES_PER_REQUEST)
 
@@ -79,6 +82,9 @@ class NewsBody(Message):
 
 
 class BodiesAnswer(Message):
-    """The bodies of the articles that the server still has, empty if it has no text; expired ids are missing."""
+    """The bodies of the articles that the server still has, empty if it has no text.
+
+    Expired ids are missing.
+    """
 
     bodies: tuple[NewsBody, ...]

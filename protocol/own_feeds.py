@@ -1,4 +1,4 @@
-"""Messages between a reader's device and that reader's own server on the same machine (`ownfeed read`).
+"""Messages to the reader's own server on the same machine (`ownfeed read`).
 
 They manage the reader's feeds. No other server answers them, so they are no part of the protocol with publishers.
 """
@@ -86,7 +86,10 @@ class Preparation(OwnMessage):
 
 
 class OwnFeeds(OwnMessage):
-    """Everything that is followed; sections: names that a feed can be put under. preparing: None once it can rank."""
+    """Everything that is followed.
+
+    Sections: names that a feed can be put under. preparing: None once it can rank.
+    """
 
     feeds: tuple[OwnFeed, ...] = ()
     removed: tuple[RemovedFeed, ...] = ()
@@ -145,7 +148,10 @@ class FollowFeed(OwnMessage):
 
 
 class ChangeFeed(OwnMessage):
-    """Change what is named. title: '' for the feed's own. section: '' to sort each story by its text."""
+    """Change a feed's named properties.
+
+    title: '' for the feed's own. section: '' to sort each story by its text.
+    """
 
     key: Key
     title: str | None = Field(default=None, max_length=TITLE_CHARS)

@@ -1,4 +1,4 @@
-"""Keys between members of a secure sum: signed, agreed in pairs, and used to encrypt boxes (Bonawitz 2017).
+"""Sign keys, agree on them in pairs, and encrypt boxes with them (Bonawitz 2017).
 
 `context` is always the digest of the round's terms: keys, boxes and signatures of one round are invalid in another, or
 under other terms.
@@ -36,7 +36,10 @@ def check_keys(context: bytes, keys: AdvertisedKeys) -> None:
 
 
 def check_order(keys: AdvertisedKeys) -> None:
-    """Raise SecaggError if a key is of low order: no other member could agree on a secret with it (RFC 7748, 6.1)."""
+    """Raise SecaggError if a key is of low order (RFC 7748, 6.1).
+
+    No other member could agree on a secret with it.
+    """
     anybody = X25519PrivateKey.generate()
     for key in (keys.encryption_key, keys.mask_key):
         try:
@@ -60,7 +63,7 @@ def sign_agreement(context: bytes, roster: Roster, survivors: tuple[int, ...], k
 def check_agreement(
     context: bytes, roster_digest: bytes, survivors: tuple[int, ...], verify_key: bytes, signature: bytes
 ) -> None:
-    """Raise SecaggError unless the member of that key has signed the same round, roster and U3."""
+    """Raise SecaggError unless this key has signed the same round, roster and U3."""
     text = _agreement_text(context, roster_digest, survivors)
     _verify(verify_key, signature, text, "a member has not agreed to these survivors")
 
@@ -71,7 +74,7 @@ def sign_alive(context: bytes, me: int, alive: bytes, key: Ed25519PrivateKey) ->
 
 
 def check_alive(context: bytes, member: int, alive: bytes, verify_key: bytes, signature: bytes) -> None:
-    """Raise SecaggError unless the member of that key has signed the same round and U3 under that number."""
+    """Raise SecaggError unless this key has signed the same round, number and U3."""
     text = _alive_text(context, member, alive)
     _verify(verify_key, signature, text, "a member has not signed who is alive")
 
@@ -84,19 +87,28 @@ def pair_seed(context: bytes, mine: X25519PrivateKey, theirs: bytes, members: tu
 def channel_keys(
     context: bytes, mine: X25519PrivateKey, theirs: bytes, members: tuple[int, int]
 ) -> tuple[bytes, bytes]:
-    """Keys of the boxes from the lower to the higher member, and back. Each encrypts one box of this round, ever."""
+    """Keys of the boxes from the lower to the higher member, and back.
+
+    Each encrypts one box of this round, ever.
+    """
     both = _agree(context, b"box", mine, theirs, members, 64)
     return both[:32], both[32:]
 
 
 def close_box(key: bytes, sender: int, receiver: int, key_share: bytes, seed_share: bytes) -> Box:
-    """Encrypt (u, v, share of s_u, share of b_u). The nonce is fixed, since a key encrypts one box only."""
+    """Encrypt (u, v, share of s_u, share of b_u).
+
+    The nonce is fixed, since a key encrypts one box only.
+    """
     header = sender.to_bytes(4, "big") + receiver.to_bytes(4, "big")
     return Box(member=receiver, box=ChaCha20Poly1305(key).encrypt(bytes(12), header + key_share + seed_share, header))
 
 
 def open_box(key: bytes, sender: int, receiver: int, box: bytes) -> tuple[bytes, bytes]:
-    """The two shares of a box. Raises SecaggError if it was altered, was meant for another pair, or holds no shares."""
+    """Return the two shares of a box.
+
+    Raises SecaggError if it was altered, was meant for another pair, or holds no shares.
+    """
     header = sender.to_bytes(4, "big") + receiver.to_bytes(4, "big")
     try:
         text = ChaCha20Poly1305(key).decrypt(bytes(12), box, header)
@@ -111,7 +123,7 @@ def open_box(key: bytes, sender: int, receiver: int, box: bytes) -> tuple[bytes,
 
 
 def seed_commitment(context: bytes, member: int, seed: bytes) -> bytes:
-    """A hash of a self mask's seed, bound to the round and the member."""
+    """Return a hash of a self mask's seed, bound to the round and the member."""
     return sha256(b"ownfeed secagg seed" + context + member.to_bytes(4, "big") + seed).digest()
 
 

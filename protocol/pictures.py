@@ -41,7 +41,10 @@ class PictureError(ValueError):
 
 
 class Pictured(NamedTuple):
-    """A story's picture. place: 0 for its card's, else from 1 the number of the picture in its text."""
+    """A story's picture.
+
+    place: 0 for the card's picture, else the picture's number in the text, from 1.
+    """
 
     news_id: NewsId
     place: int
@@ -78,10 +81,10 @@ class PictureList(Message):
 
 
 def pack_pictures(pictures: Sequence[Pictured]) -> bytes:
-    """Pack a shard: head length (four bytes, little-endian), head, and the pictures one after another.
+    """Pack a shard.
 
-    The head is JSON without blanks: each picture's story, place and size in bytes. Raises PictureError as
-    `unpack_pictures`.
+    It is the head's length (four bytes, little-endian), the head, and the pictures one after another. The head is JSON
+    without blanks: each picture's story, place and size in bytes. Raises PictureError as `unpack_pictures`.
     """
     head = _written([(one.news_id, one.place, len(one.content)) for one in pictures])
     blob = b"".join((len(head).to_bytes(4, "little"), head, *(one.content for one in pictures)))
@@ -90,7 +93,10 @@ def pack_pictures(pictures: Sequence[Pictured]) -> bytes:
 
 
 def unpack_pictures(blob: bytes, count: int) -> list[Pictured]:
-    """Each picture, checked. Raises PictureError for an invalid shard, or one with another count."""
+    """Return each picture, checked.
+
+    Raises PictureError for an invalid shard, or one with another count.
+    """
     if len(blob) > SHARD_LIMIT_BYTES:
         raise PictureError(f"shard: {len(blob)} bytes, the limit is {SHARD_LIMIT_BYTES}")
     length = int.from_bytes(blob[:4], "little")
@@ -115,7 +121,10 @@ def unpack_pictures(blob: bytes, count: int) -> list[Pictured]:
 
 
 def _head(text: bytes) -> list[tuple[NewsId, int, int]]:
-    """Written in one way only: a size of 1.0 would be a whole number to JavaScript, and none here."""
+    """Return the head of a shard, which must be written in its one form.
+
+    JavaScript would read a size of 1.0 as a whole number, and Python would not.
+    """
     try:
         head = _HEAD.validate_json(text, strict=True)
     except ValidationError:
@@ -130,10 +139,11 @@ def _written(head: Sequence[tuple[NewsId, int, int]]) -> bytes:
 
 
 def check_picture(content: bytes, place: int = 0) -> bytes:
-    """The content itself, if it is a valid picture for this place (`Pictured`). Raises PictureError.
+    """Return the content itself, if it is a valid picture for this place (`Pictured`).
 
-    It must be a WebP file that holds one lossy still picture and nothing else: no metadata, no animation, no
-    transparency (RFC 9649, section 2.5; RFC 6386, section 9.1). A card's has the one size; a text's is within its own.
+    Raises PictureError. It must be a WebP file that holds one lossy still picture and nothing else: no metadata, no
+    animation, no transparency (RFC 9649, section 2.5; RFC 6386, section 9.1). A card's has the one size; a text's is
+    within its own.
     """
     limit = TEXT_PICTURE_LIMIT_BYTES if place else PICTURE_LIMIT_BYTES
     if len(content) > limit:
@@ -155,6 +165,9 @@ def check_picture(content: bytes, place: int = 0) -> bytes:
 
 
 def picture_size(content: bytes) -> tuple[int, int]:
-    """Width and height of a checked picture, in pixels; the two upper bits of each number are a hint for scaling."""
+    """Width and height of a checked picture, in pixels.
+
+    The two upper bits of each number are a hint for scaling.
+    """
     width, height = (int.from_bytes(content[at : at + 2], "little") for at in (26, 28))
     return width, height

@@ -1,8 +1,8 @@
-"""Pooled states of the pool's articles in public shards, and the head above them (Efficient-FedRec, section 3.2).
+"""Pooled states of the pool's articles in public shards, and the head above them.
 
-With BERT and its pooling frozen, an article is one row of S numbers for training. The rows are public: every device
-takes all shards completely, as materials of a round, so that none is requested because of a click, and stores them by
-hash until BERT or pooling changes.
+Source: Efficient-FedRec, section 3.2. With BERT and its pooling frozen, an article is one row of S numbers for
+training. The rows are public: every device takes all shards completely, as materials of a round, so that none is
+requested because of a click, and stores them by hash until BERT or pooling changes.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _IDS = TypeAdapter(tuple[NewsId, ...])
 
 
 def pack_shard(ids: Sequence[str], name: str, rows: NDArray[Any]) -> bytes:
-    """Pack a shard: `rows` [n, ...], and the article ids of the rows, in order, as the bytes of a JSON list."""
+    """Pack a shard: `rows` [n, ...], and the rows' article ids as the bytes of a JSON list."""
     listed = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
     return pack({IDS: listed, name: rows})
 
 
 def unpack_shard(blob: bytes, name: str, rows: TensorSpec) -> tuple[tuple[str, ...], NDArray[Any]]:
-    """What `pack_shard` wrote. Raises TensorError for anything else."""
+    """Return what `pack_shard` wrote. Raises TensorError for anything else."""
     specs = {IDS: TensorSpec("uint8", (None,), axis_limit=BLOB_LIMIT_BYTES), name: rows}
     tensors = unpack(blob, specs, limit_bytes=BLOB_LIMIT_BYTES)
     try:
@@ -50,9 +50,9 @@ def unpack_shard(blob: bytes, name: str, rows: TensorSpec) -> tuple[tuple[str, .
 
 
 def joined_shards(shards: Sequence[bytes], name: str, rows: TensorSpec) -> tuple[dict[str, int], NDArray[Any]]:
-    """All shards as one array, and each article id's row; if an article is in two shards, the last counts.
+    """Return all shards as one array, and each article id's row.
 
-    No shards give no rows. Raises TensorError as `unpack_shard`.
+    If an article is in two shards, the last counts. No shards give no rows. Raises TensorError as `unpack_shard`.
     """
     found = [unpack_shard(blob, name, rows) for blob in shards]
     row_of = {news_id: row for row, news_id in enumerate(chain.from_iterable(ids for ids, _ in found))}
@@ -61,12 +61,12 @@ def joined_shards(shards: Sequence[bytes], name: str, rows: TensorSpec) -> tuple
 
 
 def pack_states(ids: Sequence[str], states: NDArray[np.float16]) -> bytes:
-    """A shard of states, float16 [n, S]."""
+    """Return a shard of states, float16 [n, S]."""
     return pack_shard(ids, STATES, states.astype(np.float16))
 
 
 def joined_states(shards: Sequence[bytes], width: int) -> tuple[dict[str, int], NDArray[np.float16]]:
-    """All shards of states, as `joined_shards`."""
+    """Return all shards of states, as `joined_shards`."""
     return joined_shards(shards, STATES, TensorSpec("float16", (None, width)))
 
 
@@ -76,7 +76,7 @@ def pack_head(parameters: Mapping[str, NDArray[np.float32]]) -> bytes:
 
 
 def unpack_head(blob: bytes, dimensions: int) -> dict[str, NDArray[np.float32]]:
-    """What `pack_head` wrote, with D = `dimensions`. Raises TensorError."""
+    """Return what `pack_head` wrote, with D = `dimensions`. Raises TensorError."""
     specs = {
         WEIGHT: TensorSpec("float32", (dimensions, None), axis_limit=WIDTH_LIMIT),
         BIAS: TensorSpec("float32", (dimensions,)),

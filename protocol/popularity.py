@@ -81,5 +81,8 @@ class Popularity(Message):
 
 
 def etag_of_popularity(content: bytes) -> str:
-    """The ETag of an answer; both ends compute it, so that it can't be used to mark a device."""
+    """Return the ETag of an answer.
+
+    Both ends compute it, so that it can't be used to mark a device.
+    """
     return sha256(content).hexdigest()

@@ -1,4 +1,4 @@
-"""Creates folders and files that only their owner may open: 0700 and 0600, whatever the umask.
+"""Create folders and files that only their owner can open (0700 and 0600).
 
 The owner is the user that the device, or the server, runs as. This keeps out other users of the machine and their
 programs; it doesn't keep out the administrator, nor programs of the same user.
@@ -26,7 +26,10 @@ PROFILES = "devices"
 
 
 def keep_new_files_private() -> None:
-    """Make this process and its children create files for their owner only. Commands call it first."""
+    """Make this process and its children create files for their owner only.
+
+    Commands call it first.
+    """
     os.umask(UMASK)
 
 
@@ -70,10 +73,11 @@ def overwrite(path: Path) -> None:
 
 
 def tighten(folder: Path) -> int:
-    """Remove other users' permissions from a folder and all in it; returns how many entries were changed.
+    """Remove other users' permissions from a folder and all in it.
 
-    The folder itself may be a link; links in it are not followed. Raises PermissionError for what belongs to another
-    user, and OSError, before anything is changed, if it is no folder of ours: a setting may name /var, or a file.
+    Returns how many entries were changed. The folder itself may be a link; links in it are not followed. Raises
+    PermissionError for what belongs to another user, and OSError, before anything is changed, if it is no folder of
+    ours: a setting may name /var, or a file.
     """
     folder = folder.resolve()
     _check_ours(folder)

@@ -1,4 +1,4 @@
-"""The protections that an update may need before it leaves a device: a tagged union, like reports."""
+"""The protections that an update may need before it leaves a device, a tagged union."""
 
 from __future__ import annotations
 
@@ -16,18 +16,24 @@ from protocol.union import UnionMarks
 
 
 class LocalLaplace(Message):
-    """Uni-FedRec, eq. 8: clip every coordinate to [-clip, clip], add Laplace(0, scale) to each, on the device."""
+    """Clip every coordinate to [-clip, clip] and add Laplace(0, scale), on the device.
+
+    Source: Uni-FedRec, eq. 8.
+    """
 
     kind: Literal["local_laplace"] = "local_laplace"
     clip: float = Field(default=0.1, gt=0, description="theta")
     scale: float = Field(default=0.01, gt=0, description="lambda_g")
 
     def epsilon_per_coordinate(self) -> float:
-        """The papers' figure, 2 theta / lambda_g: pure epsilon of one coordinate of one upload."""
+        """Return the papers' figure, 2 theta / lambda_g.
+
+        It is the pure epsilon of one coordinate of one upload.
+        """
         return 2 * self.clip / self.scale
 
     def epsilon_per_upload(self, coordinates: int) -> float:
-        """The pure epsilon of a whole upload with this many coordinates."""
+        """Return the pure epsilon of a whole upload with this many coordinates."""
         return self.epsilon_per_coordinate() * coordinates
 
 
@@ -75,14 +81,17 @@ class SecureSum(Message):
 
     @property
     def reach_steps(self) -> float:
-        """How far exchanging all of a device's data moves its vector at most, in steps of the fixed point.
+        """The largest distance by which replacing a device's data moves its vector, in steps.
 
         The diameter of the ball, 2 C; of its part without negative values sqrt(2) C: |x - y|^2 <= |x|^2 + |y|^2 there.
         """
         return (math.sqrt(2) if self.nonnegative else 2) * self.clip * 2.0**self.fraction_bits
 
     def terms(self, round_id: str, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms:
-        """What both ends hold a round's messages against. Raises ValueError for a cohort the ring has no room for."""
+        """Return what both ends hold a round's messages against.
+
+        Raises ValueError for a cohort the ring has no room for.
+        """
         return SumTerms(
             round=round_id,
             mode=self.mode,
@@ -97,11 +106,13 @@ class SecureSum(Message):
         )
 
     def layout(self, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms) -> UpdateLayout:
-        """Where the tensors of an update stand in a vector of these terms."""
+        """Return where the tensors of an update stand in a vector of these terms."""
         return UpdateLayout(shapes, terms.fixed_point(), self.weight_limit)
 
     def rho(self, contributors: int, coordinates: int) -> float:
-        """What the opened sum costs a device when its data are exchanged for any other, with that many noise shares.
+        """Return rho of the opened sum with so many shares of noise.
+
+        It is for replacing all of a device's data.
 
         Raises ValueError without noise.
         """
@@ -110,7 +121,10 @@ class SecureSum(Message):
         return rho_of_sum(self.reach_steps, self.sigma, contributors, coordinates)
 
     def epsilon(self, contributors: int, coordinates: int) -> float:
-        """The same as an epsilon at `delta`, for the server's pages: what a device is charged is its own affair."""
+        """Return `rho` as an epsilon at `delta`, for the server's pages.
+
+        Devices compute their charges at their own delta.
+        """
         return epsilon_of(self.rho(contributors, coordinates), self.delta)
 
     def _headroom(self, cohort: int) -> float:
@@ -148,7 +162,10 @@ in no release: a round states it before a device joins."""
 
 
 def of_kind(halves: Mapping[str, Callable[[Any], Half]], protection: Protection) -> Half:
-    """One end's implementation of a protection, by its kind. Raises ValueError for an unsupported kind."""
+    """One end's implementation of a protection, by its kind.
+
+    Raises ValueError for an unsupported kind.
+    """
     made = halves.get(protection.kind)
     if made is None:
         raise ValueError(f"protection: {protection.kind!r} is unknown here, expected one of {', '.join(halves)}")

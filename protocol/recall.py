@@ -29,7 +29,7 @@ BasisScore = Annotated[float, Field(ge=-1e4, le=1e4)]
 
 
 class BasisLaplaceReport(Message):
-    """Uni-FedRec's report: per interest channel B noisy scores, and how many clicks each channel holds.
+    """Uni-FedRec's report: noisy scores and the number of clicks of each interest channel.
 
     scores is C x B (C at most 5); counts are |H_c|, from which the server makes quotas (Uni-FedRec, "News Recall").
     The counts and C carry no noise: see `privacy.mechanisms.basis_laplace`.
@@ -50,9 +50,10 @@ class BasisLaplaceReport(Message):
 
 
 class BasisL1Report(Message):
-    """Uni-FedRec's report with its privacy gaps closed: always C_max channels, including empty ones, of B noisy scores.
+    """Uni-FedRec's report with its privacy gaps closed.
 
-    shares are noisy shares of the clicks by channel (a negative one counts as 0); none: all channels have equal weight.
+    It always has C_max channels of B noisy scores, including empty ones. shares are noisy shares of the clicks by
+    channel (a negative one counts as 0); none: all channels have equal weight.
     """
 
     kind: Literal["basis_l1"] = "basis_l1"
@@ -70,9 +71,9 @@ class BasisL1Report(Message):
 
 
 class CodeReport(Message):
-    """One number: the reader's nearest of K prototypes, or another one by randomised response (docs/decisions/017).
+    """The number of the reader's nearest of K prototypes, or another one by randomised response.
 
-    codebook is K and names the release's codebook of that size; code is 0 .. K - 1.
+    See docs/decisions/017. codebook is K and names the release's codebook of that size; code is 0 .. K - 1.
     """
 
     kind: Literal["code"] = "code"
@@ -87,9 +88,10 @@ class CodeReport(Message):
 
 
 class TopicsReport(Message):
-    """One merged topic histogram with noise: weights[k] is the noisy share of the clicks nearest to prototype k.
+    """One merged topic histogram with noise.
 
-    codebook is K; weights has K entries, which may be negative and need not add up to 1.
+    weights[k] is the noisy share of the clicks nearest to prototype k. codebook is K; weights has K entries, which may
+    be negative and need not add up to 1.
     """
 
     kind: Literal["topics"] = "topics"
@@ -104,7 +106,10 @@ class TopicsReport(Message):
 
 
 class SubsetReport(Message):
-    """A random set of topics that holds the reader's with a raised probability (subset selection), ascending."""
+    """A random set of topics, ascending, that is more likely to contain the reader's topic.
+
+    The mechanism is subset selection.
+    """
 
     kind: Literal["subset"] = "subset"
     codebook: int = Field(ge=2, le=CODEBOOK_LIMIT)
@@ -132,7 +137,10 @@ Report = Annotated[
 
 
 class RecallRequest(Message):
-    """POST /v1/recall. Of the server's choices it repeats only the release modulo 16 and the codebook's size."""
+    """POST /v1/recall.
+
+    Of the server's choices it repeats only the release modulo 16 and the codebook's size.
+    """
 
     release: Annotated[ShortRelease, Field(strict=True)]
     limit: int = Field(default=400, ge=1, le=CANDIDATES_LIMIT)
@@ -140,10 +148,13 @@ class RecallRequest(Message):
 
 
 class CardReader(Protocol):
-    """Reads a card, or knows it: given as the validation context, since an answer mostly repeats the last one."""
+    """Parses cards, or returns ones that were parsed before.
+
+    It is passed as the validation context, since an answer mostly repeats the last one.
+    """
 
     def card(self, raw: Any, read: ValidatorFunctionWrapHandler) -> NewsCard:
-        """The card that `read` would make of the JSON value `raw`."""
+        """Return the card that `read` would make of the JSON value `raw`."""
         ...
 
 
@@ -166,7 +177,10 @@ class RecallAnswer(Message):
 
 
 def onto_l1_ball(point: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
-    """The nearest point with L1 norm at most `radius` (Duchi et al., ICML 2008, figure 1)."""
+    """Return the nearest point with L1 norm at most `radius`.
+
+    Source: Duchi et al., ICML 2008, figure 1.
+    """
     sizes = np.abs(point)
     if sizes.sum() <= radius:
         return point

@@ -1,4 +1,4 @@
-"""Measured ways of finding articles, by pool size, and the choice of one for a pool and a cost.
+"""Choose how to find articles, by figures measured for pools of different sizes.
 
 The figures (`recall_frontier.json`) come from the recorded `ownfeed bench pools` (`experiments.recall.auto_choice`).
 Between two measured sizes they are interpolated linearly in the logarithm of the size; beyond them the nearest is used.
@@ -62,7 +62,10 @@ class ListChoice(BaseModel):
 
 
 class RecallFrontier(BaseModel):
-    """Lists measured in pools of different sizes, ascending. source: the record that the figures come from."""
+    """Lists measured in pools of different sizes, ascending.
+
+    source: the record of the figures.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -71,7 +74,10 @@ class RecallFrontier(BaseModel):
     lists: tuple[MeasuredList, ...]
 
     def around(self, news: int) -> tuple[int, int]:
-        """The measured pool sizes around this one; the same size twice if it was measured or is outside the range."""
+        """Return the measured pool sizes around this one.
+
+        The same size twice if it was measured or is outside the range.
+        """
         low = max((size for size in self.pools if size <= news), default=self.pools[0])
         high = min((size for size in self.pools if size >= news), default=self.pools[-1])
         return low, high
@@ -107,12 +113,12 @@ class RecallFrontier(BaseModel):
         list at epsilon 0 fits `bytes_limit`, the smallest one is allowed anyway.
         """
         silent = [each for each in self.lists if not each.epsilon and (each.mode != "broadcast" or pool_codes)]
-        told = [
+        reporting = [
             each
             for each in self.lists
             if 0 < each.epsilon <= epsilon_limit and (each.codebook, each.epsilon) in codebooks
         ]
-        allowed = [each for each in (*silent, *told) if self.at(each.weight, news) <= bytes_limit]
+        allowed = [each for each in (*silent, *reporting) if self.at(each.weight, news) <= bytes_limit]
         if not any(each in allowed for each in silent):
             allowed = [*allowed, min(silent, key=lambda each: self.at(each.weight, news))]
         best = max(self.found(each, news) for each in allowed)
@@ -131,14 +137,16 @@ class RecallFrontier(BaseModel):
         )
 
     def gain(self, mode: str, codebook: int, epsilon: float, news: int) -> tuple[float, int, float] | None:
-        """The benefit of a report, by the figures for a pool of this size. None if it wasn't measured.
+        """Return the benefit of a report, by the figures for a pool of this size.
 
-        Points of recall over the default list of the same USUAL_PLACES; the longest list's length; and the points that
-        a default list of that length gains over one of the usual length.
+        None if it wasn't measured. Points of recall over the default list of the same USUAL_PLACES; the longest list's
+        length; and the points that a default list of that length gains over one of the usual length.
         """
-        told = [each for each in self.lists if (each.mode, each.codebook, each.epsilon) == (mode, codebook, epsilon)]
+        reporting = [
+            each for each in self.lists if (each.mode, each.codebook, each.epsilon) == (mode, codebook, epsilon)
+        ]
         silent = [each for each in self.lists if each.mode == "none"]
-        mine = next((each for each in told if each.places == USUAL_PLACES), None)
+        mine = next((each for each in reporting if each.places == USUAL_PLACES), None)
         plain = next((each for each in silent if each.places == USUAL_PLACES), None)
         if mine is None or plain is None:
             return None
@@ -149,5 +157,5 @@ class RecallFrontier(BaseModel):
 
 @cache
 def packaged_frontier() -> RecallFrontier:
-    """The figures packaged with this version."""
+    """Return the figures packaged with this version."""
     return RecallFrontier.model_validate_json(files("protocol").joinpath("recall_frontier.json").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""A release: graphs, weights and vector shards by hash, signed with Ed25519, and its category ids.
+"""Releases: graphs, weights and vector shards by hash, signed with Ed25519.
 
 Parameters are graph inputs named `p.<parameter>`: an architecture's graphs stay the same, and a new release brings new
 weights. `CategoryVocabulary` gives each section and topic its id, for article encoders that read them.
@@ -34,7 +34,7 @@ Topic = tuple[str, str]
 
 @dataclass(frozen=True)
 class CategoryVocabulary:
-    """Sections (NAML's categories) and topics (its subcategories) in the order of their ids, from 1 on.
+    """Sections (NAML's categories) and topics (its subcategories) in order of their ids, from 1.
 
     Raises ValueError unless names are distinct and not empty, and each topic's section is one of `sections`.
     """
@@ -76,19 +76,25 @@ class CategoryVocabulary:
         return hashlib.sha256(self.pack()).hexdigest()
 
     def encode(self, news: Sequence[Topic]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Section and topic of each news -> section ids [n], topic ids [n]; 0 where the release knows none."""
+        """Section and topic of each news -> section ids [n], topic ids [n].
+
+        0 where the release knows none.
+        """
         sections = [self._sections.get(section, UNKNOWN_CATEGORY) for section, _ in news]
         topics = [self._topics.get(each, UNKNOWN_CATEGORY) for each in news]
         return np.asarray(sections, dtype=np.int64), np.asarray(topics, dtype=np.int64)
 
     def pack(self) -> bytes:
-        """The blob: JSON in UTF-8."""
+        """Return the blob: JSON in UTF-8."""
         content = {"format": HEADER, "sections": self.sections, "topics": self.topics}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
     def unpack(cls, blob: bytes) -> CategoryVocabulary:
-        """Read `pack`. Raises VocabularyDiffers for another format, ValueError for names that can't be."""
+        """Read `pack`.
+
+        Raises VocabularyDiffers for another format, ValueError for names that can't be.
+        """
         try:
             content: Any = json.loads(blob)
             if content["format"] != HEADER:
@@ -123,11 +129,12 @@ class BlobRef(Message):
 
 
 class Groups(Message):
-    """K personal models of one architecture, and the rule by which a device finds its own (FINDING, section 4.2).
+    """K personal models of one architecture (FINDING, section 4.2).
 
-    Every device fetches all of them, and reveals to nobody which is its own. centroids and next_centroids are
-    safetensors blobs with `centroids`, float32 [K, D], rows of length 1; a device's group is the row with the greatest
-    inner product with its unit user vector, the lowest of equals.
+    They come with the rule by which a device finds its own. Every device fetches all of them, and reveals to nobody
+    which is its own. centroids and next_centroids are safetensors blobs with `centroids`, float32 [K, D], rows of
+    length 1; a device's group is the row with the greatest inner product with its unit user vector, the lowest of
+    equals.
     """
 
     size: int = Field(ge=1, le=GROUPS_LIMIT, description="K")
@@ -168,10 +175,11 @@ class ModelEntry(Message):
 
 
 class Codebook(Message):
-    """K user prototypes; a device's code is the one with the greatest inner product with its unit user vector.
+    """K user prototypes.
 
-    epsilon is the cost of a report by this codebook, whichever mechanism of `device_app.privacy.mechanisms` makes it.
-    prototypes is a safetensors blob with `prototypes`, float32 [K, D], rows of length 1.
+    A device's code is the one with the greatest inner product with its unit user vector. epsilon is the cost of a
+    report by this codebook, whichever mechanism of `device_app.privacy.mechanisms` makes it. prototypes is a
+    safetensors blob with `prototypes`, float32 [K, D], rows of length 1.
     """
 
     size: int = Field(ge=2, le=CODEBOOK_LIMIT, description="K")
@@ -195,7 +203,10 @@ class Codebook(Message):
 
 
 class RecallProtocol(Message):
-    """How interests are found and reported under this release (Uni-FedRec, section 3; docs/decisions/017)."""
+    """How interests are found and reported under this release (Uni-FedRec, section 3.
+
+    Docs/decisions/017).
+    """
 
     basis_size: int = Field(ge=1, le=512, description="B")
     channels_limit: int = Field(ge=1, le=5, description="C_max")
@@ -213,12 +224,15 @@ class RecallProtocol(Message):
         return self
 
     def codebook(self, size: int) -> Codebook | None:
-        """The codebook of that size."""
+        """Return the codebook of that size."""
         return next((book for book in self.codebooks if book.size == size), None)
 
 
 class ShardRef(Message):
-    """The article vectors of one publishing day (or a part of it): `codes`, `scales` as in RecallAnswer."""
+    """The article vectors of one publishing day or a part of it.
+
+    The blob holds `codes` and `scales` as in RecallAnswer.
+    """
 
     name: ShardName
     blob: BlobRef
@@ -268,7 +282,7 @@ class ReleaseManifest(Message):
         default=None,
         ge=0,
         description="News of the pool when this release was made, by which a device may choose how much to ask for and "
-        "whether to report at all. None: it isn't told.",
+        "whether to report at all. None: it is not published.",
     )
 
 
@@ -304,7 +318,10 @@ def verify(signed: SignedManifest, pinned_public_key: bytes) -> ReleaseManifest:
 
 
 class ShardList(Message):
-    """GET /v1/releases/{number}/vectors: the pool's vector shards, for refreshing the vectors of clicked articles."""
+    """GET /v1/releases/{number}/vectors: the shards of the pool's vectors.
+
+    Devices use them to refresh the vectors of clicked articles.
+    """
 
     release: ReleaseId
     encoder: str

@@ -1,8 +1,9 @@
-"""What a server publishes about the lists that codebook reports lead to: a few vectors, the same for every device.
+"""The public statistics of the lists that codebook reports lead to.
 
-A list ranks the pool by P(i | y) = sum_k w_k(y) P(i | k), P(i | k) = pop(i) exp(s <v_k, d_i>) / Z_k. A device holds
-single articles and no pool: with log Z_k it knows how much likelier than by popularity alone a list shows any of them,
-and with the gradient of log Z_k with respect to v_k how a change of v_k changes that.
+They are a few vectors, the same for every device. A list ranks the pool by P(i | y) = sum_k w_k(y) P(i | k), P(i | k) =
+pop(i) exp(s <v_k, d_i>) / Z_k. A device holds single articles and no pool: with log Z_k it knows how much likelier than
+by popularity alone a list shows any of them, and with the gradient of log Z_k with respect to v_k how a change of v_k
+changes that.
 """
 
 from __future__ import annotations
@@ -50,12 +51,19 @@ class ReportLists:
         return len(self.prototypes)
 
     def log_posterior(self, epsilon: float) -> Floats:
-        """log w_k(y) [K, K], one row per report y: Bayes' rule after randomised response at epsilon."""
+        """Return log w_k(y), [K, K], one row for each report y.
+
+        It is Bayes' rule after randomised response at epsilon.
+        """
         logs = np.log(self.shares.astype(np.float64))[None, :] + epsilon * np.eye(self.size)
         return np.asarray(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
 
     def lifts(self, clicked: NDArray[np.float32], epsilon: float) -> Floats:
-        """log P(i | y) - log pop(i) of clicked articles [n, D] in the list of each report y: [n, K]."""
+        """Return log P(i
+
+        y) - log pop(i), [n, K], of clicked articles [n, D]. | P(i | y) is the article's probability in the list of
+        report y.
+        """
         scores = self.sharpness * (clicked @ self.prototypes.T).astype(np.float64) - self.log_normalisers  # [n, K]
         return np.asarray(np.logaddexp.reduce(self.log_posterior(epsilon)[None] + scores[:, None, :], axis=2))
 
@@ -95,6 +103,9 @@ _NAMES = ("prototypes", "log_normalisers", "slopes", "shares", "axes")
 
 
 def report_chances(size: int, epsilon: float) -> Floats:
-    """P(y | k) [K, K] of randomised response, one row per true code k; the true code is e^eps times as likely."""
+    """P(y | k) [K, K] of randomised response, one row per true code k.
+
+    The true code is e^eps times as likely.
+    """
     odds = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-epsilon))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))

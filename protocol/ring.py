@@ -1,4 +1,4 @@
-"""Fixed-point numbers as elements of the ring of integers mod 2^k, in which masked vectors are summed.
+"""Fixed-point numbers in the ring of integers mod 2^k, in which masked vectors are summed.
 
 `UpdateLayout` encodes a weighted update as one ring vector, and reads an opened sum as a weighted mean
 (Efficient-FedRec, 3.4). Besides gradients, a device contributes to secure sums its evaluation of a release, and its
@@ -38,7 +38,10 @@ class RingError(ValueError):
 
 
 def ring_dtype(bits: int) -> np.dtype[Any]:
-    """The unsigned type whose arithmetic is that of Z_{2^bits}. Raises RingError for another width."""
+    """Return the unsigned type whose arithmetic is that of Z_{2^bits}.
+
+    Raises RingError for another width.
+    """
     if bits not in DTYPES:
         raise RingError(f"bits: a ring has {', '.join(map(str, DTYPES))} bits, got {bits}")
     return np.dtype(DTYPES[bits])
@@ -102,7 +105,7 @@ class FixedPoint:
     def encode_stochastic(
         self, values: NDArray[np.floating[Any]], uniform_bits: Callable[[int], bytes] = os.urandom
     ) -> RingVector:
-        """Round up with the probability of the fraction, so that the code is unbiased to 2^-32 steps.
+        """Round up with the probability of the fraction, so that the code is unbiased.
 
         The mean is off by at most 2^-32 steps; the cost is a variance of up to a quarter of a squared step. The random
         bits come from `uniform_bits`, by default the operating system's cryptographic generator.
@@ -123,7 +126,7 @@ class FixedPoint:
         return decoded
 
     def rounded_to_zero(self, values: NDArray[np.floating[Any]], codes: RingVector) -> float:
-        """The share of nonzero values whose code is 0: the loss caused by this step size."""
+        """Return the share of nonzero values whose code is 0: the loss caused by this step size."""
         nonzero = np.count_nonzero(values)
         lost = np.count_nonzero((values != 0) & (codes == 0))
         return float(lost / nonzero) if nonzero else 0.0
@@ -139,7 +142,10 @@ class FixedPoint:
 
 @dataclass(frozen=True)
 class WeightedMean:
-    """The result of an opened sum: by name, (1/N) sum n_u g_u in float64, and N. N is 0 if nobody had samples."""
+    """The result of an opened sum: by name, (1/N) sum n_u g_u in float64, and N.
+
+    N is 0 if nobody had samples.
+    """
 
     tensors: Mapping[str, NDArray[np.float64]]
     samples: int
@@ -153,7 +159,7 @@ class WeightedSum:
     samples: int
 
     def mean(self) -> WeightedMean:
-        """The sum divided by N, the samples behind it."""
+        """Return the sum divided by N, the samples behind it."""
         return WeightedMean({name: each / max(1, self.samples) for name, each in self.tensors.items()}, self.samples)
 
 
@@ -191,11 +197,14 @@ class UpdateLayout:
 
     @property
     def coordinates(self) -> int:
-        """Numbers of an update without n_u: what the papers count as one direction of communication."""
+        """How many numbers an update has without n_u.
+
+        The papers count these as one direction of communication.
+        """
         return sum(math.prod(shape) for shape in self.shapes.values())
 
     def encode(self, mean_gradient: Mapping[str, NDArray[np.floating[Any]]], samples: int) -> RingVector:
-        """A device's vector from its mean gradient g_u and its n_u.
+        """Return a device's vector from its mean gradient g_u and its n_u.
 
         Raises ValueError for another name or shape, or n_u outside 0 .. samples_limit; RingError for NaN.
         """
@@ -213,7 +222,7 @@ class UpdateLayout:
         return vector
 
     def decode(self, total: RingVector) -> WeightedMean:
-        """The weighted mean of an opened sum.
+        """Return the weighted mean of an opened sum.
 
         If no value was clipped, each coordinate is within n / (N 2^(f+1)) of the exact mean (n devices, N samples, f
         fraction bits). Raises ValueError, see `sums`.
@@ -221,7 +230,7 @@ class UpdateLayout:
         return self.sums(total).mean()
 
     def sums(self, total: RingVector) -> WeightedSum:
-        """The opened sum itself.
+        """Return the opened sum itself.
 
         Raises ValueError for a vector of another length, or an N that no cohort can have.
         """
@@ -244,9 +253,10 @@ class UpdateLayout:
 def mark_rows(
     rows: Iterable[int], length: int, bits: int, draw: Callable[[int], int] = secrets.randbelow
 ) -> RingVector:
-    """h_u: a random nonzero ring element at each of these rows, zeros elsewhere (Efficient-FedRec, eq. 8).
+    """Return h_u: a random nonzero element at each of these rows, zeros elsewhere.
 
-    For one round only: two sums of the same marks would show who joined or left by their difference.
+    Source: Efficient-FedRec, eq. 8. For one round only: two sums of the same marks would show who joined or left by
+    their difference.
 
     Formal guarantees: the sum of such vectors is zero at a row that nobody marked and uniform where at least one device
     did (except that with one owner it is never zero), so it reveals which rows are marked and not by how many. With two
@@ -263,7 +273,7 @@ def mark_rows(
 
 
 def marked_rows(total: RingVector) -> NDArray[np.int64]:
-    """The union: the nonzero rows of an opened sum of marks, ascending."""
+    """Return the union: the nonzero rows of an opened sum of marks, ascending."""
     return np.flatnonzero(total).astype(np.int64)
 
 
@@ -293,5 +303,5 @@ length."""
 
 
 def member_share() -> float:
-    """The value of the count in an update of length 1."""
+    """Return the value of the count in an update of length 1."""
     return math.sqrt(1 - VECTOR_SHARE**2)

@@ -30,7 +30,7 @@ SumStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 
 
 class CheckIn(Message):
-    """POST /v1/rounds/check-in: a device that may train names its release and the tasks it can run.
+    """POST /v1/rounds/check-in: a device names its release and the tasks it can run.
 
     It checks in to a round that reads the release only if the round's status names that same release. For a count,
     which reads none, it repeats the release in the status, whatever it has itself.
@@ -101,9 +101,10 @@ class RoundOffer(Message):
 
 
 class UploadReceipt(Message):
-    """Answer to PUT /v1/rounds/{id}/updates/{pseudonym}; a repeated upload of the same bytes gets the same receipt.
+    """Answer to PUT /v1/rounds/{id}/updates/{pseudonym}.
 
-    The messages of a secure sum, PUT /v1/rounds/{id}/{stage}/{pseudonym}, are answered likewise.
+    A repeated upload of the same bytes gets the same receipt. The messages of a secure sum, PUT
+    /v1/rounds/{id}/{stage}/{pseudonym}, are answered likewise.
     """
 
     round: RoundId
@@ -151,7 +152,7 @@ class OpenRounds(Message):
 
 
 class QueuedRound(Message):
-    """GET /v1/admin/queue/{number}: a round that the operator requested: still waiting, or its outcome."""
+    """GET /v1/admin/queue/{number}: a round that the operator requested, or its outcome."""
 
     number: int = Field(ge=1, description="Of the queue; the round has a number of its own once it opens.")
     system: str = Field(max_length=80)
@@ -186,7 +187,10 @@ class SignedOffer(Message):
 
 
 def sign_offer(offer: RoundOffer, key: Ed25519PrivateKey) -> SignedOffer:
-    """Freeze the manifest's JSON and sign it. Ed25519 is deterministic: one manifest and key, one signature."""
+    """Freeze the manifest's JSON and sign it.
+
+    Ed25519 is deterministic: one manifest and key, one signature.
+    """
     text = offer.manifest.model_dump_json()
     return SignedOffer(
         manifest=text,
@@ -197,7 +201,7 @@ def sign_offer(offer: RoundOffer, key: Ed25519PrivateKey) -> SignedOffer:
 
 
 def verify_offer(signed: SignedOffer, trusted_key: bytes) -> RoundOffer:
-    """The offer, if the trusted key signed its manifest.
+    """Return the offer, if the trusted key signed its manifest.
 
     Raises SignatureRefused, before a byte of the manifest is read; pydantic's ValidationError for a signed manifest
     that is none.

@@ -1,4 +1,4 @@
-"""Secure summation (Bonawitz et al. 2017) as device and server exchange it, and its sparse form (Bell et al. 2020).
+"""Messages and parameters of secure sums (Bonawitz et al. 2017; sparse: Bell et al. 2020).
 
     stage      device sends          server answers, when the stage is closed
     keys       AdvertisedKeys        Roster       the members this device works with
@@ -88,7 +88,7 @@ class Neighbourhood:
 
     @property
     def sharers(self) -> int:
-        """The fewest of a closed neighbourhood, itself included, with whom a member masks its vector.
+        """The fewest neighbours, itself included, with whom a member masks its vector.
 
         Of the holders that reveal its seed, t - c or more are honest, and all but k + 1 - `sharers` of these mask with
         it. So any opened sum includes at least `COMPANY` honest members.
@@ -102,7 +102,10 @@ USUAL = Assumptions()
 
 @lru_cache(maxsize=256)
 def choose_neighbourhood(members: int, assumed: Assumptions = USUAL) -> Neighbourhood | None:
-    """The smallest even k, with its t and c, that meets the assumptions; None for the complete graph."""
+    """Return the smallest even k, with its t and c, that meets the assumptions.
+
+    None for the complete graph.
+    """
     if members < SPARSE_FROM:
         return None
     for degree in range(2, members - 1, 2):
@@ -118,7 +121,10 @@ def choose_neighbourhood(members: int, assumed: Assumptions = USUAL) -> Neighbou
 
 
 def _colluding_neighbours(members: int, degree: int, assumed: Assumptions) -> int:
-    """E1: the least c, 10 or more, at which members P(more than c of k neighbours collude) <= 2^-sigma."""
+    """Return the least c that meets E1, at least 10.
+
+    E1: members P(more than c of k neighbours collude) <= 2^-sigma.
+    """
     others, colluding = members - 1, _part(assumed.colluding, members)
     ways, tail = math.comb(others, degree), 0
     for found in range(min(degree, colluding), NEAR_ONE, -1):
@@ -129,7 +135,10 @@ def _colluding_neighbours(members: int, degree: int, assumed: Assumptions) -> in
 
 
 def _hangs_together(members: int, degree: int, assumed: Assumptions) -> bool:
-    """E2: n^2 / 2 pairs of gaps, each of k/2 members, times the chance that k given members are all removed."""
+    """Return whether E2 holds.
+
+    It bounds n^2 / 2 pairs of gaps, each of k/2 members, times the chance that k given members are all removed.
+    """
     removed = _part(assumed.colluding, members) + _part(assumed.dropping, members)
     return (members**2 * math.perm(removed, degree)) << assumed.privacy_bits <= 2 * math.perm(members, degree)
 
@@ -169,10 +178,11 @@ class SecaggError(ValueError):
 
 
 class SumTerms(Message):
-    """The terms of a secure sum, in the manifest of its round; both ends check every later message against them.
+    """The terms of a secure sum, in the manifest of its round.
 
-    mode: 'semi_honest' trusts the server to follow the protocol and hides single vectors from what it sees; 'active'
-    adds the consistency round, so that a server that misstates who dropped out learns nothing either.
+    Both ends check every later message against them. mode: 'semi_honest' trusts the server to follow the protocol and
+    hides single vectors from what it sees; 'active' adds the consistency round, so that a server that misstates who
+    dropped out learns nothing either.
     """
 
     round: str = Field(max_length=80)
@@ -195,7 +205,7 @@ class SumTerms(Message):
 
     @staticmethod
     def graph_of(graph: str, cohort: int, cohort_limit: int) -> Graph:
-        """The graph of a protection's sum.
+        """Return the graph of a protection's sum.
 
         A graph that the protection leaves open is sparse for SPARSE_FROM devices or more. Raises ValueError for a
         cohort above `cohort_limit`, which the ring has no room for.
@@ -206,11 +216,14 @@ class SumTerms(Message):
         return "sparse" if sparse else "complete"
 
     def fixed_point(self) -> FixedPoint:
-        """The code of values. Raises RingError if a sum could overflow, which the terms therefore never do."""
+        """Return the code of values.
+
+        Raises RingError if a sum could overflow, which the terms therefore never do.
+        """
         return FixedPoint(self.bits, self.fraction_bits, self.bound, self.cohort, self.headroom)
 
     def digest(self) -> bytes:
-        """SHA-256 of these terms: what keys and signatures of the round are bound to."""
+        """Return SHA-256 of these terms: what keys and signatures of the round are bound to."""
         return sha256(self.model_dump_json().encode()).digest()
 
     @property
@@ -220,7 +233,10 @@ class SumTerms(Message):
 
 
 class AdvertisedKeys(Message):
-    """Sent in the `keys` stage: two X25519 keys and the Ed25519 key that signs them for this round only."""
+    """Sent in the `keys` stage: two X25519 keys, and the Ed25519 key that signs them.
+
+    The signature is for this round only.
+    """
 
     encryption_key: Key = Field(description="c_u")
     mask_key: Key = Field(description="s_u")
@@ -236,7 +252,10 @@ class RosterEntry(Message):
 
 
 class Roster(Message):
-    """Answer in the `keys` stage: the members this device works with, itself among them, in ascending order."""
+    """Answer in the `keys` stage: the members this device works with, itself included.
+
+    They are in ascending order.
+    """
 
     round: str = Field(max_length=80)
     me: MemberNumber
@@ -265,9 +284,9 @@ class Roster(Message):
         return len(self.members) == self.cohort
 
     def digest(self) -> bytes:
-        """SHA-256 of what every member of a complete graph must have received identically."""
-        told = self.model_copy(update={"me": 1})
-        return sha256(told.model_dump_json().encode()).digest()
+        """Return SHA-256 of what every member of a complete graph must have received identically."""
+        common = self.model_copy(update={"me": 1})
+        return sha256(common.model_dump_json().encode()).digest()
 
 
 class Box(Message):
@@ -278,9 +297,10 @@ class Box(Message):
 
 
 class SharedKeys(Message):
-    """Sent in the `shares` stage: a box for every other member of the roster, and a commitment to the self mask's seed.
+    """Sent in the `shares` stage: a box for every other member of the roster.
 
-    The commitment (a hash of 32 random bytes) lets the server notice false shares instead of publishing garbage.
+    It also has a commitment to the self mask's seed. The commitment (a hash of 32 random bytes) lets the server notice
+    false shares instead of publishing garbage.
     """
 
     seed_commitment: Key
@@ -304,9 +324,9 @@ class Shares(Message):
 
 
 class Complaints(Message):
-    """Sent in the `complaints` stage: members whose boxes this device could not open, mostly none.
+    """Sent in the `complaints` stage: members whose boxes this device could not open.
 
-    It contains no key and no share.
+    Usually there are none. It contains no key and no share.
     """
 
     members: MemberNumbers
@@ -352,14 +372,17 @@ class Agreement(Message):
 
 
 class MemberSignature(Message):
-    """Another member's agreement. alive: U3 as that member received it, if rosters are not whole."""
+    """Another member's agreement.
+
+    alive: U3 as that member received it, if rosters are not whole.
+    """
 
     member: MemberNumber
     signature: Signature
     alive: bytes | None = Field(default=None, min_length=1, max_length=MEMBERS_LIMIT // 8)
 
     def says_alive(self, member: int) -> bool:
-        """Whether the signer says that this member's masked vector has arrived."""
+        """Return whether the signer says that this member's masked vector has arrived."""
         byte, bit = divmod(member - 1, 8)
         return self.alive is not None and byte < len(self.alive) and bool(self.alive[byte] >> bit & 1)
 
@@ -371,7 +394,10 @@ def alive_bits(members: Sequence[int], cohort: int) -> bytes:
 
 
 class Agreements(Message):
-    """Answer in the `agree` stage: all members' on the complete graph, else those of the device's neighbours."""
+    """Answer in the `agree` stage: the signatures of all members, or of the neighbours.
+
+    The latter in the sparse form.
+    """
 
     signatures: tuple[MemberSignature, ...] = Field(max_length=MEMBERS_LIMIT)
 
@@ -389,7 +415,7 @@ class RevealedShare(Message):
 
 
 class RevealedShares(Message):
-    """Sent in the `unmask` stage: shares of the self-mask seeds of survivors and of the mask keys of the dropped.
+    """Sent in the `unmask` stage: shares of the survivors' seeds and of the dropped members' keys.
 
     A message that holds both for one member can't be made.
     """
@@ -414,10 +440,10 @@ def _ascending(field: str, numbers: tuple[int, ...]) -> None:
 
 
 def required_threshold(terms: SumTerms, holders: int) -> int:
-    """The least threshold a device accepts for this many holders of a secret's shares (Bonawitz 2017, section 6).
+    """Return the least threshold that a device accepts for this many holders.
 
-    For the complete graph. Active server: floor(2n/3) + 1, which with fewer than n/3 colluding members keeps 2t > n +
-    n_C: no set of answers gives both secrets of any member. Server that follows the protocol: a majority. In the sparse
-    form t is exactly that of `choose_neighbourhood`.
+    Source: Bonawitz 2017, section 6. For the complete graph. Active server: floor(2n/3) + 1, which with fewer than n/3
+    colluding members keeps 2t > n + n_C: no set of answers gives both secrets of any member. Server that follows the
+    protocol: a majority. In the sparse form t is exactly that of `choose_neighbourhood`.
     """
     return 2 * holders // 3 + 1 if terms.mode == "active" else holders // 2 + 1

@@ -1,4 +1,4 @@
-"""Times of stages, measured with one stopwatch on both ends and sent in a Server-Timing header (W3C Server Timing)."""
+"""Measure the times of stages, and send them in a Server-Timing header (W3C Server Timing)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ class Stopwatch:
 
 
 def server_timing(stages_ms: Mapping[str, float]) -> str:
-    """The value of a Server-Timing header."""
+    """Return the value of a Server-Timing header."""
     return ", ".join(f"{name};dur={ms:.3f}" for name, ms in stages_ms.items())
 
 
 def parse_server_timing(header: str) -> dict[str, float]:
-    """Milliseconds of SERVER_STAGES; entries of other names or forms, or of over a day, are left out: proxies may add
-    their own, and a server that names ten thousand stages would have them kept, and made labels of figures."""
+    """Milliseconds of SERVER_STAGES.
+
+    Entries of other names or forms, or of over a day, are left out: proxies may add their own, and a server that names
+    ten thousand stages would have them kept, and made labels of figures.
+    """
     entries = {m[1]: float(m[2]) for part in header.split(",") if (m := _ENTRY.match(part))}
     return {stage: ms for stage, ms in entries.items() if stage in SERVER_STAGES and ms <= LONGEST_STAGE_MS}

@@ -1,4 +1,4 @@
-"""Reads settings of device and server: from the environment, a table of `ownfeed.toml`, and `as_published`.
+"""Read settings from the environment, a table of `ownfeed.toml`, and `as_published`.
 
 The file is the one in the working directory, or the one that OWNFEED_CONFIG names. It is read only if nobody else can
 have written it; one line on standard error names it. An unknown name is refused with the nearest known one, so that a
@@ -17,10 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsError
 
 CONFIG_VARIABLE = "OWNFEED_CONFIG"
@@ -49,7 +52,10 @@ SHOWN_CHARS = 60
 
 
 class SettingsFileRefused(ValueError):
-    """A file, table or variable is refused; the message says which, and why. named: what the user has to check."""
+    """A file, table or variable is refused.
+
+    The message says which, and why. named: what the user has to check.
+    """
 
     def __init__(self, why: str, named: str) -> None:
         super().__init__(why)
@@ -57,7 +63,10 @@ class SettingsFileRefused(ValueError):
 
 
 class FileSettings(BaseSettings):
-    """Settings of one table of the file. table: its name. refusal: the error to raise for what can't be read."""
+    """Settings of one table of the file.
+
+    table: its name. refusal: makes the error for unreadable settings.
+    """
 
     table: ClassVar[str]
 
@@ -79,7 +88,7 @@ class FileSettings(BaseSettings):
 
     @classmethod
     def refusal(cls, refused: SettingsFileRefused) -> Exception:
-        """The package's own error for a file or a variable that is refused."""
+        """Return the package's own error for a file or a variable that is refused."""
         return refused
 
     @classmethod
@@ -100,25 +109,31 @@ class FileSettings(BaseSettings):
             file = InitSettingsSource(settings_cls, table_of_file(cls.table))
         except SettingsFileRefused as refused:
             raise cls.refusal(refused) from refused
-        return init_settings, env_settings, file, AsPrinted(settings_cls, cls.table)
+        return init_settings, env_settings, file, AsPublished(settings_cls, cls.table)
 
 
-class AsPrinted(InitSettingsSource):
-    """The settings for which the setting `as_published` stands; any other source overrides them."""
+class AsPublished(InitSettingsSource):
+    """The settings for which the setting `as_published` stands.
+
+    Any other source overrides them.
+    """
 
     def __init__(self, kind: type[BaseSettings], table: str) -> None:
         super().__init__(kind, {})
         self._table = table
 
     def __call__(self) -> dict[str, Any]:
-        """Of all settings of this side; none where no paper is named, or one that the setting's own check refuses."""
+        """Of all settings of this side.
+
+        None where no paper is named, or one that the setting's own check refuses.
+        """
         values: dict[str, Any] = papers().get(str(self.current_state.get("as_published")), {}).get(self._table, {})
         return values
 
 
 @cache
 def papers() -> Mapping[str, Mapping[str, Any]]:
-    """The settings that `as_published` stands for, by paper and by table."""
+    """Return the settings that `as_published` stands for, by paper and by table."""
     return tomllib.loads(resources.files("protocol").joinpath("as_published.toml").read_text(encoding="utf-8"))
 
 
@@ -145,7 +160,10 @@ def check_variables(kind: type[BaseModel], prefix: str, variables: Iterable[str]
 
 
 def table_of_file(table: str) -> dict[str, Any]:
-    """A table of the file; empty if the file or the table is missing. Raises SettingsFileRefused."""
+    """Return a table of the file; empty if the file or the table is missing.
+
+    Raises SettingsFileRefused.
+    """
     named = os.environ.get(CONFIG_VARIABLE)
     path = Path(named or CONFIG_FILE)
     try:
@@ -176,7 +194,7 @@ def table_of_file(table: str) -> dict[str, Any]:
 
 
 def check_owner_alone_writes(path: Path) -> None:
-    """Raise SettingsFileRefused if another user than this one or the administrator could have written the file.
+    """Raise SettingsFileRefused if anybody but this user or the administrator can write the file.
 
     Judged are the file and its folder, and if it is a link, what it leads to. Others are the group as well; they may
     write a folder with the sticky bit, such as /tmp, in which they can't replace a file.
@@ -198,7 +216,10 @@ def check_owner_alone_writes(path: Path) -> None:
 
 
 def described(refused: ValidationError, kind: type[BaseModel]) -> tuple[str, str]:
-    """The name of the first setting that is refused, and why: what is allowed and what was found."""
+    """Return the name of the first refused setting and the reason.
+
+    The reason says what is allowed and what was found.
+    """
     first = refused.errors(include_url=False)[0]
     name, found = ".".join(map(str, first["loc"])), first["input"]
     if first["type"] == "extra_forbidden":
@@ -210,7 +231,7 @@ def described(refused: ValidationError, kind: type[BaseModel]) -> tuple[str, str
 
 
 def names_of(kind: type[BaseModel], prefix: str, between: str) -> Iterator[tuple[str, bool]]:
-    """Every setting's name, and whether it is a table of settings."""
+    """Yield every setting's name, and whether it is a table of settings."""
     for name, field in kind.model_fields.items():
         inner = field.annotation
         is_table = isinstance(inner, type) and issubclass(inner, BaseModel)
@@ -227,3 +248,91 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 def _say(sentence: str) -> None:
     sys.stderr.write(f"ownfeed: {sentence}\n")
+
+
+LAST_PORT = 65_535
+HTTPS_PORT = 443
+NAME_CHARS = 253
+_LABEL = r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)"
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_PORT = re.compile(r"[1-9]\d{0,4}")
+
+
+def is_host(text: str) -> bool:
+    """Return whether it is a host's name, or an IP address without brackets."""
+    try:
+        ip_address(text)
+    except ValueError:
+        # a name that ends in figures is an address that isn't whole
+        is_name = len(text) <= NAME_CHARS and _NAME.fullmatch(text) is not None
+        return is_name and not text.rpartition(".")[2].isdecimal()
+    return True
+
+
+def is_port(text: str) -> bool:
+    """Return whether it is a port's number, as it is written: from 1 to 65,535."""
+    return _PORT.fullmatch(text) is not None and int(text) <= LAST_PORT
+
+
+def _host(text: str) -> str:
+    # an empty one would listen on every address of the machine
+    if not is_host(text):
+        raise PydanticCustomError(
+            "host", "{value} is no host: a name or an IP address, without a port", {"value": repr(text)}
+        )
+    return text
+
+
+def _host_and_port(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if ":" in host or not is_host(host) or not is_port(port):
+        raise PydanticCustomError(
+            "host_and_port", "{value} is no host with a port from 1 to 65,535, such as '10.0.0.5:6379'",
+            {"value": repr(text)},
+        )  # fmt: skip
+    return text
+
+
+def _origin(text: str) -> str:
+    scheme, _, rest = text.partition("://")
+    host, colon, port = rest.partition(":")
+    right = scheme == "https" and is_host(host) and host == host.lower()
+    if not right or (colon and not (is_port(port) and int(port) != HTTPS_PORT)):
+        raise PydanticCustomError(
+            "origin",
+            "{value} is no origin such as 'https://news.example.org': https, a host in small letters, and perhaps a "
+            "port from 1 to 65,535 other than 443, which browsers leave out; no path",
+            {"value": repr(text)},
+        )
+    return text
+
+
+def _path(value: Any) -> Any:
+    # an empty one would be the folder where the program happens to be started
+    if value == "":
+        raise PydanticCustomError("path", "it is empty; leave the setting out for its default")
+    path = Path(value) if isinstance(value, str) else value
+    if not isinstance(path, Path):
+        return value
+    try:
+        return path.expanduser()
+    except RuntimeError as unknown:
+        raise PydanticCustomError("path", "{value}: {why}", {"value": repr(str(path)), "why": str(unknown)}) from None
+
+
+Host = Annotated[str, AfterValidator(_host)]
+"""What a server listens on."""
+HostAndPort = Annotated[str, AfterValidator(_host_and_port)]
+HttpsOrigin = Annotated[str, AfterValidator(_origin)]
+"""As browsers write it."""
+SetPath = Annotated[Path, BeforeValidator(_path)]
+"""Not empty; a home's sign (~) stands for the home, as a shell has it."""
+
+
+def has_more_than_a_path(address: str) -> bool:
+    """Return whether an address has a query, a fragment or surrounding blanks.
+
+    Nothing could be appended to it then.
+    """
+    parts = urlsplit(address)
+    return bool(parts.query or parts.fragment) or address != address.strip()

@@ -25,7 +25,9 @@ def split(
     prime: int = PRIME,
     draw: Callable[[int], int] = secrets.randbelow,
 ) -> dict[int, int]:
-    """One share for each point: f(point) for a random polynomial f of degree threshold - 1 with f(0) = secret.
+    """Return one share for each point: f(point) for a random polynomial f with f(0) = secret.
+
+    Its degree is threshold - 1.
 
     Raises SharingError unless 1 <= threshold <= number of points, and the points are distinct and in 1 .. prime - 1.
 
@@ -50,14 +52,20 @@ def split(
 
 @dataclass(frozen=True)
 class LagrangeBasis:
-    """The weights that turn the shares at some points into f(0): one basis serves all secrets of one set of holders."""
+    """The weights that combine the shares at some points into f(0).
+
+    One basis serves all secrets of one set of holders.
+    """
 
     weights: Mapping[int, int]
     prime: int = PRIME
 
     @classmethod
     def at(cls, points: Sequence[int], prime: int = PRIME) -> LagrangeBasis:
-        """The basis for exactly these points. Raises SharingError if they aren't distinct and in 1 .. prime - 1."""
+        """Return the basis for exactly these points.
+
+        Raises SharingError if they aren't distinct and in 1 .. prime - 1.
+        """
         _check_points(points, prime)
         whole = math.prod(points) % prime
         below = [one * math.prod(other - one for other in points if other != one) % prime for one in points]
@@ -65,14 +73,20 @@ class LagrangeBasis:
         return cls(dict(zip(points, weights, strict=True)), prime)
 
     def join(self, shares: Mapping[int, int]) -> int:
-        """The secret, from the shares at this basis's points. Raises SharingError for a missing one."""
+        """Return the secret, from the shares at this basis's points.
+
+        Raises SharingError for a missing one.
+        """
         if missing := sorted(self.weights.keys() - shares.keys()):
             raise SharingError(f"share {missing[0]}: missing")
         return sum(weight * shares[point] for point, weight in self.weights.items()) % self.prime
 
 
 def join(shares: Mapping[int, int], prime: int = PRIME) -> int:
-    """The secret, from exactly as many shares as the threshold. For many secrets of one set, keep a LagrangeBasis."""
+    """Return the secret, from exactly as many shares as the threshold.
+
+    For many secrets of one set, keep a LagrangeBasis.
+    """
     return LagrangeBasis.at(list(shares), prime).join(shares)
 
 
@@ -85,7 +99,7 @@ def split_bytes(secret: bytes, threshold: int, points: Sequence[int]) -> dict[in
 
 
 def join_bytes(basis: LagrangeBasis, shares: Mapping[int, bytes]) -> bytes | None:
-    """The 32-byte secret, or None if these shares don't give one: some of them are false."""
+    """Return the 32-byte secret, or None if some of the shares are false."""
     joined = basis.join({point: int.from_bytes(share, "big") for point, share in shares.items()})
     return None if joined >> (8 * SECRET_BYTES) else joined.to_bytes(SECRET_BYTES, "big")
 

@@ -1,7 +1,7 @@
-"""The similarity above which a page calls two articles close: one that random pairs hardly ever reach.
+"""Compute the similarity above which a page calls two articles close.
 
-One cosine for all releases would not do: under the encoder of a first release a tenth of all pairs are above .2. The
-threshold therefore comes from the articles of the release itself.
+Random pairs hardly ever reach it. One cosine for all releases would not do: under the encoder of a first release a
+tenth of all pairs are above .2. The threshold therefore comes from the articles of the release itself.
 
 Server and device compute it identically: the server over its pool when it publishes, the device over its default list
 under a release that doesn't state it. It uses only vectors of public articles and nothing about the reader, so a seeded
@@ -23,10 +23,10 @@ PAIRS_AT_ONCE = 5_000
 
 
 def kinship_floor(vectors: NDArray[np.float32], *, seed: int = 0) -> float | None:
-    """The cosine above which two of these articles [n, D] are close; None for fewer than FEWEST_NEWS.
+    """Return the cosine above which two of these articles [n, D] are close.
 
-    It is the percentile of PAIRS random cosines, between -1 and 1. Rows may have any length; pairs are drawn with
-    replacement and never pair a row with itself. The same rows give the same floor.
+    None for fewer than FEWEST_NEWS. It is the percentile of PAIRS random cosines, between -1 and 1. Rows may have any
+    length; pairs are drawn with replacement and never pair a row with itself. The same rows give the same floor.
     """
     n = len(vectors)
     if n < FEWEST_NEWS:
@@ -36,7 +36,7 @@ def kinship_floor(vectors: NDArray[np.float32], *, seed: int = 0) -> float | Non
 
 
 def random_cosines(vectors: NDArray[np.float32], rng: np.random.Generator, pairs: int) -> NDArray[np.float32]:
-    """[pairs]: cosines of this many pairs of different rows of vectors [n, D], n > 1.
+    """Return [pairs]: cosines of this many pairs of different rows of vectors [n, D], n > 1.
 
     All pairs are equally likely.
     """

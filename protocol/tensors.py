@@ -1,4 +1,7 @@
-"""ndarray <-> safetensors bytes, with declared shapes and dtypes and a finite-value check on the way in."""
+"""Convert arrays to and from safetensors bytes, and check them when reading.
+
+Shapes and dtypes are declared, and values must be finite.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,10 @@ def pack(tensors: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unpack(blob: bytes, specs: Mapping[str, TensorSpec], *, limit_bytes: int) -> dict[str, NDArray[Any]]:
-    """Read a blob that must hold exactly the tensors of `specs`. Raises TensorError, naming what is wrong."""
+    """Read a blob that must hold exactly the tensors of `specs`.
+
+    Raises TensorError, naming what is wrong.
+    """
     if len(blob) > limit_bytes:
         raise TensorError(f"blob of {len(blob)} bytes, limit {limit_bytes}")
     try:
@@ -77,7 +83,10 @@ def unpack(blob: bytes, specs: Mapping[str, TensorSpec], *, limit_bytes: int) ->
 
 
 def quantise(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-    """Rows [n, D] as int8 codes and one float32 scale a row; the error is at most scale / 2 per coordinate."""
+    """Return rows [n, D] as int8 codes and one float32 scale a row.
+
+    The error is at most scale / 2 per coordinate.
+    """
     peaks = np.maximum(vectors.max(axis=1, initial=0.0), -vectors.min(axis=1, initial=0.0))
     steps = peaks / 127.0
     # Below the smallest normal float a step has no precision left to divide by; such a row is as good as zero.

@@ -1,4 +1,4 @@
-"""Text catalogues: the sentences that people read, in a TOML file beside the package that shows them.
+"""Text catalogues: the sentences that people read, in TOML files.
 
 A contract test checks that every sentence is used, that none is missing, and that the values filled in match its
 placeholders; another finds sentences written in code.
@@ -18,14 +18,18 @@ Template = tuple[str, str, None]
 
 
 class TextCatalogue:
-    """The sentences of one file, held by a module's constant: `WORDS = TextCatalogue("device_app.feed", "words.toml")`.
+    """The sentences of one file.
 
-    At the top of the file stand sentences with room in braces for what is filled in, as for `str.format`. A table holds
-    words by name where code finds the name at run time: plain strings, or pairs of a short name and a sentence.
+    A module holds it as a constant: `WORDS = TextCatalogue("device_app.feed", "words.toml")`. At the top of the file
+    stand sentences with room in braces for what is filled in, as for `str.format`. A table holds words by name where
+    code finds the name at run time: plain strings, or pairs of a short name and a sentence.
     """
 
     def __init__(self, package: str, file: str) -> None:
-        """Raises FileNotFoundError, tomllib.TOMLDecodeError, and ValueError for an entry of another shape."""
+        """Read the file.
+
+        Raises FileNotFoundError, tomllib.TOMLDecodeError, and ValueError for an entry of another shape.
+        """
         self.sentences: dict[str, str] = {}
         self.tables: dict[str, Mapping[str, Any]] = {}
         for key, value in _read(package, file).items():
@@ -37,23 +41,26 @@ class TextCatalogue:
                 raise ValueError(f"{package}/{file}: {key} is neither a sentence nor a table of words")
 
     def __call__(self, key: str, /, **values: object) -> str:
-        """The sentence `key`, filled in. Raises KeyError for a key or a name in braces that isn't there."""
+        """Return the sentence `key`, filled in.
+
+        Raises KeyError for a key or a name in braces that isn't there.
+        """
         return self.sentences[key].format(**values)
 
     def table(self, name: str) -> Mapping[str, str]:
-        """A table of plain strings. Raises KeyError."""
+        """Return a table of plain strings. Raises KeyError."""
         return self.tables[name]
 
     def pairs(self, name: str) -> Mapping[str, tuple[str, str]]:
-        """A table of short names and sentences. Raises KeyError."""
+        """Return a table of short names and sentences. Raises KeyError."""
         return {key: (pair[0], pair[1]) for key, pair in self.tables[name].items()}
 
 
 def read_templates(folder: Path) -> dict[str, Template]:
-    """Every template of a folder by its name ("device/feed.html"), as `jinja2.FunctionLoader` takes them.
+    """Return every template of a folder by its name ("device/feed.html").
 
-    All are read at the start: a newer version may be installed while the process keeps running, whose values would not
-    fit that version's templates.
+    `jinja2.FunctionLoader` takes them in this form. All are read at the start: a newer version may be installed while
+    the process keeps running, whose values would not fit that version's templates.
     """
     return {
         path.relative_to(folder).as_posix(): (path.read_text("utf-8"), str(path), None)

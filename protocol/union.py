@@ -1,4 +1,4 @@
-"""Which articles a cohort holds, as a secure sum: Efficient-FedRec's first step (section 3.4, eq. 8)."""
+"""The union of a cohort's articles as a secure sum (Efficient-FedRec, section 3.4, eq. 8)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SAFETY = 3.0
 
 
 class UnionMarks(Message):
-    """The articles of a cohort by a secure sum; row i stands for the i-th article of a public list.
+    """The articles of a cohort by a secure sum.
 
-    There are two forms. owners_minimum 1: marks. Each device puts a random nonzero ring element at its articles. The
-    opened sum reveals which articles somebody holds, and nothing else: neither who nor how many. An article of several
-    owners vanishes with probability about 2^-bits.
+    Row i stands for the i-th article of a public list. There are two forms. owners_minimum 1: marks. Each device puts a
+    random nonzero ring element at its articles. The opened sum reveals which articles somebody holds, and nothing else:
+    neither who nor how many. An article of several owners vanishes with probability about 2^-bits.
 
     owners_minimum m above 1: owner counts. Each device puts a 1 at its articles; articles with fewer than m owners stay
     closed. An owner is a device whose samples name the article; only devices that took part here give the gradients
@@ -76,7 +76,7 @@ class UnionMarks(Message):
         return self.owners_minimum > 1
 
     def terms(self, round_id: str, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms:
-        """What both ends hold a round's messages against; coordinates: news of the list.
+        """Return what both ends hold a round's messages against; coordinates: news of the list.
 
         Raises ValueError for a cohort the ring has no room for.
         """
@@ -94,34 +94,45 @@ class UnionMarks(Message):
         )
 
     def layout(self, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms) -> UnionLayout:
-        """How an opened sum of these terms reads. Raises ValueError unless it is of one row of news."""
+        """Return how an opened sum of these terms reads.
+
+        Raises ValueError unless it is of one row of news.
+        """
         if shapes != {NEWS: (terms.length,)}:
             raise ValueError(f"shapes: expected {NEWS} of {terms.length} news, got {dict(shapes)}")
         return UnionLayout(self.counts, terms.length)
 
     def threshold(self, survivors: int) -> float:
-        """What the opened value of an article must reach for its row to be opened."""
+        """Return rho of the opened counts, for replacing all of a device's articles."""
         return self.owners_minimum + SAFETY * self.sigma * math.sqrt(survivors)
 
     @property
     def reach_steps(self) -> float:
-        """How far exchanging all of a device's news moves its counts: rows_limit ones against rows_limit others."""
+        """The largest distance by which replacing a device's articles moves its counts.
+
+        It replaces rows_limit ones by rows_limit others.
+        """
         return math.sqrt(2 * self.rows_limit)
 
     def rho(self, contributors: int, coordinates: int) -> float:
-        """What the opened counts cost a device when its articles are exchanged for any others. ValueError without
-        noise."""
+        """Return what the opened counts cost a device when its articles are exchanged for any others.
+
+        ValueError without noise.
+        """
         if not self.sigma:
             raise ValueError("sigma: without noise there is no rho")
         return rho_of_sum(self.reach_steps, self.sigma, contributors, coordinates)
 
     def epsilon(self, contributors: int, coordinates: int) -> float:
-        """The same as an epsilon at `delta`, for the server's pages: what a device is charged is its own affair."""
+        """Return `rho` as an epsilon at `delta`, for the server's pages.
+
+        Devices compute their charges at their own delta.
+        """
         return epsilon_of(self.rho(contributors, coordinates), self.delta)
 
 
 def alone_chance(owners: int, dropout: float) -> float:
-    """The chance that a row with this many owners is one device's alone in the sum of gradients.
+    """Return the chance that a row with so many owners is one device's alone in the sum.
 
     dropout: the chance that a counted device has dropped out by then, independently. With three owners and a tenth it
     is 0.027, with four 0.0036.
@@ -142,7 +153,9 @@ class UnionLayout:
         return self.length
 
     def sums(self, total: RingVector, survivors: int) -> WeightedSum:
-        """`news` float64 [n]: how many own each news, with the noise if there is any; for marks 1 where somebody does.
+        """`news` float64 [n]: how many own each news, with the noise if there is any.
+
+        For marks 1 where somebody does.
 
         Raises ValueError for a vector of another length.
         """
@@ -156,5 +169,5 @@ class UnionLayout:
 
 
 def opened_rows(protection: UnionMarks, owners: NDArray[np.float64], survivors: int) -> NDArray[np.int64]:
-    """Rows whose gradients may be asked for, ascending."""
+    """Return rows whose gradients may be asked for, ascending."""
     return np.flatnonzero(owners >= protection.threshold(survivors)).astype(np.int64)

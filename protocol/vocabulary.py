@@ -30,7 +30,10 @@ _ALONE = (range(0x3040, 0x3100), range(0x3400, 0xA000), range(0xF900, 0xFB00))
 
 
 class _Known(dict[int, str]):
-    """For str.translate: a space for each character that Unicode 3.2 lacks, whose folding may still be decided."""
+    """For str.translate: a space for each character that Unicode 3.2 lacks.
+
+    Its case folding may still change.
+    """
 
     def __missing__(self, code: int) -> str:
         self[code] = chr(code) if _UNICODE.category(chr(code)) != "Cn" else " "
@@ -38,7 +41,7 @@ class _Known(dict[int, str]):
 
 
 class _Apart(dict[int, str]):
-    """For str.translate: a space for whatever is no part of a word, spaces around what is a word by itself."""
+    """For str.translate: spaces for what separates words, and around single-character words."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -54,14 +57,17 @@ _KNOWN, _APART = _Known(), _Apart()
 
 
 class VocabularyDiffers(ValueError):
-    """A vocabulary is not the one that is needed; the message names the argument and what was expected."""
+    """A vocabulary is not the one that is needed.
+
+    The message names the argument and what was expected.
+    """
 
     def __init__(self, argument: str, expected: str, got: str) -> None:
         super().__init__(f"{argument} must be {expected}, got {got}")
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text, in order, case-folded and in form NFKC.
+    """Return the words of a text, in order, case-folded and in form NFKC.
 
     A word is an unbroken run of letters, marks and digits, cut at WORD_LIMIT_CHARS, or one kana or ideograph; "don't"
     is two words. A word by itself is split into itself.
@@ -104,7 +110,7 @@ class WordVocabulary:
         return hashlib.sha256(self.pack()).hexdigest()
 
     def encode(self, texts: Sequence[str], length: int) -> NDArray[np.int64]:
-        """The first `length` words of each text: int64 [n, length], padding on the right."""
+        """Return the first `length` words of each text: int64 [n, length], padding on the right."""
         if length < 1:
             raise ValueError(f"length must be at least 1, got {length}")
         ids = np.full((len(texts), length), PADDING, dtype=np.int64)
@@ -114,12 +120,15 @@ class WordVocabulary:
         return ids
 
     def pack(self) -> bytes:
-        """The blob: a header line, then a word a line, UTF-8."""
+        """Return the blob: a header line, then a word a line, UTF-8."""
         return "\n".join((HEADER, *self.words, "")).encode()
 
     @classmethod
     def unpack(cls, blob: bytes) -> WordVocabulary:
-        """Read `pack`. Raises VocabularyDiffers for another format, ValueError for words that can't be."""
+        """Read `pack`.
+
+        Raises VocabularyDiffers for another format, ValueError for words that can't be.
+        """
         try:
             lines = blob.decode().split("\n")
         except UnicodeDecodeError as broken:

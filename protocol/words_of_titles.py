@@ -1,8 +1,9 @@
-"""Training data of word-based article models: titles as rows of a table of word vectors, in public shards.
+"""Training data of word-based article models, in public shards.
 
-That is all for FedNewsRec; models that read them also get abstracts, likewise, and category ids (NAML, LSTUR). The
-table is fixed, so for training a title is up to 30 row numbers. As with pooled states, every device takes all shards
-completely, so that none is requested because of a click, and stores them by hash.
+Titles are rows of a table of word vectors. That is all for FedNewsRec; models that read them also get abstracts,
+likewise, and category ids (NAML, LSTUR). The table is fixed, so for training a title is up to 30 row numbers. As with
+pooled states, every device takes all shards completely, so that none is requested because of a click, and stores them
+by hash.
 """
 
 from __future__ import annotations
@@ -34,15 +35,20 @@ WORDS, VECTORS, IDS = "words", "vectors", "categories"
 
 
 def pack_texts(ids: Sequence[str], words: NDArray[np.int32]) -> bytes:
-    """A shard of titles or abstracts: `words` int32 [n, L], rows of the table, PADDING after a text's end."""
+    """Return a shard of titles or abstracts.
+
+    `words`: int32 [n, L], rows of the table, PADDING after a text's end.
+    """
     return pack_shard(ids, WORDS, words.astype(np.int32))
 
 
 def joined_texts(
     shards: Sequence[bytes], words: int, *, length: int = WORDS_LIMIT
 ) -> tuple[dict[str, int], NDArray[np.int32]]:
-    """All texts as one matrix [n, length], and each article id's row. Raises TensorError, also for a word outside the
-    table."""
+    """Return all texts as one matrix [n, length], and each article id's row.
+
+    Raises TensorError, also for a word outside the table.
+    """
     row_of, found = joined_shards(shards, WORDS, TensorSpec("int32", (None, length)))
     if found.size and not (found.min() >= 0 and found.max() < words):
         raise TensorError(f"tensor {WORDS}: has rows outside a table of {words}")
@@ -50,12 +56,18 @@ def joined_texts(
 
 
 def pack_categories(ids: Sequence[str], categories: NDArray[np.int32]) -> bytes:
-    """A shard of `categories` int32 [n, 2]: section and topic of each news, 0 where the release knows none."""
+    """Return a shard of `categories`, int32 [n, 2].
+
+    They are the section and topic of each article, 0 where the release knows none.
+    """
     return pack_shard(ids, IDS, categories.astype(np.int32))
 
 
 def joined_categories(shards: Sequence[bytes]) -> tuple[dict[str, int], NDArray[np.int32]]:
-    """All of them as one matrix, and by news id its row. Raises TensorError, also for a negative id."""
+    """Return all of them as one matrix, and by news id its row.
+
+    Raises TensorError, also for a negative id.
+    """
     row_of, found = joined_shards(shards, IDS, TensorSpec("int32", (None, 2)))
     if found.size and found.min() < 0:
         raise TensorError(f"tensor {IDS}: has negative ids")
@@ -63,15 +75,19 @@ def joined_categories(shards: Sequence[bytes]) -> tuple[dict[str, int], NDArray[
 
 
 def packed_table(vectors: NDArray[np.float16]) -> Iterator[tuple[str, bytes]]:
-    """The table [V, E] in parts, by the names of their materials; parts of a table that grows at its end don't
-    change."""
+    """Yield the table [V, E] in parts, by the names of their materials.
+
+    Parts of a table that grows at its end don't change.
+    """
     for part, start in enumerate(range(0, len(vectors), TABLE_ROWS)):
         yield f"{TABLE}{part:03}", pack({VECTORS: np.ascontiguousarray(vectors[start : start + TABLE_ROWS])})
 
 
 def joined_table(parts: Sequence[bytes], word_dim: int) -> NDArray[np.float16]:
-    """Join the parts of `packed_table`, in the order of the names. Raises TensorError, also for a table without
-    rows."""
+    """Join the parts of `packed_table`, in the order of the names.
+
+    Raises TensorError, also for a table without rows.
+    """
     spec = {VECTORS: TensorSpec("float16", (None, word_dim))}
     found = [unpack(blob, spec, limit_bytes=BLOB_LIMIT_BYTES)[VECTORS] for blob in parts]
     if not sum(map(len, found)):
@@ -80,6 +96,9 @@ def joined_table(parts: Sequence[bytes], word_dim: int) -> NDArray[np.float16]:
 
 
 def unpack_model(blob: bytes, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
-    """The article model's weights, of the shapes that its graph declares. Raises TensorError."""
+    """Return the article model's weights, of the shapes that its graph declares.
+
+    Raises TensorError.
+    """
     specs = {name: TensorSpec("float32", shape, axis_limit=WIDTH_LIMIT) for name, shape in shapes.items()}
     return unpack(blob, specs, limit_bytes=BLOB_LIMIT_BYTES)

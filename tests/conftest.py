@@ -25,11 +25,13 @@ from sqlalchemy import Engine, text
 
 from backend.db.engine import open_engine, writing
 from tests.doubles.compiled_templates import compile_each_template_once
+from tests.doubles.feeds_in_process import read_feeds_in_process
 from tests.doubles.migrated import migrated
 from tests.doubles.postgres_server import postgres_programs, postgres_server
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 compile_each_template_once()
+read_feeds_in_process()
 FIRST = frozenset({"test_cleared_storage.py"})
 """Files that take minutes start first, so that no worker waits for them at the end."""
 

@@ -1,7 +1,4 @@
-"""Alerts for the operator: the problem, what still works and what to do.
-
-They are computed for each view of the overview.
-"""
+"""Alerts for the operator about current problems, computed each time the overview is shown."""
 
 from __future__ import annotations
 
@@ -26,12 +23,12 @@ class Alert:
     """One alert of the overview; page is where the operator can act on it."""
 
     weight: Literal["bad", "due"]
-    words: str
+    message: str
     page: str
 
 
 def alerts(services: Services, now: datetime | None = None) -> list[Alert]:
-    """All current problems, the worst first."""
+    """All current problems, the most severe first."""
     found = [*_releases(services), *_pool(services, now or datetime.now(UTC)), *_rounds(services), *_latency(services)]
     return sorted(found, key=lambda alert: alert.weight == "due")
 
@@ -41,11 +38,7 @@ def _releases(services: Services) -> Iterator[Alert]:
     if manifest is None:
         yield Alert("bad", WORDS("no_release"), "releases")
     elif services.live.current.encoder != manifest.encoder:
-        yield Alert(
-            "bad",
-            WORDS("other_encoder", release=manifest.release),
-            "pool",
-        )
+        yield Alert("bad", WORDS("other_encoder", release=manifest.release), "pool")
 
 
 def _pool(services: Services, now: datetime) -> Iterator[Alert]:

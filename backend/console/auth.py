@@ -1,4 +1,4 @@
-"""Authenticates the operator in the console: by the token in the data folder once, and then by a cookie."""
+"""Authenticates the operator in the console: once by the token in the data folder, then by a cookie."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _PORT = re.compile(r":(\d{1,5})\Z")
 
 
 def pass_of(token: str) -> str:
-    """The cookie's value: derived from the token and useless for the API if it leaks."""
+    """The cookie's value: derived from the token, and useless for the API if it leaks."""
     return hmac.new(token.encode(), b"ownfeed console cookie 1", hashlib.sha256).hexdigest()
 
 
 def cookie_name(host: str) -> str:
     """The cookie's name for a Host header: it includes the port, since browsers send cookies to all ports of a host.
 
-    So two servers on one machine don't replace each other's cookie. The port is the browser's, not the settings':
-    behind a proxy several processes are one console.
+    So two servers on one machine don't replace each other's cookie. It is the port that the browser uses, not that of
+    the settings, since several processes behind a proxy share one console.
     """
     port = _PORT.search(host)
     return f"{COOKIE}_{port[1]}" if port else COOKIE
@@ -55,7 +55,7 @@ def is_own_form(request: Request) -> bool:
 def _netloc(origin: str) -> str | None:
     try:
         return urlsplit(origin).netloc.lower()
-    except ValueError:  # such as "http://[", which no browser sends
+    except ValueError:  # malformed, which no browser sends
         return None
 
 

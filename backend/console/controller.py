@@ -1,4 +1,4 @@
-"""The console's controller: shows pages and executes forms, only for the operator who has signed in."""
+"""Shows the console's pages and executes its forms, only for an operator who has signed in."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ConsoleController:
     def show(self, request: Request, template: str, view: Callable[[], Values], **values: Any) -> Response:
         """A page with the values of `view`; the sign-in page without a valid cookie.
 
-        A token in the address (?token=) is removed from it by a redirect, so that it stays in no history or log.
+        A redirect removes a token from the address (?token=), so that it isn't kept in a history or log.
         """
         token = self.services.admin_token
         shown = request.query_params.get("token")
@@ -45,9 +45,9 @@ class ConsoleController:
         try:
             found = view()
         except OwnfeedError as refused:
-            words = refusal_words(refused, {})
+            message = refusal_message(refused, {})
             return self.renderer.page(
-                request, "refused", status_code=refused.status, title=refused.title, words=words, back="/console"
+                request, "refused", status_code=refused.status, title=refused.title, message=message, back="/console"
             )
         return self.renderer.page(request, template, **found, **values)
 
@@ -70,9 +70,9 @@ class ConsoleController:
     ) -> Response:
         """Execute a form's action, then redirect to `back`, at the element `place` if one is named.
 
-        said: the message that the page then shows, or a function of the action's result. An error of the services is
-        shown with the form's labels instead of field names: by `again`, which gets the message and a status and shows
-        the form with its values, or by a separate page.
+        said: the key of the message that the page then shows, or a function that returns it for the action's result.
+        An error is shown with the form's labels instead of field names: by `again`, which gets the message and a status
+        and shows the form with its values, or by a separate page.
         """
         if not is_own_form(request):
             return self.refused(request)
@@ -81,29 +81,29 @@ class ConsoleController:
         try:
             done = action()
         except OwnfeedError as refused:
-            words = refusal_words(refused, labels or {})
+            message = refusal_message(refused, labels or {})
             if again is not None:
-                return again(WORDS("nothing_changed", title=refused.title, words=words), refused.status)
+                return again(WORDS("nothing_changed", title=refused.title, message=message), refused.status)
             return self.renderer.page(
-                request, "refused", status_code=refused.status, title=refused.title, words=words, back=back
+                request, "refused", status_code=refused.status, title=refused.title, message=message, back=back
             )
         said = said if isinstance(said, str) else said(done)
         return RedirectResponse(f"{back}?said={said}" + (f"#{place}" if place else ""), status_code=303)
 
     def refused(self, request: Request) -> Response:
         """The answer to a form that was posted from another site."""
-        words = WORDS("foreign_form")
         return self.renderer.page(
-            request, "refused", status_code=403, title=WORDS("foreign_form_title"), words=words, back="/console"
-        )
+            request, "refused", status_code=403, title=WORDS("foreign_form_title"), message=WORDS("foreign_form"),
+            back="/console",
+        )  # fmt: skip
 
 
-def refusal_words(refused: OwnfeedError, labels: Mapping[str, str]) -> str:
-    """The error's sentence and limit, with the page's label in place of its field's name."""
-    words, field = refused.detail, refused.field or ""
+def refusal_message(refused: OwnfeedError, labels: Mapping[str, str]) -> str:
+    """The error's sentence and limit, with the page's label instead of the field's name."""
+    message, field = refused.detail, refused.field or ""
     about = f"“{labels[field]}”" if field in labels else field
-    if field and words.startswith(f"{field} "):
-        words = about + words.removeprefix(field)
-    if not refused.limit or refused.limit in words:
-        return words
-    return f"{words} {about if about and about not in words else 'Allowed'}: {refused.limit}."
+    if field and message.startswith(f"{field} "):
+        message = about + message.removeprefix(field)
+    if not refused.limit or refused.limit in message:
+        return message
+    return f"{message} {about if about and about not in message else 'Allowed'}: {refused.limit}."

@@ -1,4 +1,4 @@
-"""The page of private counts: the opened counts, their noise, and their effect on articles."""
+"""The page of private counts: the published sums, their noise, and their effect on articles."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from backend.recall.catalogue import Catalogue
 
 SHOWN = 40
 INTERVAL = 1.96
-"""In standard deviations: the noise stays within this in 95 of 100 counts."""
+"""In standard deviations: 95 % of the noise is within this."""
 MISTAKEN = 0.05
-"""Probability that noise alone lifts any article into those with a rank."""
+"""Probability that noise alone gives any article a rank."""
 
 
 @dataclass(frozen=True)
 class CountedNews:
-    """One article: decayed displays and clicks as opened, and the 95 % range of the noise of each.
+    """One article: decayed displays and clicks, and the 95 % range of the noise of each.
 
-    clicks_told: a larger number of clicks can be distinguished from noise.
+    clicks_threshold: more clicks than this can be distinguished from noise.
     """
 
     title: str
@@ -36,13 +36,12 @@ class CountedNews:
     clicks: float
     clicks_within: float
     times_usual: float
-    clicks_told: float
+    clicks_threshold: float
 
     @property
-    def is_told_from_noise(self) -> bool:
-        """Whether noise alone lifts any article this far in fewer than 5 of 100 counts; else its place means
-        nothing."""
-        return self.clicks > self.clicks_told
+    def exceeds_noise(self) -> bool:
+        """Whether noise alone lifts any article this far in fewer than 5 of 100 counts."""
+        return self.clicks > self.clicks_threshold
 
 
 def router(controller: ConsoleController) -> APIRouter:
@@ -56,7 +55,7 @@ def router(controller: ConsoleController) -> APIRouter:
             now = datetime.now(UTC)
             return {
                 "made": services.counts.made(),
-                **_told(counted_news(services.live.current, services.counts, now)),
+                **_ranked(counted_news(services.live.current, services.counts, now)),
                 "half_life_hours": services.counts.half_life_hours,
             }
 
@@ -85,15 +84,14 @@ def counted_news(catalogue: Catalogue, counts: CountRepository, now: datetime) -
                 clicks=float(counted.clicks[row]),
                 clicks_within=INTERVAL * float(np.sqrt(counted.clicks_variance[row])),
                 times_usual=float(np.exp(catalogue.lifts[row])),
-                clicks_told=least * float(np.sqrt(counted.clicks_variance[row])),
+                clicks_threshold=least * float(np.sqrt(counted.clicks_variance[row])),
             )
         )
     return found
 
 
-def _told(counted: list[CountedNews]) -> Values:
-    """The articles that can be distinguished from noise, ranked; and the others by title, since their order means
-    nothing."""
-    ranked = [row for row in counted if row.is_told_from_noise]
-    unranked = sorted((row for row in counted if not row.is_told_from_noise), key=lambda row: row.title)
+def _ranked(counted: list[CountedNews]) -> Values:
+    """The articles that can be distinguished from noise, in order, and the others by title."""
+    ranked = [row for row in counted if row.exceeds_noise]
+    unranked = sorted((row for row in counted if not row.exceeds_noise), key=lambda row: row.title)
     return {"ranked": ranked[:SHOWN], "unranked": unranked[:SHOWN], "unranked_count": len(unranked)}

@@ -46,10 +46,7 @@ class UploadCost:
 
 @dataclass(frozen=True)
 class DeclaredSumCost:
-    """Cost of an opened sum of a system to a device in it, by number of survivors.
-
-    No epsilon if it is exact.
-    """
+    """Cost of an opened sum to a device in it, for each of SURVIVORS; epsilons is empty if the sum is exact."""
 
     system: str
     epsilons: tuple[float, ...]
@@ -57,14 +54,13 @@ class DeclaredSumCost:
 
 
 def declared_systems() -> list[SystemSpec]:
-    """Every system under each of its protections, every preset and every step: the aggregation doesn't affect the
-    cost."""
+    """Every system under each of its protections, every preset and every step; aggregation doesn't affect the cost."""
     composed = [system.compose(protection) for system in SYSTEMS.values() for protection in system.forms]
     return [*composed, *PRESETS.values(), *STEPS.values()]
 
 
 def report_cost(recall: RecallProtocol) -> ReportCost:
-    """The cost of a fresh report; without noise it is unbounded.
+    """The cost of a new report; infinite without noise.
 
     Formal guarantees: each score is clipped to [-delta, delta], so changing all clicks moves it by at most 2 delta, and
     gets independent Laplace(lambda) noise: 2 delta / lambda pure epsilon, adding up over all scores of a session. The
@@ -95,9 +91,9 @@ def upload_costs(services: Services) -> list[UploadCost]:
 def sum_costs() -> list[DeclaredSumCost]:
     """The cost of every system whose updates are masked.
 
-    Formal guarantees: each survivor's share of discrete Gaussian noise is in the opened sum; zero-concentrated
-    differential privacy of the whole vector, converted to an epsilon at delta (`SecureSum.epsilon`). The number of
-    coordinates of the vector changes it by less than the digits shown. An exact sum has no epsilon.
+    Formal guarantees: the opened sum contains each survivor's share of discrete Gaussian noise. The cost is that of the
+    whole vector in zero-concentrated differential privacy, converted to an epsilon at delta (`SecureSum.epsilon`). The
+    vector's number of coordinates changes it by less than the digits shown. An exact sum has no epsilon.
     """
     costs = []
     for spec in declared_systems():

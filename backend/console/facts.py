@@ -1,9 +1,4 @@
-"""Formats measurements of a release or round as lines of a list.
-
-Also labels requests and stages in plain language.
-
-Lines have units, and neither brackets nor long hashes.
-"""
+"""Formats measurements of a release or round as lines with units, and labels requests and stages."""
 
 from __future__ import annotations
 
@@ -21,7 +16,7 @@ NUMBERS_SHOWN = 12
 
 
 def fact_lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, value) of each fact; facts of nested mappings have both names."""
+    """(name, value) of each fact; the names of nested mappings are joined."""
     return list(_lines((), facts))
 
 
@@ -32,9 +27,9 @@ def _lines(path: tuple[str, ...], value: Any) -> Iterator[tuple[str, str]]:
         return
     names, unit = list(path), ""
     for each in ("_ms", "_sec", "_bytes"):
-        owner = next((at for at, name in enumerate(names) if name.endswith(each)), None)
-        if owner is not None:
-            names[owner], unit = names[owner].removesuffix(each), each
+        place = next((at for at, name in enumerate(names) if name.endswith(each)), None)
+        if place is not None:
+            names[place], unit = names[place].removesuffix(each), each
     yield ", ".join(name.replace("_", " ") for name in names), _written(value, unit)
 
 
@@ -61,7 +56,7 @@ WORDS = TextCatalogue("backend.console", "words.toml")
 
 @dataclass(frozen=True)
 class RequestLabels:
-    """A short name for tables, and one sentence that says what happens."""
+    """A short name for tables, and a sentence that describes the request or stage."""
 
     name: str
     sentence: str

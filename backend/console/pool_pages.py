@@ -1,4 +1,4 @@
-"""The pool page: sources, followed feeds, runs, sections, duplicates, and taking articles down."""
+"""The pool page: sources, followed feeds, runs, sections, and taking articles down."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
 from backend.errors import OwnfeedError
-from backend.news.discovery import FoundFeed, SeveralFeeds
+from backend.news.discovery import DiscoveredFeed, SeveralFeeds
 from backend.news.errors import UnknownNews
 from backend.news.feed_addresses import URL_CHARS
 from backend.news.followed_feeds import TITLE_CHARS
@@ -29,12 +29,12 @@ Url = Annotated[str, Form(min_length=1, max_length=URL_CHARS)]
 
 
 class RemovalUnconfirmed(OwnfeedError):
-    """A feed is removed only by the page that asks for confirmation."""
+    """A feed can be removed only from the page that asks for confirmation."""
 
     code, status, title = "removal-unconfirmed", 422, "The removal was not confirmed"
 
     def __init__(self) -> None:
-        super().__init__("A feed is removed by the page that asks whether it shall be.", field="confirmed")
+        super().__init__("Confirm the removal on the page that asks for it.", field="confirmed")
 
 
 def router(controller: ConsoleController) -> APIRouter:
@@ -43,15 +43,15 @@ def router(controller: ConsoleController) -> APIRouter:
     routes = APIRouter()
 
     def said(done: str) -> str:
-        """The message after an action, with another sentence if feeds aren't refreshed automatically."""
+        """The key of the message after an action; another one if feeds aren't refreshed automatically."""
         return done if services.feeds.is_on else f"{done}-only"
 
     def view(
-        q: str = "", url: str = "", section: str = "", allowed: bool = False, choices: Sequence[FoundFeed] = ()
+        q: str = "", url: str = "", section: str = "", allowed: bool = False, choices: Sequence[DiscoveredFeed] = ()
     ) -> Values:
         """Values of the page. q: the search text; url, section, allowed: the values of the feed form.
 
-        choices: the feeds that what was entered there leads to.
+        choices: the feeds found for that address.
         """
         query = q.strip().lower()
         rows = services.pool.live(datetime.now(UTC)) if query else []
@@ -92,7 +92,7 @@ def router(controller: ConsoleController) -> APIRouter:
                 raise UnknownNews(news_id)
             return {
                 "question": WORDS("take_down_question"),
-                "words": WORDS("take_down", title=row.title, publisher=row.publisher),
+                "message": WORDS("take_down", title=row.title, publisher=row.publisher),
                 "action": WORDS("take_down_action"),
                 "fields": {"news_id": news_id},
                 "back": "/console/pool",
@@ -114,8 +114,8 @@ def router(controller: ConsoleController) -> APIRouter:
         url: Annotated[str, Form()] = "",
         section: Annotated[str, Form()] = "",
         pictures: Annotated[str, Form()] = "",
-    ) -> Response:  # Any input is accepted here: an invalid one is shown again in the form with its error.
-        choices: list[FoundFeed] = []
+    ) -> Response:  # Accepts any input: the form shows invalid input again, with the error.
+        choices: list[DiscoveredFeed] = []
 
         def action() -> None:
             own = chosen_section(section) if section.strip() else None
@@ -210,7 +210,7 @@ def router(controller: ConsoleController) -> APIRouter:
         def question() -> Values:
             return {
                 "question": WORDS("remove_question"),
-                "words": WORDS("remove", url=url),
+                "message": WORDS("remove", url=url),
                 "action": WORDS("remove_action"),
                 "fields": {"url": url, "confirmed": "yes"},
                 "back": "/console/pool",

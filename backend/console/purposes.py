@@ -1,6 +1,6 @@
 """The rounds an operator can start: every system by purpose, with its protection and its cost to a reader.
 
-If the current release can't run a system, it has a reason. Also shows the progress of the backfill of missing parts.
+A system that the current release can't run has the reason. Also shows the progress of the backfill.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ class FormChoice:
 
 @dataclass(frozen=True)
 class RoundChoice:
-    """A system or preset as the page offers it, in sentences.
+    """A system or preset as the page offers it.
 
-    protection, cost: of the default form. forms: all of them, the default first; none for a preset, which is one
-    configuration. impossible: other combinations, each with its reason. refused: why no round of it can be opened now,
-    or None. prepare: the ranker that a release needs first, if it can be prepared.
+    protection, cost: of the default form. forms: all forms, the default first; none for a preset, which has only one.
+    impossible: combinations that aren't supported, with reasons. refused: why no round of it can be opened now, or
+    None. prepare: the ranker that has to be prepared first, if any.
     """
 
     system: str
@@ -107,11 +107,11 @@ class RoundPurpose:
 
 @dataclass(frozen=True)
 class BackfillLine:
-    """One task of the backfill as text. done of total, if its steps are counted."""
+    """One task of the backfill as text. done, total: of its steps, if they are counted."""
 
     task: str
     title: str
-    words: str
+    message: str
     stage: BackfillStage
     done: int
     total: int | None
@@ -121,12 +121,12 @@ class BackfillLine:
 class BackfillShown:
     """All tasks since the start.
 
-    state: changes with everything that the page shows except a task's progress; 'published' or 'failed' when nothing is
-    left to do, and empty if there never was a task.
+    state: changes whenever the page must be reloaded, not with a task's progress; 'published' or 'failed' when nothing
+    is left to do, and empty if there never was a task.
     """
 
     lines: tuple[BackfillLine, ...]
-    words: str
+    message: str
     state: str
 
     def figures(self) -> dict[str, str]:
@@ -151,18 +151,18 @@ def backfill_shown(tasks: Sequence[BackfillTask]) -> BackfillShown:
     left = [each for each in tasks if each.is_under_way]
     failed = sum(each.stage == "failed" for each in tasks)
     if left:
-        words = WORDS("backfill_goes_on", done=len(tasks) - len(left) - failed, total=len(tasks))
+        message = WORDS("backfill_goes_on", done=len(tasks) - len(left) - failed, total=len(tasks))
     elif failed:
-        words = WORDS("backfill_failed", failed=failed, total=len(tasks))
+        message = WORDS("backfill_failed", failed=failed, total=len(tasks))
     else:
-        words = WORDS("backfill_done", total=len(tasks))
+        message = WORDS("backfill_done", total=len(tasks))
     state = f"{left[0].task} {left[0].stage}" if left else "failed" if failed else "published" if tasks else ""
-    return BackfillShown(lines, words, state)
+    return BackfillShown(lines, message, state)
 
 
 @cache
 def written() -> WrittenPurposes:
-    """Read purposes.toml."""
+    """The contents of purposes.toml."""
     return WrittenPurposes.model_validate(
         tomllib.loads(files(__package__).joinpath("purposes.toml").read_text("utf-8"))
     )
@@ -234,7 +234,7 @@ def impossible(name: str) -> tuple[str, ...]:
 
 
 def cost_words(services: Services) -> dict[str, str]:
-    """The cost of one round of each system to a reader whose device takes part, in a few words."""
+    """By system, a short text on what one round costs a reader whose device takes part."""
     uploads = {cost.system: cost for cost in upload_costs(services)}
     words = {}
     for sums in sum_costs():

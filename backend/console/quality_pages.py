@@ -1,8 +1,8 @@
-"""The quality page: the effect of training on quality, and how readers move between FINDING's groups.
+"""The quality page: the effect of training on quality. Also draws how devices move between FINDING's groups.
 
-It shows the gate's scores of releases, the measurements of a demo's simulated readers, and the curves that the
-benchmark last measured. The moves are drawn as in the paper: a band from each group to each, as wide as the number of
-devices that moved. The server knows them from sums; it knows no device's group.
+The page shows the gate's scores of releases, the measurements of a demo's simulated readers, and the benchmark's last
+curves. The moves are drawn as in the paper: a band between two groups is as wide as the number of devices that moved.
+The server knows these numbers from sums, but no device's group.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protocol.fleet_figures import FleetFigures, TasteCurve, read_fleet_figures
 from protocol.text_catalogue import TextCatalogue
 
 SHOWN = 4
-"""Number of clusterings on the page, the last ones."""
+"""How many of the last clusterings are shown."""
 WIDTH, HEIGHT, LEFT, BAR = 344.0, 220.0, 44.0, 9.0
 GAP = 8.0
 """Gap between two groups of a column."""
@@ -30,7 +30,7 @@ GAP = 8.0
 
 @dataclass(frozen=True)
 class GroupBar:
-    """A group in one of the two columns: the start and height of its bar, and its label."""
+    """A group in one of the two columns: the position and height of its bar, and its label."""
 
     x: float
     y: float
@@ -73,14 +73,13 @@ class MovesDrawing:
 
 
 def drawn(found: GroupMoves) -> MovesDrawing:
-    """Draw the moves: columns as tall as the number of devices, with gaps between groups, which keep their order.
+    """A drawing of the moves: two columns of groups, and bands between them.
 
-    In each bar the bands are in the order of the groups at their other ends. Raises ValueError for moves that are not
-    square.
+    Within a bar, bands are ordered by the group at their other end. Raises ValueError for moves that are not square.
     """
     size = len(found.moves)
     if not size or any(len(row) != size for row in found.moves):
-        raise ValueError(f"moves: as many to groups as from groups, got {[len(row) for row in found.moves]} of {size}")
+        raise ValueError(f"moves must be square [{size}, {size}], got rows of {[len(row) for row in found.moves]}")
     devices = sum(map(sum, found.moves))
     scale = (HEIGHT - GAP * (size - 1)) / max(1, devices)
     before = [sum(row) for row in found.moves]
@@ -105,7 +104,7 @@ def drawn(found: GroupMoves) -> MovesDrawing:
 
 
 def state_of(found: Sequence[GroupMoves]) -> str:
-    """A value that the page's script compares: it changes once readers are grouped again."""
+    """A value that changes once readers are regrouped; the page's script compares it."""
     return found[-1].round if found else "never"
 
 
@@ -198,6 +197,6 @@ def router(controller: ConsoleController) -> APIRouter:
 
 
 def _state(fleet: FleetFigures | None) -> str:
-    """A value that the page's script compares: it changes once the fleet has reported more."""
+    """A value that changes once the fleet has reported more; the page's script compares it."""
     points = sum(len(curve.points) for curve in fleet.curves) if fleet else 0
     return f"{points} points" if points else "waiting"

@@ -1,4 +1,4 @@
-"""The recall page: recall and its cost, for the current release's codebooks and the last measured frontier."""
+"""The recall page: what report modes find and what they cost, for the current release and as last measured."""
 
 from __future__ import annotations
 
@@ -16,20 +16,14 @@ from protocol.recall_frontier import USUAL_BYTES, USUAL_EPSILON, ListChoice, pac
 from protocol.releases import Codebook, ReleaseManifest
 
 
-def _told(book: Codebook) -> dict[str, float]:
-    """A codebook's figures.
-
-    The truth is the probability with which randomised response over K codes sends the true code.
-    """
+def _figures(book: Codebook) -> dict[str, float]:
+    """A codebook's figures. truth: the probability that randomised response over K codes sends the true code."""
     truth = 1 / (1 + (book.size - 1) * math.exp(-book.epsilon))
     return {"size": book.size, "epsilon": book.epsilon, "truth": truth, "size_bytes": book.prototypes.size_bytes}
 
 
 def _chosen(manifest: ReleaseManifest) -> ListChoice | None:
-    """What devices in mode `auto` choose under this release with the default limits.
-
-    None if it states no size.
-    """
+    """What devices in mode `auto` choose under this release with the default limits; None without a pool size."""
     if manifest.news is None:
         return None
     return packaged_frontier().choose(
@@ -52,7 +46,7 @@ def router(controller: ConsoleController) -> APIRouter:
             gains = measured_gains(found.rows) if found else published_gains(record) if record else []
             manifest = controller.services.releases.current_manifest()
             return {
-                "codebooks": [_told(book) for book in manifest.recall.codebooks] if manifest else [],
+                "codebooks": [_figures(book) for book in manifest.recall.codebooks] if manifest else [],
                 "measured": found,
                 "drawing": drawing(gains) if gains else None,
                 "published": record,

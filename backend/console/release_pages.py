@@ -37,7 +37,7 @@ def router(controller: ConsoleController) -> APIRouter:
             before = current.default_ranker
             return {
                 "question": WORDS("ranker_question", ranker=ranker),
-                "words": WORDS("ranker", ranker=ranker, release=current.release, before=before),
+                "message": WORDS("ranker", ranker=ranker, release=current.release, before=before),
                 "action": WORDS("ranker_action", ranker=ranker),
                 "fields": {"ranker": ranker},
                 "back": "/console/releases",
@@ -57,7 +57,7 @@ def router(controller: ConsoleController) -> APIRouter:
             old, current = releases.require_kept(release), releases.require_current()
             return {
                 "question": WORDS("roll_back_question", release=old.release),
-                "words": WORDS("roll_back", release=old.release, current=current.release),
+                "message": WORDS("roll_back", release=old.release, current=current.release),
                 "action": WORDS("roll_back_action", release=old.release),
                 "back": "/console/releases",
             }

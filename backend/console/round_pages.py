@@ -1,7 +1,6 @@
 """The rounds page: start, watch and review rounds, and prepare models for them.
 
-Texts describe stages, opened sums, the schedule and failures. A form that is refused keeps its values, and errors use
-the page's labels.
+A refused form keeps its values, and errors use the page's labels.
 """
 
 from __future__ import annotations
@@ -33,11 +32,8 @@ from protocol.text_catalogue import TextCatalogue
 WORDS = TextCatalogue("backend.console", "words.toml")
 
 
-def refused_words(coordinator: Coordinator, status: RoundStatus, refused: int) -> str:
-    """A text on refused check-ins, from addresses with the maximum of places or with none in a retry.
-
-    Empty for none.
-    """
+def refused_message(coordinator: Coordinator, status: RoundStatus, refused: int) -> str:
+    """A text on check-ins refused because of their address; empty if there were none."""
     if not refused or coordinator.addresses is None:
         return ""
     rules = coordinator.addresses.rules
@@ -46,39 +42,36 @@ def refused_words(coordinator: Coordinator, status: RoundStatus, refused: int) -
     return WORDS("refused", refused=refused, places=rules.places, lied=lied, hint=hint)
 
 
-def ended_words(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
-    """Texts on an ended round, as far as a server can know: who got no place, and why it failed at which stage.
-
-    Empty for a round in progress.
-    """
+def ended_messages(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
+    """Texts on an ended round: which check-ins got no place, and why it failed; empty for a round in progress."""
     if status.state not in ("applied", "failed"):
         return ()
-    found_words, turned_away = [], WORDS.table("turned_away")
-    if found.looked is not None:
-        found_words.append(WORDS("looked", requests=plural(found.looked, "request")))
+    messages, turned_away = [], WORDS.table("turned_away")
+    if found.polls is not None:
+        messages.append(WORDS("looked", requests=plural(found.polls, "request")))
     away = [WORDS("away_one", count=count, why=turned_away[why]) for why, count in found.turned_away.items()]
     if found.address:
         away.append(WORDS("away_address", count=found.address))
     if away:
-        found_words.append(WORDS("away", reasons=", ".join(away)))
+        messages.append(WORDS("away", reasons=", ".join(away)))
     if status.state == "applied":
-        return tuple(found_words)
+        return tuple(messages)
     devices, updates = plural(status.joined, "device"), plural(status.uploaded, "update")
-    found_words.append(WORDS("came", devices=devices, updates=updates, needed=status.cohort_minimum))
+    messages.append(WORDS("came", devices=devices, updates=updates, needed=status.cohort_minimum))
     if status.joined < status.cohort_minimum:
-        found_words.append(WORDS("unknown"))
+        messages.append(WORDS("unknown"))
     elif status.uploaded < status.cohort_minimum:
-        found_words.append(WORDS("fell_silent"))
-    return tuple(found_words)
+        messages.append(WORDS("fell_silent"))
+    return tuple(messages)
 
 
-def became_words(found: RoundOfFleet | None) -> str:
+def fleet_message(found: RoundOfFleet | None) -> str:
     """A text on a demo's simulated devices in a round, by outcome; empty without a fleet's report."""
     if found is None:
         return ""
-    words = WORDS.table("became")
-    order = [each for each in words if each in found.became] + sorted(found.became.keys() - words.keys())
-    reasons = [WORDS("became_one", count=found.became[each], why=words.get(each, each)) for each in order]
+    texts = WORDS.table("became")
+    order = [each for each in texts if each in found.became] + sorted(found.became.keys() - texts.keys())
+    reasons = [WORDS("became_one", count=found.became[each], why=texts.get(each, each)) for each in order]
     return WORDS("became_all", devices=plural(found.devices, "simulated device"), reasons=", ".join(reasons))
 
 
@@ -116,10 +109,10 @@ def sum_steps(status: RoundStatus) -> list[tuple[str, str, str]]:
         (WORDS("keys_stage"), WORDS("joined", joined=status.joined, wanted=status.cohort)),
         (WORDS("shares_stage"), WORDS("shares")),
         (WORDS("masked_stage"), WORDS("received", uploaded=status.uploaded, needed=status.cohort_minimum)),
-        (WORDS("opened_stage"), opened_words(status)),
+        (WORDS("opened_stage"), opened_message(status)),
     )
     if status.state == "failed":
-        # Vectors are the last stage that shows how far it came.
+        # Uploaded vectors show how far it got.
         place = 3 if status.uploaded >= status.cohort_minimum else 2 if status.uploaded else 0
         states = ["done"] * place + ["failed"] + [""] * (3 - place)
     else:
@@ -129,8 +122,8 @@ def sum_steps(status: RoundStatus) -> list[tuple[str, str, str]]:
     return [(label, words, state) for (label, words), state in zip(labels, states, strict=True)]
 
 
-def opened_words(status: RoundStatus) -> str:
-    """A text on what an opened sum was and cost."""
+def opened_message(status: RoundStatus) -> str:
+    """A text on an opened sum and its cost."""
     if status.survivors is None:
         return WORDS("not_opened_yet" if status.finished_at is None else "not_opened")
     cost = (
@@ -155,7 +148,7 @@ CHOSEN = "small_ranker"
 SECONDS_DEFAULT = 60
 LABELS = WORDS.table("round_labels")
 FormText = Annotated[str, Form()]
-"""Any input is accepted here: an invalid one is shown again in the form with its error."""
+"""Accepts any input: the form shows invalid input again, with the error."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +165,7 @@ class RoundForm:
     waiting: FormText = ""
 
     def request(self) -> RoundRequest:
-        """The requested round; an empty axis takes its default.
+        """The requested round; an empty protection or aggregation means the default.
 
         Raises UnknownSystem, or RoundImpossible for an invalid number or combination.
         """
@@ -184,10 +177,7 @@ class RoundForm:
         )
 
     def schedule(self) -> Schedule:
-        """The requested schedule.
-
-        Raises the same errors, and RoundImpossible for a value beyond its limits.
-        """
+        """The requested schedule. Raises as `request` does, and RoundImpossible for a value beyond its limits."""
         return Schedule(
             self.request(),
             _number("every_minutes", self.every_minutes) if self.every_minutes.strip() else None,
@@ -199,14 +189,14 @@ def _number(field: str, text: str) -> float:
     try:
         return float(text)
     except ValueError as odd:
-        raise RoundImpossible(f"{field} is no number.", field=field, limit="a number") from odd
+        raise RoundImpossible(f"{field} is not a number.", field=field, limit="a number") from odd
 
 
 def _whole(field: str, text: str) -> int:
     try:
         return int(text)
     except ValueError as odd:
-        raise RoundImpossible(f"{field} is no whole number.", field=field, limit="a whole number") from odd
+        raise RoundImpossible(f"{field} is not a whole number.", field=field, limit="a whole number") from odd
 
 
 ROUNDS = "/console/rounds"
@@ -257,7 +247,7 @@ def router(controller: ConsoleController) -> APIRouter:
             "under_way": UNDER_WAY,
             "backfill": prepared,
             "preparing": {
-                line.task: line.words for line in prepared.lines if line.stage not in ("published", "failed")
+                line.task: line.message for line in prepared.lines if line.stage not in ("published", "failed")
             },
         }
 
@@ -347,7 +337,7 @@ def router(controller: ConsoleController) -> APIRouter:
             queued = coordinator.queue.get(number)
             return {
                 "question": WORDS("take_out_question", system=queued.system),
-                "words": WORDS("take_out"),
+                "message": WORDS("take_out"),
                 "action": WORDS("take_out_action"),
                 "back": ROUNDS,
             }
@@ -364,7 +354,7 @@ def router(controller: ConsoleController) -> APIRouter:
             status = coordinator.status(round_id)
             return {
                 "question": WORDS("cancel_question", round=status.round),
-                "words": WORDS("cancel", joined=status.joined, uploaded=status.uploaded),
+                "message": WORDS("cancel", joined=status.joined, uploaded=status.uploaded),
                 "action": WORDS("cancel_action", round=status.round),
                 "back": ROUNDS,
             }
@@ -379,7 +369,7 @@ def router(controller: ConsoleController) -> APIRouter:
 
 
 def _became(fleet: FleetFigures | None, status: RoundStatus) -> str:
-    return became_words(fleet.round(status.round) if fleet else None)
+    return fleet_message(fleet.round(status.round) if fleet else None)
 
 
 def _shown(coordinator: Coordinator, status: RoundStatus, fleet: FleetFigures | None) -> Values:
@@ -387,7 +377,7 @@ def _shown(coordinator: Coordinator, status: RoundStatus, fleet: FleetFigures | 
     found = coordinator.check_ins(status.round)
     return {
         "status": status,
-        "refused": refused_words(coordinator, status, found.address),
-        "ended": ended_words(status, found),
+        "refused": refused_message(coordinator, status, found.address),
+        "ended": ended_messages(status, found),
         "became": _became(fleet, status),
     }

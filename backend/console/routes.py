@@ -92,19 +92,12 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/{path:path}")
     def nowhere(request: Request, path: str) -> Response:
-        # An address that only accepts forms is not unknown.
+        # An address that accepts only POST is 405, not 404.
         if any(each.matches(request.scope)[0] is Match.PARTIAL for each in routes.routes):
             raise HTTPException(405, headers={"Allow": "POST"})
-        words = WORDS("nowhere")
         return controller.show(
-            request,
-            "refused",
-            dict,
-            status_code=404,
-            title=WORDS("nowhere_title"),
-            words=words,
-            back="/console",
-            nowhere=True,
-        )
+            request, "refused", dict, status_code=404, title=WORDS("nowhere_title"), message=WORDS("nowhere"),
+            back="/console", nowhere=True,
+        )  # fmt: skip
 
     return routes

@@ -1,4 +1,4 @@
-"""Errors of training rounds.
+"""Errors of training rounds and their secure sums.
 
 OwnfeedError
 ├── UnknownRound          404
@@ -14,10 +14,18 @@ OwnfeedError
 ├── UpdateRefused         422  the tensors differ from those that the manifest declares
 ├── CheckInsTooOften      429  one address checks in too often
 ├── RoundImpossible       422  the round can't be opened with these settings
-└── IllegalTransition     409  a round can't change from its present state to the requested one
+├── IllegalTransition     409  a round can't change from its present state to the requested one
+├── UnknownSum            404  no secure sum of that name
+├── SumMessageRefused     422  the message is not valid for its stage
+├── SumMessageConflict    409  a different message of this stage was already received from this member
+├── SumStageClosed        409  the message is early or late: the sum is at another stage
+├── SumFailed             409  too few members, or their shares are false; nothing was opened
+└── SharesAwaited         409  some shares are false; the sum waits for the shares of other members
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from backend.errors import OwnfeedError
 
@@ -52,9 +60,7 @@ class RoundQueueFull(OwnfeedError):
     code, status, title = "round-queue-full", 409, "Too many rounds are waiting"
 
     def __init__(self, limit: int) -> None:
-        super().__init__(
-            "No further round can wait; take one out of the queue or let one end.", limit=f"{limit} rounds"
-        )
+        super().__init__("The queue is full; take a round out of it or wait until one ends.", limit=f"{limit} rounds")
 
 
 class UnknownQueuedRound(OwnfeedError):
@@ -79,7 +85,7 @@ class CheckInsTooOften(OwnfeedError):
 
     def __init__(self, per_minute: int, wait_sec: float) -> None:
         super().__init__(
-            "This address has asked for a place in a round too often.",
+            "This address has checked in for rounds too often.",
             field="address",
             limit=f"{per_minute} check-ins a minute",
         )
@@ -98,7 +104,7 @@ class RoundsPaused(OwnfeedError):
 class UnknownPseudonym(OwnfeedError):
     """The pseudonym has no place in this round."""
 
-    code, status, title = "unknown-pseudonym", 403, "The round does not know this pseudonym"
+    code, status, title = "unknown-pseudonym", 403, "No place in this round under this pseudonym"
 
     def __init__(self) -> None:
         super().__init__("This pseudonym has no place in the round.", field="pseudonym")
@@ -122,7 +128,7 @@ class UpdateConflict(OwnfeedError):
 class UpdateRefused(OwnfeedError):
     """The tensors differ from those that the manifest declares."""
 
-    code, status, title = "update-refused", 422, "The update is not what the round declares"
+    code, status, title = "update-refused", 422, "The update doesn't match the round"
 
 
 class RoundImpossible(OwnfeedError):
@@ -135,3 +141,65 @@ class IllegalTransition(OwnfeedError):
     """A round can't change from its present state to the requested one."""
 
     code, status, title = "illegal-transition", 409, "The round can't change in this way"
+
+
+class UnknownSum(OwnfeedError):
+    """No secure sum has this name."""
+
+    code, status, title = "unknown-sum", 404, "No such secure sum"
+
+    def __init__(self) -> None:
+        super().__init__("There is no secure sum with that name.", field="round")
+
+
+class SumMessageRefused(OwnfeedError):
+    """The message is not valid for its stage."""
+
+    code, status, title = "sum-message-refused", 422, "Invalid message for the secure sum"
+
+
+class SumMessageConflict(OwnfeedError):
+    """A different message of this stage was already received from the same member."""
+
+    code, status, title = "sum-message-conflict", 409, "A different message was already received"
+
+    def __init__(self, stage: str) -> None:
+        super().__init__(
+            f"A different message of stage {stage} was already received from this pseudonym.", field="body"
+        )
+
+
+class SumStageClosed(OwnfeedError):
+    """The message is early or late: the sum is at another stage."""
+
+    code, status, title = "sum-stage-closed", 409, "The secure sum is at another stage"
+
+    def __init__(self, wanted: str, stage: str) -> None:
+        super().__init__(f"The secure sum is at stage {stage}, not {wanted}.", field="stage", limit=stage)
+        self.stage = stage
+
+
+class SumFailed(OwnfeedError):
+    """There are too few members, or their shares are false; nothing was opened.
+
+    Args:
+        detail: what is wrong.
+        by_members: whether members caused the failure (too few remained, or one sent something false) and not, for
+            example, the server's disk.
+        malicious: members known to have shared a false secret.
+    """
+
+    code, status, title = "sum-failed", 409, "The secure sum can't be opened"
+
+    def __init__(self, detail: str, *, by_members: bool = False, malicious: Sequence[int] = ()) -> None:
+        super().__init__(detail)
+        self.by_members, self.malicious = by_members, tuple(malicious)
+
+
+class SharesAwaited(OwnfeedError):
+    """Some shares are false, and members that haven't sent theirs still have time to."""
+
+    code, status, title = "shares-awaited", 409, "The secure sum waits for more shares"
+
+    def __init__(self) -> None:
+        super().__init__("Some shares are wrong; the sum is waiting for those of the other members.")

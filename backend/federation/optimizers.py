@@ -1,7 +1,7 @@
 """Server optimizers: how a mean gradient changes the weights, and what is kept of it.
 
-FedAdam is eq. 5 of Efficient-FedRec (EMNLP 2021), which uses it for the user model; Adam is eq. 7, for the news model.
-Each class lists its deviations from the paper.
+`PrintedAdam` is eqs. 5 and 7 of Efficient-FedRec (EMNLP 2021) as published, which squares the momentum; `FedAdam` and
+`Adam` are the optimizers that it names.
 
 An optimizer is an immutable value. Its state (`Memory`) is a separate value that is stored with the round that produced
 it, so a restarted server continues exactly where it stopped. `Carried` combines the two for consecutive rounds.
@@ -134,8 +134,6 @@ class FedAdam:
 
         m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, w <- w - eta m / (sqrt v + tau)
 
-    Deviation from Efficient-FedRec (eqs. 5 and 7): v uses the squared gradient, where the paper has the squared
-    momentum, and the step descends, where the paper has a plus sign.
     """
 
     learning_rate: float
@@ -152,12 +150,37 @@ class FedAdam:
         return _descend(weights, gradient, after, self.learning_rate, 1.0, self.tau), after
 
 
-def _moments(gradient: Gradient, memory: Memory, beta1: float, beta2: float) -> Memory:
+@dataclass(frozen=True)
+class PrintedAdam:
+    """Efficient-FedRec's eqs. 5 and 7 to the letter: v takes the squared momentum, and no bias is corrected.
+
+        m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) m^2, w <- w - eta m / (sqrt v + tau)
+
+    g is the gradient of the mean loss. The paper's eq. 2 has a minus before that mean and its eqs. 5 and 7 a plus
+    before the step: the two cancel. It gives no b1, b2 and tau; these are of Reddi et al. 2021.
+    """
+
+    learning_rate: float
+    beta1: float = 0.9
+    beta2: float = 0.99
+    tau: float = 1e-3
+
+    def __post_init__(self) -> None:
+        _check_adam(self.learning_rate, self.beta1, self.beta2, self.tau)
+
+    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
+        """Make one step in float64 and round once at the end."""
+        after = _moments(gradient, memory, self.beta1, self.beta2, of_momentum=True)
+        return _descend(weights, gradient, after, self.learning_rate, 1.0, self.tau), after
+
+
+def _moments(gradient: Gradient, memory: Memory, beta1: float, beta2: float, *, of_momentum: bool = False) -> Memory:
     tensors = dict(memory.tensors)
     for name, slope in gradient.items():
         zero = np.zeros_like(slope, dtype=np.float64)
         tensors[f"m.{name}"] = beta1 * tensors.get(f"m.{name}", zero) + (1 - beta1) * slope
-        tensors[f"v.{name}"] = beta2 * tensors.get(f"v.{name}", zero) + (1 - beta2) * np.square(slope)
+        squared = np.square(tensors[f"m.{name}"] if of_momentum else slope)
+        tensors[f"v.{name}"] = beta2 * tensors.get(f"v.{name}", zero) + (1 - beta2) * squared
     return Memory(memory.steps + 1, tensors)
 
 

@@ -22,7 +22,7 @@ NOT_COMPARED = {"id", "published_at", "picture", "text_pictures"}
 """Fields in which a delivered article may differ from the stored one without counting as a change. Many sources give no
 time, and many sign a picture's address again at every read."""
 _SOURCES = re.compile(r' src="[^"]*"')
-"""The same addresses in a body."""
+"""Addresses of pictures in a body, which aren't compared either."""
 
 
 @dataclass(slots=True)
@@ -49,8 +49,8 @@ class DeliveryBatch:
     Used within one write transaction.
 
     Formal guarantees: a feed changes no article that another followed feed or the operator has delivered, unless the
-    article's link leads to the feed's own host or one below it. So a feed can't put other text to other publishers'
-    links.
+    article's link leads to the feed's own host or a subdomain of it. So a feed can't attach its own text to other
+    publishers' links.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class DeliveryBatch:
         read_before: bool = False,
         keep_newest: int = 0,
     ) -> None:
-        """read_before: what the source lists without a date has arrived since its last read, so its time is known.
+        """read_before: the source was read before, so a new article without a date is dated by its arrival.
 
         keep_newest: how many articles of a feed are kept whatever their age.
         """
@@ -200,7 +200,7 @@ class DeliveryBatch:
     def _values(self, slot: _Slot) -> dict[str, Any]:
         assert slot.item is not None
         values = slot.item.model_dump(exclude={"body", "text_pictures"})
-        if not slot.item.dated:  # an edit makes it no younger
+        if not slot.item.dated:  # editing an article doesn't change its date
             known = {"published_at": slot.published_at, "dated": slot.dated}
             values |= {"dated": self._read_before} if slot.published_at is None else known
         written = {"arrival": slot.arrival, "content_digest": slot.digest, "updated_at": self._now}
@@ -214,11 +214,11 @@ def content_digest(item: NewsItem) -> bytes:
 
 
 def _has_address(source: str) -> bool:
-    """Whether a source is a feed at an address; files and the newsroom belong to the operator."""
+    """Whether a source is a feed with a URL; files and the newsroom belong to the operator."""
     return "://" in source
 
 
 def _leads_below(link: str, feed: str) -> bool:
-    """Whether a link leads to the feed's host or to one below it."""
+    """Whether a link leads to the feed's host or to a subdomain of it."""
     to, by = ((urlsplit(one).hostname or "").removeprefix("www.") for one in (link, feed))
     return bool(by) and (to == by or to.endswith(f".{by}"))

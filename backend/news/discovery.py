@@ -1,6 +1,6 @@
 """Finds the feeds behind what a person pastes: a feed's or a site's address, a host, a channel, a profile, r/name.
 
-`guesses` and `usual_addresses` only think; `discover` asks servers, through the download that its caller passes.
+Only `discover` sends requests, through the download function that its caller passes.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class NoFeedFound(SourceError):
 
     def __init__(self, pasted: str) -> None:
         super().__init__(
-            f"No feed was found at {shortened(pasted, TITLE_CHARS)}: neither does the page name one, nor is one at a "
-            "usual address.",
+            f"No feed was found at {shortened(pasted, TITLE_CHARS)}: the page names none, and there is none at the "
+            "usual addresses.",
             field="url",
         )
 
 
 @dataclass(frozen=True)
-class FoundFeed:
+class DiscoveredFeed:
     """A feed that answered: its address, its title and site, and its newest entries with their dates.
 
-    unread: why it was only taken at its word, '' if it has answered.
+    unread: why the address was accepted although its server didn't answer; '' if it did.
     """
 
     url: str
@@ -65,11 +65,11 @@ class FoundFeed:
 
 
 class SeveralFeeds(SourceError):
-    """What was pasted leads to several feeds, of which a person chooses."""
+    """What was pasted leads to several feeds; a person has to choose one."""
 
     code, status, title = "several-feeds", 409, "There are several feeds"
 
-    def __init__(self, pasted: str, found: Sequence[FoundFeed]) -> None:
+    def __init__(self, pasted: str, found: Sequence[DiscoveredFeed]) -> None:
         listed = "; ".join(f"{each.url} ({each.title})" for each in found)
         super().__init__(
             f"{shortened(pasted, TITLE_CHARS)} has several feeds. Name one of them: {listed}.", field="url"
@@ -78,7 +78,7 @@ class SeveralFeeds(SourceError):
 
 
 def guesses(pasted: str) -> list[str]:
-    """The addresses to try for what was pasted, the likeliest first; [] if it is nothing of the web."""
+    """The addresses to try for what was pasted, the likeliest first; [] if it can't be a web address."""
     pasted = pasted.strip()
     if named := _SUBREDDIT.match(pasted):
         kind = "user" if named[1].lower() in ("u", "user") else "r"
@@ -89,7 +89,7 @@ def guesses(pasted: str) -> list[str]:
     if not address.startswith(("http://", "https://")):
         return []
     known = _of_a_known_site(address)
-    # A bare host: most sites have TLS, some have nothing else.
+    # A bare host: try https first.
     secure = (
         [f"https://{address.removeprefix('http://')}"] if "://" not in pasted and address.startswith("http:") else []
     )
@@ -97,7 +97,7 @@ def guesses(pasted: str) -> list[str]:
 
 
 def _of_a_known_site(address: str) -> list[str]:
-    """The feeds of sites that don't say, or not on every page, where their feeds are."""
+    """The feed addresses of well-known sites whose pages don't always name their feeds."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -123,7 +123,7 @@ def _of_a_known_site(address: str) -> list[str]:
     if host.endswith(".medium.com") and path[:1] != ["feed"]:
         return [f"https://{host}/feed"]
     if len(path) == 1 and path[0].startswith("@") and not path[0].endswith((".rss", ".atom")):
-        return [f"{parts.scheme}://{parts.netloc}/{path[0]}.rss"]  # Mastodon, and what is like it
+        return [f"{parts.scheme}://{parts.netloc}/{path[0]}.rss"]  # Mastodon and similar software
     return []
 
 
@@ -135,50 +135,50 @@ def _of_youtube(path: list[str], query: dict[str, list[str]]) -> list[str]:
         return [f"{feed}?channel_id={path[1]}"]
     if len(path) >= 2 and path[0] == "user":
         return [f"{feed}?user={path[1]}"]
-    return []  # a handle's page names its channel
+    return []  # the page of a handle names its channel's feed
 
 
 def usual_addresses(url: str) -> list[str]:
-    """Where a site's feed often is, below the page and below the host."""
+    """Common feed addresses of a site, below the page's path and below the host."""
     parts = urlsplit(url)
     root, last = f"{parts.scheme}://{parts.netloc}", parts.path.rpartition("/")[2]
     folder = parts.path.removesuffix(last) if "." in last else f"{parts.path.rstrip('/')}/"
     return list(dict.fromkeys(f"{root}{below}{path}" for below in (folder or "/", "/") for path in USUAL_PATHS))
 
 
-def discover(pasted: str, get: Get, *, links_of: Callable[[bytes], PageLinks] = page_links) -> list[FoundFeed]:
-    """The feeds behind what was pasted: one that it leads to directly, or those that its page names.
+def discover(pasted: str, get: Get, *, links_of: Callable[[bytes], PageLinks] = page_links) -> list[DiscoveredFeed]:
+    """The feeds behind what was pasted: the one at that address, or those that its page names.
 
-    get: downloads an address (`backend.news.sources.download.fetch`); at most REQUESTS_LIMIT are requested. Raises
-    NoFeedFound, or SourceError if nothing of it could be read.
+    get: downloads an address (`backend.news.sources.download.fetch`); called at most REQUESTS_LIMIT times. Raises
+    NoFeedFound, or SourceError if no address could be read.
     """
     return _Search(pasted, get, links_of).run()
 
 
-def discover_or_take(pasted: str, get: Get) -> list[FoundFeed]:
-    """The same; a complete address whose server doesn't answer is taken as it is, since it may be down for now."""
+def discover_or_take(pasted: str, get: Get) -> list[DiscoveredFeed]:
+    """Like `discover`, but accepts a complete address whose server doesn't answer: it may be down temporarily."""
     try:
         return discover(pasted, get)
     except SourceUnreachable as silent:
         if "://" not in pasted:
             raise
         url = checked_url(completed(pasted))
-        return [FoundFeed(url, url, unread=silent.detail)]
+        return [DiscoveredFeed(url, url, unread=silent.detail)]
 
 
 class _Search:
     def __init__(self, pasted: str, get: Get, links_of: Callable[[bytes], PageLinks]) -> None:
         self._pasted, self._get, self._links_of = pasted, get, links_of
-        self._asked: dict[str, FoundFeed | Document | None] = {}
+        self._asked: dict[str, DiscoveredFeed | Document | None] = {}
         self._failure: SourceError | None = None
 
-    def run(self) -> list[FoundFeed]:
+    def run(self) -> list[DiscoveredFeed]:
         pages: list[Document] = []
         for url in guesses(self._pasted):
             if any(page.location == url.replace("http://", "https://", 1) for page in pages):
-                continue  # its page is there already, over TLS
+                continue  # already fetched over TLS
             answer = self._ask(url)
-            if isinstance(answer, FoundFeed):
+            if isinstance(answer, DiscoveredFeed):
                 return [answer]
             if answer is not None:
                 pages.append(answer)
@@ -189,7 +189,7 @@ class _Search:
             raise self._failure
         raise NoFeedFound(self._pasted)
 
-    def _named_by(self, page: Document) -> list[FoundFeed]:
+    def _named_by(self, page: Document) -> list[DiscoveredFeed]:
         links = self._links_of(page.data)
         base = urljoin(page.base, links.base)
         for declared in (True, False):
@@ -203,15 +203,15 @@ class _Search:
                 return found
         return []
 
-    def _feeds_at(self, urls: Sequence[str]) -> list[FoundFeed]:
-        """Those of the addresses that are feeds, without those that say the same as one before them."""
-        found: dict[object, FoundFeed] = {}
+    def _feeds_at(self, urls: Sequence[str]) -> list[DiscoveredFeed]:
+        """The feeds among the addresses; of feeds with the same entries, only the first."""
+        found: dict[object, DiscoveredFeed] = {}
         for url in dict.fromkeys(urls):
-            if len(found) < CHOICES_LIMIT and isinstance(answer := self._ask(url), FoundFeed):
+            if len(found) < CHOICES_LIMIT and isinstance(answer := self._ask(url), DiscoveredFeed):
                 found.setdefault((answer.newest or answer.url), answer)
         return list(found.values())
 
-    def _ask(self, url: str) -> FoundFeed | Document | None:
+    def _ask(self, url: str) -> DiscoveredFeed | Document | None:
         """The feed at an address, or its page; None if it can't be read."""
         if url in self._asked or len(self._asked) >= REQUESTS_LIMIT:
             return self._asked.get(url)
@@ -224,15 +224,15 @@ class _Search:
         except (SourceUnreachable, FeedRefused, SourceMalformed) as failed:
             self._failure = self._failure or failed
         except FeedUnreadable:
-            pass  # a page, whose links are looked at
+            pass  # a page; `run` follows its links
         return self._asked[url]
 
 
-def _found(document: Document, parsed: ParsedFeed) -> FoundFeed:
+def _found(document: Document, parsed: ParsedFeed) -> DiscoveredFeed:
     title = shortened(one_line(parsed.head["title"]), TITLE_CHARS) or document.location
     entries = sorted((_entry(each) for each in parsed.entries), key=lambda each: each[1] or _OLDEST, reverse=True)
     url = document.moved_to or document.location
-    return FoundFeed(url, title, parsed.head["link"], tuple(entries[:NEWEST_SHOWN]))
+    return DiscoveredFeed(url, title, parsed.head["link"], tuple(entries[:NEWEST_SHOWN]))
 
 
 _OLDEST = datetime(1, 1, 1, tzinfo=UTC)

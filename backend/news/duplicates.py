@@ -1,15 +1,14 @@
 """Links each near-duplicate to the article of another source that reported the same first.
 
-Articles of one feed are never duplicates of each other: a feed that repeats its words (security advisories, sports
-results) still reports something new each time. Two feeds that list the same page under the same title are duplicates
-however short their texts are.
+Articles of one feed are never duplicates of each other: a feed whose texts resemble each other (security advisories,
+sports results) still reports something new each time. Two feeds that list the same page under the same title are
+duplicates however short their texts are.
 
-The rule covers all articles of the pool in the order in which their texts arrived (by its own date a copy could claim
-to be older): an article is a duplicate of the oldest *original* that it is similar to; if there is none, it is an
-original itself. Similar means the same page under the same title, or at least one MinHash bucket in common and an exact
-Jaccard index of 0.7 or more. So the links depend only on the articles and their order, not on batches, and chains of
-slowly drifting headlines don't merge. Which of a group leads is decided where it is shown: devices get the original
-with the others (`NewsCard.also`).
+The rule covers all articles of the pool in order of arrival, since a copy could claim an earlier date: an article is a
+duplicate of the oldest *original* that it is similar to; if there is none, it is an original itself. Similar means the
+same page under the same title, or at least one MinHash bucket in common and an exact Jaccard index of 0.7 or more. So
+the links depend only on the articles and their order, not on batches, and chains of slowly drifting headlines don't
+merge. Devices get the original with the others (`NewsCard.also`) and choose which to show first.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from backend.db.statements import among
 from backend.db.tables import BucketRow, DuplicateRow, NewsRow
-from backend.news.feed_sources import is_feed
+from backend.news.feed_addresses import is_feed
 
 DUPLICATE_THRESHOLD = 0.7
 """Two articles whose shingles have at least this Jaccard index are near-duplicates."""
@@ -57,17 +56,15 @@ def shingles(title: str, abstract: str) -> frozenset[str]:
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """left ∩ right| / |left ∪ right|; 0 if either is empty."""
+    """|left ∩ right| / |left ∪ right|; 0 if either is empty."""
     shared = len(left & right)
     return shared / (len(left) + len(right) - shared) if shared else 0.0
 
 
 def bucket_keys(texts: Sequence[frozenset[str]]) -> NDArray[np.int64]:
-    """The bucket of each band of each text, int64 [n, BANDS].
+    """The bucket of each band of each text, int64 [n, BANDS]; the same in every run.
 
-    The same texts give the same keys in every run.
-
-    Texts with an empty set share keys too, so callers leave them out.
+    Empty sets share buckets too, so callers must leave them out.
     """
     if not texts:
         return np.empty((0, BANDS), np.int64)
@@ -90,7 +87,7 @@ def bucket_keys(texts: Sequence[frozenset[str]]) -> NDArray[np.int64]:
 
 
 class Text(NamedTuple):
-    """What of an article is compared: its text, its link, and the source that delivered it."""
+    """The parts of an article that are compared: its text, its link, and the source that delivered it."""
 
     title: str
     abstract: str
@@ -104,7 +101,7 @@ class Text(NamedTuple):
 
     @property
     def page(self) -> str:
-        """The page that it leads to with its title; empty for a link to a whole site, which many articles share."""
+        """The linked page and the title; empty for a link to a whole site, which many articles share."""
         try:
             parts = urlsplit(self.url)
         except ValueError:
@@ -128,7 +125,7 @@ class Unlinked(NamedTuple):
 
 
 class Linked(NamedTuple):
-    """The decisions by number: a link, or None for an original. touched: these, and all that gained or lost one."""
+    """links: by number, each article's link, or None for an original. touched: all articles whose links changed."""
 
     links: dict[int, Link | None]
     touched: set[int]
@@ -137,7 +134,7 @@ class Linked(NamedTuple):
 def unlink(connection: Connection, gone: Mapping[int, Text]) -> Unlinked:
     """Remove articles from the links before their rows are deleted or changed.
 
-    `gone` holds the texts they were linked by. `link` must process the orphans in the same transaction.
+    `gone` holds the texts they were linked by. Pass the orphans to `link` in the same transaction.
     """
     pairs = [{"b": key, "n": number} for number, keys in _keys(gone).items() for key in keys]
     if pairs:
@@ -152,7 +149,7 @@ def unlink(connection: Connection, gone: Mapping[int, Text]) -> Unlinked:
 
 
 def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[int] = ()) -> Linked:
-    """Link new or changed articles, whose rows are already written, and all articles that depend on them."""
+    """Link new or changed articles, whose rows must exist already, and all articles that depend on them."""
     keys_of = _keys(fresh)
     rows = [{"bucket": key, "news": number} for number, keys in keys_of.items() for key in keys]
     if rows:
@@ -161,12 +158,12 @@ def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[in
 
 
 def says_the_same(left: Text, right: Text) -> bool:
-    """Whether the two are near-duplicates, in any bucket."""
+    """Whether the texts are near-duplicates; ignores buckets, pages and sources."""
     return jaccard(shingles(*left.words), shingles(*right.words)) >= DUPLICATE_THRESHOLD
 
 
 def _keys(texts: Mapping[int, Text]) -> dict[int, list[int]]:
-    """The buckets of each text: of its words unless it is too short, and of its page."""
+    """The buckets of each text: by its words, unless it is too short, and by its page."""
     sets = {number: shingles(*text.words) for number, text in texts.items()}
     compared = [words for words in sets.values() if words]
     keys = iter(bucket_keys(compared).tolist())
@@ -181,7 +178,7 @@ def _page_keys(text: Text) -> list[int]:
 
 
 class _Neighbourhood:
-    """The part of the pool around some articles, read as far as needed."""
+    """Reads the articles that share buckets with some articles, as needed, and decides their links."""
 
     def __init__(self, connection: Connection, keys: Mapping[int, list[int]]) -> None:
         self._connection = connection
@@ -193,12 +190,10 @@ class _Neighbourhood:
         self._bucket: dict[int, list[int]] = {}
 
     def settle(self, unsettled: set[int]) -> Linked:
-        """Apply the rule to `unsettled` and to all that depends on it, oldest first.
+        """Decide the links of `unsettled` and all articles that depend on them; write and return the decisions.
 
-        Write and return the decisions.
-
-        An article's link depends only on older articles, and only younger ones are added on the way, so each is decided
-        once.
+        An article's link depends only on older articles, and only younger ones are added on the way. So the oldest
+        is decided first, and each only once.
         """
         self._read(unsettled)
         waiting = [self._age[number] for number in unsettled]

@@ -1,9 +1,9 @@
 """Errors of articles and their sources.
 
 NewsError
-├── UnknownNews          the pool has no article of that id
+├── UnknownNews          the pool has no article with that id
 ├── OptionRefused        an option of a source is not valid
-├── FeedNotFollowed      no feed of that address is followed
+├── FeedNotFollowed      no feed with that address is followed
 └── SourceError          a source as a whole can't be read; nothing of it was ingested
     ├── SourceUnreachable    no such file, no answer, too many redirects, or a scheme other than http and https
     ├── SourceTooLarge       the source exceeds the size limit
@@ -17,13 +17,13 @@ from backend.errors import OwnfeedError
 
 
 class NewsError(OwnfeedError):
-    """Base class of the errors of articles; the message is one plain sentence."""
+    """Base class of errors about articles and sources; the message is one plain sentence."""
 
     code, status, title = "news-error", 500, "Something is wrong with the news"
 
 
 class UnknownNews(NewsError):
-    """The pool has no article of this id."""
+    """The pool has no article with this id."""
 
     code, status, title = "unknown-news", 404, "No such article"
 
@@ -42,7 +42,7 @@ class OptionRefused(NewsError):
 
 
 class FeedNotFollowed(NewsError):
-    """No feed of this address is followed."""
+    """No feed with this address is followed."""
 
     code, status, title = "feed-not-followed", 404, "This feed is not followed"
 

@@ -1,9 +1,10 @@
-"""Addresses of feeds: completed as a browser would, and checked before a feed is followed."""
+"""Completes and checks the addresses of feeds, and derives the key and source under which a feed is stored."""
 
 from __future__ import annotations
 
 import re
 from hashlib import blake2b
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -25,9 +26,9 @@ _HOST = re.compile(
 
 
 def completed(address: str) -> str:
-    """An address with its scheme: `feed://` and `feed:https://` are read as what they stand for, none is http.
+    """The address with http or https as its scheme, http by default; `feed:` prefixes are removed.
 
-    What can't be completed is returned unchanged.
+    An address that can't be completed is returned unchanged.
     """
     address = address.strip()
     bare = _FEED_SCHEME.sub("", address)
@@ -42,9 +43,9 @@ def completed(address: str) -> str:
 
 
 def checked_url(url: str) -> str:
-    """Return an address that may be followed; what its name resolves to is checked at every fetch.
+    """Return `url` if it may be followed; raises FeedRefused if not.
 
-    Raises FeedRefused.
+    What its host name resolves to is checked at each fetch.
     """
     if len(url) > URL_CHARS:
         raise FeedRefused(f"it has more than {URL_CHARS:,} characters")
@@ -68,15 +69,33 @@ def checked_url(url: str) -> str:
 
 
 def key_of(url: str) -> str:
-    """A feed's key by the address at which it is first followed: itself, or its beginning and a hash of it."""
+    """A feed's key: the address at which it was first followed, or its beginning and a hash if it is too long."""
     if len(url) <= KEY_CHARS:
         return url
     return f"{url[: KEY_CHARS - 33]}#{blake2b(url.encode(), digest_size=16).hexdigest()}"
 
 
 def host_of(url: str) -> str:
-    """The host of an address with a port of its own, in lower case; '' if it has none."""
+    """The host and explicit port of an address, in lower case; '' if it has no host."""
     try:
         return urlsplit(url).netloc.rpartition("@")[2].lower()[:HOST_CHARS]
     except ValueError:
         return ""
+
+
+FILE_PREFIX = "rss "
+"""Begins the source of a feed that is a file."""
+
+
+def source_of(location: str) -> str:
+    """The source of a feed at an address or in a file, at most 200 characters."""
+    if "://" in location:
+        return key_of(location)
+    path = str(Path(location).absolute())
+    kept = KEY_CHARS - len(FILE_PREFIX)
+    return FILE_PREFIX + (path if len(path) <= kept else f"…{path[1 - kept :]}")
+
+
+def is_feed(source: str) -> bool:
+    """Whether a source is a feed, at an address or in a file; other sources are archives and the newsroom."""
+    return "://" in source or source.startswith(FILE_PREFIX)

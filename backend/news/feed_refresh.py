@@ -1,4 +1,4 @@
-"""Reads one followed feed: a conditional GET, and what is new into the pool."""
+"""Reads one followed feed with a conditional GET, ingests what is new, and computes how often to poll the feed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 import httpx
 
-from backend.news.feed_addresses import checked_url, host_of, key_of
-from backend.news.feed_pace import LEARNT_FROM, pace
-from backend.news.feed_sources import source_of
+from backend.news.feed_addresses import checked_url, host_of, key_of, source_of
 from backend.news.followed_feeds import WAIT_LIMIT, FollowedFeeds
 from backend.news.ingest import Progress, ingest
 from backend.news.item import IngestReport, NewsItem, Rejection
@@ -22,13 +20,55 @@ from backend.news.sources.download import Document, NotModified, fetch
 from backend.news.sources.full_text import with_full_texts
 from backend.news.sources.rss import FeedHead, read_feed
 
+LEARNT_FROM = 10
+"""A feed's pace is computed from this many of its newest entries."""
+UNKNOWN = timedelta(hours=1)
+"""The initial pace of a feed whose entries have no dates."""
+SLOWER, FASTER = 1.5, 0.5
+"""An answer without, or with, new entries multiplies the pace of such a feed by this."""
+STILL_SLOWER = 1.25
+"""An answer that nothing has changed (304) multiplies any pace by this."""
+
+
+def learnt(published: Sequence[datetime], now: datetime) -> timedelta | None:
+    """The mean interval between the newest entries, counting the time since the last one; None without dates.
+
+    Dates from `now` on are ignored, since entries without a date get the time of their arrival.
+    """
+    dated = sorted((moment for moment in published if moment < now), reverse=True)[:LEARNT_FROM]
+    return (now - dated[-1]) / len(dated) if dated else None
+
+
+def pace(
+    published: Sequence[datetime] | None,
+    now: datetime,
+    *,
+    last: timedelta | None = None,
+    brought: int = 0,
+    hint: timedelta | None = None,
+) -> timedelta:
+    """The interval at which to poll a feed, after an answer.
+
+    published: the dates of its entries; None if nothing has changed (304). last: its pace so far. brought: how many new
+    entries the answer had. hint: the interval at which the feed says it publishes; a lower bound if there are dates.
+    """
+    if published is None:
+        return UNKNOWN if last is None else last * STILL_SLOWER
+    found = learnt(published, now)
+    if found is not None:
+        return max(found, hint) if hint else found
+    if last is None:
+        return hint or UNKNOWN
+    return last * (FASTER if brought else SLOWER)
+
+
 NO_HEAD = FeedHead("", "", 0.0)
 
 
 class TakenIn(NamedTuple):
-    """A feed's answer in the pool: the report, the name and site that it published with, and its newest dates.
+    """An ingested answer: the report, the publisher's name, the feed's site, and the newest dates.
 
-    hint: how often it says that it publishes; None if it doesn't.
+    hint: the interval at which the feed says it publishes; None if it doesn't say.
     """
 
     report: IngestReport
@@ -39,7 +79,7 @@ class TakenIn(NamedTuple):
 
 
 class FullTexts:
-    """Gives a feed's new stories the whole texts of their pages, and records why one keeps its teaser.
+    """Gives a feed's new stories the full texts of their pages, and records why a story keeps its teaser.
 
     page: fetches a page; raises SourceError.
     """
@@ -48,7 +88,7 @@ class FullTexts:
         self._feeds, self._key, self._page = feeds, key, page
 
     def of(self, pool: NewsPool, rows: Iterable[NewsItem | Rejection]) -> Iterator[NewsItem | Rejection]:
-        """The rows of one reading with their texts."""
+        """The rows of one reading, with full texts."""
         entries, faults = list(rows), list[str]()
         known = pool.texts([row.id for row in entries if isinstance(row, NewsItem)])
         yield from with_full_texts(entries, known, self._page, faults.append)
@@ -68,8 +108,8 @@ def take_in(
 ) -> TakenIn:
     """Ingest a downloaded feed under its key.
 
-    named: returns the publisher's name for the feed's own title. full_texts: of its new stories; None: as the feed has
-    them. Raises SourceMalformed.
+    named: returns the publisher's name for the feed's own title. full_texts: None keeps the texts of the feed. Raises
+    SourceMalformed.
     """
     head, name, published = NO_HEAD, "", list[datetime]()
 
@@ -105,9 +145,9 @@ def follow(
 ) -> IngestReport | None:
     """Ingest a feed (URL or file) into the pool; None if its server says that nothing has changed.
 
-    A URL that could be read is followed from then on, and due at `due_at` (`now` by default), or later while its server
-    calls it fresh. Validators are kept only once every batch is committed, so a failed run is repeated in full.
-    allowed, transport: as in `fetch`.
+    A URL that could be read is followed from then on. It is due at `due_at` (`now` by default), or later if its server
+    says how long the answer is fresh. Validators are stored only once every batch is committed, so a failed run is
+    repeated in full. allowed, transport: as in `fetch`.
 
     Raises SourceError.
     """

@@ -1,7 +1,7 @@
 """Refreshes the followed feeds automatically, in background threads, on one process of the server at a time.
 
-A host gets one request at a time with a pause after it, and rests when it asks for it (`backend.news.polite_hosts`). A
-feed is asked as often as it publishes (`backend.news.feed_pace`).
+Each host gets one request at a time, with a pause after it, and longer pauses if it asks for them
+(`backend.news.polite_hosts`). A feed is polled about as often as it publishes (`backend.news.feed_refresh`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ import httpx
 from sqlalchemy import Engine
 
 from backend.db.advisory_lock import advisory_lock
-from backend.news.discovery import FoundFeed, discover_or_take
+from backend.news.discovery import DiscoveredFeed, discover_or_take
 from backend.news.errors import FeedRefused, SourceError, SourceUnreachable
 from backend.news.feed_addresses import checked_url, host_of
-from backend.news.feed_pace import pace
-from backend.news.feed_refresh import FullTexts, take_in
+from backend.news.feed_refresh import FullTexts, pace, take_in
 from backend.news.followed_feeds import WAIT_LIMIT, FollowedFeed, FollowedFeeds
 from backend.news.polite_hosts import PoliteHosts
 from backend.news.pool import NewsPool
@@ -31,15 +30,15 @@ from backend.news.sources.download import Document, NotModified, fetch
 WORK = "refresh-feeds"
 FEEDS_AT_ONCE = 4
 PAGE_LOOK_SEC, PAGE_WAIT_SEC = 0.5, 30.0
-"""How often a page waits for its host; and the longest pause of a host for which a page is not given up."""
+"""How often the fetch of a story's page checks whether its host is free, and the longest pause that it waits out."""
 LOOK_EVERY_SEC = 15.0
-"""How often feeds that another process has added or changed are noticed, and the longest wait for a host in a step."""
+"""How often changes by other processes are noticed, and the longest wait for a host within a step."""
 JITTER = 0.1
-"""A wait is longer by up to this share at random, so that feeds added together don't stay synchronised."""
+"""Each wait is extended at random by up to this share, so that feeds added together don't stay synchronised."""
 STOP_WITHIN_SEC = 30.0
 PAUSE_SEC = 1.0
 RATE_LIMITED_AT_ONCE = 3
-"""How often in a row a feed is asked again as soon as its host allows it (429), before it waits as after any error."""
+"""After this many consecutive 429 answers a feed waits as after any other error, not just as long as its host asks."""
 RATE_LIMITED, GONE = 429, 410
 RESTS = frozenset({RATE_LIMITED, 503})
 
@@ -120,12 +119,12 @@ class FeedScheduler:
             return self._read_due()
 
     def wake(self) -> None:
-        """Check for due feeds now instead of at the next turn."""
+        """Check for due feeds now instead of at the next interval."""
         self._woken.set()
         with self._changed:
             self._changed.notify_all()
 
-    def find(self, pasted: str) -> list[FoundFeed]:
+    def find(self, pasted: str) -> list[DiscoveredFeed]:
         """The feeds behind what a person pasted, for pages (`backend.news.discovery.discover_or_take`).
 
         Raises SourceError.
@@ -160,7 +159,7 @@ class FeedScheduler:
                 self.step()
                 free_in = self._free_in()
             except Exception:
-                # A locked database or a full disk may recover: what was due stays due, and the next turn retries.
+                # A locked database or a full disk may recover: what was due stays due and is retried.
                 _log.exception("the followed feeds could not be checked")
                 free_in = LOOK_EVERY_SEC
             if not self._stopping.is_set():
@@ -176,7 +175,7 @@ class FeedScheduler:
         return min(waits, default=LOOK_EVERY_SEC)
 
     def _read_due(self) -> int:
-        """Start a thread for each due feed whose host is free, until none is left or those left have to wait long."""
+        """Start a thread for each due feed as its host gets free; return how many. Leave feeds with a long wait."""
         begun = set[str]()
         listed_at, due = self._clock(), self.followed.due(self._clock())
         while not self._stopping.is_set():
@@ -229,7 +228,7 @@ class FeedScheduler:
             error, answer = refused.detail, refused
         except Exception as broken:
             _log.exception("a feed could not be refreshed")
-            error, answer = f"Ownfeed failed on it ({type(broken).__name__}); the server's log says more.", None
+            error, answer = f"Ownfeed failed to read it ({type(broken).__name__}); see the server's log.", None
         else:
             return
         if self._stopping.is_set():
@@ -240,13 +239,13 @@ class FeedScheduler:
         if status == RATE_LIMITED and failures <= RATE_LIMITED_AT_ONCE:
             pause = timedelta(seconds=asked_sec)
         if status == GONE:
-            _log.warning("the feed %s has ended: its server answered 410", feed.url)
+            _log.warning("the feed %s is gone permanently: its server answered 410", feed.url)
         self.followed.failed(feed.key, error, failures=failures, due_at=now + pause, ended=status == GONE)
 
     def _read(self, feed: FollowedFeed) -> None:
-        """Ask its server, and ingest the answer."""
+        """Request the feed and ingest the answer."""
         if feed.unverified:
-            _log.warning("the certificate of %s is not checked, as was chosen for this feed", host_of(feed.url))
+            _log.warning("the certificate of %s is not checked, as set for this feed", host_of(feed.url))
         found = self._asked(feed)
         now = self._clock()
         last = None if feed.pace_sec is None else timedelta(seconds=feed.pace_sec)
@@ -263,7 +262,7 @@ class FeedScheduler:
         self._answered(feed, now, often, found, {"name": taken.name, "site": taken.site or feed.site})
 
     def _page(self, feed: FollowedFeed, url: str) -> bytes:
-        """A story's page, once its host is free, like a feed of that host. Raises SourceError."""
+        """A story's page, requested once its host is free. Raises SourceError."""
         host = host_of(url)
         while not self._stopping.is_set():
             with self._changed:
@@ -292,10 +291,7 @@ class FeedScheduler:
         return found.data
 
     def _asked(self, feed: FollowedFeed) -> Document | NotModified:
-        """Its server's answer. Once it is here, or not coming, the host's next feed can be asked after the pause.
-
-        Raises SourceError; its wait is as long as the host rests.
-        """
+        """The answer of the feed's server, after which the host is free again. Raises SourceError with the wait."""
         host = host_of(feed.url)
         try:
             found = fetch(
@@ -329,7 +325,7 @@ class FeedScheduler:
         moved_to = found.moved_to
         try:
             checked_url(moved_to or feed.url)
-        except FeedRefused:  # no address that a feed is read from: it is followed where it is
+        except FeedRefused:  # the new address isn't allowed: keep the old one
             moved_to = ""
         validators = None if isinstance(found, NotModified) else found.validators
         if self.followed.answered(

@@ -1,4 +1,4 @@
-"""The followed feeds: what their reader has set, what their servers said last, and when each is due."""
+"""The followed feeds: their settings, their servers' last answers, and when each is due."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from sqlalchemy import ColumnElement, Connection, Engine, case, delete, func, in
 from backend.db.engine import reading, writing
 from backend.db.tables import FeedRow, NewsRow
 from backend.news.errors import FeedNotFollowed, FeedRefused
-from backend.news.feed_addresses import checked_url, host_of, key_of
-from backend.news.feed_sources import FILE_PREFIX
-from backend.news.feed_state import FeedAnswer, loaded
+from backend.news.feed_addresses import FILE_PREFIX, checked_url, host_of, key_of
+from backend.news.ingest_runs import FeedAnswer, loaded
 from backend.news.plain_text import one_line, shortened
-from backend.news.pool_changes import raise_version
-from backend.news.pool_state import lock_version
+from backend.news.pool_version import lock_version, raise_version
 from backend.news.public_addresses import checked_proxy
 from backend.news.sources.download import Validators
 
@@ -32,12 +30,12 @@ CLOCKS_APART = timedelta(minutes=1)
 """Tolerated difference between the clocks of two processes, so that neither treats the other's as being ahead."""
 WAIT_LIMIT = timedelta(days=1)  # the longest wait after errors, and for a server's Retry-After or max-age
 REMOVED_KEPT = timedelta(days=30)
-"""How long a removed feed can be restored with all that was set."""
+"""How long a removed feed can be restored with its settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedFeed:
-    """A feed as pages and commands list it; see `FeedRow`."""
+    """A followed feed; see `FeedRow` for the fields."""
 
     key: str
     url: str
@@ -68,20 +66,20 @@ class FollowedFeed:
 
     @property
     def answer(self) -> FeedAnswer | None:
-        """What its last document gave; None before the first."""
+        """The counts of its last document; None before the first."""
         return loaded(self.entries, self.taken, self.refused, self.refusals)
 
     @property
     def shown(self) -> str:
-        """Its name for a person: the reader's own, else the feed's, else its address."""
+        """Its display name: the reader's title, else the feed's, else its address."""
         return self.title or self.name or self.url
 
 
 class FollowedFeeds:
     """The followed feeds in one database.
 
-    A feed is named by its address, or by its key, which stays when the address changes. What names none raises
-    FeedNotFollowed; a removed one is named only by `restore`.
+    Methods take a feed's address, or its key, which stays when the address changes, and raise FeedNotFollowed if there
+    is no such feed. Only `restore` finds a removed feed.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -114,17 +112,17 @@ class FollowedFeeds:
         return next(iter(self._feeds(_named(feed))), None)
 
     def folders(self) -> list[tuple[str, ...]]:
-        """Every folder that has a feed, and those around it, in alphabetical order."""
+        """Every folder that contains a feed, and its parents, in alphabetical order."""
         paths = {one.folder for one in self.all()}
         return sorted({path[:depth] for path in paths for depth in range(1, len(path) + 1)})
 
     def shows_pictures(self) -> bool:
-        """Whether a reader's new feeds begin with their pictures: yes, unless those of all others are switched off."""
+        """Whether a new feed shows pictures by default: yes, unless every other feed's are switched off."""
         feeds = self.all()
         return not feeds or any(feed.pictures for feed in feeds)
 
     def due(self, now: datetime) -> list[FollowedFeed]:
-        """The feeds to refresh at `now`, the longest due first; paused and ended feeds are left out."""
+        """The feeds to refresh at `now`, longest due first, without paused and ended feeds."""
         found = self._feeds(FeedRow.removed_at.is_(None) & _is_read() & (FeedRow.due_at <= now))
         return sorted(found, key=lambda one: one.due_at)
 
@@ -135,15 +133,14 @@ class FollowedFeeds:
             return connection.execute(query).scalar_one()
 
     def put_right(self, now: datetime, furthest: timedelta) -> int:
-        """Make feeds due that a clock ahead of `now` has postponed; return how many.
+        """Make feeds due that were postponed by a clock ahead of `now`; return how many.
 
         A feed counts as postponed if its last answer is later than now, or if it is due later than `furthest`, the
-        longest possible wait. A feed that failed under such a clock may stay postponed by as much as that.
+        longest possible wait. A feed that failed under such a clock may stay postponed for up to that long.
         """
         later = FeedRow.fetched_at > now + CLOCKS_APART
         put_off = later | (FeedRow.due_at > now + furthest + CLOCKS_APART)
-        # Set the answer's time to now at the latest. Unchanged, a feed that fails from here on would be due at every
-        # check.
+        # Set the answer's time to now at the latest: otherwise a feed that fails from here on is due at every check.
         values = {"due_at": now, "fetched_at": case((later, now), else_=FeedRow.fetched_at)}
         with reading(self._engine) as connection:
             if not connection.execute(select(func.count()).where(put_off)).scalar_one():
@@ -162,7 +159,7 @@ class FollowedFeeds:
         folder: Sequence[str] = (),
         site: str = "",
     ) -> None:
-        """Follow a feed from now on; it is due at once. One that was removed comes back as it was.
+        """Follow a feed from now on; it is due at once. A removed feed is restored with its settings.
 
         section: for all its articles. title: the reader's own. Raises FeedRefused.
         """
@@ -173,7 +170,7 @@ class FollowedFeeds:
                 raise FeedRefused("it is followed already")
 
     def rename(self, feed: str, title: str) -> None:
-        """Give it the reader's own title, '' for the feed's own; its articles carry the new name at once.
+        """Set the reader's own title, '' for the feed's; its articles get the new name at once.
 
         Raises FeedNotFollowed.
         """
@@ -183,16 +180,16 @@ class FollowedFeeds:
             if row is None:
                 raise FeedNotFollowed
             own = _title(title)
-            # Without a title of the reader's, the feed's own comes back with its next answer.
+            # Without the reader's title, read the feed again for its own.
             again: dict[str, Any] = {} if own else {"etag": None, "last_modified": None, "due_at": row.added_at}
             name = _unlike(own, _places(row.url), _other_names(connection, row.key)) if own else row.name
             connection.execute(update(FeedRow).where(FeedRow.key == row.key).values(title=own, name=name, **again))
             _publish_as(connection, row.key, name)
 
     def named(self, key: str, url: str, title: str) -> str:
-        """The name by which a feed's articles are published: its reader's title or its own, unlike any other feed's.
+        """The publisher's name of a feed's articles: the reader's title or its own, made unique among feeds.
 
-        It stays as long as that title does, even if the feed that had the same one is gone.
+        It stays as long as that title does, even once the other feed with the same title is gone.
         """
         with writing(self._engine) as connection:
             lock_version(connection)  # of two feeds that are read at once, the second sees the first one's name
@@ -205,7 +202,7 @@ class FollowedFeeds:
         return name
 
     def name_of_file(self, source: str, path: str, title: str) -> str:
-        """The name by which the articles of a feed in a file are published: as `named`, though it isn't followed."""
+        """The publisher's name of the articles of a feed in a file, which isn't followed; made unique as in `named`."""
         file = Path(path)
         own = title or file.stem
         others_files = NewsRow.source.startswith(FILE_PREFIX, autoescape=True) & (NewsRow.source != source)
@@ -218,11 +215,11 @@ class FollowedFeeds:
         return _unlike(own, (file.name, f"{file.parent.name}/{file.name}"), others)
 
     def move_to(self, feed: str, folder: Sequence[str]) -> None:
-        """Put it into a folder, names from the outermost in; () for none. Raises FeedNotFollowed."""
+        """Put it into a folder, given as names from the outermost; () for none. Raises FeedNotFollowed."""
         self._change(feed, {"folder": list(_path(folder))})
 
     def rename_folder(self, folder: Sequence[str], to: Sequence[str]) -> int:
-        """Move all feeds of a folder and of those in it to another; return how many."""
+        """Move all feeds of a folder and its subfolders to another folder; return how many."""
         old, new = _path(folder), _path(to)
         inside = [one for one in self.all() if old and one.folder[: len(old)] == old]
         with writing(self._engine) as connection:
@@ -232,29 +229,29 @@ class FollowedFeeds:
         return len(inside)
 
     def allow_pictures(self, feed: str, allowed: bool) -> None:
-        """Allow or forbid that its publisher's pictures are fetched and shown. Raises FeedNotFollowed."""
+        """Allow or forbid fetching and showing its publisher's pictures. Raises FeedNotFollowed."""
         self._change(feed, {"pictures": allowed})
 
     def want_full_text(self, feed: str, wanted: bool) -> None:
-        """Fetch the pages of its new stories for their whole texts, or stop. Raises FeedNotFollowed."""
+        """Fetch the full texts of its new stories from their pages, or stop. Raises FeedNotFollowed."""
         self._change(feed, {"full_text": wanted, "full_text_error": None})
 
     def note_full_text(self, key: str, faults: Sequence[str]) -> None:
         """Record why stories kept their teasers at this reading; does nothing for a removed feed."""
         more = f" ({len(faults)} stories kept their teasers)" if len(faults) > 1 else ""
-        words = f"{faults[0][: ERROR_CHARS - len(more)]}{more}" if faults else None
+        error = f"{faults[0][: ERROR_CHARS - len(more)]}{more}" if faults else None
         with writing(self._engine) as connection:
-            connection.execute(update(FeedRow).where(FeedRow.key == key).values(full_text_error=words))
+            connection.execute(update(FeedRow).where(FeedRow.key == key).values(full_text_error=error))
 
     def sort_into(self, feed: str, section: str | None, now: datetime) -> None:
-        """Put its articles into this section, or each by its vector; reads the feed again at once.
+        """Put its articles into this section, None: each by its vector; makes the feed due.
 
         Raises FeedNotFollowed.
         """
         self._change(feed, {"section": section, "due_at": now, "etag": None, "last_modified": None})
 
     def check_certificate(self, feed: str, checked: bool, now: datetime) -> None:
-        """Check its server's certificate, as always, or read it unverified. Raises FeedNotFollowed.
+        """Turn the check of its server's certificate on or off. Raises FeedNotFollowed.
 
         Whoever is between this machine and an unverified server can read and replace what it sends.
         """
@@ -276,9 +273,9 @@ class FollowedFeeds:
         self._change(feed, {"paused": False, "ended": False, "due_at": now, "failures": 0, "error": None})
 
     def ask_now(self, now: datetime, feed: str | None = None) -> None:
-        """Make it due at once, or all feeds that are read. Raises FeedNotFollowed.
+        """Make a feed due at once, or all that are neither paused nor ended. Raises FeedNotFollowed.
 
-        Pauses that a host has asked for still hold.
+        Pauses that a host has asked for are still kept.
         """
         if feed is not None:
             self._change(feed, {"due_at": now})
@@ -291,7 +288,7 @@ class FollowedFeeds:
         self._change(feed, {"removed_at": now})
 
     def restore(self, feed: str, now: datetime) -> None:
-        """Follow a removed feed again, with all that was set and its last answer.
+        """Follow a removed feed again, with its settings and its last answer.
 
         Raises FeedNotFollowed, FeedRefused.
         """
@@ -330,9 +327,9 @@ class FollowedFeeds:
     ) -> bool:
         """Record an answer, with validators if all its articles are in the pool; return whether its address changed.
 
-        pace: how often it publishes. moved_to: where permanent redirects lead; the second answer in a row that says so
-        changes the address, unless another feed has that one. says: its `name` and `site`. Does nothing for a removed
-        feed.
+        pace: the interval at which it publishes. moved_to: where permanent redirects lead. If two answers in a row
+        lead there, the feed's address changes, unless another feed has that address. says: the columns `name` and
+        `site`. Does nothing for a removed feed.
         """
         values: dict[str, Any] = {"fetched_at": at, "due_at": due_at, "failures": 0, "error": None, "ended": False}
         values |= {"moved_to": moved_to or None, **(says or {})}
@@ -351,9 +348,9 @@ class FollowedFeeds:
         return moves
 
     def failed(self, feed: str, error: str, *, failures: int, due_at: datetime, ended: bool = False) -> None:
-        """Record a failure, the `failures`-th in a row; does nothing for a removed feed.
+        """Record a failure; does nothing for a removed feed.
 
-        ended: its server says that it is gone for ever, so it isn't asked again.
+        failures: how many in a row. ended: its server says that it is gone permanently, so it isn't requested again.
         """
         values = {"error": error[:ERROR_CHARS], "failures": failures, "due_at": due_at, "ended": ended}
         with writing(self._engine) as connection:
@@ -411,12 +408,12 @@ def _other_names(connection: Connection, key: str) -> set[str]:
 
 
 def _places(url: str) -> tuple[str, str]:
-    """What tells an address from others: its host, and all of it."""
+    """What distinguishes a feed from others with the same title: its host, or its whole address."""
     return host_of(url), url.partition("://")[2].rstrip("/")
 
 
 def _unlike(title: str, places: tuple[str, ...], taken: Iterable[str]) -> str:
-    """The title, with one of these (its host, its address) or a number behind it if other feeds have that name."""
+    """The title; if other feeds have that name, followed by one of `places` or a number in brackets."""
     used = set(taken)
     title = one_line(title)
     behind = ["", *(f" ({place})" for place in places)]
@@ -429,13 +426,13 @@ def _unlike(title: str, places: tuple[str, ...], taken: Iterable[str]) -> str:
 
 
 def _is_of(name: str, title: str) -> bool:
-    """Whether a name was made of this title."""
+    """Whether a name was made from this title."""
     title = shortened(one_line(title), NAME_CHARS)
     return bool(name) and (name == title or name.startswith(f"{title} ("))
 
 
 def _publish_as(connection: Connection, key: str, name: str) -> None:
-    """Give the articles of a feed this publisher."""
+    """Set the publisher of a feed's articles."""
     mine = (NewsRow.source == key) & (NewsRow.publisher != name) & NewsRow.taken_down_at.is_(None)
     numbers = connection.scalars(select(NewsRow.number).where(mine)).all()
     if numbers:

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Protocol
 
 from backend.db.statements import chunks
-from backend.news.feed_sources import is_feed
-from backend.news.feed_state import FeedAnswer
+from backend.news.feed_addresses import is_feed
+from backend.news.ingest_runs import FeedAnswer
 from backend.news.item import IngestReport, NewsItem, Rejection, total
 from backend.news.pool import NewsPool
 

@@ -16,7 +16,7 @@ from protocol.links import leads_out
 TITLE_LIMIT_CHARS = 1_000
 ABSTRACT_LIMIT_CHARS = 5_000
 UNSORTED = "unsorted"
-"""Section of an article that came without one, until `backend.news.sections` has sorted it by its vector."""
+"""Section of an article that arrived without one, until `backend.news.sections` assigns one by its vector."""
 
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 
@@ -38,34 +38,31 @@ class NewsItem(BaseModel):
     title: str = Field(min_length=1, max_length=TITLE_LIMIT_CHARS)
     abstract: str = Field(default="", max_length=ABSTRACT_LIMIT_CHARS)
     body: Annotated[str, BeforeValidator(_as_body)] = Field(
-        default="", description="HTML of the vocabulary (`protocol.bodies`); other text is read as plain text."
+        default="", description="HTML of the allowed elements (`protocol.bodies`); other text is read as plain text."
     )
     url: str = Field(default="", max_length=2_000, description="Canonical link to a page of the web, or empty.")
     publisher: str = Field(default="", max_length=120)
     section: Label = Field(description="Broad category, lower case: 'politics'.")
     topic: Label = Field(description="Finer category within the section, lower case: 'elections'.")
     story: str | None = Field(default=None, max_length=80, description="Shared by the items of one developing story.")
-    published_at: datetime = Field(description="When it was published; where nobody says, when it arrived.")
+    published_at: datetime = Field(description="When it was published; if its source gives no date, when it arrived.")
     dated: bool = Field(default=True, description="Whether its source says when it was published.")
-    picture: str = Field(default="", max_length=2_000, description="Where its publisher's picture is, or empty.")
+    picture: str = Field(default="", max_length=2_000, description="Address of its publisher's picture, or empty.")
     text_pictures: tuple[Annotated[str, StringConstraints(max_length=2_000)], ...] = Field(
-        default=(), max_length=TEXT_PICTURES_LIMIT, description="Where the first pictures of its body are, in order."
+        default=(), max_length=TEXT_PICTURES_LIMIT, description="Addresses of the first pictures of its body, in order."
     )
     weight: float = Field(default=0.5, ge=0.0, le=1.0, description="Editorial weight: 1 leads a front page.")
 
     @field_validator("url")
     @classmethod
     def _leads_out(cls, url: str) -> str:
-        """Drop a link that leads into the reader's own machine or network.
-
-        The article is kept without it.
-        """
+        """Drop a link that leads into the reader's own machine or network; the article stays."""
         return url if leads_out(url) else ""
 
     @field_validator("published_at")
     @classmethod
     def _in_utc(cls, value: datetime) -> datetime:
-        if value.tzinfo is None or not 1 < value.year < 9_999:  # so that no time zone moves it out of the calendar
+        if value.tzinfo is None or not 1 < value.year < 9_999:  # so that no conversion of zones overflows
             raise ValueError("needs a time zone, and a year from 2 to 9998")
         return value.astimezone(UTC)
 
@@ -80,7 +77,7 @@ COUNTS = ("added", "updated", "unchanged", "duplicates", "withheld", "rejected_c
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """One malformed row: its line (or entry) from 1, the field at fault, and the reason with the limit."""
+    """One malformed row: its line (or entry) counted from 1, the invalid field, and the reason."""
 
     line: int
     field: str

@@ -1,11 +1,11 @@
-"""Turns a publisher's HTML into a body of the vocabulary (`protocol.bodies`).
+"""Turns a publisher's HTML into an article's body, which has only the elements allowed in `protocol.bodies`.
 
-nh3 parses the HTML as browsers do and drops scripts, styles and what is hidden; what it writes is well-formed, and is
-brought into the vocabulary here, piece by piece: paragraphs around loose text, headings of three sizes, pictures as
-blocks of their own, absolute links. Whatever nh3 lets pass, only pieces of the vocabulary are written.
+nh3 parses the HTML as browsers do, drops scripts, styles and hidden elements, and writes well-formed HTML. This module
+converts that piece by piece: paragraphs around loose text, headings of three sizes, pictures as separate blocks,
+absolute links. Whatever nh3 lets pass, only allowed elements are written.
 
-nh3's time is not bounded by the length of its input (deep nesting), so feeds are read in a process that can be stopped
-(`sources.feed_parser`). Imports nothing else of Ownfeed but the vocabulary, for that process.
+Deep nesting can keep nh3 busy for long, so it runs in a process that can be stopped (`sources.feed_parser`). For that
+process this module imports nothing of Ownfeed except `protocol.bodies` and `plain_text`.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ SAME = {
     "h1": "h2", "h5": "h4", "h6": "h4", "tfoot": "tbody", "b": "strong", "i": "em", "cite": "em", "dfn": "em",
     "var": "em", "s": "del", "strike": "del", "tt": "code", "kbd": "code", "samp": "code",
 }  # fmt: skip
-"""Elements that become another one of the vocabulary."""
+"""Elements that are replaced by an allowed one."""
 BREAKS = frozenset(
     """
     address article aside center details dd div dl dt fieldset footer header main nav picture section summary caption
     """.split()  # noqa: SIM905 (a list would take a screen)
 )
-"""Elements that end a paragraph, and are otherwise left out."""
+"""Elements that end a paragraph and are otherwise dropped."""
 MEDIA = frozenset({"audio", "video", "source", "iframe"})
 _TAGS = frozenset(ELEMENTS) | frozenset(SAME) | BREAKS | MEDIA
 _ATTRIBUTES = {
@@ -69,14 +69,14 @@ _TABLES = frozenset({"table", "thead", "tbody", "tfoot", "tr", "td", "th"})
 _EMPTY = (VOID | {"source"}) - {"audio", "video"}
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _CONTENTS = {"ul": "li", "ol": "li", "table": "tbody", "thead": "tr", "tbody": "tr", "tr": "td"}
-"""What text is wrapped in where its element holds none; elsewhere a paragraph."""
+"""The element that wraps text inside one that can't contain text; elsewhere a paragraph."""
 _IN_TABLE = {"section": 0, "row": 1, "cell": 2}
-"""Elements that stand between a table and one of this kind."""
+"""How many elements are between a table and an element of this kind."""
 BLOCKS_LIMIT, MARKS_LIMIT = 14, 8
-"""Elements in each other: of blocks, and of inline elements in them."""
+"""Nesting limits of blocks, and of inline elements within them."""
 PICTURES_LIMIT = 100
 SMALL_PIXELS = 48
-"""Pictures that say that they are no larger are smileys and counters: their alternative text stays."""
+"""Pictures declared no larger than this are emoji or tracking pixels: only their alternative text is kept."""
 _SMILEY = re.compile(r"\b(?:emoji|wp-smiley|smiley)\b")
 _MARK = " […]"
 _YOUTUBE = re.compile(r"https?://(?:www\.)?youtube(?:-nocookie)?\.com/embed/([\w-]{5,20})")
@@ -93,7 +93,7 @@ class Sanitised(NamedTuple):
 def sanitised(html: str, base: str = "", title: str = "") -> Sanitised:
     """A piece of HTML as a body.
 
-    base: of relative addresses. title: the entry's, by which trailers are recognised (`untrailed`).
+    base: for relative addresses. title: the entry's; identifies trailers to remove (`untrailed`).
     """
     if "<" not in html:
         return Sanitised(without_trailer(body_of_text(unescape(html)), title))
@@ -137,7 +137,7 @@ def without_trailer(body: str, title: str) -> str:
 
 
 def _shortened(block: Sequence[Piece], chars: int) -> list[Piece]:
-    """A block with its first `chars` characters, white space not counted, and without what is empty then."""
+    """The first `chars` characters of a block, not counting white space, without elements left empty."""
     found: list[Piece] = []
     for piece in block:
         if piece.kind == "text":
@@ -155,7 +155,7 @@ def _shortened(block: Sequence[Piece], chars: int) -> list[Piece]:
 
 
 class _Source(NamedTuple):
-    """An open element of the HTML, and how many marks were open around it, and blocks (None: it is no block)."""
+    """An open element of the HTML, and how many blocks (None: it isn't one) and inline marks were open around it."""
 
     name: str
     blocks: int | None
@@ -163,9 +163,9 @@ class _Source(NamedTuple):
 
 
 def _layout(tokens: Sequence[re.Match[str]]) -> set[int]:
-    """Places of the tags of tables that never have two cells in a row: they set a page, and hold no table."""
+    """Indices of the tags of layout tables: those that never have two cells in one row."""
     found: set[int] = set()
-    tables: list[tuple[list[int], list[int]]] = []  # of each open table: places of its tags; cells in this row, most
+    tables: list[tuple[list[int], list[int]]] = []  # per open table: indices of its tags; cells in this row and at most
     for at, token in enumerate(tokens):
         end, name = token[1], token[2]
         if name == "table" and not end:
@@ -187,9 +187,9 @@ def _layout(tokens: Sequence[re.Match[str]]) -> set[int]:
 
 
 class _Builder:
-    """Takes well-formed HTML token by token and collects pieces of the vocabulary.
+    """Takes well-formed HTML token by token and collects the pieces of a body.
 
-    An element is written once something stands in it, so that none is empty.
+    An element is written once it has content, so none is empty.
     """
 
     def __init__(self, base: str) -> None:
@@ -207,7 +207,7 @@ class _Builder:
 
     @property
     def full(self) -> bool:
-        """Whether the limits leave room for no more."""
+        """Whether a limit is reached."""
         return self._chars > BODY_CHARS or len(self._pieces) > LIMITS["pieces"] - 2 * LIMITS["depth"] - 8
 
     def take(self, token: re.Match[str]) -> None:
@@ -229,14 +229,14 @@ class _Builder:
             return write_body(self._pieces)
         return cut_body(write_body(self._pieces) + " " * BODY_CHARS, BODY_CHARS)
 
-    # What the HTML says.
+    # Input.
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         same = SAME.get(name, name)
         if name not in _EMPTY:
             blocks = len(self._blocks) if same in ELEMENTS and ELEMENTS[same]["kind"] != "inline" else None
             if blocks and self._context() == "p":
-                blocks -= 1  # which this one ends
+                blocks -= 1  # this block ends the paragraph
             self._sources.append(_Source(name, blocks, len(self._marks)))
         if name in MEDIA:
             self._media(name, attributes)
@@ -356,7 +356,7 @@ class _Builder:
         if is_of_form(address, "web") and Piece("start", name, {"src": address}) not in self._pieces[-3:]:
             self._void(name, {"src": address})
 
-    # What is written.
+    # Output.
 
     def _context(self) -> str:
         return self._blocks[-1] if self._blocks else ""
@@ -386,7 +386,7 @@ class _Builder:
         self._space, self._breaks, self._fresh = False, 0, True
 
     def end_paragraph(self) -> None:
-        """End the paragraph that loose text has begun, or that its own tag has."""
+        """End the current paragraph, whether loose text or a tag began it."""
         if self._context() == "p":
             self._close_blocks(len(self._blocks) - 1)
         elif self._open_marks or self._written_text():
@@ -449,7 +449,7 @@ class _Builder:
             self._add(Piece("text", text))
 
     def _written_text(self) -> bool:
-        """Whether text or a line break stands before this place in the innermost block."""
+        """Whether the innermost block has text or a line break just before this point."""
         if self._written < len(self._blocks) or not self._pieces:
             return False
         last = self._pieces[-1]
@@ -480,14 +480,14 @@ class _Builder:
         if mail[:7].lower() == "mailto:":
             address = "mailto:" + mail[7:]
         elif written.strip().startswith("#"):
-            return ""  # a place on the publisher's own page
+            return ""  # an anchor on the publisher's own page
         else:
             address = self._address(written)
         return address if is_of_form(address, "link") else ""
 
 
 def source_of(attributes: Mapping[str, str]) -> str:
-    """The address of a picture by its element's attributes, those of deferred loading first; '' if it has none."""
+    """The address in a picture's attributes, those for lazy loading first; '' if there is none."""
     later = next((attributes[key] for key in ("data-src", "data-lazy-src", "data-original") if attributes.get(key)), "")
     source = later or attributes.get("src", "")
     if source and not source.startswith("data:"):
@@ -499,7 +499,7 @@ def source_of(attributes: Mapping[str, str]) -> str:
 
 
 def player_page(address: str) -> str:
-    """The page of a video by the address of the player that pages embed; '' for other frames."""
+    """The page of the video that an embedded player shows; '' for other frames."""
     if found := _YOUTUBE.match(address):
         return f"https://www.youtube.com/watch?v={found[1]}"
     if found := _VIMEO.match(address):

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select, upd
 
 from backend.db.statements import among
 from backend.db.tables import FeedRow, NewsRow
-from backend.news.feed_sources import FILE_PREFIX, is_feed
+from backend.news.feed_addresses import FILE_PREFIX, is_feed
 from backend.news.item import NewsItem
 
 
@@ -40,7 +40,7 @@ def mark_newest(connection: Connection, source: str, count: int) -> set[int]:
 
 
 def among_newest(connection: Connection, source: str, items: Sequence[NewsItem], count: int) -> set[str]:
-    """The ids of the newest articles of a feed, of those in the pool and those just read together."""
+    """The ids of a feed's newest articles among those in the pool and `items`."""
     columns = (NewsRow.id, NewsRow.dated, NewsRow.published_at)
     order = {row.id: (row.dated, row.published_at) for row in connection.execute(_newest_of(source, count, *columns))}
     order |= {item.id: (item.dated, item.published_at) for item in items if item.dated or item.id not in order}
@@ -48,7 +48,7 @@ def among_newest(connection: Connection, source: str, items: Sequence[NewsItem],
 
 
 def _newest_of(source: str, count: int, *columns: Any) -> Select[Any]:
-    """Of articles that arrived together without a date, those that their feed lists first are the newest."""
+    """The newest live articles; of undated ones that arrived together, those that the feed lists first."""
     order = (NewsRow.dated.desc(), NewsRow.published_at.desc(), NewsRow.number)
     mine = (NewsRow.source == source) & NewsRow.taken_down_at.is_(None)
     return select(*columns).where(mine).order_by(*order).limit(count)

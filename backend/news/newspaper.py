@@ -1,6 +1,6 @@
-"""Publishes the generated newspaper continuously: written some days ahead, each article published at its time.
+"""Publishes the generated newspaper continuously: it is written some days ahead, and each article appears on time.
 
-An edition is written as a whole, so that developing stories are followed up; future articles wait in a file.
+An edition is written as a whole, so that later articles follow up earlier ones; future articles wait in a file.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ FIRST_DAYS = 14
 AHEAD_DAYS = 3
 PRINT_WHEN_LEFT = timedelta(hours=12)
 MISSED_LIMIT = timedelta(days=2)
-"""A demo that was switched off publishes what fell due in its last two days (about 860 articles), nothing older."""
+"""A demo that was switched off publishes what was due in the last two days (about 860 articles), nothing older."""
 PAPER_A_DAY = 460
-"""Articles per day of one newspaper, a tenth below what its sections can fill in a fortnight and the days ahead; a
-larger number is divided among several newspapers."""
+"""Articles per day of one newspaper, a tenth below what its sections can produce; more are divided among several
+newspapers."""
 SEEDS_APART = 10_000_019
-"""Difference between the seeds of two newspapers: more than any number of days, which later editions add."""
+"""Difference between the seeds of two newspapers; larger than the number of days that later editions add."""
 LOOK_EVERY_SEC = 10.0
 STOP_WITHIN_SEC = 30.0
 EDITION_FILE = "newspaper.jsonl"
@@ -65,10 +65,10 @@ class Edition:
         return max((story.published_at for story in self.stories), default=self.printed_at)
 
     def due(self, oldest: datetime, until: datetime) -> list[NewsItem]:
-        """What is due by `until`: all from before the edition was written, and later articles only if they are after
-        `oldest`.
+        """The articles due by `until`; of those after the edition was written, only the ones after `oldest`.
 
-        So an interrupted first fortnight is completed, and what a demo missed while it was switched off is not.
+        So an interrupted first fortnight is completed, but a demo doesn't publish everything it missed while it was
+        switched off.
         """
         return [
             story
@@ -78,9 +78,10 @@ class Edition:
 
 
 class GeneratedNewspaper:
-    """Keeps a pool up to date with the generated newspaper, at the rate of its first fortnight.
+    """Keeps a pool supplied with the generated newspaper, at the rate of its first fortnight.
 
-    articles: in FIRST_DAYS. pace: how many times faster than the clock it runs; articles still carry the clock's dates.
+    articles: how many in FIRST_DAYS. pace: how many times faster than the clock it runs; articles still carry the
+    clock's dates.
     """
 
     def __init__(
@@ -104,23 +105,20 @@ class GeneratedNewspaper:
 
     @classmethod
     def of(cls, settings: BackendSettings, *, articles: int, seed: int, pace: float = 1.0) -> GeneratedNewspaper:
-        """The newspaper of a server's data folder, whose database is created if it is missing."""
+        """The newspaper of a server's data folder; creates the database if it is missing."""
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         migrate(settings.database_url)
         pool = NewsPool(open_engine(settings.database_url))
         return cls(pool, settings.data_dir, articles=articles, seed=seed, pace=pace)
 
     def open(self, steps: Steps) -> int:
-        """Publish what is due by now: a fortnight into an empty pool, else what was missed.
-
-        Return how many articles.
-        """
+        """Publish what is due by now and return how many: a fortnight for an empty pool, else what was missed."""
         now = self._clock()
         live = self._pool.live(now)
         self._edition = _read(self._file) if live else None
         self._published = {row.id for row in live}
         printed = () if self._edition is None else self._edition.stories
-        # A faster newspaper is ahead of the clock: it continues where it was instead of waiting for the clock.
+        # A newspaper faster than the clock continues where it was instead of waiting for the clock.
         ahead = [story.published_at for story in printed if story.id in self._published]
         self._began, self._paper_began = now, max([now, *ahead])
         if self._edition is not None and self._edition.until() > self._paper_began and not self._missing():
@@ -139,12 +137,9 @@ class GeneratedNewspaper:
         return published
 
     def step(self) -> int:
-        """Publish what has fallen due, and write ahead if little is left.
-
-        Return how many articles were published.
-        """
+        """Publish what is due, write the next edition if little is left, and return how many were published."""
         if self._edition is None:
-            raise ValueError("open it first")
+            raise ValueError("call open first")
         if self._edition.until() - self._paper_now() < PRINT_WHEN_LEFT:
             self._edition = self._next_edition(self._edition.until())
             self._keep()
@@ -173,7 +168,7 @@ class GeneratedNewspaper:
                     self.open(SilentSteps())
                 self.step()
             except Exception:
-                # A locked database or a full disk may recover: what was due stays due, and the next turn retries.
+                # A locked database or a full disk may recover: what was due stays due and is retried.
                 _log.exception("the newspaper could not be published")
 
     def _paper_now(self) -> datetime:
@@ -188,7 +183,7 @@ class GeneratedNewspaper:
         return [story for story in due if story.id not in self._published]
 
     def _waiting(self) -> tuple[NewsItem, ...]:
-        """Articles of the edition that are not published yet but still may be."""
+        """Unpublished articles of the edition that aren't too old to publish."""
         stories = () if self._edition is None else self._edition.stories
         oldest = self._began - MISSED_LIMIT
         return tuple(story for story in stories if story.id not in self._published and story.published_at > oldest)
@@ -212,16 +207,12 @@ class GeneratedNewspaper:
         try:
             days = FIRST_DAYS + AHEAD_DAYS
             stories = printed(now + timedelta(days=AHEAD_DAYS), self._seed, self._rate(days), days, advance)
-        except paper.NewspaperDry:  # the fortnight uses all there is to say: write nothing ahead
+        except paper.NewspaperDry:  # the fortnight uses all facts: write nothing ahead
             stories = printed(now, self._seed, self._articles, FIRST_DAYS, advance)
         return Edition(now, stories)
 
     def _next_edition(self, last: datetime) -> Edition:
-        """The edition that follows: articles still waiting, and new ones after `last`, or after what is too old to
-        publish.
-
-        The new ones come from another seed.
-        """
+        """The next edition: articles still waiting, and new ones after `last` that aren't too old, from a new seed."""
         now = self._paper_now()
         first = max(last, self._began - MISSED_LIMIT)
         end = max(now, first) + timedelta(days=AHEAD_DAYS)
@@ -234,7 +225,7 @@ class GeneratedNewspaper:
         return max(1, self._articles * days // FIRST_DAYS)
 
     def _keep(self) -> None:
-        """Save the edition; the file is replaced whole or not at all."""
+        """Save the edition by replacing its file atomically."""
         assert self._edition is not None
         lines = [json.dumps({"printed_at": self._edition.printed_at.isoformat()})]
         lines.extend(story.model_dump_json() for story in self._edition.stories)
@@ -246,9 +237,7 @@ class GeneratedNewspaper:
 def printed(
     end: datetime, seed: int, articles: int, days: int, advance: Advance = lambda done, total: None
 ) -> tuple[NewsItem, ...]:
-    """The edition of the `days` before `end`, by time of publication.
-
-    The same for the same arguments.
+    """The edition of the `days` before `end`, by time of publication; the same for the same arguments.
 
     More articles than one newspaper can write are divided among several, each with its own seed. advance: called with
     (articles, total) as newspapers are written. Raises NewspaperDry.
@@ -277,7 +266,7 @@ def printed(
 def one_paper(end: datetime, seed: int, articles: int, days: int) -> list[NewsItem]:
     """One of several newspapers, with thread names that differ from those of the others.
 
-    Empty if it has too little to say: that error can't be passed from another process.
+    Empty if it has too few facts, since NewspaperDry can't be pickled.
     """
     try:
         return list(_renamed(paper.newspaper(end, seed=seed, articles=articles, days=days), seed))
@@ -292,7 +281,7 @@ def _renamed(stories: Iterable[NewsItem], seed: int) -> Iterator[NewsItem]:
 
 
 def _read(file: Path) -> Edition | None:
-    """The edition in a file; None if it is missing or can't be read: another is written then."""
+    """The edition in a file; None if the file is missing or can't be read."""
     try:
         head, *lines = file.read_text(encoding="utf-8").splitlines()
         printed_at = datetime.fromisoformat(json.loads(head)["printed_at"])

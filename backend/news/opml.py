@@ -25,12 +25,12 @@ from backend.news.plain_text import one_line, shortened
 OPML_LIMIT_BYTES = 5_000_000
 FEEDS_IN_A_LIST = 10_000
 DEPTH_LIMIT = 200
-"""libxml2 itself ends at some 250 elements within each other."""
+"""libxml2 itself stops at about 250 nested elements."""
 LABEL_CHARS = 500
 FOLDER_CHARS = 200
 SHOWN_CHARS = 200
 NAMESPACE = "urn:ownfeed:opml"
-"""Of our own attribute, `section`; other programs ignore it, as OPML 2.0 asks of them."""
+"""Namespace of our own attribute `section`; OPML 2.0 asks other programs to ignore it."""
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -52,9 +52,9 @@ class OpmlRefused(OwnfeedError):
 
 @dataclass(frozen=True)
 class Subscription:
-    """A feed of a list: its address, its title, its folder from the outermost in, its site, and its line.
+    """A feed of a list: its address, title, folder (outermost first), line, section and site.
 
-    title: '' if the list names it by its address. section: chosen for it by a person.
+    title: '' if the list gives only its address. section: as chosen by a person.
     """
 
     url: str
@@ -65,7 +65,7 @@ class Subscription:
     site: str = ""
 
 
-class NotFollowed(NamedTuple):
+class RefusedSubscription(NamedTuple):
     """An entry of a list that can't be followed: where it is, its address or title, and why."""
 
     where: str
@@ -78,10 +78,10 @@ class NotFollowed(NamedTuple):
 
 @dataclass
 class FeedList:
-    """What a list contains: the feeds in order, each address once; what can't be followed; how many were repeated."""
+    """The feeds of a list in order, each address once; the refused entries; and how many were repeated."""
 
     feeds: list[Subscription] = field(default_factory=list)
-    refused: list[NotFollowed] = field(default_factory=list)
+    refused: list[RefusedSubscription] = field(default_factory=list)
     repeated: int = 0
 
 
@@ -98,7 +98,7 @@ def read_opml(path: Path) -> FeedList:
 
 
 def parse_opml(data: bytes, name: str) -> FeedList:
-    """The feeds of a document that messages call `name`.
+    """The feeds of a document; `name` stands for it in messages.
 
     Formal guarantees: no entity that the document declares is expanded, and nothing that it names is opened.
 
@@ -114,19 +114,19 @@ def parse_opml(data: bytes, name: str) -> FeedList:
     outlines = [] if root is None else list(root.iter("outline"))
     if not outlines:
         kind = (
-            "is a feed itself; name its address" if _FEED.search(text[:4_000]) else "has no outlines, so it's no OPML"
+            "is a feed, not a list; add its address" if _FEED.search(text[:4_000]) else "has no outlines: it isn't OPML"
         )
         raise OpmlRefused(f"{name} {kind}.", field="opml")
     found = _listed(outlines, name)
     if not found.feeds and not found.refused:
-        raise OpmlRefused(f"{name} lists no feed: none of its outlines has an xmlUrl.", field="opml")
+        raise OpmlRefused(f"{name} lists no feeds: none of its outlines has an xmlUrl.", field="opml")
     return found
 
 
 def _decoded(data: bytes) -> str:
     """The text of a document in UTF-8, else in the encoding that it declares, else in Windows-1252.
 
-    UTF-8 comes first: text in another encoding hardly ever is valid UTF-8, and wrong declarations are frequent.
+    UTF-8 comes first: text in another encoding is rarely valid UTF-8, and wrong declarations are common.
     """
     for mark, encoding in _BOMS:
         if data.startswith(mark):
@@ -150,7 +150,7 @@ def _listed(outlines: Sequence[etree._Element], name: str) -> FeedList:
         above = folders.get(outline.getparent(), ())
         line = outline.sourceline or 0
         if sum(1 for _ in outline.iterancestors("outline")) >= DEPTH_LIMIT:
-            raise OpmlRefused(f"{name}, line {line}: is nested more than {DEPTH_LIMIT} deep.", field="opml")
+            raise OpmlRefused(f"{name}, line {line}: nested more than {DEPTH_LIMIT} deep.", field="opml")
         address = next((given[key] for key in _ADDRESSES if given.get(key)), "")
         kind = given.get("type", "").lower()
         if not address and kind not in _NOT_FEEDS:
@@ -159,19 +159,20 @@ def _listed(outlines: Sequence[etree._Element], name: str) -> FeedList:
             folders[outline] = (*above, shortened(label, FOLDER_CHARS)) if label else above
             reason = _NOT_FEEDS.get(kind, "has no xmlUrl" if kind or given.get("htmlurl") else "")
             if reason and not len(outline):
-                found.refused.append(NotFollowed(f"{name}, line {line}", shortened(label, SHOWN_CHARS), reason))
+                where = f"{name}, line {line}"
+                found.refused.append(RefusedSubscription(where, shortened(label, SHOWN_CHARS), reason))
             continue
         folders[outline] = above
         try:
             url = checked_url(completed(address))
         except FeedRefused as refused:
-            found.refused.append(NotFollowed(f"{name}, line {line}", address[:SHOWN_CHARS], refused.why))
+            found.refused.append(RefusedSubscription(f"{name}, line {line}", address[:SHOWN_CHARS], refused.why))
             continue
         if url in known:
             found.repeated += 1
             continue
         if len(known) >= FEEDS_IN_A_LIST:
-            raise OpmlRefused(f"{name}, line {line}: lists more than {FEEDS_IN_A_LIST:,} feeds.", field="opml")
+            raise OpmlRefused(f"{name}, line {line}: more than {FEEDS_IN_A_LIST:,} feeds.", field="opml")
         known.add(url)
         title = "" if label == address else shortened(label, LABEL_CHARS)
         section = given.get("ownfeed:section") or None
@@ -180,7 +181,7 @@ def _listed(outlines: Sequence[etree._Element], name: str) -> FeedList:
 
 
 def write_opml(subscriptions: Sequence[Subscription], title: str) -> bytes:
-    """A document of these feeds in their folders that `parse_opml` reads as the same feeds."""
+    """An OPML document of these feeds in their folders, which `parse_opml` reads back unchanged."""
     root = ElementTree.Element("opml", {"version": "2.0", "xmlns:ownfeed": NAMESPACE})
     ElementTree.SubElement(ElementTree.SubElement(root, "head"), "title").text = title
     folders: dict[tuple[str, ...], ElementTree.Element] = {(): ElementTree.SubElement(root, "body")}

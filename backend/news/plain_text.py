@@ -1,7 +1,4 @@
-"""Converts text to the plain form stored in the pool.
-
-Control characters are removed; every script and emoji stays intact.
-"""
+"""Converts text and HTML to plain text without control characters; all scripts and emoji stay intact."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ _BLOCKS = frozenset(
 
 _TAIL_CHARS = 500
 _NAMED_CHARS = 160
-"""Characters of a title or a site's name in a trailer; a trailer has two of them."""
+"""Maximum length of the title and of the site's name in a trailer."""
 _CUT_MARK = re.compile(r"\s*\[\s*(?:…|\.\.\.)\s*\]$")
 _LEAD = re.compile(
     r"(?:^|(?<=[.!?…\])\"”’»\n])\s*)(?:(?:The|This) (?:post|article|story|entry)|(?:Der|Dieser) (?:Beitrag|Artikel)|"
@@ -92,11 +89,11 @@ def shortened(text: str, limit_chars: int) -> str:
 
 
 def untrailed(text: str, title: str) -> str:
-    """Remove trailers that publishing software appends to the paragraphs of a feed's entry.
+    """The text without trailers that publishing software appends to a feed's entries.
 
     Examples: "The post <title> appeared first on <site>.", "Continue reading". If the trailer linked to more text,
-    "[…]" marks that there is more. A sentence that only resembles a trailer stays: the first form contains the entry's
-    own title, the second has no full stop.
+    "[…]" marks that there is more. Similar sentences stay: a trailer of the first form contains the entry's own title,
+    one of the second has no full stop.
     """
     if text == "Comments":
         return ""
@@ -105,9 +102,9 @@ def untrailed(text: str, title: str) -> str:
         before, tail = text, text[-_TAIL_CHARS:]
         text = text[: len(text) - len(tail) + _appeared_at(tail, title)].rstrip()
         tail = text[-_TAIL_CHARS:]
-        told = _GO_ON_ARROW.search(tail) or _GO_ON_ALONE.search(tail)
-        if told and (told.re is _GO_ON_ARROW or _names(told["what"], title)):
-            text, teased = text[: len(text) - len(tail) + told.start()].rstrip(), True
+        found = _GO_ON_ARROW.search(tail) or _GO_ON_ALONE.search(tail)
+        if found and (found.re is _GO_ON_ARROW or _names(found["what"], title)):
+            text, teased = text[: len(text) - len(tail) + found.start()].rstrip(), True
     if not teased or not text or _CUT_MARK.search(text):
         return text
     return text.rstrip(" …") + " […]"
@@ -137,7 +134,7 @@ def _letters(text: str) -> str:
 
 
 def beginning(text: str, limit_chars: int) -> str:
-    """The first `limit_chars` of a text as one line, with an ellipsis if its feed or this function cut it."""
+    """The first `limit_chars` of a text as one line, with an ellipsis if it was cut here or by its feed."""
     line = one_line(text)
     whole = _CUT_MARK.sub("", line)
     if whole != line and not whole.endswith((".", "!", "?", "”", '"')):
@@ -146,10 +143,7 @@ def beginning(text: str, limit_chars: int) -> str:
 
 
 def longest_whole(sizes: Iterable[int], limit: int) -> int:
-    """The length at which to cut texts of these sizes so that together they have at most `limit` characters.
-
-    Shorter texts stay whole, and all longer ones get the same share of what is left.
-    """
+    """The length at which to cut texts of these sizes so that together they have at most `limit` characters."""
     ordered = sorted(sizes)
     for place, size in enumerate(ordered):
         level = limit // (len(ordered) - place)

@@ -1,7 +1,7 @@
-"""Which hosts of feeds may be asked when: one request at a time, with a pause, and never while a host wants rest.
+"""Decides when a feed's host may be requested: one request at a time, with pauses, longer if the host asks for them.
 
-What a host has asked for is stored, so that a restart doesn't forget it. Times are compared with when the host was
-asked, so a clock that is set back delays no host by more than its own pause.
+The pauses that hosts ask for are stored, so they survive a restart. They are counted from the last request, so setting
+the clock back delays no host by more than its own pause.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REST_SEC = 60.0
 """How long a host rests after 429 or 503 without Retry-After; twice as long after each further refusal in a row."""
 REST_LIMIT_SEC = 86_400.0
 PAUSE_LIMIT_SEC = 300.0
-"""The longest pause between two requests that a host can teach."""
+"""The longest regular pause between requests that is learnt from a host's answers."""
 FORGOTTEN_AFTER = timedelta(days=1)
 DOUBLED_LIMIT = 20  # 2 ** 20 minutes are beyond any limit
 
@@ -45,7 +45,7 @@ class PoliteHosts:
         self._hosts: dict[str, _Host] = {}
 
     def load(self, now: datetime) -> None:
-        """Take over what this or another process has stored; forget what is a day old."""
+        """Load what this or another process has stored, and forget what is a day old."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(*FeedHostRow.__table__.columns)).all()
         for row in rows:
@@ -58,11 +58,11 @@ class PoliteHosts:
             asked_at = host.refused_at or host.asked_at
             if (host.refused_at is None and asked_at > now) or now - asked_at > FORGOTTEN_AFTER:
                 self._forget(name)
-            elif host.refused_at is not None:  # at the latest now, for a clock that was ahead
+            elif host.refused_at is not None:  # not later than now, in case the clock was ahead
                 host.asked_at, host.refused_at = min(host.asked_at, now), min(host.refused_at, now)
 
     def free_in(self, host: str, now: datetime) -> float | None:
-        """Seconds until a request may be sent to a host, 0 or less if at once; None while it is being asked."""
+        """Seconds until a request may be sent to a host, 0 or less: now; None while a request is in progress."""
         known = self._hosts.get(host)
         if known is None:
             return 0.0
@@ -74,12 +74,12 @@ class PoliteHosts:
         known.busy, known.asked_at = True, now
 
     def end(self, host: str, now: datetime) -> None:
-        """Note that a request has ended, however."""
+        """Note that a request has ended, successfully or not."""
         known = self._hosts.setdefault(host, _Host(now))
         known.busy, known.asked_at = False, now
 
     def answered(self, host: str, now: datetime) -> None:
-        """Note that a host has answered as it should: it needs no rest."""
+        """Note that a host has answered normally, which ends its extra pause."""
         known = self._hosts.setdefault(host, _Host(now))
         known.asked_at = now
         if known.refused_at is not None:
@@ -87,10 +87,9 @@ class PoliteHosts:
             self._store(host, known)
 
     def refused(self, host: str, now: datetime, asked_sec: float, *, paces: bool) -> float:
-        """Note that a host wants no request for a while; return for how many seconds.
+        """Note that a host refused a request; return for how many seconds it gets none.
 
-        asked_sec: as it said, 0 if it didn't. paces: it limits the rate (429), so its pause is learnt for the next
-        requests.
+        asked_sec: the wait that it asked for, 0 if none. paces: it limits the rate (429), so its regular pause grows.
         """
         known = self._hosts.setdefault(host, _Host(now))
         known.asked_at = known.refused_at = now
@@ -98,7 +97,7 @@ class PoliteHosts:
         known.rests_sec = min((asked_sec or REST_SEC) * 2.0 ** min(known.refusals - 1, DOUBLED_LIMIT), REST_LIMIT_SEC)
         if paces:
             doubled = 2 * max(known.pause_sec, self._pause_sec)
-            learnt = asked_sec if 0 < asked_sec <= PAUSE_LIMIT_SEC else doubled  # longer, it is a ban and no pace
+            learnt = asked_sec if 0 < asked_sec <= PAUSE_LIMIT_SEC else doubled  # a longer wait is a ban, not a pace
             known.pause_sec = min(max(known.pause_sec, learnt), PAUSE_LIMIT_SEC)
         self._store(host, known)
         return known.rests_sec

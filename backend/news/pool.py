@@ -1,4 +1,4 @@
-"""The article pool: what the server has to offer, and a version that grows with every change."""
+"""The pool of articles that the server offers, with a version that grows with every change."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from backend.news.ingest_runs import IngestSummary, last_runs, note_answer, note
 from backend.news.item import IngestReport, NewsItem
 from backend.news.newest import among_newest, has_expired
 from backend.news.plain_text import longest_whole
-from backend.news.pool_changes import changed_since, raise_version
 from backend.news.pool_reading import COLUMNS, ROWS_PER_FETCH, PoolReading, PoolRow, read_pool
-from backend.news.pool_state import PoolCounts, lock_version, pool_counts, read_version
+from backend.news.pool_version import PoolCounts, changed_since, lock_version, pool_counts, raise_version, read_version
 from backend.news.sources.full_text import FullText
 from backend.news.vectors import read_vectors, write_vectors
 from protocol.bodies import BODY_CHARS, cut_body
@@ -66,24 +65,22 @@ class NewsPool:
         return now - self.lifetime
 
     def add(self, items: Iterable[NewsItem], *, source: str, read_before: bool = False) -> IngestReport:
-        """Add or update articles in one transaction and link near-duplicates.
+        """Add or update articles in one transaction and link near-duplicates; of equal ids the later wins.
 
-        The later of two equal ids wins.
-
-        Adding the same content again changes nothing, not even the version; a different publication time alone is no
-        change. What has no date keeps the time of its arrival; read_before: as in `DeliveryBatch`. A changed title
-        deletes its vectors. Articles taken down stay down and count as withheld, as do articles
-        that another feed has delivered (`DeliveryBatch`).
+        Adding the same content again changes nothing, not even the version; neither does a different publication time
+        alone. An article without a date keeps the time of its arrival. read_before: as in `DeliveryBatch`. A changed
+        title deletes the article's vectors. Articles taken down stay down and count as withheld, as do articles that
+        another feed has delivered (`DeliveryBatch`).
         """
         started = time.perf_counter()
         delivered = list(items)
         with writing(self._engine) as connection:
-            turn = lock_version(connection)
+            state = lock_version(connection)
             batch = DeliveryBatch(
                 connection,
                 source=source,
                 now=self._clock(),
-                next_number=turn.next_number,
+                next_number=state.next_number,
                 read_before=read_before,
                 keep_newest=self.keep_newest,
             )
@@ -105,7 +102,7 @@ class NewsPool:
             return connection.scalar(select(NewsRow.number).where(NewsRow.source == source).limit(1)) is not None
 
     def among_newest(self, source: str, items: Sequence[NewsItem]) -> set[str]:
-        """The ids of a feed's newest articles, which are kept, of those in the pool and `items` together."""
+        """The ids of a feed's newest articles, which are kept whatever their age, among the pool and `items`."""
         with reading(self._engine) as connection:
             return among_newest(connection, source, items, self.keep_newest)
 
@@ -124,7 +121,7 @@ class NewsPool:
 
     @contextmanager
     def reading(self, encoder: str, now: datetime, since: int | None = None) -> Iterator[PoolReading]:
-        """While the block runs, a consistent reading of the live articles with their vectors by this encoder.
+        """A consistent reading of the live articles with their vectors by this encoder, valid within the block.
 
         since: a version, to read only what changed after it.
         """
@@ -132,16 +129,15 @@ class NewsPool:
             yield read_pool(connection, encoder, self.horizon(now), since)
 
     def bodies(self, ids: Iterable[str], limit_chars: int = BODIES_LIMIT_CHARS) -> dict[str, str]:
-        """The bodies of those ids that the pool still has, '' if its source gave none.
+        """The bodies of those ids that the pool still has, '' for an article without one.
 
-        Together they have at most `limit_chars` characters: beyond that the longest are cut, all at one length
-        (`cut_body`).
+        If together they have more than `limit_chars` characters, the longest are cut to one length (`cut_body`).
         """
         with reading(self._engine) as connection:
             sizes = select(func.length(BodyRow.body)).join(NewsRow, BodyRow.news == NewsRow.number)
             parts = [among(connection, NewsRow.id, wanted) for wanted in chunks(ids)]
             level = longest_whole([n for part in parts for n in connection.scalars(sizes.where(part))], limit_chars)
-            # Read no more of a text than is needed to see that it is longer.
+            # One character more than the limit shows that a text is longer.
             begun = func.coalesce(func.substr(BodyRow.body, 1, level + 1), "")
             query = select(NewsRow.id, begun).outerjoin(BodyRow).where(NewsRow.taken_down_at.is_(None))
             rows = [row for part in parts for row in connection.execute(query.where(part))]
@@ -162,11 +158,9 @@ class NewsPool:
         return {news_id: FullText(body, tuple(named.get(news_id, ()))) for news_id, body in bodies.items()}
 
     def missing_vectors(self, encoder: str, since: int | None = None) -> list[PoolRow]:
-        """All articles without a vector by this encoder, in the order of arrival.
+        """All articles without a vector by this encoder, in order of arrival, without `duplicate_of`.
 
-        Duplicates are not marked.
-
-        since: a version at which none lacked a vector, so that only changes are read.
+        since: a version at which all had one, so that only later changes are read.
         """
         query = (
             select(*COLUMNS, null())
@@ -191,21 +185,16 @@ class NewsPool:
         *,
         titles: Sequence[str] | None = None,
     ) -> int:
-        """Store float32 [n, D] vectors of n ids and return how many.
+        """Store float32 [n, D] vectors of n ids, skipping ids deleted meanwhile; return how many.
 
-        Ids deleted meanwhile are skipped.
-
-        titles: what was encoded; an article whose title has changed since is skipped too. Raises ValueError on another
-        shape or type, on values that are not finite, or on another length of titles.
+        titles: the titles that were encoded; an article whose title has changed since is skipped too. Raises ValueError
+        for another shape or type, values that are not finite, or a different number of titles.
         """
         with writing(self._engine) as connection:
             return write_vectors(connection, encoder, ids, vectors, titles)
 
     def vectors(self, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
-        """Ids and vectors, float32 [n, D], of one encoder in the order of arrival.
-
-        [0, 0] if there are none.
-        """
+        """Ids and vectors, float32 [n, D], of one encoder in order of arrival; [0, 0] if there are none."""
         with reading(self._engine) as connection:
             return read_vectors(connection, encoder)
 
@@ -215,9 +204,7 @@ class NewsPool:
             return read_version(connection)
 
     def expire(self, now: datetime) -> int:
-        """Remove all articles past their lifetime at `now`, with bodies and vectors; return how many.
-
-        The newest of every followed feed stay.
+        """Remove all articles past their lifetime at `now`, except each feed's newest; return how many.
 
         Works in transactions of 1,000, so that other writers never wait long.
         """
@@ -242,7 +229,7 @@ class NewsPool:
     def take_down(self, news_id: str) -> None:
         """Withdraw an article permanently: its text, body and vectors are deleted, and its id stays blocked.
 
-        Raises UnknownNews. Taking down twice changes nothing.
+        Does nothing if it was taken down before. Raises UnknownNews.
         """
         with writing(self._engine) as connection:
             lock_version(connection)
@@ -267,12 +254,12 @@ class NewsPool:
             return pool_counts(connection)
 
     def log(self, source: str, report: IngestReport, failure: str | None = None) -> None:
-        """Record a finished run for the console; the pool itself, and so its version, does not change."""
+        """Record a finished run for the console; the pool's version does not change."""
         with writing(self._engine) as connection:
             note_run(connection, source, report, failure, finished_at=self._clock())
 
     def note_answer(self, source: str, report: IngestReport) -> None:
-        """Record what a feed's document gave that is followed only since it was read."""
+        """Record the counts of a feed that was not followed yet when it was read."""
         with writing(self._engine) as connection:
             note_answer(connection, source, report)
 

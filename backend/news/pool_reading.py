@@ -1,7 +1,4 @@
-"""Reads one moment of the pool in blocks of articles with vectors.
-
-It reads everything, or only what changed since a version.
-"""
+"""Reads a consistent state of the pool in blocks of articles with vectors: everything, or changes since a version."""
 
 from __future__ import annotations
 
@@ -19,8 +16,7 @@ from sqlalchemy.orm import aliased
 from backend.db.statements import among, chunks
 from backend.db.tables import DuplicateRow, NewsRow, VectorRow
 from backend.news.newest import is_live
-from backend.news.pool_changes import changed_since
-from backend.news.pool_state import read_version
+from backend.news.pool_version import changed_since, read_version
 from protocol.news import ALSO_LIMIT, UNDATED_AGE, AlsoIn
 
 ROWS_PER_FETCH = 2_000
@@ -31,8 +27,8 @@ ROWS_PER_FETCH = 2_000
 class PoolRow:
     """A live article without its body.
 
-    duplicate_of: the live article that reported the same before. dated: as in `NewsRow`. also: of an article that
-    others repeat, the newest of them.
+    duplicate_of: the id of the live original that it repeats. dated: as in `NewsRow`. also: the newest of its own
+    near-duplicates.
     """
 
     number: int
@@ -52,7 +48,7 @@ class PoolRow:
 
     @property
     def counted_at(self) -> datetime:
-        """When it counts as published wherever articles are ordered; as `NewsCard.counted_at`."""
+        """The time by which articles are ordered; as `NewsCard.counted_at`."""
         return self.published_at if self.dated else self.published_at - UNDATED_AGE
 
 
@@ -70,10 +66,10 @@ class NewsBlock(NamedTuple):
 class PoolReading:
     """A consistent reading of the pool.
 
-    version: of the moment read; horizon: articles published at or before it have expired. changed: numbers [m],
-    ascending, of all articles that may differ from the version asked about; None if everything is read. blocks: the
-    live articles among those, or all, once. vectors: upper bound of how many of them have one. older: numbers,
-    ascending, of all live articles whose `counted_at` lies at or before the horizon: a feed's newest, and undated ones.
+    horizon: articles published at or before it have expired. changed: numbers [m], ascending, of all articles that may
+    differ from the version asked about; None if everything is read. blocks: the live articles among those, or all; can
+    be iterated once. vectors: upper bound of how many of them have a vector. older: numbers, ascending, of all live
+    articles whose `counted_at` is at or before the horizon: a feed's newest, and undated ones.
     """
 
     version: int
@@ -87,9 +83,9 @@ class PoolReading:
 def read_pool(connection: Connection, encoder: str, horizon: datetime, since: int | None) -> PoolReading:
     """Read the pool within the caller's transaction, which must stay open until the blocks are read.
 
-    since: a version whose live articles the caller knows. Articles that expired since only by their own date are not
-    among `changed`. Articles that repeat them are, as are those that repeat any changed article: with a new date it may
-    be live again.
+    since: a version whose live articles the caller knows. Articles that have expired since by their date alone are not
+    in `changed`. The duplicates of expired originals are, and so are those of any changed article, which may be live
+    again.
     """
     changed = None if since is None else changed_since(connection, since)
     if changed is not None:

@@ -2,12 +2,12 @@
 
 Allowed are public addresses and networks that the operator has named.
 
-A feed's server chooses where its redirects lead and what its name resolves to. Without this check it could make this
-server fetch what only this server reaches: its own loopback, the hosting provider's metadata, a neighbour's database.
+A feed's server chooses where it redirects and what its name resolves to. Without this check it could make this server
+fetch what only this server can reach: its own loopback, the hosting provider's metadata, an internal database.
 
-httpx limits each silence, and every byte restarts that limit. A server that trickles its headers, interim responses
-(103) or a chunk's extension could hold a download open indefinitely, without delivering a part of the body at which the
-reader could check the time. So `HttpDeadline` shuts the connections from outside, whatever the server sends.
+httpx limits only each silence; every byte restarts that limit. By trickling headers, interim responses (103) or a
+chunk's extension, a server could hold a download open indefinitely without ever returning control to the reader. So
+`HttpDeadline` shuts the connections from another thread, whatever the server sends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IpNetwork = IPv4Network | IPv6Network
 Resolve = Callable[[str, int], Iterable[str]]
 WEB_PORTS = (80, 443)
 FIRST_USER_PORT = 1024
-"""Ports below it belong to mail, shells and the like, except for the web's own."""
+"""Lower ports belong to other services such as mail and SSH, except for 80 and 443."""
 LAST_PORT = 65_535
 PROXY_CHARS = 500
 PORTS_READ = f"port 80, 443, or one from {FIRST_USER_PORT:,} to {LAST_PORT:,}"
@@ -42,7 +42,7 @@ _NOT_PUBLIC = tuple(
     ip_network(name)
     for name in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "64:ff9b:1::/48", "fec0::/10", "3fff::/20")
 )
-"""Addresses that some versions of Python call global but that host no feed: protocol assignments, cloud metadata."""
+"""Addresses that some versions of Python call global but that host no feeds: protocol assignments, cloud metadata."""
 
 
 @cache
@@ -65,7 +65,7 @@ def is_web_port(port: int) -> bool:
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is public, also if an IPv6 address embeds an IPv4 one."""
+    """Whether the address is public; of an IPv6 address that embeds an IPv4 one, whether that is."""
     if any(address in network for network in _NOT_PUBLIC):
         return False
     if isinstance(address, IPv6Address):
@@ -94,8 +94,8 @@ class CheckedTransport(httpx.BaseTransport):
     second name at the same address would go unchecked in the first one's TLS. No proxy of the environment is used,
     since it would resolve the name again.
 
-    unverified: TLS is not verified, so whoever is between can read and replace what is sent; the address is checked all
-    the same. Raises AddressRefused, before anything is sent, for any other address.
+    unverified: TLS certificates are not verified, so anyone on the path can read and replace what is sent; the address
+    is still checked. Raises AddressRefused, before anything is sent, for any other address.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class CheckedTransport(httpx.BaseTransport):
 
     def _checked(self, host: str, port: int) -> str:
         if not is_web_port(port):
-            raise AddressRefused(f"port {port} of {host} is no port of the web")
+            raise AddressRefused(f"port {port} of {host} is not a web port; feeds are read from {PORTS_READ}")
         try:
             found = list(self._resolve(host, port))
         except (OSError, UnicodeError) as failed:
@@ -136,16 +136,16 @@ class CheckedTransport(httpx.BaseTransport):
             if is_public(address) or any(address in network for network in self._allowed):
                 return text
         raise AddressRefused(
-            f"the address of {host}, {', '.join(found[:3]) or '(none)'}, is not public; name its network in the "
-            "setting feed_networks, or with --allow-network, to read it all the same"
+            f"the address of {host}, {', '.join(found[:3]) or '(none)'}, is not public; to read it anyway, add its "
+            "network to the setting feed_networks or use --allow-network"
         )
 
 
 class ProxyTransport(httpx.BaseTransport):
     """Sends requests through one HTTP proxy that the reader has chosen for a feed.
 
-    The proxy resolves the names, so only addresses written as numbers, and names of this machine, are checked here:
-    what else can be reached is the proxy's decision. The proxy itself may be anywhere.
+    The proxy resolves names, so only IP addresses and the names of this machine are checked here; the proxy decides
+    what else can be reached. The proxy itself may be anywhere.
 
     Raises AddressRefused, before anything is sent, for an address that isn't public.
     """
@@ -165,7 +165,7 @@ class ProxyTransport(httpx.BaseTransport):
         except ValueError:  # a name, for the proxy to resolve
             return self._inner.handle_request(request)
         if not is_public(address) and not any(address in network for network in self._allowed):
-            raise AddressRefused(f"{host} is not public, and a feed's proxy isn't asked for it")
+            raise AddressRefused(f"{host} is not public, so it isn't requested through a feed's proxy")
         return self._inner.handle_request(request)
 
     def close(self) -> None:
@@ -180,7 +180,7 @@ def checked_proxy(proxy: str) -> str:
     except (httpx.InvalidURL, ValueError) as broken:
         raise FeedRefused("its proxy must be an address such as http://via.example:3128") from broken
     if parsed.scheme not in ("http", "https") or not parsed.host or len(proxy) > PROXY_CHARS:
-        raise FeedRefused("its proxy must be an address such as http://via.example:3128; SOCKS is not spoken")
+        raise FeedRefused("its proxy must be an address such as http://via.example:3128; SOCKS is not supported")
     return proxy
 
 
@@ -216,7 +216,7 @@ class HttpDeadline:
 
     @property
     def over(self) -> bool:
-        """Whether the deadline has passed; what was read since may be truncated."""
+        """Whether the deadline has passed; if so, what was read may be truncated."""
         return self._over.is_set() or time.monotonic() >= self._until or self._cancelled()
 
     def trace(self, name: str, info: Mapping[str, Any]) -> None:
@@ -241,6 +241,6 @@ class HttpDeadline:
 
 
 def _shut(connection: socket.socket) -> None:
-    with suppress(OSError):  # closed already, or handed over to TLS
-        # Not SSLSocket's own method, which would free the TLS state that the reading thread uses.
+    with suppress(OSError):  # already closed, or replaced by its TLS socket
+        # SSLSocket's own method would free the TLS state that the reading thread uses.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -10,18 +10,14 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from backend.db.statements import among, chunks
 from backend.db.tables import NewsRow, VectorRow
-from backend.news.pool_changes import raise_version
-from backend.news.pool_state import lock_version
+from backend.news.pool_version import lock_version, raise_version
 
 VECTORS_PER_FETCH = 1_000
-"""A megabyte at a time stays in the processor's cache on its way into the matrix."""
+"""About a megabyte, which stays in the processor's cache."""
 
 
 def read_vectors(connection: Connection, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
-    """Ids and vectors, float32 [n, D], of one encoder in the order of arrival.
-
-    [0, 0] if there are none.
-    """
+    """Ids and vectors, float32 [n, D], of one encoder in order of arrival; [0, 0] if there are none."""
     of_encoder = VectorRow.encoder == encoder
     query = select(NewsRow.id, VectorRow.vector).join(NewsRow, NewsRow.number == VectorRow.news).where(of_encoder)
     query = query.order_by(VectorRow.news).execution_options(yield_per=VECTORS_PER_FETCH)
@@ -45,7 +41,7 @@ def write_vectors(
     vectors: NDArray[np.float32],
     titles: Sequence[str] | None = None,
 ) -> int:
-    """Implements `NewsPool.store_vectors` within the caller's transaction, which the caller commits."""
+    """Store vectors as `NewsPool.store_vectors` describes, within the caller's transaction."""
     _check_vectors(ids, vectors)
     if titles is not None and len(titles) != len(ids):
         raise ValueError(f"titles has {len(titles)} entries for {len(ids)} ids")

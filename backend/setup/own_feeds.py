@@ -22,7 +22,7 @@ from backend.db.engine import migrate, open_engine
 from backend.news.errors import FeedRefused
 from backend.news.feed_scheduler import JITTER
 from backend.news.followed_feeds import FollowedFeed, FollowedFeeds
-from backend.news.opml import NotFollowed, Subscription
+from backend.news.opml import RefusedSubscription, Subscription
 from backend.news.public_addresses import networks
 from backend.news.sections.taxonomy import section_named
 from backend.server.local_processes import LOOPBACK, LocalPlan, LocalProcesses, StartRefused, link_of
@@ -176,7 +176,7 @@ class NewlyFollowed(NamedTuple):
     """How many feeds were added, and what could not be."""
 
     added: int
-    refused: list[NotFollowed]
+    refused: list[RefusedSubscription]
 
 
 def follow_all(
@@ -188,7 +188,7 @@ def follow_all(
     express it. pictures_of_new: only of those not followed yet. A feed in a folder with the name of a section gets that
     section.
     """
-    added, refused = 0, list[NotFollowed]()
+    added, refused = 0, list[RefusedSubscription]()
     for one in wanted:
         section = one.section or (section_named(one.folder[-1]) if one.folder else None)
         try:
@@ -202,5 +202,5 @@ def follow_all(
                 followed.allow_pictures(one.url, True)
         except FeedRefused as why:
             where = f"line {one.line}" if one.line else "address"
-            refused.append(NotFollowed(where, one.url, why.why))
+            refused.append(RefusedSubscription(where, one.url, why.why))
     return NewlyFollowed(added, refused)

@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import typer
 
-from backend.news.discovery import FoundFeed, SeveralFeeds, discover_or_take
+from backend.news.discovery import DiscoveredFeed, SeveralFeeds, discover_or_take
 from backend.news.errors import SourceError
 from backend.news.feed_addresses import completed
-from backend.news.opml import NotFollowed, Subscription, read_opml
+from backend.news.opml import RefusedSubscription, Subscription, read_opml
 from backend.news.public_addresses import IpNetwork
 from backend.news.sources.download import Document, fetch
 from backend.terminal.options import says
@@ -27,7 +27,7 @@ class NamedFeeds:
     """The feeds that sources name, what can't be followed, and the choices that a person has to make."""
 
     feeds: list[Subscription] = field(default_factory=list)
-    refused: list[NotFollowed] = field(default_factory=list)
+    refused: list[RefusedSubscription] = field(default_factory=list)
     choices: list[SeveralFeeds] = field(default_factory=list)
     repeated: int = 0
 
@@ -79,11 +79,11 @@ def named_feeds(
         except SeveralFeeds as several:
             found.choices.append(several)
         except SourceError as refused:
-            found.refused.append(NotFollowed("address", source, refused.detail))
+            found.refused.append(RefusedSubscription("address", source, refused.detail))
     return found
 
 
-def _chosen(source: str, feeds: Sequence[FoundFeed], ask: bool) -> list[FoundFeed]:
+def _chosen(source: str, feeds: Sequence[DiscoveredFeed], ask: bool) -> list[DiscoveredFeed]:
     """Those that a person chooses. Raises SeveralFeeds if nobody can be asked."""
     if not ask:
         raise SeveralFeeds(source, feeds)
@@ -99,7 +99,7 @@ def _chosen(source: str, feeds: Sequence[FoundFeed], ask: bool) -> list[FoundFee
             return [feeds[number - 1] for number in dict.fromkeys(numbers)]
 
 
-def described(feed: FoundFeed) -> str:
+def described(feed: DiscoveredFeed) -> str:
     """Its title and address, and its newest entries with their days."""
     newest = "".join(f"\n       {at:%Y-%m-%d}  {title}" if at else f"\n       {title}" for title, at in feed.newest)
     return f"{feed.title}  {feed.url}{newest}"

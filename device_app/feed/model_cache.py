@@ -95,7 +95,14 @@ def _ranker(release: Release, model: str, threads: int) -> LocalRanker:
     entry = release.manifest.models[model]
     if entry.groups is not None:
         groups, graph = release.groups(model), release.graph(model, "score")
-        return GroupRanker(graph, groups, name=model, features=entry.features, threads=threads)
+        return GroupRanker(
+            graph,
+            groups,
+            everybody=release.weights(model),
+            name=model,
+            features=entry.features,
+            threads=threads,
+        )
     return Ranker(_session(release, model, "score", threads), name=model, features=entry.features)
 
 

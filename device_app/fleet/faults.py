@@ -19,7 +19,7 @@ Secure aggregation has five or six messages.
 """
 MASKED_MESSAGE = 3
 """Index of the message that carries the masked vector."""
-LIE_BITS = (8.0, 30.0)
+OFFSET_BITS = (8.0, 30.0)
 """Range of the exponent of a malicious offset, in powers of two.
 
 It reaches from offsets that any noise hides to the end of a 32-bit ring.
@@ -52,7 +52,10 @@ class FaultRates:
 
     @classmethod
     def parse(cls, words: list[str]) -> Self:
-        """Return rates parsed from ['dropout=0.1', 'liar=0.02']. Raises ValueError, naming the item."""
+        """Return rates parsed from ['dropout=0.1', 'liar=0.02'].
+
+        Raises ValueError, naming the item.
+        """
         rates: dict[str, float] = {}
         known = [each.name for each in fields(cls)]
         for word in words:
@@ -78,8 +81,8 @@ class FaultRates:
                 if fault != "liar":
                     return InjectedFault(fault, message)
                 sign = int(rng.choice((-1, 1)))
-                lie_steps = sign * round(2.0 ** rng.uniform(*LIE_BITS))
-                return InjectedFault(fault, MASKED_MESSAGE if rng.random() < 0.5 else message, lie_steps)
+                offset_steps = sign * round(2.0 ** rng.uniform(*OFFSET_BITS))
+                return InjectedFault(fault, MASKED_MESSAGE if rng.random() < 0.5 else message, offset_steps)
             at -= rate
         return None
 
@@ -88,9 +91,9 @@ class FaultRates:
 class InjectedFault:
     """A fault, and the index of the message of the round that it hits, from 0.
 
-    lie_steps: what a malicious client adds to every number of its masked vector, in steps of the sum's fixed point.
+    offset_steps: what a malicious client adds to every number of its masked vector, in steps of the sum's fixed point.
     """
 
     fault: Fault
     message: int
-    lie_steps: int = 0
+    offset_steps: int = 0

@@ -5,22 +5,24 @@ They share only loaded models.
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from threading import Event
+from typing import TypeVar
 
 import numpy as np
 
 from device_app.composition import build_device
 from device_app.device import Device
-from device_app.errors import DeviceError
+from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, DeviceError
 from device_app.feed.model_cache import ModelCache
 from device_app.fleet.faults import FaultRates, InjectedFault
-from device_app.fleet.retrying import is_busy, patiently
 from device_app.fleet.simulated_interests import SimulatedInterests
 from device_app.settings import DeviceSettings
-from device_app.training.participant import Outcome
+from device_app.training.participant import Outcome, may_pass
 from device_app.uplink.faulty_transport import FaultyTransport
 
 WORKERS = 2
@@ -126,7 +128,7 @@ class Fleet:
                 if member.injected is None:
                     member.network.expect(None)
                 else:
-                    member.network.expect(member.injected.fault, member.injected.message, member.injected.lie_steps)
+                    member.network.expect(member.injected.fault, member.injected.message, member.injected.offset_steps)
 
     def start_again(self, member: Member) -> None:
         """Restart a crashed device from what is on its disk."""
@@ -157,7 +159,10 @@ class Fleet:
 
 
 def warm_up(member: Member) -> None:
-    """Simulate first visits: sync, pick sections, then read until there is enough to learn from."""
+    """Simulate a reader's first visits, until there is enough to learn from.
+
+    The device syncs, the reader picks sections and reads.
+    """
     device = member.device
     device.sync()
     if member.interests is None:
@@ -172,9 +177,9 @@ def warm_up(member: Member) -> None:
 
 
 def search(member: Member) -> int:
-    """Follow the favourite topic, save a search for it, and open some results; once per reader.
+    """Follow the favourite topic, save a search for it, and open some results.
 
-    The device's other view learns from these. Returns the number of opened stories.
+    Once per reader. The device's other view learns from these. Returns the number of opened stories.
     """
     device = member.device
     if member.interests is None or device.parts.stores.searches.saved():
@@ -212,3 +217,58 @@ def train(member: Member) -> Outcome:
 def catch_up(member: Member) -> bool:
     """Sync; return True if a new release was swapped in."""
     return member.device.sync()
+
+
+T = TypeVar("T")
+
+TRIES = 30
+WAIT_SEC = 1.0
+WAIT_LIMIT_SEC = 60.0
+BUSY = (429, 503)
+CHANCE: random.Random = random.SystemRandom()
+
+
+def is_busy(trouble: DeviceError) -> bool:
+    """Return whether the server said that it is too busy now."""
+    return isinstance(trouble, BackendRefused) and trouble.problem.status in BUSY
+
+
+def passes(trouble: DeviceError) -> bool:
+    """Return whether the same request may succeed later."""
+    if isinstance(trouble, BackendRefused):
+        return is_busy(trouble) or may_pass(trouble)
+    return isinstance(trouble, BackendUnreachable | AnswerMalformed)
+
+
+def pause_sec(trouble: DeviceError, tries: int = 0, chance: random.Random = CHANCE) -> float:
+    """Return how many seconds to wait before the next try.
+
+    That is the server's Retry-After if given, else it doubles each time. Up to half as much is added at random, so that
+    a fleet doesn't return all at once.
+    """
+    asked = trouble.retry_after_sec if isinstance(trouble, BackendRefused) else None
+    wanted = min(WAIT_LIMIT_SEC, WAIT_SEC * 2 ** min(tries, 10)) if asked is None else asked
+    return wanted * chance.uniform(1.0, 1.5)
+
+
+def patiently(
+    step: Callable[[], T],
+    waits: Callable[[DeviceError], bool] = is_busy,
+    *,
+    tries: int | None = TRIES,
+    sleep: Callable[[float], object] = time.sleep,
+    chance: random.Random = CHANCE,
+) -> T:
+    """Return what `step` returns, retrying while its error is worth waiting for.
+
+    Raises the last error after so many tries (None: never), and any other error at once.
+    """
+    done = 0
+    while True:
+        try:
+            return step()
+        except DeviceError as trouble:
+            done += 1
+            if not waits(trouble) or (tries is not None and done >= tries):
+                raise
+            sleep(pause_sec(trouble, done - 1, chance))

@@ -195,7 +195,7 @@ def point(release: str, pairs: Sequence[tuple[float, float]]) -> TastePoint:
 
 
 def expected_auc(chances: Floats, scores: Floats) -> float:
-    """Return the probability that an article the reader would open scores above one it wouldn't.
+    """Return the expected AUC: how often an article that would be opened scores higher.
 
     It is an expectation over what is opened, so nothing is drawn. Ties count half.
     """

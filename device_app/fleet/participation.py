@@ -35,9 +35,9 @@ class FleetParticipation:
         self._fleet.run(self._step)
 
     def ended(self, round_id: str) -> dict[str, int]:
-        """Return how many members ended a finished round in each state.
+        """Return how many members took part in a finished round, and why the others didn't.
 
-        The release may have changed, so all open rounds are tried again.
+        Those that took part are counted as `sent`. The release may have changed, so all open rounds are tried again.
         """
         self._open.discard(round_id)
         self._done.clear()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import DeviceError
 from device_app.stores import DeviceStores
-from device_app.sync.vectors import pull_all
+from device_app.sync.encoder_takeover import pull_all
 from device_app.uplink.http import HttpClient
 from protocol.ids import ReleaseId
 from protocol.news import NewsCard
@@ -52,7 +52,9 @@ class RealReader:
 
 
 def real_readers(folder: Path, limit: int) -> list[RealReader]:
-    """Return the first `limit` users: those with a click in a shown list first, then by user id.
+    """Return the first `limit` users.
+
+    Those with a click in a shown list come first, then the others, each by user id.
 
     Raises ReplayRefused, naming the file and the line.
     """

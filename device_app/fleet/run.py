@@ -1,24 +1,25 @@
-"""`ownfeed fleet`: simulated readers that read, join rounds and swap releases until stopped."""
+"""Run `ownfeed fleet`: simulated readers that read and join rounds until stopped."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from device_app.composition import utc_now
 from device_app.errors import DeviceError
 from device_app.fleet.faults import FaultRates
-from device_app.fleet.fleet import Fleet, Member, catch_up, read, search, warm_up
+from device_app.fleet.fleet import Fleet, Member, catch_up, is_busy, passes, patiently, pause_sec, read, search, warm_up
 from device_app.fleet.known_tastes import KnownTastes
 from device_app.fleet.participation import FleetParticipation
 from device_app.fleet.replay import RealReader, ReplayCatalogue, real_readers
-from device_app.fleet.retrying import is_busy, passes, patiently, pause_sec
-from device_app.fleet.round_table import RoundTable
 from device_app.settings import DeviceSettings
 from device_app.uplink.backend_client import Uplink
 from protocol.fleet_figures import FleetFigures, RoundOfFleet, read_fleet_figures, write_fleet_figures
@@ -54,20 +55,20 @@ def run_fleet(
     """
     table = RoundTable(faults)
     readers = real_readers(replay, devices) if replay else []
-    told = FleetTeller(figures, len(readers) or devices)
+    figures_writer = FleetFigureWriter(figures, len(readers) or devices)
     fleet = Fleet(settings, len(readers) or devices, seed=seed, prefix="replay" if replay else "fleet", faults=faults)
     try:
         if replay:
             _shelve(fleet, replay, readers, console)
         else:
             patiently(fleet.members[0].device.sync)
-            _with_bar(fleet, "Readers reading", _settle, console, told.of_reader)
+            _with_bar(fleet, "Readers reading", _settle, console, figures_writer.of_reader)
         clicks = sum(member.device.parts.stores.clicks.count() for member in fleet.members)
         console.print(
             f"{len(fleet.members)} readers with {clicks:,} clicks, releases {fleet.releases()}.", markup=False
         )
-        told.of_reader(len(fleet.members))
-        _live(fleet, settings, rounds, console, table, told, visits=not replay)
+        figures_writer.of_reader(len(fleet.members))
+        _live(fleet, settings, rounds, console, table, figures_writer, visits=not replay)
     except KeyboardInterrupt:
         console.print("Stopping the fleet ...")
     finally:
@@ -76,7 +77,7 @@ def run_fleet(
 
 
 def _settle(member: Member) -> None:
-    """Let a reader read and search until both views of its device have something to learn from."""
+    """Let a reader read and search until both views of its device can learn from it."""
     warm_up(member)
     search(member)
 
@@ -109,42 +110,42 @@ def _with_bar(
     title: str,
     step: Callable[[Member], object],
     console: Console,
-    told: Callable[[int], object] = lambda done: None,
+    on_progress: Callable[[int], object] = lambda done: None,
 ) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bars:
         task = bars.add_task(title, total=len(fleet.members))
         for done in fleet.each(step):
             bars.update(task, completed=done)
-            told(done)
-    _tell_failures(fleet, console)
+            on_progress(done)
+    _print_failures(fleet, console)
 
 
-class FleetTeller:
+class FleetFigureWriter:
     """Writes the file that the console beside a fleet reads; does nothing without a path."""
 
     def __init__(self, path: Path | None, readers: int) -> None:
         before = read_fleet_figures(path)  # keep rounds of an earlier run of the same demo
         self._path, self._tastes = path, KnownTastes(utc_now)
         self._figures = FleetFigures(readers=readers, rounds=() if before is None else before.rounds)
-        self._tell(began=utc_now())
+        self._write(began=utc_now())
 
     def of_reader(self, ready: int) -> None:
         """Record how many readers have read enough to take part in rounds."""
-        self._tell(ready=ready)
+        self._write(ready=ready)
 
     def of_release(self, fleet: Fleet) -> None:
         """Measure the release that readers now hold against their interests."""
         if self._path is not None and self._tastes.ask(fleet.members):
-            self._tell(curves=self._tastes.curves(), since=self._tastes.since)
+            self._write(curves=self._tastes.curves(), since=self._tastes.since)
 
     def of_round(self, round_id: str, became: Mapping[str, int]) -> None:
         """Record a finished round."""
         mine = RoundOfFleet(round=round_id, devices=sum(became.values()), became=became)
         others = tuple(each for each in self._figures.rounds if each.round != round_id)
-        self._tell(rounds=(*others, mine))
+        self._write(rounds=(*others, mine))
 
-    def _tell(self, **changes: object) -> None:
+    def _write(self, **changes: object) -> None:
         if self._path is not None:
             self._figures = self._figures.model_copy(update=changes)
             write_fleet_figures(self._path, self._figures)
@@ -156,13 +157,14 @@ def _live(
     rounds: int | None,
     console: Console,
     table: RoundTable,
-    told: FleetTeller,
+    figures_writer: FleetFigureWriter,
     *,
     visits: bool,
 ) -> None:
-    """Poll for rounds, and for releases made outside rounds; in between, readers visit in turn.
+    """Poll for rounds, and for releases made outside rounds.
 
-    No answer of the server ends it: failures are printed, and requests retried when the server says.
+    In between, readers visit in turn. No answer of the server ends it: failures are printed, and requests retried when
+    the server says.
     """
     over = 0
     known: set[str] = set()
@@ -175,9 +177,9 @@ def _live(
                 next_look = started + settings.performance.sync_poll_sec
                 if catch_up(fleet.members[0]):  # a model was trained elsewhere, or a release withdrawn
                     fleet.run(catch_up)
-                told.of_release(fleet)
+                figures_writer.of_release(fleet)
             if fresh := _fresh(fleet, known, looks):
-                over += _take_part(fleet, fresh, known, console, table, told)
+                over += _take_part(fleet, fresh, known, console, table, figures_writer)
                 continue
         except DeviceError as trouble:
             console.print(str(trouble), markup=False)
@@ -225,9 +227,9 @@ def _take_part(
     known: set[str],
     console: Console,
     table: RoundTable,
-    told: FleetTeller,
+    figures_writer: FleetFigureWriter,
 ) -> int:
-    """Let every member try to join, wait for the rounds to end, and swap to what they published.
+    """Let every member try to join, wait for the rounds to end, and adopt their releases.
 
     Rounds that open meanwhile are joined too. Returns how many have ended.
     """
@@ -250,11 +252,11 @@ def _take_part(
             del statuses[round_id]
             over += 1
             took = time.monotonic() - started[round_id]
-            told.of_round(round_id, part.became(round_id))
+            figures_writer.of_round(round_id, part.became(round_id))
             outcomes, struck = part.ended(round_id), part.struck()
             if status.published is not None:
                 fleet.run(catch_up)
-                told.of_release(fleet)
+                figures_writer.of_release(fleet)
             console.print(
                 f"{status.round} {status.state}: {outcomes}, {status.uploaded} updates, "
                 f"{status.received_bytes / 1e6:.1f} MB, all over in {took:.1f} s; releases {fleet.releases()}."
@@ -262,12 +264,59 @@ def _take_part(
                 markup=False,
             )
             table.add(status, outcomes, struck, took)
-            _tell_failures(fleet, console)
+            _print_failures(fleet, console)
         part.go_on()
     return over
 
 
-def _tell_failures(fleet: Fleet, console: Console) -> None:
+def _print_failures(fleet: Fleet, console: Console) -> None:
     if fleet.failures:
         console.print(f"{len(fleet.failures)} devices had trouble; the last: {fleet.failures[-1]}", markup=False)
         fleet.failures.clear()
+
+
+FAULTS = ("dropout", "straggler", "crash", "liar")
+
+
+@dataclass
+class RoundTable:
+    """One row per round, with columns of faults if the fleet has any."""
+
+    faults: FaultRates | None = None
+    rows: list[tuple[RoundStatus, Mapping[str, int], Mapping[str, int], float]] = field(default_factory=list)
+
+    def add(self, status: RoundStatus, outcomes: Mapping[str, int], struck: Mapping[str, int], seconds: float) -> None:
+        """Add a finished round: how many devices ended in each state, and how many each fault hit."""
+        self.rows.append((status, dict(outcomes), dict(struck), seconds))
+
+    def print(self, console: Console) -> None:
+        """Print the table; nothing if no round has ended."""
+        if not self.rows:
+            return
+        table = Table(title="Rounds of this fleet")
+        for name in ("round", "system", "end", "joined", "in the sum"):
+            table.add_column(name, justify="left" if name in ("round", "system", "end") else "right")
+        for name in FAULTS if self.faults else ():
+            table.add_column(name, justify="right")
+        for name in ("MB", "seconds", "why"):
+            table.add_column(name, justify="left" if name == "why" else "right")
+        for status, _, struck, seconds in self.rows:
+            counted = status.uploaded if status.survivors is None else status.survivors
+            table.add_row(
+                status.round,
+                status.system,
+                status.state,
+                str(status.joined),
+                str(counted),
+                *(str(struck.get(name, 0)) for name in (FAULTS if self.faults else ())),
+                f"{status.received_bytes / 1e6:.1f}",
+                f"{seconds:.1f}",
+                status.reason or "",
+            )
+        console.print(table)
+        applied = [row for row in self.rows if row[0].state == "applied"]
+        console.print(
+            f"{len(applied)} of {len(self.rows)} rounds applied, {median(row[3] for row in self.rows):.1f} s each "
+            "(median).",
+            markup=False,
+        )

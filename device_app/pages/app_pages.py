@@ -1,4 +1,4 @@
-"""The page that lets reader apps in: makes the app password, shows it once, and takes it back."""
+"""Routes of the Reader apps page: make an app password, show it once, switch access off."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from device_app.pages.renderer import PageRenderer, see_other
 
 APPS = "/apps"
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
-"""Without characters that are mistaken for each other when typed on a phone."""
+"""Characters that can't be confused with each other when typed on a phone."""
 GROUPS, GROUP_CHARS = 5, 4
 
 

@@ -1,7 +1,7 @@
-"""The Google Reader API, as FreshRSS and Miniflux speak it, so that other reader apps show the feeds of this device.
+"""The Google Reader API, as in FreshRSS and Miniflux, so that reader apps can show this device's feeds.
 
-It is off until the reader makes an app password. What an app marks as read one by one counts as opened here and teaches
-the ranking; marking many at once teaches nothing.
+It is off until the reader makes an app password. Stories that an app marks as read one by one count as opened here, and
+the ranking learns from them; it learns nothing from marking many at once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from starlette.concurrency import run_in_threadpool
 from device_app.errors import BackendRefused, DeviceError, NewsNotHere
 from device_app.pages.local_origin import API_PATH, API_PREFIXES, LOGIN_PATH
 from device_app.pages.passwords import Guesses, KeptPassword
-from device_app.store.articles import Place
-from device_app.store.streams import Stream
+from device_app.store.articles import Place, Stream
 from device_app.sync.own_feeds import SEPARATOR, OwnFeedsSync
 from protocol.bodies import BodyError, read_body, write_body
 from protocol.news import NewsCard
@@ -34,10 +33,11 @@ if TYPE_CHECKING:
 
 PASSWORD_FILE = "apps.password"
 OPENED_AT_ONCE = 5
-"""Apps send what was opened since their last sync together, every minute or two. More at once was marked, not read."""
+"""Largest batch that counts as opened. Apps sync every minute or two, so more at once was only marked as read."""
 ITEMS_USUAL, ITEMS_LIMIT, IDS_LIMIT = 20, 1_000, 10_000
 LATE = timedelta(days=7)
-"""Apps ask for what is newer than their last sync. A feed may bring a story this late after its date."""
+"""Apps request what is newer than their last sync; stories dated up to this long before are sent too,
+since feeds may deliver them late."""
 FORM_LIMIT_BYTES = 2_000_000
 ITEM = "tag:google.com,2005:reader/item/"
 READING_LIST, READ, STARRED = (f"user/-/state/com.google/{name}" for name in ("reading-list", "read", "starred"))
@@ -57,12 +57,12 @@ Form = Mapping[str, Sequence[str]]
 
 
 def number_of(news_id: str) -> int:
-    """Return the number by which apps know an article: 63 bits of a hash of its id."""
+    """Return an article's number in the API: 63 bits of a hash of its id."""
     return int.from_bytes(blake2b(news_id.encode(), digest_size=8).digest()) >> 1
 
 
 def numbers_of(text: str) -> list[int]:
-    """Return the numbers that an app may mean: by the long form, 16 hexadecimal digits, or a decimal number."""
+    """Return the numbers that an app may mean by a long form, 16 hexadecimal digits, or a decimal."""
     if text.startswith(ITEM):
         text = text.removeprefix(ITEM)
         return [int(text, 16)] if _HEX.fullmatch(text) else []
@@ -71,15 +71,15 @@ def numbers_of(text: str) -> list[int]:
 
 
 class Unknown(Exception):
-    """The request names something that isn't here; the answer is 404."""
+    """The request names something unknown; answered with 404."""
 
 
 class Refused(Exception):
-    """The request can't be carried out; the answer is 400 with this text."""
+    """The request is invalid; answered with 400 and this text."""
 
 
 class AppApi:
-    """Answers apps from one device."""
+    """Answers the API's requests from one device."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -95,7 +95,7 @@ class AppApi:
         return own
 
     def feeds(self) -> tuple[OwnFeed, ...]:
-        """Return the feeds that have stories or will have some."""
+        """Return the followed feeds."""
         return self._own.feeds()
 
     def subscriptions(self) -> dict[str, Any]:
@@ -168,7 +168,7 @@ class AppApi:
                 self._device.library.react(news_id, "save")
 
     def mark_all(self, form: Form) -> None:
-        """Mark a whole stream as read, up to a time. Nothing is learnt from it."""
+        """Mark a whole stream as read, up to a time; the ranking learns nothing from it."""
         stream, upto = self._stream(_one(form, "s") or READING_LIST), _one(form, "ts")
         until_us = int(upto) if upto and upto.isdecimal() else None
         if until_us is not None and until_us < 10**14:  # in seconds, as some apps send it
@@ -192,7 +192,7 @@ class AppApi:
                 moved = _folder(labels[0]) if labels else () if form.get("r") else None
                 self._own.change(ChangeFeed(key=feed.key, title=title, folder=moved))
             else:
-                raise Refused("ac is one of subscribe, unsubscribe and edit")
+                raise Refused("ac must be subscribe, unsubscribe or edit")
 
     def quick_add(self, form: Form) -> dict[str, Any]:
         """Follow the best feed behind what was typed."""
@@ -321,7 +321,7 @@ def _item(card: NewsCard, text: str | None, feed: OwnFeed | None, is_read: bool,
 
 
 def _html(text: str | None, card: NewsCard) -> str:
-    """Return a story's text as HTML of the vocabulary; its abstract if it has none, or one outside it."""
+    """Return a story's text as checked HTML; its abstract if the text is missing or fails the check."""
     try:
         written = write_body(read_body(text)) if text else ""
     except BodyError:
@@ -342,7 +342,7 @@ def _folder(label: str) -> tuple[str, ...]:
 
 
 def _canonical(tag: str) -> str:
-    """Return a tag with '-' as its user: there is one reader."""
+    """Return a tag with '-' as its user, since there is only one reader."""
     return _ANY_USER.sub("user/-/", tag)
 
 

@@ -1,6 +1,6 @@
-"""The door of the home network (`ownfeed read --lan`): a password, a session cookie, and one exact address.
+"""Access from the home network (`ownfeed read --lan`): by password and session cookie, at one exact address.
 
-What opens the pages on this machine, the key and its cookie, opens nothing here, and the other way round.
+The key and cookie that open the pages on this machine don't work here, and the session cookie doesn't work there.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ WORDS = TextCatalogue("device_app.pages", "feeds.toml")
 
 PASSWORD_FILE, CERTIFICATE_FILE = "lan.password", "lan.crt"
 THROUGH_LAN = "ownfeed.lan"
-"""Key of a request's ASGI scope that only the listener on the home network sets; no request can."""
+"""Key in the ASGI scope that only the listener on the home network sets; a request can't set it."""
 SIGN_IN, SIGN_OUT, CERTIFICATE = "/sign-in", "/sign-out", "/ownfeed.crt"
 COOKIE = "__Host-ownfeed"
 SESSION_SEC = 90 * 24 * 3_600
 FORM_LIMIT_BYTES = 4_096
 CERTIFICATE_TYPE = "application/x-x509-ca-cert"
 PUBLIC_FILES = re.compile(r"/static/[^/]+/(?:icon[\w-]*\.(?:png|svg)|ownfeed\.webmanifest)")
-"""A phone fetches these without a cookie when it installs the page. They are the same for everybody."""
+"""Files that a phone requests without a cookie when it installs the page; the same for everyone."""
 _USE = b"ownfeed home network 1"
 _STYLE = (
     "body{font:1rem/1.5 system-ui,sans-serif;margin:18vh auto 0;max-width:20rem;padding:0 1rem;color-scheme:light dark}"
@@ -46,8 +46,8 @@ SIGN_IN_POLICY = (
 )
 
 
-class ThroughLan:
-    """ASGI application that marks each request as one of the home network, for its listener."""
+class LanRequests:
+    """ASGI application that marks each request as coming from the home network."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -57,10 +57,10 @@ class ThroughLan:
         await self._app({**scope, THROUGH_LAN: True}, receive, send)
 
 
-class LanDoor:
-    """Lets browsers in that have signed in. Without a password nobody is let in.
+class LanAccess:
+    """Lets in browsers that have signed in; nobody while no password is set.
 
-    hosts: the Host header that is answered, alone. clock: seconds since 1970.
+    hosts: the only Host header that is answered. clock: seconds since 1970.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LanDoor:
         self._guesses, self._clock = guesses or Guesses(), clock
 
     def holds_session(self, cookies: str) -> bool:
-        """Return whether a Cookie header holds a session of the present password."""
+        """Return whether a Cookie header has a valid session under the current password."""
         until, _, shown = cookie_parser(cookies).get(COOKIE, "").partition(".")
         expected = self._signed(until)
         if expected is None or not hmac.compare_digest(shown.encode(), expected.encode()):
@@ -84,15 +84,15 @@ class LanDoor:
         return self._clock() < int(until)
 
     def answer(self, scope: Scope) -> ASGIApp | None:
-        """Return the answer to a request without a session: the page that asks for the password, or what it needs.
+        """Return the answer to a request without a session, usually the page that asks for the password.
 
-        None: a file that needs no session.
+        None for a file that needs no session.
         """
         method, path = scope["method"], scope["path"]
         if path == SIGN_IN and method == "POST":
             return self._sign_in
         if path == CERTIFICATE and method == "GET":
-            # Public, as every connection shows it; installed on a phone, it ends the phone's warnings.
+            # Public: every TLS connection shows it. A phone on which it is installed doesn't warn any more.
             return Response(self._certificate.read_bytes(), media_type=CERTIFICATE_TYPE)
         if PUBLIC_FILES.fullmatch(path) and method == "GET":
             return None

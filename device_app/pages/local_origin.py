@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from device_app.errors import StoreBroken
-from device_app.pages.lan import SIGN_IN, SIGN_IN_POLICY, SIGN_OUT, THROUGH_LAN, LanDoor
+from device_app.pages.lan import SIGN_IN, SIGN_IN_POLICY, SIGN_OUT, THROUGH_LAN, LanAccess
 from protocol.private_files import make_folder, write_file
 from protocol.text_catalogue import TextCatalogue
 
@@ -111,7 +111,7 @@ STATIC_PATH = "/static/"
 """Styles and scripts are the same for every reader and need no key."""
 LOGIN_PATH, API_PATH = "/accounts/ClientLogin", "/reader/api/0/"
 API_PREFIXES = ("", "/api/greader.php")
-"""The API for reader apps: Miniflux serves it at its root, FreshRSS at the second; apps have either built in."""
+"""Paths of the API for reader apps: apps expect it where Miniflux or FreshRSS serves it."""
 METRICS_PATH = "/metrics"
 """Monitoring sends the key as a bearer token here, since it keeps no cookies."""
 
@@ -194,7 +194,7 @@ class LocalOriginMiddleware:
     nothing about the reader, not even which pages exist.
     """
 
-    def __init__(self, app: ASGIApp, *, port: int, key: PageKey, lan: LanDoor | None = None) -> None:
+    def __init__(self, app: ASGIApp, *, port: int, key: PageKey, lan: LanAccess | None = None) -> None:
         self.app = app
         self.hosts = own_hosts(port)
         self.key = key
@@ -218,8 +218,8 @@ class LocalOriginMiddleware:
         answer = self._answer_lan(scope, self.lan) if THROUGH_LAN in scope else self._answer(scope)
         await answer(scope, receive, guarded)
 
-    def _answer_lan(self, scope: Scope, lan: LanDoor | None) -> ASGIApp:
-        """Return the answer to a request of the home network; nothing of this machine's key counts there."""
+    def _answer_lan(self, scope: Scope, lan: LanAccess | None) -> ASGIApp:
+        """Return the answer to a request from the home network, where this machine's key doesn't work."""
         method, path, headers = scope["method"], scope["path"], Headers(scope=scope)
         if lan is None:
             return PlainTextResponse("Forbidden\n", status_code=403)
@@ -258,7 +258,7 @@ class LocalOriginMiddleware:
 
 
 def refused_to_apps(headers: Headers, hosts: frozenset[str]) -> bool:
-    """Return whether a request to the API for reader apps comes through another name, or from another site's page.
+    """Return whether a request to the API for reader apps has a wrong host, or comes from another site.
 
     Apps send neither Origin nor Sec-Fetch-Site; the API has its own login.
     """

@@ -46,7 +46,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         replaces: Annotated[int | None, Query(ge=1, le=2**53)] = None,
         undo: Literal["yes", "no"] = "no",
     ) -> Response:
-        """List the rules. The address may hold one to edit, or one that was removed and can be put back."""
+        """List the rules. The query may contain a rule to edit, or a removed one to restore."""
         return listed(
             request, undo=undo == "yes", field=field, kind=kind, pattern=pattern, replaces=str(replaces or "")
         )
@@ -81,7 +81,7 @@ def router(renderer: PageRenderer) -> APIRouter:
 
 
 def _is(rules: Sequence[tuple[MuteRule, int]], rule_id: int, field: str, kind: str, pattern: str) -> bool:
-    """Return whether a rule already says just this."""
+    """Return whether this rule exists unchanged."""
     return any(
         (rule.id, rule.field, rule.kind, rule.pattern) == (rule_id, field, kind, " ".join(pattern.split()))
         for rule, _ in rules

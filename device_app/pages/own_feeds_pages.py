@@ -1,4 +1,4 @@
-"""Routes of Feeds: the reader's own feeds with unread counts, and every story of a feed or folder in order of time.
+"""Routes of Feeds: the reader's own feeds with unread counts, and their stories by time.
 
 They exist only on a device whose server is the reader's own.
 """
@@ -51,8 +51,8 @@ def router(renderer: PageRenderer) -> APIRouter:
     ) -> Response:
         """List one feed, one folder, or everything; newest first.
 
-        A list of unread stories is one since a moment in its address: what is read from then on stays in it, also after
-        Back, until the reader asks for a new one.
+        The address of a list of unread stories contains its time: stories read after that stay listed, even when the
+        reader goes back to it, until the reader requests a new list.
         """
         own_only()
         only_unread = device.feeds.only_unread()
@@ -81,7 +81,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             upto=None if found.newest is None else _written(found.newest),
             older=None if found.after is None else f"{address}{kept_since}&after={_written(found.after)}",
             places={place.id: _written(place) for place in found.places},
-            status_code=200 if cards or found.stories or feed is None else 404,
+            status_code=200 if cards or found.line is not None or feed is None else 404,
         )
 
     @routes.post("/feeds/read", **form(204, 404))

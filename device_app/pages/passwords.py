@@ -1,4 +1,4 @@
-"""Passwords that open the pages from elsewhere: kept as scrypt hashes in private files, guesses limited."""
+"""Passwords for access from phones and apps: stored as scrypt hashes, with limited guesses."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from threading import Lock
 from protocol.private_files import make_folder, write_file
 
 COST = {"n": 2**15, "r": 8, "p": 1}
-"""scrypt's parameters: 32 MiB and about 0.1 s a guess (RFC 7914; OWASP's second choice of equal strength)."""
+"""Parameters of scrypt: 32 MiB and about 0.1 s per guess (RFC 7914; OWASP's second choice of equal strength)."""
 MEMORY_BYTES = 64 * 1024 * 1024
 SALT_BYTES = 16
 GUESSES, SPAN_SEC = 5, 300.0
-"""Wrong passwords of one address within a span; further tries are refused unread."""
+"""Most wrong passwords from one address within SPAN_SEC; further tries are refused without checking."""
 GUESSES_IN_ALL, SPAN_IN_ALL_SEC = 60, 3_600.0
-"""The same of all addresses together, since a network has many."""
+"""The same limit for all addresses together, since an attacker may have many."""
 ADDRESSES_KEPT = 1_000
 
 
@@ -35,7 +35,7 @@ def hashed(password: str) -> str:
 
 
 class KeptPassword:
-    """The hash of one password in a file (0600); no file: there is no password."""
+    """A file (mode 0600) with the hash of one password; without the file there is no password."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -63,20 +63,20 @@ class KeptPassword:
         return hmac.compare_digest(made, expected)
 
     def derived(self, use: bytes) -> str | None:
-        """Return a secret for one use that changes with the password; None without one."""
+        """Return a secret for this use, derived from the password's hash; None without a password."""
         kept = self._kept()
         return None if kept is None else hmac.new(kept[1], use, hashlib.sha256).hexdigest()
 
     def _kept(self) -> tuple[bytes, bytes] | None:
         try:
-            told = json.loads(self._path.read_text(encoding="utf-8"))
-            return base64.b64decode(told["salt"]), base64.b64decode(told["scrypt"])
+            stored = json.loads(self._path.read_text(encoding="utf-8"))
+            return base64.b64decode(stored["salt"]), base64.b64decode(stored["scrypt"])
         except (OSError, ValueError, KeyError, TypeError):
-            return None  # a damaged file opens nothing
+            return None  # a damaged file lets nobody in
 
 
 class Guesses:
-    """Limits wrong passwords, of one address and of all together. Thread-safe."""
+    """Limits wrong passwords per address and in total. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -85,7 +85,7 @@ class Guesses:
         self._all: deque[float] = deque()
 
     def wait_sec(self, address: str) -> int:
-        """Return how many seconds this address has to wait before its next try; 0: none."""
+        """Return the seconds that this address must wait before its next try."""
         now = self._clock()
         with self._lock:
             mine = _left(self._of.get(address, deque()), GUESSES, SPAN_SEC, now)
@@ -108,7 +108,7 @@ class Guesses:
 
 
 def _left(times: deque[float], limit: int, span_sec: float, now: float) -> float:
-    """Return the seconds until fewer than `limit` of these times lie within the span; drops older ones."""
+    """Return the seconds until fewer than `limit` of these times are in the span; drops old ones."""
     while times and now - times[0] >= span_sec:
         times.popleft()
     return 0.0 if len(times) < limit else times[len(times) - limit] + span_sec - now

@@ -50,7 +50,9 @@ class Clipped:
 
 
 def clip_elementwise(update: SharedUpdate, theta: float) -> Clipped:
-    """Bound every coordinate to [-theta, theta] (Uni-FedRec, eq. 8). Raises ValueError for NaN or infinity.
+    """Bound every coordinate to [-theta, theta] (Uni-FedRec, eq. 8).
+
+    Raises ValueError for NaN or infinity.
 
     Formal guarantees: those of `Clipped`. theta is rounded down to a float32, since float32(0.1) is more than 0.1.
     """

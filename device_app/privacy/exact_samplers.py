@@ -1,7 +1,8 @@
-"""Exact samplers for randomised response and discrete Laplace, from uniform bits by integer arithmetic alone.
+"""Sample randomised response and discrete Laplace exactly.
 
-After Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (NeurIPS 2020), algorithms 1 and 2.
-No floating-point number decides anything here, so the distributions hold to the last bit of the generator's output.
+The samplers use uniform bits and integer arithmetic alone. After Canonne, Kamath and Steinke, "The Discrete Gaussian
+for Differential Privacy" (NeurIPS 2020), algorithms 1 and 2. No floating-point number decides anything here, so the
+distributions hold to the last bit of the generator's output.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ BOUND_LIMIT = 2**40
 
 
 def rational(epsilon: float) -> Fraction:
-    """The largest multiple of 2^-20 that is at most epsilon: what the samplers use, never above the claimed epsilon.
+    """Return epsilon rounded down to a multiple of 2^-20.
+
+    The samplers use this value, which is never above the claimed epsilon.
 
     Raises ValueError unless epsilon is finite and at least 2^-20.
     """
@@ -33,7 +36,7 @@ def rational(epsilon: float) -> Fraction:
 
 
 def uniform_below(source: NoiseSource, bound: int, n: int) -> Integers:
-    """n independent uniform draws from 0 .. bound - 1, by rejection on 64-bit words.
+    """Return n independent uniform draws from 0 .. bound - 1, by rejection on 64-bit words.
 
     Raises ValueError unless bound is 1 to 2^40.
     """
@@ -50,7 +53,7 @@ def uniform_below(source: NoiseSource, bound: int, n: int) -> Integers:
 
 
 def bernoulli_exp(source: NoiseSource, numerators: Integers, denominator: int) -> Flags:
-    """Independent coins, coin i true with probability exp(-numerators[i] / denominator), exactly.
+    """Return independent coins, exactly: coin i is true with exp(-numerators[i] / denominator).
 
     Raises ValueError for a negative numerator or a denominator that is not 1 to 2^30.
     """
@@ -69,7 +72,10 @@ def bernoulli_exp(source: NoiseSource, numerators: Integers, denominator: int) -
 
 
 def _bernoulli_exp_small(source: NoiseSource, numerators: Integers, denominator: int) -> Flags:
-    """Algorithm 1 for 0 <= gamma <= 1: count coins of chance gamma / k for k = 1, 2, ... until one fails; k odd?"""
+    """Return coins by algorithm 1, for 0 <= gamma <= 1.
+
+    It counts coins of chance gamma / k for k = 1, 2, ... until one fails; the result is true if that k is odd.
+    """
     true = np.zeros(numerators.size, dtype=np.bool_)
     alive = np.arange(numerators.size)
     k = 2 if denominator == 1 and numerators.all() else 1  # gamma = 1: the first coin can't fail
@@ -82,7 +88,9 @@ def _bernoulli_exp_small(source: NoiseSource, numerators: Integers, denominator:
 
 
 def discrete_laplace(source: NoiseSource, scale: int, n: int) -> Integers:
-    """n independent integers y with P(y) proportional to exp(-|y| / scale): algorithm 2 with s = 1, t = scale.
+    """Return n independent integers y with P(y) proportional to exp(-|y| / scale).
+
+    This is algorithm 2 with s = 1 and t = scale.
 
     Raises ValueError unless scale is 1 to 2^30.
 
@@ -106,7 +114,7 @@ def discrete_laplace(source: NoiseSource, scale: int, n: int) -> Integers:
 
 
 def _geometric(source: NoiseSource, n: int) -> Integers:
-    """How many coins of chance exp(-1) come true before one fails."""
+    """Return how many coins of chance exp(-1) come true before one fails."""
     counts = np.zeros(n, dtype=np.int64)
     alive = np.arange(n)
     while alive.size:
@@ -116,11 +124,11 @@ def _geometric(source: NoiseSource, n: int) -> Integers:
 
 
 def randomised_response(source: NoiseSource, true: Integers, size: int, epsilon: float) -> Integers:
-    """Randomise each code in `true` (0 .. size - 1): the code itself is e^eps times as likely as any other code.
+    """Randomise each code in `true`, from 0 to size - 1.
 
-    By rejection: a uniform code is kept if it is the true one, else with chance e^-eps, else drawn again. The ratio is
-    therefore exactly e^eps for eps = `rational(epsilon)`, and the number of tries has the same distribution for every
-    true code.
+    The true code is e^eps times as likely to be returned as any other. By rejection: a uniform code is kept if it is
+    the true one, else with chance e^-eps, else drawn again. The ratio is therefore exactly e^eps for eps =
+    `rational(epsilon)`, and the number of tries has the same distribution for every true code.
 
     Formal guarantees: eps-local differential privacy of one code, eps = rational(epsilon) <= epsilon, exactly; P(true)
     = e^eps / (e^eps + size - 1). This says nothing about how often, or when, it is called.
@@ -139,7 +147,7 @@ def randomised_response(source: NoiseSource, true: Integers, size: int, epsilon:
 
 
 def uniform_subsets(source: NoiseSource, size: int, width: int, n: int) -> Integers:
-    """n independent subsets of 0 .. size - 1 of size `width`, all equally likely, as [n, width] in ascending order."""
+    """Return n independent, equally likely subsets of 0 .. size - 1, [n, width], ascending."""
     if not 1 <= width <= size:
         raise ValueError(f"width must be 1 to {size}; got {width}")
     rows = np.arange(n)
@@ -151,9 +159,10 @@ def uniform_subsets(source: NoiseSource, size: int, width: int, n: int) -> Integ
 
 
 def subset_selection(source: NoiseSource, true: Integers, size: int, width: int, epsilon: float) -> Integers:
-    """Draw a set of `width` topics for each true topic, [n, width]: sets that hold it are e^eps times as likely.
+    """Draw a set of `width` topics for each true topic, [n, width].
 
-    By rejection, like `randomised_response`, which is the case width = 1 (Ye and Barg, IEEE Trans. Inf. Theory 2018).
+    Sets that contain the true topic are e^eps times as likely as others. By rejection, like `randomised_response`,
+    which is the case width = 1 (Ye and Barg, IEEE Trans. Inf. Theory 2018).
 
     Formal guarantees: eps-local differential privacy of one topic, eps = rational(epsilon) <= epsilon, exactly.
     """

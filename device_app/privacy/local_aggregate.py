@@ -1,4 +1,7 @@
-"""FL-MV-DSSM's local_secure_aggregate (eq. 7): averages the protected item-tower gradients of a device's views."""
+"""Average the protected item-tower gradients of a device's views (FL-MV-DSSM, eq. 7).
+
+The paper calls it local_secure_aggregate.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ EPSILON_LIMIT = 1e6
 
 @dataclass(frozen=True)
 class ClippedGradient:
-    """A view's gradient whose L2 norm over all tensors is at most `bound`; checked when it's made.
+    """A view's gradient whose L2 norm over all tensors is at most `bound`.
+
+    Checked when it's made.
 
     Formal guarantees: replacing the view's gradient by zeros moves it by at most `bound` in L2.
     """
@@ -39,7 +44,7 @@ class ClippedGradient:
 
 @dataclass(frozen=True)
 class NoisyGradient:
-    """A view's clipped gradient with its own noise: what a view hands to the other views of its device."""
+    """A view's clipped gradient with its own noise, as the device's other views receive it."""
 
     tensors: Mapping[str, NDArray[np.float64]]
 
@@ -76,7 +81,7 @@ class ViewProtection:
                 raise ValueError(f"{name} must be positive and finite; got {value}")
 
     def bounded(self, gradient: Mapping[str, NDArray[Any]]) -> ClippedGradient:
-        """g / max(1, ||g||_2 / C). Raises ValueError for NaN or infinity."""
+        """Return g / max(1, ||g||_2 / C). Raises ValueError for NaN or infinity."""
         return clip_l2(gradient, self.clip)
 
     def noisy(self, clipped: ClippedGradient, source: NoiseSource) -> NoisyGradient:
@@ -89,12 +94,12 @@ class ViewProtection:
         )
 
     def epsilon(self, rounds: int, delta: float) -> float:
-        """What `rounds` gradients of one view cost together."""
+        """Return what `rounds` gradients of one view cost together."""
         return exact_epsilon(self.sigma, rounds, delta)
 
 
 def local_secure_aggregate(views: Sequence[NoisyGradient]) -> dict[str, NDArray[np.float64]]:
-    """Mean of the views' noisy gradients, all views taking part.
+    """Return mean of the views' noisy gradients, all views taking part.
 
     Formal guarantees: post-processing of what each view protected by itself; see `ViewProtection`. Views need not trust
     the component that runs this. Raises ValueError, naming the tensor, unless all views have the same tensors.
@@ -103,7 +108,9 @@ def local_secure_aggregate(views: Sequence[NoisyGradient]) -> dict[str, NDArray[
 
 
 def mean_of(views: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, NDArray[np.float64]]:
-    """Mean tensor by tensor. Raises ValueError for no view, or views with other tensors or shapes.
+    """Return mean tensor by tensor.
+
+    Raises ValueError for no view, or views with other tensors or shapes.
 
     Formal guarantees: none; local_secure_aggregate takes what is protected.
     """
@@ -120,7 +127,9 @@ def mean_of(views: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, NDA
 
 
 def clip_l2(gradient: Mapping[str, NDArray[Any]], bound: float) -> ClippedGradient:
-    """g / max(1, ||g||_2 / C), one norm over all tensors. Raises ValueError for NaN or infinity.
+    """Return g / max(1, ||g||_2 / C), one norm over all tensors.
+
+    Raises ValueError for NaN or infinity.
 
     Formal guarantees: those of `ClippedGradient`. Scaling rounds, so a gradient at the edge is scaled a hair more.
     """
@@ -146,7 +155,7 @@ def l2_norm(tensors: Mapping[str, NDArray[np.float64]]) -> float:
 
 
 def gaussian(source: NoiseSource, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Independent draws of N(0, scale^2).
+    """Return independent draws of N(0, scale^2).
 
     Inverse distribution function of u uniform on {1, ..., 2^53} / 2^54, and a sign bit of its own. Raises ValueError
     unless scale is positive and finite.
@@ -163,7 +172,7 @@ def gaussian(source: NoiseSource, scale: float, shape: tuple[int, ...]) -> NDArr
 
 
 def exact_epsilon(sigma: float, rounds: int, delta: float) -> float:
-    """The least epsilon of T Gaussian mechanisms of noise sigma per sensitivity, at `delta`.
+    """Return the least epsilon at `delta` of T Gaussian mechanisms of noise multiplier sigma.
 
     T of them are one with mu = sqrt(T) / sigma, and delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle
     and Wang, ICML 2018, theorem 8). Raises ValueError for arguments out of range, or an epsilon beyond a million.
@@ -182,7 +191,9 @@ def exact_epsilon(sigma: float, rounds: int, delta: float) -> float:
 
 
 def composed_epsilon(sigmas: Sequence[float], delta: float) -> float:
-    """`exact_epsilon` of Gaussian mechanisms of different noise: their mu add up by squares. 0 for none.
+    """`exact_epsilon` of Gaussian mechanisms of different noise: their mu add up by squares.
+
+    0 for none.
 
     Formal guarantees: the least epsilon at `delta` of all of them together, each chosen before it is drawn (Dong, Roth
     and Su, corollary 3.3: n mechanisms of mu_i are one of sqrt(sum mu_i^2)).
@@ -195,7 +206,7 @@ def composed_epsilon(sigmas: Sequence[float], delta: float) -> float:
 
 
 def renyi_epsilon(sigma: float, rounds: int, delta: float) -> float:
-    """The Renyi (moments) bound on epsilon, looser than `exact_epsilon`.
+    """Return the Renyi (moments) bound on epsilon, looser than `exact_epsilon`.
 
     min over orders a > 1 of a T / (2 sigma^2) + ln(1/delta) / (a - 1), in closed form s + 2 sqrt(s ln(1/delta)) with s
     = T / (2 sigma^2).

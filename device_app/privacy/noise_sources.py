@@ -18,31 +18,34 @@ class NoiseSource(Protocol):
     """Uniform bits that nobody can predict (or, in a simulation, repeatable ones)."""
 
     def uniform_bits(self, n: int) -> bytes:
-        """n bytes, each value equally likely, independent of all before."""
+        """Return n bytes, each value equally likely, independent of all before."""
 
 
 class SystemNoise:
     """The operating system's cryptographic generator: what a reader's device uses."""
 
     def uniform_bits(self, n: int) -> bytes:
-        """n bytes of os.urandom."""
+        """Return n bytes of os.urandom."""
         return os.urandom(n)
 
 
 class SeededNoise:
-    """A repeatable ChaCha20 stream, for simulations and tests only: anyone who knows the seed can remove the noise."""
+    """A repeatable ChaCha20 stream, for simulations and tests only.
+
+    Anyone who knows the seed can remove the noise.
+    """
 
     def __init__(self, seed: int | str) -> None:
         key = sha256(f"ownfeed simulated noise {seed}".encode()).digest()
         self._stream: CipherContext = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
 
     def uniform_bits(self, n: int) -> bytes:
-        """The next n bytes of the stream."""
+        """Return the next n bytes of the stream."""
         return self._stream.update(bytes(n))
 
 
 def laplace(source: NoiseSource, scale: float, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
-    """Independent draws of Laplace(0, scale), in the unit of scale.
+    """Return independent draws of Laplace(0, scale), in the unit of scale.
 
     Inverse distribution function: |x| = -scale ln(u), u uniform on {1, ..., 2^53} / 2^53, and a sign bit of its own.
     Raises ValueError unless scale is positive and finite.

@@ -25,9 +25,10 @@ class PrivateParameterShared(ValueError):
 
 @dataclass(frozen=True)
 class SharedUpdate:
-    """Tensors none of which is the gradient `g.<parameter>` of a private parameter of `model`; checked when it's made.
+    """Tensors that contain no gradient of a private parameter of `model`.
 
-    `Clipped` is made of nothing else, and the noise takes nothing but a `Clipped`. Raises PrivateParameterShared.
+    This is checked when it is made. Gradients are named `g.<parameter>`. `Clipped` is made of nothing else, and the
+    noise takes nothing but a `Clipped`. Raises PrivateParameterShared.
 
     Formal guarantees: no value computed as the gradient of a private parameter is in it. A release could misname such a
     parameter; those in ALWAYS_PRIVATE are held back under any release.
@@ -43,7 +44,9 @@ class SharedUpdate:
 
 
 def zero_update(shapes: Mapping[str, tuple[int, ...]], model: ModelEntry | None) -> SharedUpdate:
-    """The update of a device that has nothing to give: zeros of these shapes, by name. Raises PrivateParameterShared.
+    """Return the update of a device that has nothing to give: zeros of these shapes, by name.
+
+    Raises PrivateParameterShared.
 
     Formal guarantees: it depends on no reader; after clipping, noise and masks it is distinguishable from another
     update only as far as those allow.
@@ -54,9 +57,10 @@ def zero_update(shapes: Mapping[str, tuple[int, ...]], model: ModelEntry | None)
 def divide(
     tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry | None
 ) -> tuple[SharedUpdate, dict[str, NDArray[np.float32]]]:
-    """Split an update into the part that may be shared and the gradients of private parameters, which stay here.
+    """Split an update into a part that may be shared and gradients that stay here.
 
-    model: whose gradients they are; None for tensors that belong to no model.
+    The latter are those of private parameters. model: whose gradients they are; None for tensors that belong to no
+    model.
 
     Formal guarantees: the first part has those of `SharedUpdate`; the second is neither clipped nor noisy and may not
     leave. Which parameters a model has is public; no value is.
@@ -67,12 +71,15 @@ def divide(
 
 
 def shared_part(tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry | None) -> SharedUpdate:
-    """An update without its private parameters. Formal guarantees: those of `divide`, whose first part it is."""
+    """Return an update without its private parameters.
+
+    Formal guarantees: those of `divide`, whose first part it is.
+    """
     return divide(tensors, model)[0]
 
 
 def is_private(tensor: str, model: ModelEntry | None) -> bool:
-    """Whether `g.<parameter>` belongs to a parameter that this device keeps for itself."""
+    """Return whether `g.<parameter>` belongs to a parameter that this device keeps for itself."""
     parameter = tensor.removeprefix(PREFIX)
     declared = () if model is None else model.private
     return parameter in declared or parameter.rsplit(".", 1)[-1] in ALWAYS_PRIVATE

@@ -1,4 +1,4 @@
-"""What a report's number means, and when another release's codebook can be seen to mean the same.
+"""The meaning of a report's number, and whether another release's codebook means the same.
 
 A server chooses the names of its prototypes, so this device relies on what it can compute: their inner products.
 """
@@ -34,11 +34,11 @@ class ReportMeaning:
     gram: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
 
     def carried_to(self, offered: ReportMeaning) -> bool:
-        """Whether a number drawn under this meaning may be sent again, unchanged, under the one offered.
+        """Return whether a number drawn under this meaning may be sent again under `offered`.
 
-        It may under the same meaning; with the same directions in the space of the same encoder; and, in the space of
-        another news encoder, if the offered directions are a rotation of these: same mechanism, and same inner products
-        within GRAM_TOLERANCE. A rotation without a new encoder has no legitimate reason.
+        It is sent unchanged. It may under the same meaning; with the same directions in the space of the same encoder;
+        and, in the space of another news encoder, if the offered directions are a rotation of these: same mechanism,
+        and same inner products within GRAM_TOLERANCE. A rotation without a new encoder has no legitimate reason.
         """
         if self.name == offered.name:
             return True
@@ -50,16 +50,22 @@ class ReportMeaning:
 
 
 def gram(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Inner products [n, n] of all these rows [.., D] together."""
+    """Return inner products [n, n] of all these rows [.., D] together."""
     stacked = np.concatenate([each.astype(np.float64) for each in rows])
     return np.asarray(stacked @ stacked.T, dtype=np.float32)
 
 
 def meaning_name(*parts: str) -> str:
-    """SHA-256 of all that the server controls and that a true value is computed from: `ReportMeaning.name`."""
+    """Return `ReportMeaning.name`, the SHA-256 of these parts.
+
+    They must be all that the server controls and that a true value is computed from.
+    """
     return sha256("\n".join(parts).encode()).hexdigest()
 
 
 def meaning_of_release(mode: str, release: str, encoder: str, generation: str) -> ReportMeaning:
-    """The meaning of reports by a release's own basis, which are never carried over to another release."""
+    """Return the meaning of reports by a release's own basis.
+
+    They are never carried over to another release.
+    """
     return ReportMeaning(meaning_name(mode, release, generation), mode, encoder)

@@ -1,8 +1,8 @@
-"""What `reports` can seal: the reader's input, and the reporter that draws a noisy report from it."""
+"""The input of a report and the interface that draws a noisy report from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -23,11 +23,11 @@ from protocol.recall import (
 
 @dataclass(frozen=True)
 class ReportInput:
-    """Sensitive: the data a report is made from. clicks is [H, D]; H is 0 if no clicked article has a vector here.
+    """Sensitive: the data a report is made from. clicks is [H, D].
 
-    For modes that use only the decomposition: raw scores [C, B] on the basic interests, and counts [C], the clicks of
-    each channel. searched is the second view's vector [D], of length 1, from saved searches and followed topics; None
-    if there are none, or if the reader keeps them out of reports.
+    H is 0 if no clicked article has a vector here. For modes that use the decomposition: raw scores [C, B] on the
+    basic interests, and counts [C], the clicks of each channel. searched is the second view's vector [D], of length 1,
+    from saved searches and followed topics; None if there are none, or if the reader keeps them out of reports.
     """
 
     clicks: NDArray[np.float32]
@@ -47,7 +47,10 @@ class ReportInput:
 
 
 def user_vector(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean of clicks [H, D], scaled to length 1; zero where they cancel out, or where there are none."""
+    """Return the mean of clicks [H, D], scaled to length 1.
+
+    Zero where they cancel out, or where there are none.
+    """
     if not len(clicks):
         return np.zeros(clicks.shape[1], dtype=np.float32)
     mean = clicks.mean(axis=0, dtype=np.float64)
@@ -61,7 +64,9 @@ UNKNOWN = -1
 MadeReport = BasisLaplaceReport | BasisL1Report | CodeReport | TopicsReport | SubsetReport | NoReport
 Clear = tuple[tuple[float, ...], ...]
 MadeFrom = Literal["clicks", "vector", "decomposition"]
-"""What a report is made from: the clicks, the reader's one vector, or the decomposition on the release's basis."""
+"""What a report is made from: the clicks, both views together, or the decomposition on the release's basis."""
+Decompose = Callable[[], tuple[NDArray[np.floating], tuple[int, ...]]]
+"""Computes scores on the release's basis, and the clicks of each channel."""
 
 
 class Mechanism(Protocol):
@@ -76,10 +81,10 @@ class Mechanism(Protocol):
         """What one fresh report costs."""
 
     def parameters(self) -> dict[str, float]:
-        """The mechanism's numbers, for the ledger."""
+        """Return the mechanism's numbers, for the ledger."""
 
     def figures(self) -> Mapping[str, float]:
-        """The mechanism's numbers for people, by the names that its label's texts use."""
+        """Return the mechanism's numbers for people, by the names that its label's texts use."""
 
 
 class Reporter(Protocol):
@@ -95,20 +100,35 @@ class Reporter(Protocol):
 
     @property
     def meaning(self) -> ReportMeaning:
-        """The meaning of its reports, which decides under what a draw is stored and whether it is carried over."""
+        """The meaning of its reports.
+
+        It decides under what a draw is stored and whether it is carried over.
+        """
 
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism that it draws from, with its epsilon."""
 
+    def decomposed(self, reader: ReportInput, labels: NDArray[np.int64], on_basis: Decompose) -> ReportInput:
+        """The input with its clicks decomposed on basic interests, if it reports these.
+
+        labels [H]: the channel of every click.
+        """
+
+    def shown(self, reader: ReportInput) -> Clear:
+        """What the report is made of, for the reader alone: the true value, and the steps that led to it."""
+
     def value(self, reader: ReportInput | None) -> int | None:
-        """The true value that is sent with noise (UNKNOWN for a blank report), if each value is drawn once; else
-        None."""
+        """Return the true value that is sent with noise, if each value is drawn only once.
+
+        UNKNOWN for a blank report; None if every report is drawn again.
+        """
 
     def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[MadeReport, Clear]:
-        """Make a fresh report, and what it says without the noise, for the reader alone. Raises ValueError.
+        """Make a fresh report, and what it says without the noise, for the reader alone.
 
-        reader None: a blank report, of a reader who has read too little for one; it says nothing in clear.
+        Raises ValueError. reader None: a blank report, of a reader who has read too little for one; it says nothing in
+        clear.
 
         Formal guarantees: a blank report is one more input of the mechanism, at the same epsilon. By a codebook it
         is the mechanism on a value drawn uniformly: a mixture of distributions, each of which lies within

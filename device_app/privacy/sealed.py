@@ -1,4 +1,7 @@
-"""The sealed message: the only thing that may leave the device. Only this package can seal; only `uplink` sends."""
+"""The sealed message: the only thing that may leave the device.
+
+Only this package can seal; only `uplink` sends.
+"""
 
 from __future__ import annotations
 
@@ -67,15 +70,18 @@ class Sealed(Generic[M]):
 
 
 def close(message: M, payload: bytes, content_type: str, charge: Charge, words: str) -> Sealed[M]:
-    """Seal a message; only modules of this package call it, after `Ledger.spend` if something is charged."""
+    """Seal a message.
+
+    Only modules of this package call it, after `Ledger.spend` if something is charged.
+    """
     return Sealed(message, payload, content_type, charge, words, token=_TOKEN)
 
 
 def json_payload(message: BaseModel) -> bytes:
-    """The bytes of a message as they go over the wire."""
+    """Return the bytes of a message as they go over the wire."""
     return message.model_dump_json().encode()
 
 
 def digest(payload: bytes) -> str:
-    """SHA-256 in hex, by which the ledger identifies what was paid for."""
+    """Return SHA-256 in hex, by which the ledger identifies what was paid for."""
     return sha256(payload).hexdigest()

@@ -1,4 +1,6 @@
-"""The report of interests: drawn and charged once, then sent again bit for bit until it is out of date.
+"""Seal the report of interests.
+
+It is drawn and charged once, then sent again unchanged until it is out of date.
 
 Formal guarantees, against a server that chooses releases, codebooks, encoders and vectors adaptively,
 given everything it has received: take two readers who have clicked and changed their settings at the same times and no
@@ -65,11 +67,11 @@ def seal_report(
     clicks: int,
     sent: str,
 ) -> Sealed[RecallRequest]:
-    """Make the report for the reader's current state, charge it unless it was drawn before, and put it in use.
+    """Make the report for the reader's current state and put it in use.
 
-    reader None: a blank report. settings: returns those in force now. clicks is Clicks.latest_id() at the time the
-    vectors were read. sent describes a fresh report to the reader. Send the report in use while it lasts
-    (`last_report`): a fresh one may cost budget.
+    It is charged unless it was drawn before. reader None: a blank report. settings: returns those in force now. clicks
+    is Clicks.latest_id() at the time the vectors were read. sent describes a fresh report to the reader. Send the
+    report in use while it lasts (`last_report`): a fresh one may cost budget.
 
     Raises BudgetSpent (nothing is prepared for sending, the memo stays), its CodebooksSpent if the server has already
     introduced `codebooks_per_day` new codebooks today, ModeChanged if the settings now name another
@@ -95,7 +97,7 @@ def seal_report(
         if before is not None and value is not None:
             request = RecallRequest(release=short_release(release), limit=limit, report=_REPORT.validate_json(before))
             payload = json_payload(request)
-            clear: Clear = () if reader is None else ((float(value),),)
+            clear: Clear = () if reader is None else reporter.shown(reader)
             memo.keep(_memo(release, payload, clear, clicks, ledger.now(), meaning))
             words = WORDS("report_before") + (BOTH_VIEWS if views > 1 else "")
             return close(request, payload, JSON, Charge("none", reporter.name, subject=release), words)
@@ -153,34 +155,41 @@ def seal_cover(
 
 
 def meaning_of(kept: Memo) -> ReportMeaning:
-    """The meaning of the report in use."""
+    """Return the meaning of the report in use."""
     flat = np.frombuffer(kept.gram, dtype="<f4")
     width = round(flat.size**0.5)
     return ReportMeaning(kept.meaning, kept.mechanism, kept.encoder, kept.directions, flat.reshape(width, width))
 
 
 def is_blank(kept: Memo) -> bool:
-    """Whether the report in use says nothing of its reader."""
+    """Return whether the report in use says nothing of its reader."""
     return not kept.clear
 
 
 def is_cover(kept: Memo) -> bool:
-    """Whether the report in use is a cover, which any report replaces as soon as one may be drawn."""
+    """Return whether the report in use is a cover.
+
+    A report replaces it as soon as one may be drawn.
+    """
     return kept.clicks == NOBODYS_CLICKS
 
 
 def mode_of(kept: Memo, request: RecallRequest) -> str:
-    """The mode that made the report in use; checked by mechanism first, as two modes may share a kind of report."""
+    """Return the mode that made the report in use.
+
+    Checked by mechanism first, as two modes may share a kind of report.
+    """
     return kept.mechanism.partition("/")[0] or request.report.kind
 
 
 def last_report(
     memo: ReportMemo, *, release: ReleaseId, limit: int, settings: PrivacySettings, under: ReleaseId | None = None
 ) -> Sealed[RecallRequest] | None:
-    """The report in use, ready to be sent again, however old. None if the reader's mode has none under this release.
+    """Return the report in use, ready to be sent again, however old.
 
-    A different limit than the first time changes that field alone, never the noise; `under` names another release under
-    which the report says the same (`ReportMeaning.carried_to`).
+    None if the reader's mode has none under this release. A different limit than the first time changes that field
+    alone, never the noise; `under` names another release under which the report says the same
+    (`ReportMeaning.carried_to`).
 
     Formal guarantees: sending the same noisy values again is post-processing: epsilon 0.
     """
@@ -200,7 +209,10 @@ def _again(kept: Memo, limit: int, settings: PrivacySettings, under: ReleaseId |
 
 
 def _still_allowed(reporter: Reporter, settings: Callable[[], PrivacySettings]) -> PrivacySettings:
-    """The settings in force. Raises ModeChanged if they now name another mode than the reporter's."""
+    """Return the settings in force.
+
+    Raises ModeChanged if they now name another mode than the reporter's.
+    """
     found = settings()
     if found.mode != reporter.name:
         raise ModeChanged(found.mode)
@@ -221,7 +233,7 @@ def _memo(
 
 
 def _require_new_codebook_allowed(meaning: ReportMeaning, most: int, ledger: Ledger, drawn: DrawnReports) -> None:
-    """Raise CodebooksSpent if this codebook is new and today's allowance of new ones is used up."""
+    """Raise CodebooksSpent if this codebook is new and today's limit of new ones is reached."""
     midnight = datetime.combine(ledger.day(), datetime.min.time(), tzinfo=UTC)
     if not drawn.begun(meaning.name) and drawn.begun_since(midnight) >= most:
         raise CodebooksSpent(most)

@@ -1,4 +1,4 @@
-"""All settings that affect privacy: what may leave the device, in which form, and at what cost."""
+"""The settings that affect privacy: what may leave the device, how, and at what cost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from protocol.recall_frontier import USUAL_BYTES, USUAL_EPSILON
 
-MODE_NAMES = ("code", "auto", "broadcast", "none", "topics", "subset", "basis_l1", "basis_laplace")
+MODE_NAMES = ("interest", "auto", "broadcast", "none", "code", "topics", "subset", "basis_l1", "basis_laplace")
 """The names of the report modes (`reports.modes`), in the order in which the page offers them."""
 
 
@@ -24,23 +24,28 @@ ModeName = Annotated[str, AfterValidator(_known_mode), WithJsonSchema({"type": "
 
 
 class PrivacySettings(BaseModel):
-    """The privacy settings. All of them can change what leaves the device, and no setting outside this class can."""
+    """The privacy settings.
+
+    All of them can change what leaves the device, and no setting outside this class can.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     mode: ModeName = Field(
-        default="code",
-        description="How interests are reported. 'code': one number, by randomised response. 'auto': as 'code', "
+        default="interest",
+        description="How interests are reported. 'interest': clicks are clustered, the clusters decomposed on basic "
+        "interests, and the number of the largest one is sent by randomised response. 'auto': as 'interest', "
         "'broadcast' or 'none', and by a list as long, as was measured to find most in a pool of this size. "
         "'broadcast': nothing is reported, the device searches a compressed copy of the pool. 'none': nothing is "
-        "reported; the feed is ranked here from the list that every device gets. For comparison: 'topics', 'subset', "
+        "reported; the feed is ranked here from the list that every device gets. For comparison: 'code', the number of "
+        "the prototype nearest to the mean of the clicks, 'topics', 'subset', "
         "and Uni-FedRec's noisy scores as the paper has them ('basis_laplace') or with its gaps closed "
         "('basis_l1').",
     )
     epsilon_per_report: float = Field(
         default=USUAL_EPSILON,
         gt=0,
-        description="Most that one report of the modes 'code', 'topics' and 'subset' may cost: of the "
+        description="Most that one report of the modes 'interest', 'code', 'topics' and 'subset' may cost: of the "
         "release's codebooks the finest within it is used. 4 is 16 codes, 8 is 64. The costs of 'basis_laplace' and "
         "'basis_l1' are the release's (50 and 1.67 at the paper's figures).",
     )
@@ -208,6 +213,8 @@ class PrivacySettings(BaseModel):
     )
 
     def with_overrides(self, overrides: dict[str, Any]) -> PrivacySettings:
-        """These settings with the reader's changes. Raises pydantic's ValidationError naming the field and its
-        limit."""
+        """Return these settings with the reader's changes.
+
+        Raises pydantic's ValidationError naming the field and its limit.
+        """
         return PrivacySettings.model_validate(self.model_dump() | overrides)

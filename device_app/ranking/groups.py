@@ -116,17 +116,26 @@ class GroupChoice:
 class GroupRanker:
     """Determines the group from the clicks it ranks with, and ranks with that group's weights.
 
+    everybody: the global weights, which rank for a reader without clicks.
+
     It stores nothing about any reader, so the devices of a fleet share one. Raises GraphMismatch like `Ranker`.
     """
 
     def __init__(
-        self, graph: bytes, groups: GroupModels, *, name: str, features: tuple[str, ...] = (), threads: int = 1
+        self,
+        graph: bytes,
+        groups: GroupModels,
+        *,
+        everybody: Weights,
+        name: str,
+        features: tuple[str, ...] = (),
+        threads: int = 1,
     ) -> None:
         self.name, self.features = name, features
         self._choice = GroupChoice(graph, groups, features=len(features), threads=threads)
         self._rankers = [
-            Ranker(GraphSession(graph, groups.of(group), threads=threads), name=name, features=features)
-            for group in range(groups.size)
+            Ranker(GraphSession(graph, weights, threads=threads), name=name, features=features)
+            for weights in (*map(groups.of, range(groups.size)), everybody)
         ]
 
     def group(self, clicks: NDArray[np.float32]) -> int:
@@ -136,7 +145,7 @@ class GroupRanker:
     @property
     def groups(self) -> int:
         """K: the number of groups in the release."""
-        return len(self._rankers)
+        return len(self._rankers) - 1
 
     def with_views(self, views: object) -> GroupRanker:
         """Return this ranker: it uses clicks only, and no other views."""
@@ -153,10 +162,13 @@ class GroupRanker:
         context_features: FeatureContext | None = None,
     ) -> NDArray[np.float32]:
         """Return what `Ranker.score` returns for the model of the reader's group."""
-        return self._rankers[self.group(clicks)].score(clicks, candidates, context_features)
+        return self._of(clicks).score(clicks, candidates, context_features)
 
     def contributions(
         self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], context_features: FeatureContext
     ) -> dict[str, NDArray[np.float64]]:
         """Return what `Ranker.contributions` returns for the model of the reader's group."""
-        return self._rankers[self.group(clicks)].contributions(clicks, candidates, context_features)
+        return self._of(clicks).contributions(clicks, candidates, context_features)
+
+    def _of(self, clicks: NDArray[np.float32]) -> Ranker:
+        return self._rankers[self.group(clicks) if len(clicks) else -1]

@@ -23,9 +23,9 @@ Names = NDArray[np.int64]
 class FeatureContext:
     """R candidates with the reader's H clicks. Sensitive: it never leaves the device.
 
-    sections and topics are [R], clicked_sections and clicked_topics [H]; recency [R] is 1 for news of this moment and
-    halves with every half-life; popularity [R], from -1 to 1, is half the log of how much more often a piece of news is
-    clicked when displayed than news usually is, by private counts (protocol.popularity): 0 where nothing is known.
+    sections and topics are [R], clicked_sections and clicked_topics [H]. recency [R] is 1 for articles published now
+    and halves with every half-life. popularity [R], from -1 to 1, compares how often displays of an article lead to a
+    click with the average: half the log of the ratio, by private counts (protocol.popularity); 0 if unknown.
     """
 
     sections: Names

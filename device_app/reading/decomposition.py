@@ -1,6 +1,7 @@
-"""Decomposes clicks into scores on the basic interests, before any noise is added.
+"""Decomposes interest clusters into scores on basic interests, before any noise is added.
 
-Uni-FedRec, "Privacy Protection".
+Uni-FedRec, "Privacy Protection". The basic interests are the prototypes of the release's codebook (`on_prototypes`, the
+default) or the basis of its recall model (`RecallModel.decompose`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,30 @@ from device_app.ranking.session import GraphSession, usable
 from device_app.reading.click_clusters import average_linkage, counts, membership
 from protocol.recall import CLICKS_LIMIT
 from protocol.releases import RecallProtocol
+
+GRID_BITS = 40
+
+
+def on_prototypes(
+    prototypes: NDArray[np.float32], clicks: NDArray[np.float32], labels: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return <sum of the channel's clicks, prototype> for every channel: scores [C, K].
+
+    prototypes [K, D], clicks [H, D], labels [H]. Divided by the channel's clicks they are the weights of its mean.
+    Inner products are rounded to a grid on which additions are exact, so the total over channels, from which a report
+    is made, does not depend on how a release has the clicks clustered. Raises ValueError for vectors that don't fit
+    together or aren't finite.
+    """
+    if clicks.ndim != 2 or prototypes.shape[1:] != clicks.shape[1:] or len(labels) != len(clicks):
+        raise ValueError(f"clicks has shape {clicks.shape}, prototypes {prototypes.shape}, labels {labels.shape}")
+    if not np.isfinite(clicks).all():
+        raise ValueError("clicks has values that are not finite: nothing is released")
+    products = clicks.astype(np.float64) @ prototypes.T.astype(np.float64)  # [H, K]
+    _, exponent = np.frexp(np.abs(products).max(initial=0.0))
+    grid = 2.0 ** (int(exponent) - GRID_BITS)
+    scores = np.zeros((int(labels.max(initial=-1)) + 1, len(prototypes)))
+    np.add.at(scores, labels, np.rint(products / grid) * grid)
+    return scores
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Only a fresh report may cost budget.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
@@ -20,7 +20,7 @@ from device_app.privacy.reporter import Reporter, ReportInput
 from device_app.privacy.sealed import Sealed
 from device_app.privacy.sealed_reports import is_blank, is_cover, last_report, meaning_of, seal_cover, seal_report
 from device_app.privacy.settings import PrivacySettings
-from device_app.reading.decomposition import Interests, RecallModel
+from device_app.reading.decomposition import RecallModel
 from device_app.reports.modes import MODES
 from device_app.reports.policy import ReportPolicy, reporter_of
 from device_app.reports.reporters.base import PublicVectors, ReportRelease
@@ -242,12 +242,9 @@ class ReportChoice:
             raise VectorsIncomplete
         latest = self._clicks.latest_id()
         reader = self.reader(models, clicks) if self.reads_enough() else None
-        if reader is not None and reporter.made_from == "decomposition":
+        if reader is not None:
             with watch.stage("decompose"):
-                # A reader whose clicks all lack vectors reports one channel without any interest.
-                none = np.zeros((1, models.recall.protocol.basis_size), dtype=np.float32)
-                interests = models.recall.decompose(contexts, labels) if len(labels) else Interests(none, (1,), labels)
-            reader = replace(reader, scores=interests.scores, counts=interests.counts)
+                reader = reporter.decomposed(reader, labels, lambda: on_basis(models.recall, contexts, labels))
         with watch.stage("noise"):
             return seal_report(
                 reporter,
@@ -280,6 +277,19 @@ class ReportChoice:
         if found is not None and found[1] < models.manifest.releases_answered and found[0].encoder == models.encoder:
             return memo.release, False
         return (models.release, True) if offered is not None and kept.carried_to(offered) else None
+
+
+def on_basis(
+    recall: RecallModel, contexts: NDArray[np.float32], labels: NDArray[np.int64]
+) -> tuple[NDArray[np.floating], tuple[int, ...]]:
+    """Scores [C, B] on the release's basis, and the clicks of each channel.
+
+    A reader whose clicks all lack vectors has one channel without any interest.
+    """
+    if not len(labels):
+        return np.zeros((1, recall.protocol.basis_size), dtype=np.float32), (1,)
+    interests = recall.decompose(contexts, labels)
+    return interests.scores, interests.counts
 
 
 def memoised(

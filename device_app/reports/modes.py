@@ -17,7 +17,7 @@ Not covered: that and when this device pulls, and its address; and the text of a
 stored yet: it is requested among at least a hundred of the pool (`requests.seal_block`), which reveals that one of
 these was opened, and which one if the server has put only one there that a reader would open.
 
-`auto`: stands for `code`, `broadcast` or `none`, and sets the length of lists, by the pool's size.
+`auto`: stands for `interest`, `broadcast` or `none`, and sets the length of lists, by the pool's size.
 
 Formal guarantees: those of the mode that it stands for. The choice is a function of the reader's own limits and of what
 a release states to every device, never of clicks, so it reveals nothing. A release that misstates its pool's size can
@@ -39,7 +39,7 @@ from device_app.privacy.mechanisms.topics import NoisyTopics
 from device_app.privacy.reporter import Mechanism
 from device_app.reports.label import LABELS, Label
 from device_app.reports.reporters.base import ModeReporter, ReportTerms
-from device_app.reports.reporters.by_codebook import CodeReporter, SubsetReporter, TopicsReporter
+from device_app.reports.reporters.by_codebook import CodeReporter, InterestReporter, SubsetReporter, TopicsReporter
 from device_app.reports.reporters.on_basis import BasisL1Reporter, BasisLaplaceReporter
 from protocol.recall_frontier import ListChoice, packaged_frontier
 from protocol.releases import RecallProtocol
@@ -121,12 +121,17 @@ def chosen(terms: PoolTerms) -> ListChoice:
     )
 
 
-_CODE = Label(
-    LABELS.table("code"),
-    usual=RandomisedCode(16, 4.0),
-    rows=lambda report: ((float(report.code),),),
-    in_a_sentence=True,
-)
+def _numbered(name: str, *, for_comparison: bool = False) -> Label:
+    return Label(
+        LABELS.table(name),
+        usual=RandomisedCode(16, 4.0),
+        rows=lambda report: ((float(report.code),),),
+        in_a_sentence=True,
+        for_comparison=for_comparison,
+    )
+
+
+_INTEREST, _CODE = _numbered("interest"), _numbered("code", for_comparison=True)
 _TOPICS = Label(LABELS.table("topics"), rows=lambda report: (report.weights,), row_label="Topics", for_comparison=True)
 _SUBSET = Label(
     LABELS.table("subset"),
@@ -146,10 +151,11 @@ _BROADCAST = Label(LABELS.table("broadcast"), stricter_up_to=STRICTER_UP_TO)
 MODES: dict[str, ReportMode] = {
     mode.name: mode
     for mode in (
-        ReportMode("code", _CODE, RandomisedCode, CodeReporter),
+        ReportMode("interest", _INTEREST, RandomisedCode, InterestReporter),
         ReportMode("auto", Label(LABELS.table("auto")), finds="nobody", chooses=chosen),
         ReportMode("broadcast", _BROADCAST, finds="here"),
         ReportMode("none", Label(LABELS.table("none")), finds="nobody"),
+        ReportMode("code", _CODE, RandomisedCode, CodeReporter),
         ReportMode("topics", _TOPICS, NoisyTopics, TopicsReporter),
         ReportMode("subset", _SUBSET, TopicSubset, SubsetReporter),
         ReportMode("basis_l1", _BASIS_L1, BasisL1, BasisL1Reporter),

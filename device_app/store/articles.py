@@ -1,12 +1,13 @@
-"""Lists and counts of all articles with a card on this device: of its lists and of the pool's copy.
+"""List and count all articles with a card on this device.
 
-The table `article` is kept by triggers, so nothing here writes to it.
+They are those of its lists and of the pool's copy. The table `article` is kept by triggers, so nothing here writes to
+it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from device_app.store.rows import to_us
 from protocol.news import NewsCard
 
 _WIDE = "SELECT value FROM json_each(?)"
+_SAVED = "id IN (SELECT news_id FROM reaction WHERE kind = 'save')"
 _KINDS: tuple[Naming, ...] = ("topic", "section", "publisher")
 _ANY_NAME = " OR ".join(f"{kind} IN ({_WIDE})" for kind in _KINDS)
 RATE_WEEKS = 4.0
@@ -27,7 +29,10 @@ Named = tuple[Naming, str]
 
 
 class Place(NamedTuple):
-    """A place in a list ordered by time: of an article, published so many microseconds after 1970."""
+    """A place in a list ordered by time.
+
+    published_us is the article's publication time in microseconds since 1970.
+    """
 
     published_us: int
     id: str
@@ -92,7 +97,10 @@ class Articles:
         return {publisher: Counts(count, unread.get(publisher, 0)) for publisher, count in stories}
 
     def page(self, selection: Selection, limit: int, after: Place | None = None) -> list[Place]:
-        """Return the newest articles of a selection, newest first; after: only those that follow this place."""
+        """Return the newest articles of a selection, newest first.
+
+        After: only those that follow this place.
+        """
         tests, values = selection.where()
         if after is not None:
             tests.append("(published_at, id) < (?, ?)")
@@ -112,7 +120,7 @@ class Articles:
         )
 
     def by_name(self, names: Iterable[Named], without: Iterable[Named] = (), *, events: bool = False) -> list[str]:
-        """Return the ids of all articles that have one of these names and none of the others, newest first.
+        """Return the ids of articles with one of `names` and none of `without`, newest first.
 
         events: only the newest of those that report one event.
         """
@@ -121,12 +129,12 @@ class Articles:
                 ORDER BY published_at DESC, id DESC""",
             (*_by_kind(names), *_by_kind(without)),
         )
-        told: set[str] = set()
+        reported: set[str] = set()
         ids = []
         for news_id, story in found:
-            if not (events and story and story in told):
+            if not (events and story and story in reported):
                 ids.append(news_id)
-            told.add(story)
+            reported.add(story)
         return ids
 
     def leads(self, news_ids: Iterable[str]) -> dict[str, str]:
@@ -154,9 +162,10 @@ class Articles:
         return list(newest.values())[:SOURCES_SHOWN]
 
     def a_week(self, now: datetime) -> Mapping[str, float]:
-        """Return how many articles a week each publisher published lately, of those with any article here.
+        """Return how many articles a week each publisher published lately.
 
-        Lately is four weeks, or less if the oldest article here is younger, but at least one week.
+        Publishers without any article here are left out. Lately is four weeks, or less if the oldest article here is
+        younger, but at least one week.
         """
         now_us = to_us(now)
         oldest = self._database.number("SELECT min(published_at) FROM article WHERE published_at > 0")
@@ -176,3 +185,83 @@ def _by_kind(names: Iterable[Named]) -> list[str]:
     """Return the values of _ANY_NAME."""
     all_names = list(names)
     return [json.dumps([name for one, name in all_names if one == kind]) for kind in _KINDS]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Which articles a list contains.
+
+    publishers: of these only; None: of all. read, saved: only those that are, or only those that aren't; None: both.
+    since, before: published from this time on, and before this one.
+    """
+
+    publishers: Collection[str] | None = None
+    read: bool | None = None
+    saved: bool | None = None
+    since: datetime | None = None
+    before: datetime | None = None
+
+    def where(self) -> tuple[list[str], list[object]]:
+        """Return SQL conditions on `article`, and their values.
+
+        Mute rules hide only what isn't saved.
+        """
+        tests = [] if self.saved else ["hidden_by IS NULL"]
+        values: list[object] = []
+        if self.publishers is not None:
+            tests.append(f"publisher IN ({_WIDE})")
+            values.append(json.dumps(sorted(self.publishers)))
+        if self.read is not None:
+            tests.append(f"is_read = {int(self.read)}")
+        if self.saved is not None:
+            tests.append(_SAVED if self.saved else f"NOT {_SAVED}")
+        for moment, order in ((self.since, ">="), (self.before, "<")):
+            if moment is not None:
+                tests.append(f"published_at {order} ?")
+                values.append(to_us(moment))
+        return tests, values
+
+
+class Streams:
+    """Lists articles in order of time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def page(
+        self, stream: Stream, limit: int, after: Place | None = None, *, oldest_first: bool = False
+    ) -> list[Place]:
+        """Return a page of a stream, newest first unless asked otherwise.
+
+        After: the last place of the page before.
+        """
+        tests, values = stream.where()
+        order, follows = ("ASC", ">") if oldest_first else ("DESC", "<")
+        if after is not None:
+            tests.append(f"(published_at, id) {follows} (?, ?)")
+            values += after
+        found = self._database.rows(
+            f"SELECT published_at, id FROM article WHERE {' AND '.join(['1', *tests])} "
+            f"ORDER BY published_at {order}, id {order} LIMIT ?",
+            (*values, limit),
+        )
+        return [Place(*row) for row in found]
+
+    def ids(self) -> Sequence[str]:
+        """Return the ids of all articles."""
+        return [row[0] for row in self._database.rows("SELECT id FROM article WHERE hidden_by IS NULL")]
+
+    def read_among(self, news_ids: Collection[str]) -> frozenset[str]:
+        """Return those of these articles that are read."""
+        found = self._database.rows(
+            f"SELECT id FROM article WHERE is_read = 1 AND id IN ({_WIDE})", (json.dumps(list(news_ids)),)
+        )
+        return frozenset(row[0] for row in found)
+
+    def newest_by_publisher(self) -> dict[str, int]:
+        """Return when the newest unread article of each publisher was published, in microseconds."""
+        found = self._database.rows(
+            """SELECT publisher, max(published_at) FROM article
+               WHERE is_read = 0 AND hidden_by IS NULL GROUP BY publisher"""
+        )
+        return dict(found)

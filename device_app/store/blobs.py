@@ -22,11 +22,11 @@ class Blobs:
         self.folder = folder
 
     def path(self, digest: str) -> Path:
-        """The path of the blob with this hash, whether or not it exists."""
+        """Return the path of the blob with this hash, whether or not it exists."""
         return self.folder / digest
 
     def has(self, digest: str) -> bool:
-        """Whether the blob exists; `read` checks that it is intact."""
+        """Return whether the blob exists; `read` checks that it is intact."""
         return self.path(digest).exists()
 
     def put(self, content: bytes) -> str:
@@ -50,7 +50,10 @@ class Blobs:
         return digest
 
     def read(self, digest: str) -> bytes | None:
-        """The blob, or None if it's missing; a damaged file is removed and counts as missing."""
+        """Return the blob, or None if it's missing.
+
+        A damaged file is removed and counts as missing.
+        """
         try:
             content = self.path(digest).read_bytes()
         except FileNotFoundError:
@@ -70,7 +73,10 @@ class Blobs:
             return
 
     def prune(self, keep: Iterable[str]) -> int:
-        """Remove blobs not in `keep` that were unused for a day (another device may be fetching); returns how many."""
+        """Remove blobs not in `keep` that were unused for a day (another device may be fetching).
+
+        Returns how many.
+        """
         wanted, removed = set(keep), 0
         if not self.folder.exists():
             return 0

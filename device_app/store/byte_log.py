@@ -1,5 +1,7 @@
-"""The log of every request that left this device, byte for byte, for its reader; and stage times of the last
-requests."""
+"""The log of every request that left this device, byte for byte, for its reader.
+
+And stage times of the last requests.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,10 @@ _PRUNE_EVERY = 256
 
 @dataclass(frozen=True)
 class Departure:
-    """A request just before it leaves. head is the exact request line and headers; words describes it in plain
-    language."""
+    """A request just before it leaves. head is the exact request line and headers.
+
+    Words describes it in plain language.
+    """
 
     at: datetime
     purpose: str
@@ -81,8 +85,10 @@ class LoggedRequest:
 
 
 class ByteLog:
-    """Requests, newest first. A request is logged before its first byte leaves; if it can't be logged, nothing is
-    sent."""
+    """Requests, newest first.
+
+    A request is logged before its first byte leaves; if it can't be logged, nothing is sent.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -140,7 +146,7 @@ class ByteLog:
         return _traffic(row) if row else None
 
     def sent_since(self, purpose: str, since: datetime) -> int:
-        """How many requests of this purpose left at or after `since`."""
+        """Return how many requests of this purpose left at or after `since`."""
         found = "SELECT count(*) FROM traffic WHERE purpose = ? AND at >= ?"
         return self._database.number(found, (purpose, to_us(since)))
 
@@ -187,8 +193,10 @@ class TimingStore:
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
-        """Call the listener for each request from now on, with its kind and milliseconds by stage of device and
-        server."""
+        """Call the listener for each request from now on.
+
+        It gets the kind and the milliseconds by stage of device and server.
+        """
         self._listeners.append(listener)
 
     def record(self, kind: str, device_ms: Mapping[str, float], server_ms: Mapping[str, float], at: datetime) -> None:
@@ -203,7 +211,7 @@ class TimingStore:
             listener(kind, device_ms, server_ms)
 
     def last(self, n: int = 200) -> list[Timing]:
-        """The newest n, newest first."""
+        """Return the newest n, newest first."""
         found = self._database.rows("SELECT at, kind, device_ms, server_ms FROM timing ORDER BY id DESC LIMIT ?", (n,))
         timings = (
             if_readable("a timing", lambda row=row: Timing(from_us(row[0]), row[1], *map(json.loads, row[2:])))  # type: ignore[misc]

@@ -47,20 +47,26 @@ class Clicks:
         return int(kept[0])
 
     def recent(self, limit: int = 50) -> list[Click]:
-        """The newest clicks, in chronological order."""
+        """Return the newest clicks, in chronological order."""
         found = self._database.rows(f"SELECT {_COLUMNS} FROM click ORDER BY at DESC, id DESC LIMIT ?", (limit,))
         return [_click(row) for row in reversed(found)]
 
     def count(self) -> int:
-        """How many clicks are kept."""
+        """Return how many clicks are kept."""
         return self._database.number("SELECT count(*) FROM click")
 
     def latest_id(self) -> int:
-        """The highest id ever assigned, including deleted clicks; it measures how outdated a report is."""
+        """Return the highest id ever assigned, including deleted clicks.
+
+        It measures how outdated a report is.
+        """
         return self._database.number("SELECT seq FROM sqlite_sequence WHERE name = 'click'")
 
     def count_up_to(self, click_id: int) -> int:
-        """How many clicks with this id or a lower one are stored: fewer than before once one was deleted."""
+        """Return how many clicks with this id or a lower one are stored.
+
+        The number falls when one is deleted.
+        """
         return self._database.number("SELECT count(*) FROM click WHERE id <= ?", (click_id,))
 
     def search(self, text: str = "", page: int = 1) -> Page[Click]:
@@ -75,7 +81,7 @@ class Clicks:
         return Page(tuple(_click(row) for row in rows), page, total)
 
     def news_of(self, click_id: int) -> str | None:
-        """The id of the clicked article; None if there is no such click."""
+        """Return the id of the clicked article; None if there is no such click."""
         found = self._database.row("SELECT news_id FROM click WHERE id = ?", (click_id,))
         return found[0] if found else None
 

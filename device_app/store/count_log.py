@@ -1,4 +1,4 @@
-"""A log of what this device has contributed to private counts, so that nothing is contributed twice."""
+"""A log of this device's contributions to private counts, so that none is made twice."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ PASSED_OVER = "passed over until "
 
 @dataclass(frozen=True)
 class CountTaken:
-    """One count that this device paid for: its reader's displays and clicks after `since`, up to `until`, and how
-    many."""
+    """One count that this device paid for.
+
+    It covers the reader's displays and clicks after `since`, up to `until`.
+    """
 
     round: str
     since: datetime
@@ -35,17 +37,21 @@ class CountWindow:
 
 
 class CountLog:
-    """The time windows already spent. A display or click is in one window, however its round ends."""
+    """The time windows already spent.
+
+    A display or click is in one window, however its round ends.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def window(self, now: datetime, longest: timedelta) -> CountWindow:
-        """What may be contributed now: everything in feeds since the last window, but nothing older than `longest`.
+        """Return what may be contributed now.
 
-        An article is displayed when it first comes into view in a feed; articles that never came into view are left
-        out, since they would lower the click rate at the end of every page. Clicks outside feeds (from a search, say)
-        are left out too: such displays aren't counted, so these clicks would raise the click rate.
+        That is everything in feeds since the last window, but nothing older than `longest`. An article is displayed
+        when it first comes into view in a feed; articles that never came into view are left out, since they would lower
+        the click rate at the end of every page. Clicks outside feeds (from a search, say) are left out too: such
+        displays aren't counted, so these clicks would raise the click rate.
         """
         with self._database.alone():
             spent = self._database.number("SELECT max(until) FROM count_taken")
@@ -66,7 +72,10 @@ class CountLog:
         )
 
     def take(self, taken: CountTaken) -> None:
-        """Spend a window; call it in the transaction that charges. Raises ValueError if part of it is spent already."""
+        """Spend a window; call it in the transaction that charges.
+
+        Raises ValueError if part of it is spent already.
+        """
         with self._database.transaction():
             spent = self._database.number("SELECT max(until) FROM count_taken")
             if to_us(taken.since) < spent:
@@ -79,8 +88,10 @@ class CountLog:
             )
 
     def pass_over(self, until: datetime) -> None:
-        """Spend everything up to `until` without contributing it, since it may have been contributed before data
-        loss."""
+        """Spend everything up to `until` without contributing it.
+
+        It may have been contributed before data was lost.
+        """
         with self._database.transaction():
             spent = self._database.number("SELECT max(until) FROM count_taken")
             if spent < to_us(until):

@@ -1,6 +1,6 @@
-"""SQLite databases of a device: opened, migrated, and written in transactions that a kill can't tear.
+"""Open and migrate the device's SQLite databases, and write in safe transactions.
 
-`LateDatabase` creates its file only when something is first written to it.
+A kill never leaves half a transaction. `LateDatabase` creates its file only when something is first written to it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Remedy = Callable[[], str]
 
 
 def no_remedy() -> str:
-    """The remedy for a database without copies: none."""
+    """Return the remedy for a database without copies: none."""
     return "Keep the file, it may be mended."
 
 
@@ -74,7 +74,10 @@ class Database:
 
     @classmethod
     def of_another(cls, path: Path) -> Self:
-        """A file that another process made and holds open: nothing is migrated, and no other file is touched."""
+        """Open a file that another process created and has open.
+
+        Nothing is migrated and no other file is touched.
+        """
         opened = cls.__new__(cls)
         opened.remedy = no_remedy
         opened._page_cache_kib = PAGE_CACHE_KIB
@@ -135,7 +138,7 @@ class Database:
             raise StoreDamaged(self.path, f"a part of it is damaged ({' '.join(found.split())})", self.remedy())
 
     def known(self) -> Database:
-        """This database; it always exists, unlike that of a `LateDatabase`."""
+        """Return this database; it always exists, unlike that of a `LateDatabase`."""
         return self
 
     def when_undone(self, forget: Callable[[], None]) -> None:
@@ -153,7 +156,9 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE ... COMMIT, or nothing at all if the block raises. Nested blocks join the outer one.
+        """BEGIN IMMEDIATE ...
+
+        COMMIT, or nothing at all if the block raises. Nested blocks join the outer one.
 
         Raises RuntimeError inside a quick transaction, whose end would not wait for the disk.
         """
@@ -172,7 +177,10 @@ class Database:
 
     @contextmanager
     def quick_transaction(self) -> Iterator[None]:
-        """Like `transaction`, without waiting for the disk at the end. Inside another transaction it joins that one."""
+        """Like `transaction`, without waiting for the disk at the end.
+
+        Inside another transaction it joins that one.
+        """
         with self._lock:
             if self._depth:
                 yield
@@ -201,18 +209,18 @@ class Database:
             self._depth = 0
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
-        with self._lock, self._told():
+        """Return all rows of a query."""
+        with self._lock, self._store_errors():
             return self._connection.execute(sql, values).fetchall()
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
-        """The first row of a query, or None."""
-        with self._lock, self._told():
+        """Return the first row of a query, or None."""
+        with self._lock, self._store_errors():
             found: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()
             return found
 
     def number(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """The first column of the first row, for counts."""
+        """Return the first column of the first row, for counts."""
         found = self.row(sql, values)
         return int(found[0]) if found and found[0] is not None else 0
 
@@ -228,7 +236,7 @@ class Database:
         with self._lock:
             if not self._depth:
                 raise RuntimeError("write_many needs a transaction around it")
-            with self._told():
+            with self._store_errors():
                 self._connection.executemany(sql, rows)
 
     def erase(self, keep: Callable[[], None] = lambda: None) -> None:
@@ -260,10 +268,11 @@ class Database:
             self.fold()
 
     def fold(self) -> None:
-        """Write the log into the file and empty it, so that neither holds a byte of deleted or overwritten rows.
+        """Write the log into the file and empty it.
 
-        If another process reads the file for longer than BUSY_TIMEOUT_SEC, the log stays until the next call, at the
-        latest when the store is closed or opened again.
+        Afterwards neither contains a byte of deleted or overwritten rows. If another process reads the file for longer
+        than BUSY_TIMEOUT_SEC, the log stays until the next call, at the latest when the store is closed or opened
+        again.
         """
         self._is_unfolded = bool(self.number("PRAGMA wal_checkpoint(TRUNCATE)"))
 
@@ -272,11 +281,11 @@ class Database:
             forget()
 
     def _run(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        with self._told():
+        with self._store_errors():
             return self._connection.execute(sql, values)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _store_errors(self) -> Iterator[None]:
         """Raise StoreBroken for SQLite's errors about a file that can't be read or written."""
         try:
             yield
@@ -289,19 +298,25 @@ class Database:
 
 
 def draft_of(path: Path) -> Path:
-    """The path where a database or a copy is first written, before it is moved to its place."""
+    """Return the path where a database or a copy is written before it is moved into place."""
     return path.with_name(path.name + ".part")
 
 
 def overwrite_draft(path: Path) -> None:
-    """Overwrite and remove a draft left by a kill, since it may hold all the database's data. Raises OSError."""
+    """Overwrite and remove a draft left by a kill, since it may hold all the database's data.
+
+    Raises OSError.
+    """
     draft = draft_of(path)
     for ending in ("", *LOGS):
         overwrite(draft.with_name(draft.name + ending))
 
 
 def forget_draft(path: Path) -> None:
-    """Like `overwrite_draft`, while another thread may be creating the database. Raises OSError, sqlite3.Error."""
+    """Like `overwrite_draft`, while another thread may be creating the database.
+
+    Raises OSError, sqlite3.Error.
+    """
     draft = draft_of(path)
     if any(draft.with_name(draft.name + ending).exists() for ending in ("", *LOGS)):
         with _alone(path):
@@ -325,8 +340,8 @@ def _migrate(path: Path, migrations: Path) -> None:
     if min(known) not in applied:
         raise StoreBroken(path, TOO_OLD)
     if newer := sorted(applied - known):
-        told = f"a newer version of Ownfeed wrote it (migration {newer[0]}; this one knows up to {max(known)})"
-        raise StoreBroken(path, f"{told}, and it is unchanged")
+        why = f"a newer version of Ownfeed wrote it (migration {newer[0]}; this one knows up to {max(known)})"
+        raise StoreBroken(path, f"{why}, and it is unchanged")
     if applied == known:
         return
     with _alone(path):
@@ -336,7 +351,10 @@ def _migrate(path: Path, migrations: Path) -> None:
 
 
 def _create(path: Path, migrations: Path, known: frozenset[str]) -> None:
-    """Create a new database under a draft name, so that a file under its final name is always complete."""
+    """Create a new database under a draft name.
+
+    So a file under its final name is always complete.
+    """
     overwrite_draft(path)
     draft = draft_of(path)
     make_file(draft)
@@ -378,7 +396,10 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def applied_to(path: Path) -> set[str]:
-    """Names of the migrations that a file has; none for a database that isn't ours. Raises sqlite3.Error."""
+    """Return names of the migrations that a file has; none for a database that isn't ours.
+
+    Raises sqlite3.Error.
+    """
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_SEC)
     try:
         if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = '_yoyo_migration'").fetchone():
@@ -389,14 +410,17 @@ def applied_to(path: Path) -> set[str]:
 
 
 def store_error(path: Path, broken: Exception, remedy: Remedy = no_remedy) -> StoreBroken:
-    """The device's error for a failure of SQLite or of the disk: StoreDamaged if the file itself is damaged."""
+    """Return the device's error for a failure of SQLite or of the disk.
+
+    It is StoreDamaged if the file itself is damaged.
+    """
     if unreadable(broken):
         return StoreDamaged(path, f"it is damaged ({broken})", remedy())
     return StoreBroken(path, _plain(broken))
 
 
 def unreadable(broken: Exception) -> bool:
-    """Whether a failure says that the file itself is damaged, or no database."""
+    """Return whether a failure says that the file itself is damaged, or no database."""
     return any(words in str(broken) for words in UNREADABLE)
 
 
@@ -410,10 +434,10 @@ def _plain(broken: Exception) -> str:
 
 
 class LateDatabase:
-    """A database that reads as empty while its file is missing; the first transaction creates it.
+    """A database that reads as empty while its file is missing.
 
-    A view that its reader never uses then costs neither a file nor the time of its migrations, which adds up in a fleet
-    of thousands. Raises StoreBroken as `Database` does, when it opens the file.
+    The first transaction creates it. A view that its reader never uses then costs neither a file nor the time of its
+    migrations, which adds up in a fleet of thousands. Raises StoreBroken as `Database` does, when it opens the file.
     """
 
     def __init__(self, path: Path, migrations: Path, remedy: Remedy = no_remedy) -> None:
@@ -424,7 +448,7 @@ class LateDatabase:
         self._opened: Database | None = None
 
     def known(self) -> Database | None:
-        """The database, or None while nothing was ever written to it."""
+        """Return the database, or None while nothing was ever written to it."""
         with self._lock:
             return self._open() if self._opened is not None or self.path.exists() else None
 
@@ -437,12 +461,12 @@ class LateDatabase:
             yield
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query; none without a file."""
+        """Return all rows of a query; none without a file."""
         database = self.known()
         return database.rows(sql, values) if database is not None else []
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
-        """The first row of a query, or None."""
+        """Return the first row of a query, or None."""
         database = self.known()
         return database.row(sql, values) if database is not None else None
 

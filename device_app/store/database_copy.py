@@ -1,4 +1,4 @@
-"""A copy of the database beside it, and checks that a database's pages and own rows are what this device wrote.
+"""Keep a copy of the database beside it, and check that its content is readable.
 
 There is at most one copy. It is written completely, checked, and marked inside as a copy. The row checks cover the rows
 that no backend can provide again.
@@ -47,7 +47,7 @@ _OWN: dict[str, tuple[str, str, Callable[..., object]]] = {
 
 
 def unreadable_row(rows: Callable[[str], Iterable[tuple[Any, ...]]]) -> str | None:
-    """What is wrong with the first of the device's own rows that it can't have written; None if all are readable.
+    """Return what is wrong with the first unreadable row of the device's own; None if none is.
 
     rows: runs a query.
     """
@@ -62,9 +62,9 @@ def unreadable_row(rows: Callable[[str], Iterable[tuple[Any, ...]]]) -> str | No
 
 
 def damage(connection: sqlite3.Connection, *, whole: bool = True) -> str | None:
-    """What is wrong with a database, as SQLite or this program describes it; None if nothing is. Raises sqlite3.Error.
+    """Return what is wrong with a database, as SQLite or this program describes it.
 
-    whole: also check indices against their tables, which takes as long again.
+    None if nothing is. Raises sqlite3.Error. whole: also check indices against their tables, which takes as long again.
     """
     (found,) = connection.execute(f"PRAGMA {'integrity' if whole else 'quick'}_check(1)").fetchone()
     return unreadable_row(connection.execute) if found == "ok" else str(found)
@@ -85,17 +85,21 @@ class CopyStopped(Exception):
 
 @dataclass(frozen=True)
 class CopyMark:
-    """When a copy was made, and the limits (JSON of `privacy.accounting.limits.Limits`) that held at any time since."""
+    """When a copy was made, and the limits in force since.
+
+    limits is the JSON of `privacy.accounting.limits.Limits`.
+    """
 
     at: datetime
     limits: str
 
 
 class DatabaseCopy:
-    """`device.copy.sqlite` beside `device.sqlite`: at most one a database, readable by its owner only.
+    """The copy `device.copy.sqlite` beside `device.sqlite`, at most one a database.
 
-    The copy has an additional table with the time it was made: however it gets into the database's place, the device
-    sees that it opens a copy, and charges for what may have been spent since (`privacy.accounting.restored_copy`).
+    Only its owner can read it. The copy has an additional table with the time it was made: however it gets into the
+    database's place, the device sees that it opens a copy, and charges for what may have been spent since
+    (`privacy.accounting.restored_copy`).
     """
 
     def __init__(self, original: Path) -> None:
@@ -104,7 +108,7 @@ class DatabaseCopy:
         self.draft = draft_of(self.path)
 
     def mark(self) -> CopyMark | None:
-        """The copy's own mark; None if there is no copy, or no readable one."""
+        """Return the copy's own mark; None if there is no copy, or no readable one."""
         if not self.path.exists():
             return None
         try:
@@ -182,7 +186,10 @@ class DatabaseCopy:
         return mark
 
     def write(self, statements: Iterable[tuple[str, tuple[object, ...]]]) -> None:
-        """Change the copy, in one transaction that waits for the disk. Raises StoreBroken if it can't be written."""
+        """Change the copy, in one transaction that waits for the disk.
+
+        Raises StoreBroken if it can't be written.
+        """
         try:
             with closing(_opened(self.path, "rw")) as connection:
                 connection.execute("PRAGMA secure_delete=ON")
@@ -209,7 +216,10 @@ class DatabaseCopy:
 
 
 def mark_inside(database: Database) -> CopyMark | None:
-    """The copy mark of an open database; None if it isn't a copy, or was already charged for. Raises StoreBroken."""
+    """Return the copy mark of an open database.
+
+    None if it isn't a copy, or was already charged for. Raises StoreBroken.
+    """
     if database.row("SELECT 1 FROM sqlite_schema WHERE name = ?", (MARK_TABLE,)) is None:
         return None
     row = database.row(f"SELECT at, limits FROM {MARK_TABLE}")
@@ -219,13 +229,18 @@ def mark_inside(database: Database) -> CopyMark | None:
 
 
 def unmark(database: Database) -> None:
-    """Turn a copy into the database itself; call it in the transaction that charges for what may have been spent
-    since."""
+    """Turn a copy into the database itself.
+
+    Call it in the transaction that charges for what may have been spent since.
+    """
     database.write(f"DROP TABLE {MARK_TABLE}")
 
 
 def _opened(path: Path, mode: str) -> sqlite3.Connection:
-    """A separate connection, so that the device's own lock is not held; it creates no file."""
+    """Return a separate connection, so that the device's own lock is not held.
+
+    It creates no file.
+    """
     return sqlite3.connect(
         f"file:{quote(str(path))}?mode={mode}", uri=True, timeout=BUSY_TIMEOUT_SEC, isolation_level=None
     )

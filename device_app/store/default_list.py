@@ -1,4 +1,4 @@
-"""Data that is the same for every device: the default list, which vector shards were pulled, and popularity."""
+"""Store what is the same for every device: default list, pulled shards, popularity."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DefaultListStore:
         self._current = RowCache(database, self._read)
 
     def current(self) -> StoredDefaultList | None:
-        """The list, or None before the first sync."""
+        """Return the list, or None before the first sync."""
         return self._current.get()
 
     def keep(self, *, etag: str | None, release: str, encoder: str, news_ids: Sequence[str], at: datetime) -> None:
@@ -51,13 +51,13 @@ class DefaultListStore:
 
 
 class PulledShards:
-    """Which shards of article vectors were pulled under each encoder, so that an interrupted pull can resume."""
+    """The shards of article vectors pulled under each encoder, to resume a pull."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def pulled(self, encoder: str) -> dict[str, str]:
-        """The hash of each pulled shard, by its name."""
+        """Return the hash of each pulled shard, by its name."""
         return dict(self._database.rows("SELECT name, sha256 FROM shard WHERE encoder = ?", (encoder,)))
 
     def add(self, encoder: str, name: str, digest: str) -> None:
@@ -68,20 +68,27 @@ class PulledShards:
             )
 
     def encoder(self) -> str | None:
-        """The last encoder under which all vectors were complete; None if there never was one."""
+        """Return the last encoder under which all vectors were complete.
+
+        None if there never was one.
+        """
         found = self._database.row("SELECT encoder FROM encoder")
         return found[0] if found else None
 
     def generation(self, encoder: str) -> str | None:
-        """The name of this encoder's vectors as stored on this device; None while they are incomplete.
+        """Return the name of this encoder's vectors as stored on this device.
 
-        If this device left an encoder and returned to it, the name is a new one, since its vectors were pulled again.
+        None while they are incomplete. If this device left an encoder and returned to it, the name is a new one, since
+        its vectors were pulled again.
         """
         found = self._database.row("SELECT generation FROM encoder WHERE encoder = ?", (encoder,))
         return None if found is None else f"{encoder}/{found[0]}"
 
     def set_complete(self, encoder: str, at: datetime) -> None:
-        """Record that all shards of this encoder were pulled, or none was needed. A later switch back starts over."""
+        """Record that all shards of this encoder were pulled, or none was needed.
+
+        A later switch back starts over.
+        """
         with self._database.transaction():
             before = self._database.number("SELECT coalesce(max(generation) + 1, 0) FROM encoder")
             self._database.write("DELETE FROM encoder")
@@ -93,7 +100,10 @@ class PulledShards:
 
 @dataclass(frozen=True)
 class StoredPopularity:
-    """content is the exact answer, from which its ETag is computed; values are its lifts, from -1 to 1."""
+    """content is the exact answer, from which its ETag is computed.
+
+    Values are its lifts, from -1 to 1.
+    """
 
     received: Popularity
     content: bytes
@@ -109,7 +119,7 @@ class PopularityStore:
         self._current = RowCache(database, self._read)
 
     def current(self) -> StoredPopularity | None:
-        """The answer in use; None before the first."""
+        """Return the answer in use; None before the first."""
         return self._current.get()
 
     def keep(self, content: bytes, at: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Reads and checks an export of the reader's other device, from which this device imports rows.
+"""Read and check an export of the reader's other device.
 
 Searches and stances of the export are first stored here, then moved into the second view's store (`MovedSearches`).
 """
@@ -240,7 +240,7 @@ class MovedDrawing(MovedRow):
 
     @model_validator(mode="after")
     def _a_report(self) -> Self:
-        if self.mechanism == "code":
+        if self.mechanism in ("interest", "code"):
             CodeReport.model_validate(self.report)
         return self
 
@@ -393,7 +393,7 @@ def read_export(content: bytes, now: datetime) -> ReaderExport:
 
 
 def _check_moments(exported: ReaderExport) -> None:
-    """Raises ExportRefused for a row dated later than the file itself."""
+    """Raise ExportRefused for a row dated later than the file itself."""
     latest = to_us(exported.exported_at + LEEWAY)
     for where, tables, moments in (
         ("tables", exported.tables, MOMENTS),
@@ -415,9 +415,10 @@ def _first(wrong: ValidationError, before: Iterable[str] = ()) -> str:
 
 
 class MovedSearches:
-    """Rows waiting to be moved into the second view's store, kept in the preference MOVED_SEARCHES by table.
+    """Rows waiting to be moved into the second view's store.
 
-    Two files can't be written in one transaction, so the first one records what must still be written to the second.
+    They are kept by table in the preference MOVED_SEARCHES. Two files can't be written in one transaction, so the first
+    one records what must still be written to the second.
 
     Formal guarantees: what was put in the transaction of `database` is in `searches` once `finish` has run, even if the
     process ended in between; what was rolled back never gets there; nothing of it then stays in `database`; and nothing
@@ -437,8 +438,10 @@ class MovedSearches:
             self._preferences.set(MOVED_SEARCHES, rows)
 
     def finish(self) -> None:
-        """Write the waiting rows, if any; of two settings for one name the later one wins. Call it after `put` and at
-        start."""
+        """Write the waiting rows, if any; of two settings for one name the later one wins.
+
+        Call it after `put` and at start.
+        """
         rows = self._preferences.get(MOVED_SEARCHES)
         if rows is None:
             return

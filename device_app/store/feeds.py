@@ -42,7 +42,7 @@ class FeedStore:
             )
 
     def last(self) -> KeptFeed | None:
-        """The newest feed."""
+        """Return the newest feed."""
         return _feed(
             self._database.row("SELECT feed_id, made_at, content FROM feed ORDER BY made_at DESC, rowid DESC LIMIT 1")
         )
@@ -52,7 +52,10 @@ class FeedStore:
         return _feed(self._database.row("SELECT feed_id, made_at, content FROM feed WHERE feed_id = ?", (feed_id,)))
 
     def beside(self, feed_id: str) -> tuple[str | None, str | None]:
-        """Ids of the feeds before and after this one; None at either end, or if this one isn't stored."""
+        """Return ids of the feeds before and after this one.
+
+        None at either end, or if this one isn't stored.
+        """
         found = self._database.row(
             """SELECT before, after FROM (
                  SELECT feed_id, lag(feed_id) OVER made AS before, lead(feed_id) OVER made AS after

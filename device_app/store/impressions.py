@@ -18,7 +18,7 @@ from device_app.store.rows import RowCache, from_us, to_us
 
 @dataclass(frozen=True)
 class Shown:
-    """One feed with at least one click: all its viewed articles in order, and those that were clicked."""
+    """One feed with at least one click: its viewed articles in order, and the clicked ones."""
 
     feed_id: str
     at: datetime
@@ -42,9 +42,9 @@ class ImpressionStore:
         *,
         first: int = 0,
     ) -> None:
-        """Store the articles that a feed serves, with their popularity then; already served ones stay unchanged.
+        """Store the articles that a feed serves, with their popularity then.
 
-        first: the position of the first of them.
+        Already served ones stay unchanged. first: the position of the first of them.
         """
         figures = [None] * len(news_ids) if popularity is None else list(popularity)
         with self._database.quick_transaction():
@@ -58,13 +58,14 @@ class ImpressionStore:
             )
 
     def served(self, feed_id: str) -> bool:
-        """Whether any article of this feed is stored."""
+        """Return whether any article of this feed is stored."""
         return self._database.row("SELECT 1 FROM impression WHERE feed_id = ? LIMIT 1", (feed_id,)) is not None
 
     def view(self, feed_id: str, news_ids: Iterable[str], at: datetime) -> int:
-        """Record that articles of a feed were viewed; returns how many were viewed for the first time.
+        """Record that articles of a feed were viewed.
 
-        The time of the first view is kept. Articles that the feed did not serve are ignored.
+        Returns how many were viewed for the first time. The time of the first view is kept. Articles that the feed did
+        not serve are ignored.
         """
         with self._database.quick_transaction():
             found = self._database.write(
@@ -79,19 +80,25 @@ class ImpressionStore:
     def record(
         self, feed_id: str, news_ids: Sequence[str], at: datetime, popularity: Sequence[float] | None = None
     ) -> None:
-        """Store a feed whose articles were all viewed when served, such as one replayed from a data set."""
+        """Store a feed whose articles were all viewed when served.
+
+        Feeds replayed from a data set are such.
+        """
         with self._database.quick_transaction():
             self.serve(feed_id, news_ids, at, popularity)
             self.view(feed_id, news_ids, at)
 
     def seen(self, since: datetime) -> set[str]:
-        """Ids of articles viewed at or after `since`."""
+        """Return ids of articles viewed at or after `since`."""
         since_us = to_us(since)
         with self._database.alone():
             return {news_id for news_id, (_, at_us) in self._views.get().items() if at_us >= since_us}
 
     def times_seen(self, news_ids: Iterable[str], since: datetime) -> dict[str, int]:
-        """In how many feeds each of `news_ids` was viewed, for those last viewed at or after `since`."""
+        """Return in how many feeds each of `news_ids` was viewed.
+
+        Articles last viewed before `since` are left out.
+        """
         since_us, never = to_us(since), (0, -1)
         with self._database.alone():
             views = self._views.get()
@@ -99,7 +106,7 @@ class ImpressionStore:
             return {news_id: feeds for news_id, (feeds, at_us) in found if at_us >= since_us}
 
     def for_training(self, limit: int) -> list[Shown]:
-        """At most `limit` of the newest feeds with clicks, newest first, each with its viewed articles.
+        """Return the newest feeds with clicks, newest first, each with its viewed articles.
 
         Articles that never came into view are left out: that they were not clicked says nothing of the reader.
         """
@@ -116,8 +123,10 @@ class ImpressionStore:
         return [_shown(*row) for row in found]
 
     def popularity_at(self, news_ids: Iterable[str], at: datetime) -> dict[str, float]:
-        """The popularity of these articles when last served, at or before a time; those not served by then are left
-        out."""
+        """Return the popularity of these articles when last served, at or before a time.
+
+        Those not served by then are left out.
+        """
         found = self._database.rows(
             """SELECT news_id, popularity, max(at) FROM impression
                WHERE at <= ? AND popularity IS NOT NULL AND news_id IN (SELECT value FROM json_each(?))

@@ -1,4 +1,7 @@
-"""The ledger's rows, append-only: what each release of data cost. `accounting.ledger.Ledger` decides on charges."""
+"""The ledger's rows, append-only: what each release of data cost.
+
+`accounting.ledger.Ledger` decides on charges.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +50,14 @@ class LedgerRepository:
         self._database = database
 
     def transaction(self) -> AbstractContextManager[None]:
-        """A transaction; reading the remaining budget and appending must happen inside one."""
+        """Return a transaction; reading the remaining budget and appending must happen inside one."""
         return self._database.transaction()
 
     def append(self, entry: LedgerEntry) -> int:
-        """Keep a charge; it's on the disk when the transaction around it (or this call) ends. Returns its id."""
+        """Keep a charge; it's on the disk when the transaction around it (or this call) ends.
+
+        Returns its id.
+        """
         with self._database.transaction():
             kept = self._database.write(
                 """INSERT INTO charge (at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject)
@@ -70,7 +76,7 @@ class LedgerRepository:
         return int(kept[0])
 
     def spent(self, channel: str, since: datetime, before: datetime | None = None) -> float:
-        """Pure epsilon of this channel's charges at or after `since`, and before `before` where it is given."""
+        """Return the pure epsilon of this channel's charges from `since` on, before `before`."""
         found = self._database.row(
             "SELECT total(epsilon) FROM charge WHERE channel = ? AND at >= ? AND at < ?",
             (channel, to_us(since), LAST_US if before is None else to_us(before)),
@@ -78,20 +84,20 @@ class LedgerRepository:
         return float(found[0]) if found else 0.0
 
     def total(self, channel: str) -> float:
-        """Pure epsilon of this channel's charges over the life of the device."""
+        """Return pure epsilon of this channel's charges over the life of the device."""
         found = self._database.row("SELECT total(epsilon) FROM charge WHERE channel = ?", (channel,))
         return float(found[0]) if found else 0.0
 
     def charges_since(self, channel: str, since: datetime) -> int:
-        """How many charges of this channel there are since this time."""
+        """Return how many charges of this channel there are since this time."""
         found = "SELECT count(*) FROM charge WHERE channel = ? AND at >= ?"
         return self._database.number(found, (channel, to_us(since)))
 
     def rho_alone(self, since: datetime | None = None, before: datetime | None = None) -> float:
-        """Total rho of the noisy sums if every other device was fake; of all time, or of charges since a time.
+        """Total rho of the noisy sums if every other device was fake.
 
-        Charges made before 2026-11-22 store the rho of a number of shares; that rho times the number is an upper bound
-        on the rho of one share.
+        Of all time, or of charges since a time. Charges made before 2026-11-22 store the rho of a number of shares;
+        that rho times the number is an upper bound on the rho of one share.
         """
         found = self._database.row(
             """SELECT total(coalesce(json_extract(parameters, '$.rho_alone'),
@@ -102,7 +108,7 @@ class LedgerRepository:
         return float(found[0]) if found else 0.0
 
     def of_sums(self) -> dict[str, LedgerEntry]:
-        """The newest charge of each round that was a noisy sum, by its subject."""
+        """Return the newest charge of each round that was a noisy sum, by its subject."""
         rows = self._database.rows(
             f"SELECT {_COLUMNS} FROM charge WHERE json_extract(parameters, '$.rho') IS NOT NULL ORDER BY id"
         )
@@ -118,13 +124,13 @@ class LedgerRepository:
         return [DaySum(date.fromisoformat(day), channel, epsilon, charges) for day, channel, epsilon, charges in found]
 
     def charged_by(self, mechanisms: Sequence[str], since: datetime) -> bool:
-        """Whether there is a charge of one of these mechanisms from `since` on."""
+        """Return whether there is a charge of one of these mechanisms from `since` on."""
         marks = ", ".join("?" * len(mechanisms))
         sql = f"SELECT count(*) FROM charge WHERE mechanism IN ({marks}) AND at >= ?"
         return self._database.number(sql, (*mechanisms, to_us(since))) > 0
 
     def all(self) -> list[LedgerEntry]:
-        """Every charge, in the order they were made."""
+        """Return every charge, in the order they were made."""
         return [_entry(row) for row in self._database.rows(f"SELECT {_COLUMNS} FROM charge ORDER BY id")]
 
     def entries(self, page: int = 1) -> Page[LedgerEntry]:
@@ -143,7 +149,7 @@ class LedgerRepository:
         return [(row[0], row[1], json.loads(row[2]), row[3], row[4], row[5]) for row in found]
 
     def charged(self, payload_sha256: str) -> LedgerEntry | None:
-        """The charge that paid for exactly these bytes, or None."""
+        """Return the charge that paid for exactly these bytes, or None."""
         row = self._database.row(f"SELECT {_COLUMNS} FROM charge WHERE payload_sha256 = ? LIMIT 1", (payload_sha256,))
         return _entry(row) if row else None
 

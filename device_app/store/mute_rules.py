@@ -62,7 +62,10 @@ class MuteRules:
             )
 
     def delete(self, rule_id: int) -> MuteRule | None:
-        """Delete a rule and show what it hid, unless another rule hides it; return it, or None if there was none."""
+        """Delete a rule and show what it hid, unless another rule hides it.
+
+        Return it, or None if there was none.
+        """
         with self._database.transaction():
             row = self._database.row("SELECT id, field, kind, pattern FROM mute_rule WHERE id = ?", (rule_id,))
             if row is None:

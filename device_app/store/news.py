@@ -35,7 +35,10 @@ def readable_card(text: str) -> NewsCard | None:
 
 
 def report_of(card: NewsCard, news_id: str) -> NewsCard | None:
-    """Return the card of another source's report that this card lists; None if it doesn't list it."""
+    """Return the card of another source's report that this card lists.
+
+    None if it doesn't list it.
+    """
     entry = next((one for one in card.also if one.id == news_id), None)
     if entry is None:
         return None
@@ -56,7 +59,9 @@ class NewsStore:
         database.when_undone(self._revise)
 
     def put(self, cards: Sequence[NewsCard], vectors: NDArray[np.float32], encoder: str, at: datetime) -> None:
-        """Store cards and their vectors [n, D] by `encoder`, replacing older ones except vectors of clicked articles.
+        """Store cards and their vectors [n, D] by `encoder`.
+
+        Older ones are replaced, except vectors of clicked articles.
 
         Raises ValueError unless there is one finite vector per card.
         """
@@ -133,16 +138,17 @@ class NewsStore:
         return card
 
     def cards(self, ids: Sequence[str]) -> list[NewsCard]:
-        """The cards that are here, in the order of `ids`."""
+        """Return the cards that are here, in the order of `ids`."""
         found = self._database.rows(f"SELECT id, card FROM news WHERE id IN ({_WIDE})", (json.dumps(list(ids)),))
         by_id = {news_id: card for news_id, text in found if (card := readable_card(text)) is not None}
         return [by_id[news_id] for news_id in ids if news_id in by_id]
 
     def vectors(self, ids: Sequence[str], encoder: str) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
-        """Which of `ids` have a vector by `encoder` (mask [n]), and float32 [n, D] in their order, zeros if missing.
+        """Return which of `ids` have a vector by `encoder`, [n], and the vectors, float32 [n, D].
 
-        D is 0 if none of them has one. A vector of another width than `width` counts as missing: it is of a release
-        that gave this encoder other dimensions, and which articles those are must not be visible.
+        The vectors are in the order of `ids`, zeros where missing. D is 0 if none of them has one. A vector of another
+        width than `width` counts as missing: it is of a release that gave this encoder other dimensions, and which
+        articles those are must not be visible.
         """
         found = self._database.rows(
             f"SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN ({_WIDE})",
@@ -166,20 +172,20 @@ class NewsStore:
         return None if row is None else int(row[0])
 
     def missing(self, ids: Sequence[str]) -> list[str]:
-        """Those of `ids` that have no card here, in order."""
+        """Return those of `ids` that have no card here, in order."""
         found = self._database.rows(f"SELECT id FROM news WHERE id IN ({_WIDE})", (json.dumps(list(ids)),))
         here = {row[0] for row in found}
         return [news_id for news_id in ids if news_id not in here]
 
     def arrived_since(self, moment: datetime, ids: Sequence[str]) -> set[str]:
-        """Those of `ids` whose card was first stored after a time."""
+        """Return those of `ids` whose card was first stored after a time."""
         found = self._database.rows(
             f"SELECT id FROM news WHERE shelved_at > ? AND id IN ({_WIDE})", (to_us(moment), json.dumps(list(ids)))
         )
         return {row[0] for row in found}
 
     def without_vector(self, encoder: str) -> list[str]:
-        """Ids in the store that have no vector by `encoder`."""
+        """Return ids in the store that have no vector by `encoder`."""
         found = self._database.rows(
             "SELECT id FROM news WHERE id NOT IN (SELECT news_id FROM vector WHERE encoder = ?) ORDER BY id", (encoder,)
         )
@@ -203,18 +209,18 @@ class NewsStore:
             )
 
     def body(self, news_id: str) -> str | None:
-        """The text of one article, or None if it isn't stored."""
+        """Return the text of one article, or None if it isn't stored."""
         found = self._database.row("SELECT body FROM body WHERE news_id = ?", (news_id,))
         return found[0] if found else None
 
     def without_body(self, ids: Sequence[str]) -> list[str]:
-        """Those of `ids` whose text isn't stored, in order."""
+        """Return those of `ids` whose text isn't stored, in order."""
         found = self._database.rows(f"SELECT news_id FROM body WHERE news_id IN ({_WIDE})", (json.dumps(list(ids)),))
         here = {row[0] for row in found}
         return [news_id for news_id in ids if news_id not in here]
 
     def named(self, kind: Naming, name: str, limit: int) -> list[str]:
-        """Ids of the newest articles of a topic, section or publisher."""
+        """Return ids of the newest articles of a topic, section or publisher."""
         found = self._database.rows(
             """SELECT id FROM news WHERE CASE WHEN json_valid(card) THEN json_extract(card, ?) END = ?
                ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?""",
@@ -223,7 +229,7 @@ class NewsStore:
         return [row[0] for row in found]
 
     def count(self) -> int:
-        """How many cards are here."""
+        """Return how many cards are here."""
         return self._database.number("SELECT count(*) FROM news")
 
     def prune(self, before: datetime, keep: Iterable[str] = ()) -> int:

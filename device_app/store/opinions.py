@@ -53,7 +53,7 @@ class Feedback:
             )
 
     def reactions(self, kind: ReactionKind | None = None) -> list[Reaction]:
-        """All reactions (of one kind), newest first."""
+        """Return all reactions (of one kind), newest first."""
         found = self._database.rows(
             "SELECT news_id, kind, at FROM reaction WHERE ?1 IS NULL OR kind = ?1 ORDER BY at DESC, news_id", (kind,)
         )
@@ -68,8 +68,10 @@ class Feedback:
 
 
 class Stances:
-    """Topics, sections and publishers that the reader follows or blocks. On a device they are in the second view's
-    store."""
+    """Topics, sections and publishers that the reader follows or blocks.
+
+    On a device they are in the second view's store.
+    """
 
     def __init__(self, database: Database | LateDatabase) -> None:
         self._database = database

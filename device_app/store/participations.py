@@ -1,4 +1,4 @@
-"""Rounds that this device takes part in: its single upload of each, its secure sums, its views' parts, and the outbox.
+"""Store this device's part in rounds: uploads, secure sums, views and the outbox.
 
 Uploads and the state of secure sums are stored before they are sent, so that a kill neither loses nor repeats a
 message: an upload is sent again byte for byte, and dropped when too late.
@@ -44,8 +44,10 @@ class Participations:
         self._database = database
 
     def record(self, participation: Participation) -> None:
-        """Store a round that was just joined. Raises RoundTakenOver if it is stored: a device has one part in a
-        round."""
+        """Store a round that was just joined.
+
+        Raises RoundTakenOver if it is stored: a device has one part in a round.
+        """
         with self._database.transaction():
             kept = self._database.write(
                 """INSERT INTO participation
@@ -77,7 +79,10 @@ class Participations:
         sent_bytes: int | None = None,
         epsilon: float | None = None,
     ) -> bool:
-        """Change a round's state; None leaves bytes and epsilon as they are. False if the round isn't known."""
+        """Change a round's state; None leaves bytes and epsilon as they are.
+
+        False if the round isn't known.
+        """
         with self._database.transaction():
             return (
                 self._database.write(
@@ -93,7 +98,7 @@ class Participations:
         return next((one for one in self.list() if one.round == round_id), None)
 
     def may_have(self, round_id: str, opened_at: datetime) -> bool:
-        """Whether this device has taken part in a round, or may have.
+        """Return whether this device has taken part in a round, or may have.
 
         A device restored from a copy can't know of rounds opened before the copy was restored, so it may have.
         """
@@ -101,7 +106,7 @@ class Participations:
         return to_us(opened_at) <= put_back or self.get(round_id) is not None
 
     def list(self) -> list[Participation]:
-        """All rounds, newest first."""
+        """Return all rounds, newest first."""
         found = self._database.rows(
             """SELECT round, system, task, release, state, joined_at, changed_at, detail, sent_bytes, epsilon
                FROM participation ORDER BY joined_at DESC, round DESC"""
@@ -138,8 +143,10 @@ class RoundUploads:
         self._database = database
 
     def bind(self, round_id: str, payload_sha256: str, at: datetime) -> None:
-        """Bind the round to these bytes, in the transaction that charges for them. Raises RoundTakenOver if it's
-        bound."""
+        """Bind the round to these bytes, in the transaction that charges for them.
+
+        Raises RoundTakenOver if it's bound.
+        """
         with self._database.transaction():
             bound = self._database.write(
                 """INSERT INTO round_upload (round, payload_sha256, bound_at) VALUES (?, ?, ?)
@@ -171,17 +178,17 @@ class ViewLog:
                 )
 
     def sigmas(self, view: str) -> list[float]:
-        """The noise multiplier of each round this view took part in, oldest first."""
+        """Return the noise multiplier of each round this view took part in, oldest first."""
         found = self._database.rows("SELECT sigma FROM view_round WHERE view = ? ORDER BY at, round", (view,))
         return [row[0] for row in found]
 
 
 @dataclass(frozen=True)
 class SumPart:
-    """This device's part in one sum. offer and state are JSON; state holds the round's secrets.
+    """This device's part in one sum. offer and state are JSON.
 
-    sent: the current message has arrived. payload: the masked vector, until it has arrived; a second, different one
-    must never be made.
+    State holds the round's secrets. sent: the current message has arrived. payload: the masked vector, until it has
+    arrived; a second, different one must never be made.
     """
 
     round: str
@@ -227,12 +234,15 @@ class SumParts:
                 raise RoundTakenOver(before.round)
 
     def under_way(self) -> list[SumPart]:
-        """The parts that are not finished, oldest first."""
+        """Return the parts that are not finished, oldest first."""
         rows = self._database.rows("SELECT round, offer, state, payload, sent FROM sum_part ORDER BY changed_at, round")
         return [SumPart(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows]
 
     def drop(self, part: SumPart) -> None:
-        """Delete a part, its keys and its vector. Raises RoundTakenOver if its stored state has changed."""
+        """Delete a part, its keys and its vector.
+
+        Raises RoundTakenOver if its stored state has changed.
+        """
         with self._database.transaction():
             gone = self._database.write("DELETE FROM sum_part WHERE round = ? AND state = ?", (part.round, part.state))
             if gone.rowcount != 1:
@@ -277,7 +287,10 @@ class Outbox:
         at: datetime,
         expires_at: datetime,
     ) -> int:
-        """Store an upload and return its id once it's on the disk; a pending subject keeps its first bytes."""
+        """Store an upload and return its id once it's on the disk.
+
+        A pending subject keeps its first bytes.
+        """
         with self._database.transaction():
             self._database.write(
                 """INSERT INTO parcel (subject, method, path, content_type, payload, sha256, words, put_at, due_at,
@@ -299,7 +312,10 @@ class Outbox:
             return self._database.number("SELECT id FROM parcel WHERE subject = ?", (subject,))
 
     def due(self, now: datetime) -> list[OutboxItem]:
-        """The uploads that should be sent now, oldest first; those that are too late are dropped first."""
+        """Return the uploads that should be sent now, oldest first.
+
+        Those that are too late are dropped first.
+        """
         with self._database.transaction():
             self._database.write("DELETE FROM parcel WHERE expires_at <= ?", (to_us(now),))
             rows = self._database.rows(
@@ -308,7 +324,7 @@ class Outbox:
         return [_item(row) for row in rows]
 
     def waiting(self) -> list[OutboxItem]:
-        """All pending uploads, oldest first."""
+        """Return all pending uploads, oldest first."""
         return [_item(row) for row in self._database.rows(f"SELECT {_COLUMNS} FROM parcel ORDER BY put_at, id")]
 
     def done(self, item_id: int) -> None:

@@ -20,7 +20,10 @@ MARK_CHARS = 12
 
 @dataclass(frozen=True)
 class StoredPictures:
-    """text is the exact list, from which its ETag is computed; shards are its hashes; marks are by id and place."""
+    """text is the exact list, from which its ETag is computed; shards are its hashes.
+
+    Marks are by id and place.
+    """
 
     text: bytes
     shards: tuple[str, ...]
@@ -36,7 +39,7 @@ class PictureStore:
         self._hidden = RowCache(database, lambda: bool(preferences.get(PICTURES_HIDDEN)))
 
     def shown(self) -> bool:
-        """Whether the reader wants to see pictures; True by default."""
+        """Return whether the reader wants to see pictures; True by default."""
         return not self._hidden.get()
 
     def show(self, wanted: bool) -> None:
@@ -48,11 +51,11 @@ class PictureStore:
                 self.drop()
 
     def current(self) -> StoredPictures | None:
-        """The list in use."""
+        """Return the list in use."""
         return self._current.get()
 
     def has(self, shard: PictureShard) -> bool:
-        """Whether all pictures of a shard are stored."""
+        """Return whether all pictures of a shard are stored."""
         count = self._database.row("SELECT count(*) FROM picture WHERE shard = ?", (shard.pictures.sha256,))
         return count is not None and count[0] == shard.count
 
@@ -70,9 +73,10 @@ class PictureStore:
                 )
 
     def make_room(self, listing: PictureList) -> None:
-        """Delete pictures that neither the list in use nor this one names, such as those of lists never completed.
+        """Delete pictures that neither this list nor the one in use names.
 
-        So there are never more than two lists' pictures, twice PICTURES_LIMIT_BYTES.
+        They are those of lists that were never completed. So there are never more than two lists' pictures, twice
+        PICTURES_LIMIT_BYTES.
         """
         with self._database.quick_transaction():
             kept = self._current.get()
@@ -105,16 +109,16 @@ class PictureStore:
             self._current.forget()
 
     def path(self, news_id: NewsId, of_text: int = 0) -> str:
-        """A picture's address on this device; '' if the article has none here, or none is wanted.
+        """Return a picture's address on this device.
 
-        of_text: 0 for its card's, else its number in the text.
+        '' if the article has none here, or none is wanted. of_text: 0 for its card's, else its number in the text.
         """
         kept = self._current.get() if self.shown() else None
         mark = kept.marks.get((news_id, of_text)) if kept else None
         return f"/pictures/{quote(news_id)}.webp?of={mark}{f'&n={of_text}' if of_text else ''}" if mark else ""
 
     def content(self, news_id: NewsId, of_text: int = 0) -> bytes | None:
-        """An article's picture, from the list in use."""
+        """Return an article's picture, from the list in use."""
         kept = self._current.get()
         mark = kept.marks.get((news_id, of_text)) if kept else None
         if mark is None:

@@ -1,6 +1,6 @@
-"""The pool's codes and cards on this device, the same for every device, for recall without a report.
+"""Store the pool's codes and cards, for finding articles without a report.
 
-`PoolIndex` is a word search over the pool's cards, updated one day at a time.
+They are the same for every device. `PoolIndex` is a word search over the pool's cards, updated one day at a time.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ class PoolBlock:
 
 
 class PoolStore:
-    """Parts (codes, book, priors) by hash, cards by shard and place; a listing is used once all its parts are stored.
+    """Parts (codes, book, priors) by hash, cards by shard and place.
 
-    A shard's cards are stored under the hash of their blob, so that an interrupted pull can resume.
+    A listing is used once all its parts are stored. A shard's cards are stored under the hash of their blob, so that an
+    interrupted pull can resume.
     """
 
     def __init__(self, database: Database) -> None:
@@ -54,11 +55,11 @@ class PoolStore:
         self._current = RowCache(database, self._read)
 
     def current(self) -> StoredPool | None:
-        """The listing in use."""
+        """Return the listing in use."""
         return self._current.get()
 
     def part(self, digest: str) -> bytes | None:
-        """A part by its hash."""
+        """Return a part by its hash."""
         row = self._database.row("SELECT content FROM pool_part WHERE sha256 = ?", (digest,))
         return row[0] if row else None
 
@@ -78,7 +79,10 @@ class PoolStore:
             self._database.write_many("INSERT INTO pool_card (shard, place, id, card) VALUES (?, ?, ?, ?)", rows)
 
     def has_cards(self, shard: CodeShard) -> bool:
-        """Whether all cards of this shard are stored; they are stored completely or not at all."""
+        """Return whether all cards of this shard are stored.
+
+        They are stored completely or not at all.
+        """
         found = self._database.number("SELECT count(*) FROM pool_card WHERE shard = ?", (shard.cards.sha256,))
         return found == shard.count
 
@@ -100,7 +104,10 @@ class PoolStore:
             self._current.forget()
 
     def cards(self, places: Iterable[tuple[str, int]]) -> list[NewsCard]:
-        """The cards at (hash of the shard's cards, place), in that order, without unreadable ones."""
+        """Return the readable cards at these places, in that order.
+
+        A place is (hash of the shard's cards, number).
+        """
         wanted = list(places)
         found = self._database.rows(
             """SELECT pool_card.card FROM json_each(?) AS wanted CROSS JOIN pool_card
@@ -121,7 +128,7 @@ class PoolStore:
         return {news_id: (shard, place) for news_id, shard, place in found if shard in shards}
 
     def block(self, news_id: str) -> PoolBlock | None:
-        """The block of at least BLOCK articles that holds this one, or None.
+        """Return the block of at least BLOCK articles that holds this one, or None.
 
         None if it isn't in the pool, or the pool is smaller. Blocks are cut at multiples of BLOCK in the ordered ids of
         the pool, each id counted once, so that every device requests the same blocks, and the way the server cuts its
@@ -173,21 +180,24 @@ class PoolIndex:
         self._database, self._pool = database, pool
 
     def catch_up(self, limit: int | None = None) -> int:
-        """Delete days that the listing in use doesn't name and add those it does, at most about `limit` cards.
+        """Delete days that the listing in use doesn't name, and add missing ones.
 
-        Returns how many cards were added.
+        It adds at most about `limit` cards. Returns how many cards were added.
         """
         kept = self._pool.current()
         days = {shard.cards.sha256: shard.count for shard in kept.listing.shards} if kept is not None else {}
-        while self._let_go(days):
+        while self._drop_unnamed(days):
             pass
         done = 0
-        while (limit is None or done < limit) and (taken := self._take_in(days)):
+        while (limit is None or done < limit) and (taken := self._add_missing(days)):
             done += taken
         return done
 
     def hits(self, text: str) -> list[WordHit]:
-        """All cards that have every word of `text`, in no order; a card listed on two days is returned twice."""
+        """Return all cards that have every word of `text`, in no order.
+
+        A card listed on two days is returned twice.
+        """
         query = match_of(text)
         if not query:
             return []
@@ -198,8 +208,8 @@ class PoolIndex:
         )
         return [WordHit(news_id, relevance, published_us) for news_id, relevance, published_us in found]
 
-    def _let_go(self, days: Mapping[str, int]) -> bool:
-        """Whether some rows of a day that isn't named were deleted."""
+    def _drop_unnamed(self, days: Mapping[str, int]) -> bool:
+        """Return whether some rows of a day that isn't named were deleted."""
         with self._database.quick_transaction():
             for shard, first, size in self._database.rows("SELECT shard, first, size FROM pool_indexed"):
                 if days.get(shard) == size:
@@ -215,8 +225,8 @@ class PoolIndex:
                 return True
         return False
 
-    def _take_in(self, days: Mapping[str, int]) -> int:
-        """How many missing cards of a named day were added; 0 if none are missing."""
+    def _add_missing(self, days: Mapping[str, int]) -> int:
+        """Return how many missing cards of a named day were added; 0 if none are missing."""
         with self._database.quick_transaction():
             held: dict[str, list[int]] = {
                 shard: rest for shard, *rest in self._database.rows("SELECT * FROM pool_indexed")

@@ -41,7 +41,7 @@ class Preferences:
         self._database = database
 
     def get(self, name: str) -> Any:
-        """The value, or None if it was never set."""
+        """Return the value, or None if it was never set."""
         found = self._database.row("SELECT value FROM preference WHERE name = ?", (name,))
         return json.loads(found[0]) if found else None
 
@@ -57,7 +57,7 @@ class Preferences:
                 )
 
     def rows(self) -> list[tuple[str, str]]:
-        """All preferences as stored, for a copy: name and JSON."""
+        """Return all preferences as stored, for a copy: name and JSON."""
         found = self._database.rows(
             "SELECT name, value FROM preference WHERE name <> ? ORDER BY name", (MOVED_SEARCHES,)
         )
@@ -68,7 +68,9 @@ Parameters = Mapping[str, NDArray[np.float32]]
 
 
 class PrivateParameters:
-    """Private parameters by the model's name. They outlive releases, but not the encoder that they were trained with.
+    """Private parameters by the model's name.
+
+    They outlive releases, but not the encoder that they were trained with.
 
     Formal guarantees: none by itself. Values are read by ranking and training on this device; what leaves is made of
     `SharedUpdate` alone, which refuses them.
@@ -85,7 +87,10 @@ class PrivateParameters:
         return {} if found is None else load(found[0])
 
     def keep(self, model: str, encoder: str, parameters: Parameters) -> None:
-        """Replace the parameters, in the caller's transaction. Raises ValueError for values that are not finite."""
+        """Replace the parameters, in the caller's transaction.
+
+        Raises ValueError for values that are not finite.
+        """
         for name, value in parameters.items():
             if not np.isfinite(value).all():
                 raise ValueError(f"parameter {name}: has values that are not finite")
@@ -108,7 +113,7 @@ class TowerStore:
         self._database = database
 
     def get(self, model: str) -> TowerWeights | None:
-        """The parameters by name, or None before the first step."""
+        """Return the parameters by name, or None before the first step."""
         found = self._database.row("SELECT parameters FROM tower WHERE model = ?", (model,))
         return None if found is None else load(found[0])
 

@@ -1,4 +1,4 @@
-"""A profile's folder: a lock for one process at a time, and marks that show whether it was used before."""
+"""Lock a profile's folder for one process, and detect whether it was used before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class ProfileLock:
     """
 
     def __init__(self, home: Path) -> None:
-        """Take the lock of the profile in `home`. Raises ProfileInUse, naming the process, or StoreBroken."""
+        """Take the lock of the profile in `home`.
+
+        Raises ProfileInUse, naming the process, or StoreBroken.
+        """
         self._holder = home / HOLDER_NAME
         try:
             make_folder(home)
@@ -71,7 +74,10 @@ def asides_of(database: Path) -> list[Path]:
 
 
 def why_lost(database: Path) -> str | None:
-    """Why a missing database must have existed before; None if it is there, or never existed."""
+    """Return why a missing database must have existed before.
+
+    None if it is there, or never existed.
+    """
     if database.exists() or not (marks := marks_of(database)):
         return None
     names = ", ".join(path.relative_to(database.parent).as_posix() for path in marks)
@@ -79,7 +85,10 @@ def why_lost(database: Path) -> str | None:
 
 
 def refuse_lost(database: Path, remedy: Remedy) -> None:
-    """Raise StoreDamaged if the database is missing and was there before: an empty one would forget what was spent."""
+    """Raise StoreDamaged if the database is missing but was there before.
+
+    An empty one would forget what was spent.
+    """
     if why := why_lost(database):
         raise StoreDamaged(database, why, remedy())
 

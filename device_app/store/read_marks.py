@@ -39,7 +39,10 @@ class ReadMarks:
         return self._database.number("SELECT count(*) FROM read_story WHERE at > ?", (to_us(moment),))
 
     def opened(self, news_id: str, at: datetime) -> None:
-        """Mark a story as read because it was opened, perhaps again; its click is recorded elsewhere."""
+        """Mark a story as read because it was opened, perhaps again.
+
+        Its click is recorded elsewhere.
+        """
         with self._database.transaction():
             self._database.write(
                 "INSERT INTO read_story (news_id, at, batch) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -47,7 +50,10 @@ class ReadMarks:
             )
 
     def mark(self, news_ids: Collection[str], at: datetime) -> int:
-        """Mark stories as read; return the number of this mark, for `undo`, or 0 if all were read already."""
+        """Mark stories as read and return the mark's number, for `undo`.
+
+        0 if all were read already.
+        """
         with self._database.transaction():
             found = self._database.rows(
                 """SELECT DISTINCT value FROM json_each(?)
@@ -65,10 +71,10 @@ class ReadMarks:
         above: Place | None = None,
         below: Place | None = None,
     ) -> int:
-        """Mark the unread stories of a selection as read; return the number of this mark, or 0 if there were none.
+        """Mark the unread stories of a selection as read.
 
-        upto: the newest to mark, so that stories which arrived above it since the reader saw the list stay unread.
-        above, below: only those above or below this place.
+        Return the number of this mark, or 0 if there were none. upto: the newest to mark, so that stories which arrived
+        above it since the reader saw the list stay unread. above, below: only those above or below this place.
         """
         tests, values = selection.where()
         for place, order in ((upto, "<="), (above, ">"), (below, "<")):
@@ -100,9 +106,9 @@ class ReadMarks:
         return self._database.number("SELECT count(*) FROM read_story WHERE batch = ?", (batch,))
 
     def take_over(self, rows: Iterable[tuple[str, int, int]]) -> None:
-        """Add (news id, time in microseconds, batch) of another device; call it inside a transaction.
+        """Add (news id, time in microseconds, batch) of another device.
 
-        Its marks get one number here, since theirs may be in use.
+        Call it inside a transaction. Its marks get one number here, since theirs may be in use.
         """
         batch = 1 + self._database.number("SELECT max(batch) FROM read_story")
         self._database.write_many(

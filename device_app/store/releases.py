@@ -35,8 +35,10 @@ class KeptRelease:
 
 
 class TrustedKey(NamedTuple):
-    """public_key is the key that must sign releases; first is the reader's initial key, rotation the number of the last
-    rotation from it, 0 for none."""
+    """public_key is the key that must sign releases.
+
+    First is the reader's initial key, rotation the number of the last rotation from it, 0 for none.
+    """
 
     public_key: bytes
     first: bytes
@@ -52,14 +54,17 @@ class ChainLink(NamedTuple):
 
 
 class InstalledReleases:
-    """The release in use is the one installed last. The folder of blobs may be shared between devices."""
+    """The release in use is the one installed last.
+
+    The folder of blobs may be shared between devices.
+    """
 
     def __init__(self, database: Database, blob_folder: Path | None = None) -> None:
         self._database = database
         self.blobs = Blobs(blob_folder or database.path.parent / "blobs")
 
     def current(self) -> KeptRelease | None:
-        """The release in use."""
+        """Return the release in use."""
         return next(iter(self.history(1)), None)
 
     def history(self, limit: int = RELEASES_KEPT) -> list[KeptRelease]:
@@ -77,7 +82,10 @@ class InstalledReleases:
         ]
 
     def installed(self, release: str) -> tuple[ReleaseManifest, int] | None:
-        """The manifest last installed under this name and how many were installed since; None if no longer stored."""
+        """Return the manifest last installed under this name and how many were installed since.
+
+        None if no longer stored.
+        """
         row = self._database.row(
             """SELECT manifest, (SELECT count(*) FROM release AS later WHERE later.id > release.id) FROM release
                WHERE release = ? ORDER BY id DESC LIMIT 1""",
@@ -92,12 +100,12 @@ class InstalledReleases:
         at: datetime,
         link: ChainLink,
         *,
-        anew: bool = False,
+        new_chain: bool = False,
     ) -> None:
-        """Store a verified release's blobs, then put it in use in one step: a kill leaves the old or the new one.
+        """Store a verified release's blobs, then put it in use in one step.
 
-        link is stored as the end of its chain. anew: the release is from another server, whose chain replaces the old
-        one.
+        After a kill the old or the new release is in use. link is stored as the end of its chain. new_chain: the
+        release is from another server, whose chain replaces the old one.
         """
         manifest = ReleaseManifest.model_validate_json(signed.manifest)
         for blob in blobs:
@@ -109,36 +117,39 @@ class InstalledReleases:
                 (manifest.release, signed.manifest, signed.signature, signed.public_key, to_us(at)),
             ).fetchone()
             self._database.write("DELETE FROM release WHERE id <= ?", (kept[0] - RELEASES_KEPT,))
-            self._chain_onto(link, anew=anew)
+            self._chain_onto(link, new_chain=new_chain)
 
     def chained(self) -> ChainLink | None:
-        """The newest release of the chain that this device has used; None before the first."""
+        """Return the newest release of the chain that this device has used; None before the first."""
         row = self._database.row("SELECT number, manifest_sha256, head FROM release_chain ORDER BY number DESC LIMIT 1")
         return None if row is None else ChainLink(*row)
 
-    def _chain_onto(self, link: ChainLink, *, anew: bool) -> None:
-        if anew:
+    def _chain_onto(self, link: ChainLink, *, new_chain: bool) -> None:
+        if new_chain:
             self._database.write("DELETE FROM release_chain")
         self._database.write(
             "INSERT OR REPLACE INTO release_chain (number, manifest_sha256, head) VALUES (?, ?, ?)", link
         )
 
     def prune_blobs(self) -> int:
-        """Remove blobs that neither the release in use nor the previous one needs; returns how many."""
+        """Remove blobs that neither the release in use nor the previous one needs.
+
+        Returns how many.
+        """
         return self.blobs.prune(
             digest for kept in self.history(RELEASES_WITH_BLOBS) for digest in blob_digests(kept.manifest)
         )
 
     def pinned_key(self) -> bytes | None:
-        """The Ed25519 public key trusted on first use, or its successor by rotation."""
+        """Return the Ed25519 public key trusted on first use, or its successor by rotation."""
         found = self._database.row("SELECT public_key FROM pinned_key")
         return found[0] if found else None
 
     def trusted_key(self, from_settings: bytes | None = None) -> TrustedKey | None:
-        """The key that must have signed the backend's releases; None before the first release.
+        """Return the key that must have signed the backend's releases.
 
-        from_settings: the reader's own choice. It takes precedence over the pinned key, and stands for its successor by
-        rotation if this device has followed those rotations.
+        None before the first release. from_settings: the reader's own choice. It takes precedence over the pinned key,
+        and stands for its successor by rotation if this device has followed those rotations.
         """
         row = self._database.row("SELECT public_key, coalesce(first_key, public_key), rotation FROM pinned_key")
         kept = TrustedKey(*row) if row else None
@@ -167,12 +178,15 @@ class InstalledReleases:
                 (key.public_key, to_us(at), key.first, key.rotation),
             )
 
-    def pin_anew(self, key: bytes, at: datetime) -> None:
-        """Trust the key of the reader's own choice, replacing the pinned one however that was chosen."""
+    def replace_pin(self, key: bytes, at: datetime) -> None:
+        """Trust the key that the reader chose, replacing the pinned one."""
         self.pin_successor(TrustedKey(key, key, 0), at)
 
     def trust(self) -> Trust:
-        """The rows that decide which releases this device accepts, for its copy (`Copies.trust`)."""
+        """Return the rows that decide which releases this device accepts.
+
+        They are for its copy (`Copies.trust`).
+        """
         return {table: tuple(self._database.rows(sql)) for table, sql in _TRUST.items()}
 
 
@@ -182,7 +196,7 @@ def blob_digests(manifest: ReleaseManifest) -> list[str]:
 
 
 def blob_refs(manifest: ReleaseManifest) -> dict[str, BlobRef]:
-    """Every blob a release needs, by hash: graphs, weights, groups, prototypes of codebooks."""
+    """Return every blob that a release needs, by hash."""
     refs = [ref for model in manifest.models.values() for ref in (*model.graphs.values(), model.weights)]
     refs += [ref for model in manifest.models.values() if model.groups is not None for ref in model.groups.blobs]
     refs += [book.prototypes for book in manifest.recall.codebooks]

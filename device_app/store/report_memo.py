@@ -1,6 +1,7 @@
-"""Drawn reports: the one in use, sent repeatedly at no further cost, and the stored draw for each reported value.
+"""Store the report in use and the draw for each reported value.
 
-When a reader has a value again under the same meaning, the stored draw is sent: nothing is drawn or charged.
+Sending a stored draw again costs nothing. When a reader has a value again under the same meaning, the stored draw is
+sent: nothing is drawn or charged.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from device_app.store.rows import RowCache, from_us, to_us
 
 @dataclass(frozen=True)
 class Memo:
-    """The noisy request as it was paid for, and the clear scores it was made from (these never leave).
+    """The noisy request that was paid for, and the clear scores behind it, which never leave.
 
     payload is the exact JSON of the RecallRequest; clear is C x B, after clipping; clicks is the Clicks.latest_id() at
     that time, -1 for a cover. meaning, mechanism, encoder, directions and gram ([n, n] float32) are those of the
@@ -42,18 +43,19 @@ class ReportMemo:
         self._latest = RowCache(database, self._read)
 
     def current(self, release: str) -> Memo | None:
-        """The report in use if it was made under `release`."""
+        """Return the report in use if it was made under `release`."""
         found = self.latest()
         return found if found is not None and found.release == release else None
 
     def latest(self) -> Memo | None:
-        """The report in use, whatever its release."""
+        """Return the report in use, whatever its release."""
         return self._latest.get()
 
     def by_another_process(self) -> Memo | None:
-        """A report that another process of this profile put in use since this one last checked; None if none did.
+        """Return a report that another process of this profile has put in use; None if none has.
 
-        Call it inside the transaction that would pay for a new one, so that two processes don't both pay.
+        This process compares it with what it last saw. Call it inside the transaction that would pay for a new one, so
+        that two processes don't both pay.
         """
         remembered, stored = self._latest.get(), self._read()
         if stored == remembered:
@@ -110,7 +112,7 @@ class DrawnReports:
         self._database = database
 
     def get(self, mechanism: str, meaning: str, value: int) -> str | None:
-        """The stored draw for this value, or None."""
+        """Return the stored draw for this value, or None."""
         row = self._database.row(
             "SELECT report FROM drawn_report WHERE mechanism = ? AND book = ? AND value = ?",
             (mechanism, meaning, value),
@@ -118,7 +120,10 @@ class DrawnReports:
         return row[0] if row else None
 
     def keep(self, mechanism: str, meaning: str, value: int, report: str, at: datetime) -> None:
-        """Store a first draw, inside the transaction of its charge. Raises sqlite3.IntegrityError for a second."""
+        """Store a first draw, inside the transaction of its charge.
+
+        Raises sqlite3.IntegrityError for a second.
+        """
         with self._database.transaction():
             self._database.write(
                 "INSERT INTO drawn_report (mechanism, book, value, report, drawn_at) VALUES (?, ?, ?, ?, ?)",
@@ -126,12 +131,14 @@ class DrawnReports:
             )
 
     def distinct(self, mechanism: str) -> int:
-        """How many values were reported by a mechanism, under all meanings."""
+        """Return how many values were reported by a mechanism, under all meanings."""
         return self._database.number("SELECT count(*) FROM drawn_report WHERE mechanism = ?", (mechanism,))
 
     def begin(self, meaning: str, at: datetime) -> None:
-        """Record that a report is drawn under this meaning, perhaps the first; call it in the transaction of its
-        charge."""
+        """Record that a report is drawn under this meaning, perhaps the first.
+
+        Call it in the transaction of its charge.
+        """
         with self._database.transaction():
             self._database.write(
                 "INSERT INTO report_meaning (meaning, first_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -139,9 +146,9 @@ class DrawnReports:
             )
 
     def begun(self, meaning: str) -> bool:
-        """Whether a report was ever drawn under this meaning."""
+        """Return whether a report was ever drawn under this meaning."""
         return self._database.row("SELECT 1 FROM report_meaning WHERE meaning = ?", (meaning,)) is not None
 
     def begun_since(self, at: datetime) -> int:
-        """How many meanings had their first report drawn at or after this time."""
+        """Return how many meanings had their first report drawn at or after this time."""
         return self._database.number("SELECT count(*) FROM report_meaning WHERE first_at >= ?", (to_us(at),))

@@ -31,12 +31,15 @@ def to_us(at: datetime) -> int:
 
 
 def from_us(us: int) -> datetime:
-    """The UTC time of that many microseconds since 1970."""
+    """Return the UTC time of that many microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def if_readable(what: str, read: Callable[[], T]) -> T | None:
-    """Read a row that the backend can provide again; None if it can't be read. The log calls the row `what`."""
+    """Read a row that the backend can provide again; None if it can't be read.
+
+    The log calls the row `what`.
+    """
     try:
         return read()
     except ValueError as broken:
@@ -60,16 +63,17 @@ class Page(Generic[T]):
 
 
 def offset(number: int, size: int = PAGE_SIZE) -> int:
-    """Rows before page `number`; raises ValueError below page 1."""
+    """Return rows before page `number`; raises ValueError below page 1."""
     if number < 1:
         raise ValueError(f"page {number}: pages count from 1")
     return (number - 1) * size
 
 
 class RowCache(Generic[T]):
-    """A cached value of rows that only its owner writes: read once, then kept in memory until the owner forgets it.
+    """A cached value of rows that only its owner writes.
 
-    It is also forgotten when a transaction is rolled back and when the device is erased.
+    It is read once and kept until the owner forgets it. It is also forgotten when a transaction is rolled back and when
+    the device is erased.
     """
 
     def __init__(self, database: Database, read: Callable[[], T]) -> None:
@@ -79,7 +83,7 @@ class RowCache(Generic[T]):
         database.when_undone(self.forget)
 
     def get(self) -> T:
-        """The value; no other thread writes while it is read."""
+        """Return the value; no other thread writes while it is read."""
         with self._database.alone():
             if self._known is None:
                 self._known = (self._read(),)

@@ -1,6 +1,6 @@
-"""Word search over the device's articles, in any script: by substrings, and by SQLite's FTS5.
+"""Search the device's articles by words, in any script.
 
-Search queries are not stored here.
+It uses substrings and SQLite's FTS5. Search queries are not stored here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ def folded(text: str) -> str:
 
 
 def all_words(text: str) -> tuple[list[str], list[str]]:
-    """SQL conditions and their values: news.words contains every word of `text` (the first sixteen of them)."""
+    """Return SQL conditions for news.words to contain every word of `text`, and their values.
+
+    Only the first sixteen words count.
+    """
     words = folded(text).split()[:QUERY_WORDS_LIMIT]
     return ["instr(news.words, ?) > 0"] * len(words), words
 
@@ -36,8 +39,10 @@ UNSPACED = re.compile("([\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
 
 
 class WordHit(NamedTuple):
-    """An article that has all words, with its relevance (BM25, higher is better) and its publication time in
-    microseconds since 1970."""
+    """An article that has all words.
+
+    relevance is BM25, higher is better; published_us is in microseconds since 1970.
+    """
 
     id: str
     relevance: float
@@ -45,10 +50,11 @@ class WordHit(NamedTuple):
 
 
 class SearchIndex:
-    """Finds articles by words: every query word of two letters or more must begin a word of the card or the text.
+    """Find articles by words.
 
-    Titles, abstracts, publishers, sections and topics weigh eight times as much as the text (BM25). The index is in the
-    device's own database beside the articles and is deleted with them.
+    Every query word of two letters or more must begin a word of the card or the text. Titles, abstracts, publishers,
+    sections and topics weigh eight times as much as the text (BM25). The index is in the device's own database beside
+    the articles and is deleted with them.
     """
 
     def __init__(self, database: Database) -> None:
@@ -87,7 +93,10 @@ class SearchIndex:
             self._database.write("INSERT INTO news_text (news_text) VALUES ('optimize')")
 
     def find(self, text: str, limit: int = 50) -> list[str]:
-        """Ids of the articles that have every word of `text`, best first; none for a text without a word."""
+        """Return ids of the articles that have every word of `text`, best first.
+
+        None for a text without a word.
+        """
         query = match_of(text)
         if not query:
             return []
@@ -101,7 +110,7 @@ class SearchIndex:
         return [row[0] for row in found]
 
     def hits(self, text: str) -> list[WordHit]:
-        """All articles that have every word of `text`, in no order."""
+        """Return all articles that have every word of `text`, in no order."""
         query = match_of(text)
         if not query:
             return []
@@ -116,12 +125,12 @@ class SearchIndex:
 
 
 def words_of_card(card: NewsCard) -> str:
-    """The searchable text of a card, normalised for comparison."""
+    """Return the searchable text of a card, normalised for comparison."""
     return folded("\n".join((card.title, card.abstract, card.publisher, card.section, card.topic)))
 
 
 def words_of(text: str) -> str:
-    """Text normalised for indexing and search: no case, no diacritics, unspaced scripts spaced."""
+    """Return text normalised for indexing: no case, no diacritics, unspaced scripts spaced."""
     if text.isascii():
         return text.lower()
     bare = "".join(each for each in unicodedata.normalize("NFKD", folded(text)) if unicodedata.category(each) != "Mn")
@@ -129,7 +138,10 @@ def words_of(text: str) -> str:
 
 
 def match_of(text: str) -> str:
-    """The FTS5 query for the first sixteen words of `text`; '' if none of them holds a letter or a number."""
+    """Return the FTS5 query for the first sixteen words of `text`.
+
+    '' if none of them holds a letter or a number.
+    """
     phrases = []
     for word in folded(text).split()[:QUERY_WORDS_LIMIT]:
         plain = " ".join(re.findall(r"\w+", words_of(word).replace("_", " ")))

@@ -1,4 +1,7 @@
-"""Saved searches, and articles opened from search results. All of it stays in this view's own store."""
+"""Saved searches, and articles opened from search results.
+
+All of it stays in this view's own store.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ class SearchVector:
 
 
 class Searches:
-    """Saved searches, articles opened from results, and the vectors of both. Unsaved queries are not stored."""
+    """Saved searches, articles opened from results, and the vectors of both.
+
+    Unsaved queries are not stored.
+    """
 
     def __init__(self, database: Database | LateDatabase) -> None:
         self._database = database
@@ -68,7 +74,7 @@ class Searches:
         return next(one for one in self.saved() if one.words == plain)
 
     def saved(self) -> list[SavedSearch]:
-        """All saved searches, oldest first."""
+        """Return all saved searches, oldest first."""
         found = self._database.rows("SELECT id, words, saved_at, looked_at FROM search ORDER BY id")
         return [SavedSearch(id, words, from_us(saved), from_us(looked)) for id, words, saved, looked in found]
 
@@ -130,7 +136,7 @@ class Searches:
             )
 
     def meanings(self, encoder: str) -> Mapping[tuple[str, str], SearchVector]:
-        """Vectors by this encoder, by kind and name."""
+        """Return vectors by this encoder, by kind and name."""
         found = self._database.rows(
             "SELECT kind, name, float32, made_at FROM meaning WHERE encoder = ? ORDER BY kind, name", (encoder,)
         )

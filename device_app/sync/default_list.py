@@ -1,4 +1,4 @@
-"""Pulls data that is the same for every device: the default list of recent articles, and their popularity."""
+"""Pull what is the same for every device: the default list and the articles' popularity."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ class DefaultListSync:
         self._limit = limit
 
     def refresh(self) -> RecallAnswer | None:
-        """Pull the list if it changed, and store it with its cards and vectors; None if it is unchanged.
+        """Pull the list if it changed, and store it with its cards and vectors.
+
+        None if it is unchanged.
 
         Raises NoRelease before the first release, AnswerMalformed, and errors as in HttpClient; the old list stays
         then.
@@ -77,9 +79,10 @@ NOT_NOW = (404, 409, 410, 503)
 
 
 class PopularitySync:
-    """Keeps the last answer up to date. Requests depend on the release in use, never on the reader.
+    """Keeps the last answer up to date.
 
-    The ETag is computed here, from the answer's bytes, so that the server can't use it to mark this device.
+    Requests depend on the release in use, never on the reader. The ETag is computed here, from the answer's bytes, so
+    that the server can't use it to mark this device.
     """
 
     def __init__(
@@ -88,8 +91,10 @@ class PopularitySync:
         self._client, self._store, self._releases, self._clock = client, store, releases, clock
 
     def refresh(self) -> bool:
-        """Poll for another answer; True if there was one. Raises NoRelease, AnswerMalformed, errors as in
-        HttpClient."""
+        """Poll for another answer; True if there was one.
+
+        Raises NoRelease, AnswerMalformed, errors as in HttpClient.
+        """
         release = self._releases.current()
         if release is None:
             raise NoRelease
@@ -109,8 +114,8 @@ class PopularitySync:
             raise
         if answer.status == 304:
             return False
-        told = parsed(Popularity, answer, "popularity")
-        if told.release != name:
-            raise AnswerMalformed("popularity", f"it is for {told.release}, this device asked for {name}")
+        received = parsed(Popularity, answer, "popularity")
+        if received.release != name:
+            raise AnswerMalformed("popularity", f"it is for {received.release}, this device asked for {name}")
         self._store.keep(answer.body, self._clock())
         return True

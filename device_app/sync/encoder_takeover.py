@@ -1,21 +1,33 @@
-"""Switches the device to a new release and its news encoder: check it, pull its vectors, then put it in use."""
+"""Switch the device to a new release and its news encoder.
+
+The release is checked, its vectors are pulled, and it is put in use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from device_app.errors import NoRelease
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+
+from device_app.errors import AnswerMalformed, NoRelease
 from device_app.store.default_list import PulledShards
 from device_app.store.news import NewsStore
 from device_app.store.releases import InstalledReleases
-from device_app.sync.release_sync import ReleaseSync
-from device_app.sync.vectors import listed_shards, pull_shard
+from device_app.sync.release_sync import ReleaseSync, checked_blob
+from device_app.uplink.backend_client import parsed, read_codes
 from device_app.uplink.http import HttpClient
+from protocol.ids import NewsId, ReleaseId, short_release
+from protocol.releases import BLOB_LIMIT_BYTES, ShardList, ShardRef
+from protocol.text_catalogue import TextCatalogue
 
 
 class EncoderTakeover:
-    """Moves from the release in use to a newer one; with another encoder, also to another space of vectors.
+    """Moves from the release in use to a newer one.
+
+    With another encoder, also to another space of vectors.
 
     Args:
         swap: puts the newest installed release in use: from then on feeds and reports are made by its encoder.
@@ -25,7 +37,10 @@ class EncoderTakeover:
         self._releases, self._vectors, self._swap = releases, vectors, swap
 
     def step(self) -> bool:
-        """Switch to the newest release if it differs; True if so. Raises what ReleaseSync and VectorSync raise."""
+        """Switch to the newest release if it differs; True if so.
+
+        Raises what ReleaseSync and VectorSync raise.
+        """
         installed = self._releases.refresh()
         try:
             # First the vectors: the feed would else have none of the reader's clicks. Where the pull is cut off, the
@@ -55,7 +70,10 @@ class VectorSync:
         *,
         at_first: bool = False,
     ) -> None:
-        """at_first: pull under the first release too, for a device that shows stories before there is one."""
+        """Take what to pull with.
+
+        at_first: pull under the first release too, for a device that shows stories before there is one.
+        """
         self._at_first = at_first
         self._client = client
         self._news = news
@@ -64,7 +82,9 @@ class VectorSync:
         self._clock = clock
 
     def refresh(self) -> int:
-        """Pull every missing shard of the encoder in use; returns how many. An interrupted pull resumes later.
+        """Pull every missing shard of the encoder in use; returns how many.
+
+        An interrupted pull resumes later.
 
         Raises NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a shard with another
         hash.
@@ -88,3 +108,67 @@ class VectorSync:
         self._pulled.set_complete(encoder, self._clock())
         self._news.prune_vectors({encoder})
         return len(wanted)
+
+
+REQUESTS = TextCatalogue("device_app.uplink", "requests.toml")
+
+_IDS = TypeAdapter(tuple[NewsId, ...])
+IDS_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+def listed_shards(client: HttpClient, release: ReleaseId, encoder: str) -> ShardList:
+    """Return all shards of a release.
+
+    Raises network errors as in HttpClient, and AnswerMalformed.
+    """
+    answer = client.get(
+        f"/v1/releases/{short_release(release)}/vectors",
+        words=REQUESTS("shards"),
+        purpose="sync",
+    )
+    listed = parsed(ShardList, answer, "shard list")
+    if listed.encoder != encoder or listed.release != release:
+        raise AnswerMalformed("shard list", f"it is for {listed.release} and encoder {listed.encoder[:12]}")
+    return listed
+
+
+def pull_shard(
+    client: HttpClient, listed: ShardList, shard: ShardRef, dimensions: int
+) -> tuple[tuple[NewsId, ...], NDArray[np.float32]]:
+    """One shard's article ids and their vectors [n, D], checked.
+
+    Raises HttpClient's network errors, AnswerMalformed and ReleaseRefused.
+    """
+    path = f"/v1/releases/{short_release(listed.release)}/vectors/{shard.name}"
+    what = f"shard {shard.name}"
+    blob = client.get(
+        path,
+        words=REQUESTS("shard", shard=shard.name),
+        purpose="sync",
+        accept="application/octet-stream",
+        limit_bytes=max(1, min(shard.blob.size_bytes, BLOB_LIMIT_BYTES)),
+    )
+    content = checked_blob(blob.body, shard.blob, listed.release)
+    vectors = read_codes(content, shard.count, dimensions, what, BLOB_LIMIT_BYTES)
+    ids = client.get(
+        f"{path}/ids",
+        words=REQUESTS("shard_ids", shard=shard.name),
+        purpose="sync",
+        limit_bytes=IDS_LIMIT_BYTES,
+    )
+    try:
+        rows = _IDS.validate_json(ids.body)
+    except ValidationError as broken:
+        raise AnswerMalformed(what, "its ids are not a list of news ids") from broken
+    if len(rows) != shard.count:
+        raise AnswerMalformed(what, f"{len(rows)} ids for {shard.count} vectors")
+    return rows, vectors
+
+
+def pull_all(
+    client: HttpClient, release: ReleaseId, encoder: str, dimensions: int
+) -> Iterator[tuple[tuple[NewsId, ...], NDArray[np.float32]]]:
+    """Pull every shard, one after another: the vectors of the whole pool."""
+    listed = listed_shards(client, release, encoder)
+    for shard in listed.shards:
+        yield pull_shard(client, listed, shard, dimensions)

@@ -33,7 +33,10 @@ Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class Release:
-    """An installed release: graphs as bytes, weights as read-only float32 arrays by parameter name, each read once."""
+    """An installed release: its graphs as bytes and its weights, each read once.
+
+    Weights are read-only float32 arrays by parameter name.
+    """
 
     def __init__(self, manifest: ReleaseManifest, blobs: Blobs) -> None:
         self.manifest = manifest
@@ -46,11 +49,14 @@ class Release:
         return self.manifest.release
 
     def has_graph(self, model: str, purpose: str) -> bool:
-        """Whether the release brings this graph."""
+        """Return whether the release brings this graph."""
         return model in self.manifest.models and purpose in self.manifest.models[model].graphs
 
     def graph(self, model: str, purpose: str) -> bytes:
-        """An ONNX graph. Raises ReleaseRefused if the release has none or its file is damaged."""
+        """Return an ONNX graph.
+
+        Raises ReleaseRefused if the release has none or its file is damaged.
+        """
         entry = self._entry(model)
         if purpose not in entry.graphs:
             raise ReleaseRefused(self.id, f"model {model} has no {purpose!r} graph")
@@ -64,8 +70,10 @@ class Release:
         return self._weights[model]
 
     def groups(self, model: str) -> GroupModels:
-        """The models of a ranker's groups, and the rule by which a device finds its own group. Raises
-        ReleaseRefused."""
+        """Return the models of a ranker's groups, with the rule by which a device finds its group.
+
+        Raises ReleaseRefused.
+        """
         entry = self._entry(model).groups
         if entry is None:
             raise ReleaseRefused(self.id, f"model {model} has no groups")
@@ -86,7 +94,7 @@ class Release:
         return GroupModels(weights, centroids, vectors, next_centroids, next_vectors)
 
     def spaces(self) -> PublicVectors:
-        """The prototypes of every codebook. Raises ReleaseRefused."""
+        """Return the prototypes of every codebook. Raises ReleaseRefused."""
         return PublicVectors(
             {
                 book.size: self._vectors(book.prototypes, "prototypes", book.size, self.manifest.dimensions)
@@ -163,7 +171,7 @@ class Release:
 
 
 def current_release(store: InstalledReleases) -> Release:
-    """The release in use; raises NoRelease on a device that was never synced."""
+    """Return the release in use; raises NoRelease on a device that was never synced."""
     kept = store.current()
     if kept is None:
         raise NoRelease
@@ -180,7 +188,10 @@ class _Tried:
         self._passed: set[tuple[str, Shapes, tuple[str, ...]]] = set()
 
     def load(self, digest: str, graph: bytes, shapes: Shapes, private: tuple[str, ...]) -> None:
-        """Load a graph with parameters of these shapes, and private ones of any; raises GraphMismatch."""
+        """Load a graph with parameters of these shapes, and private ones of any.
+
+        Raises GraphMismatch.
+        """
         if (digest, shapes, private) in self._passed:
             return
         GraphSession(graph, {name: np.zeros(shape, np.float32) for name, shape in shapes}, private=private)

@@ -54,7 +54,10 @@ class OwnFeedsSync:
         """The list as last seen; None before the first answer."""
 
     def step(self) -> bool:
-        """Fetch the list, and the newest stories while nothing ranks them; return whether the server can rank."""
+        """Fetch the list, and the newest stories while nothing ranks them.
+
+        Return whether the server can rank.
+        """
         listed = self._server.feeds()
         if listed.preparing is not None and (newest := self._server.newest()) is not None:
             self._news.put_cards(newest.cards, self._clock())
@@ -68,21 +71,21 @@ class OwnFeedsSync:
         return None if self.listed is None else self.listed.preparing
 
     def feeds(self) -> tuple[OwnFeed, ...]:
-        """The followed feeds as last seen, ordered by folder and name."""
+        """Return the followed feeds as last seen, ordered by folder and name."""
         feeds = () if self.listed is None else self.listed.feeds
         return tuple(sorted(feeds, key=lambda one: ([*map(str.casefold, one.folder)], one.shown.casefold())))
 
     def feed(self, key: str) -> OwnFeed | None:
-        """The feed of this key; None if it isn't followed."""
+        """Return the feed of this key; None if it isn't followed."""
         return next((one for one in self.feeds() if one.key == key), None)
 
     def folders(self) -> tuple[tuple[str, ...], ...]:
-        """Every folder that has a feed, and those around it."""
+        """Return every folder that has a feed, and those around it."""
         paths = {one.folder[:depth] for one in self.feeds() for depth in range(1, len(one.folder) + 1)}
         return tuple(sorted(paths, key=lambda path: [*map(str.casefold, path)]))
 
     def find(self, pasted: str) -> tuple[FoundFeed, ...]:
-        """The feeds at what a person has pasted, the best match first."""
+        """Return the feeds at what a person has pasted, the best match first."""
         return self._server.find(FindFeeds(pasted=pasted)).feeds
 
     def follow(self, url: str, *, title: str = "", folder: Sequence[str] = (), site: str = "") -> None:
@@ -114,13 +117,16 @@ class OwnFeedsSync:
         return self._and_list(self._server.take_opml(OpmlFile(name=name, document=document)))
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the texts of these articles that the server has, and keep those of articles in the store."""
+        """Return the texts of these articles that the server has.
+
+        Those of articles in the store are kept.
+        """
         found = {body.id: body.body for body in self._server.texts(TextsWanted(ids=tuple(ids))).bodies}
         self._news.put_bodies(found)
         return found
 
     def opml(self) -> bytes:
-        """All feeds as an OPML file."""
+        """Return all feeds as an OPML file."""
         return self._server.opml()
 
     def close(self) -> None:

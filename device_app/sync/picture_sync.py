@@ -1,4 +1,7 @@
-"""Pulls publishers' pictures: every shard of the list in order, so that no request reveals which article is read."""
+"""Pull publishers' pictures.
+
+Every shard of the list is pulled in order, so that no request reveals which article is read.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ class PictureSync:
         self._client, self._store, self._clock = client, store, clock
 
     def refresh(self) -> int:
-        """Pull new shards; returns how many. An interrupted pull resumes later, and the old pictures stay until then.
+        """Pull new shards; returns how many.
+
+        An interrupted pull resumes later, and the old pictures stay until then.
 
         Raises AnswerMalformed for a list or a shard that doesn't match its limits, its size or its hash, and network
         errors as in HttpClient.

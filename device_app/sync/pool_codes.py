@@ -54,7 +54,9 @@ class PoolSync:
         self._wanted = wanted
 
     def refresh(self) -> int:
-        """Pull new blobs; returns how many. An interrupted pull resumes later, and the old pool stays until then.
+        """Pull new blobs; returns how many.
+
+        An interrupted pull resumes later, and the old pool stays until then.
 
         Raises NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a blob with another hash.
         """
@@ -93,10 +95,10 @@ class PoolSync:
         return pulled
 
     def _parts(self, listing: PoolCodes, manifest: ReleaseManifest) -> int:
-        """Pull the parts and check them, including those already stored, against what this listing declares.
+        """Pull the parts and check them against this listing.
 
-        If a mismatch were found only when a reader's vector is used in a search, the pull that follows would reveal
-        that vector.
+        Parts that are already stored are checked, too. If a mismatch were found only when a reader's vector is used in
+        a search, the pull that follows would reveal that vector.
         """
         pulled = 0
         checks: tuple[tuple[BlobRef, Callable[[bytes], object]], ...] = (

@@ -1,4 +1,4 @@
-"""Pulls releases: checks that one follows from the release in use, verifies and tries it, then puts it in use.
+"""Pull releases, check that they follow from the one in use, and put them in use.
 
 A release must follow by number, date and chain, under the trusted key or one that rotations lead to. Signature, hashes
 and a trial run are checked before the release is put in use in one step. `MaterialSync` pulls the other blobs that
@@ -40,7 +40,7 @@ _ANOTHER = "it is not signed by the pinned key"
 
 
 def successor(client: HttpClient, trusted: TrustedKey, offered: bytes) -> TrustedKey:
-    """The key to trust after following rotations from the trusted one to `offered`.
+    """Return the key to trust after following rotations from the trusted one to `offered`.
 
     Requests are the same whatever key is trusted. Raises ReleaseRefused if no chain of rotations leads there, or if one
     of them is forged; the trusted key stays.
@@ -74,13 +74,13 @@ CHAIN_LIMIT_BYTES = 16 * 1024 * 1024
 
 
 def link_of(signed: SignedManifest, manifest: ReleaseManifest) -> ChainLink:
-    """The chain link of a release, at the end of its chain."""
+    """Return the chain link of a release, at the end of its chain."""
     content = digest(signed.manifest.encode())
     return ChainLink(release_number(manifest.release), content, next_head(manifest.chain, manifest.release, content))
 
 
 def is_old_news(signed: SignedManifest, manifest: ReleaseManifest, store: InstalledReleases) -> bool:
-    """Whether a release that this device has already used is offered again.
+    """Return whether a release that this device has already used is offered again.
 
     That happens when one of several server workers is behind the others: the release isn't used again, and this is no
     cause for alarm.
@@ -98,10 +98,11 @@ def require_successor(
     client: HttpClient,
     now: datetime,
 ) -> None:
-    """Raise ReleaseRefused unless the offered release comes after the one in use, by number, date and chain.
+    """Raise ReleaseRefused unless the offered release comes after the one in use.
 
-    The date may not be before that of the release in use, if that is in the past by this device's clock. If this device
-    lacks a part of the chain, it requests the releases in between (`/v1/releases/chain`, the same for every device).
+    Its number, date and chain are compared. The date may not be before that of the release in use, if that is in the
+    past by this device's clock. If this device lacks a part of the chain, it requests the releases in between
+    (`/v1/releases/chain`, the same for every device).
     """
     name, number = manifest.release, release_number(manifest.release)
     in_use = release_number(current.manifest.release)
@@ -123,7 +124,7 @@ def require_successor(
 
 
 def require_sane_date(manifest: ReleaseManifest, now: datetime) -> None:
-    """Raise ReleaseRefused for a release dated more than two days ahead of this device's clock."""
+    """Raise ReleaseRefused for a release dated more than two days ahead of this device."""
     if manifest.created_at > now + AHEAD_AT_MOST:
         why = (
             f"its date, {manifest.created_at:%Y-%m-%d}, is more than two days ahead of this device's clock, "
@@ -133,14 +134,14 @@ def require_sane_date(manifest: ReleaseManifest, now: datetime) -> None:
 
 
 def require_in_chain(client: HttpClient, store: InstalledReleases) -> None:
-    """Raise ReleaseForked unless the release in use is in the chain that the server shows every device."""
+    """Raise ReleaseForked unless the release in use is in the server's public chain."""
     kept = store.chained()
     if kept is not None:
         _chain_since(client, kept, kept.number + 1)
 
 
 def _chain_since(client: HttpClient, kept: ChainLink, number: int) -> ReleaseChain:
-    """The server's chain from the stored release at least to the one before `number`.
+    """Return the server's chain from the stored release at least to the one before `number`.
 
     Raises ReleaseForked if it doesn't contain the stored release unchanged, and errors as in HttpClient.
     """
@@ -234,10 +235,11 @@ class ReleaseSync:
         return True
 
     def _is_of_another_server(self, signed: SignedManifest, current: KeptRelease) -> bool:
-        """Whether the settings name another key than that of the release in use, and this release is signed with it.
+        """Return whether this release is signed with another server's key from the settings.
 
-        A key that this device has followed rotations to or from belongs to the same server: an operator who returns to
-        an earlier key doesn't start a new chain, and what that key signed before stays old.
+        The settings must name another key than that of the release in use. A key that this device has followed
+        rotations to or from belongs to the same server: an operator who returns to an earlier key doesn't start a new
+        chain, and what that key signed before stays old.
         """
         if not signed.public_key == self._pinned_key != current.signed.public_key:
             return False
@@ -287,10 +289,10 @@ class ReleaseSync:
         if self._pinned_key is None and self._store.pinned_key() is None:
             self._store.pin(signed.public_key, now)
         if current is None or signed.manifest != current.signed.manifest:
-            anew = current is not None and self._is_of_another_server(signed, current)
-            if anew:
-                self._store.pin_anew(signed.public_key, now)
-            self._store.install(signed, (), now, link_of(signed, manifest), anew=anew)
+            new_chain = current is not None and self._is_of_another_server(signed, current)
+            if new_chain:
+                self._store.replace_pin(signed.public_key, now)
+            self._store.install(signed, (), now, link_of(signed, manifest), new_chain=new_chain)
             self._chain_checked_at = None
         self._store.prune_blobs()
 
@@ -320,7 +322,7 @@ def fetch_blob(client: HttpClient, ref: BlobRef, release: str) -> bytes:
 
 
 def checked_blob(content: bytes, ref: BlobRef, release: str) -> bytes:
-    """The content, if its size and hash are right. Raises ReleaseRefused otherwise."""
+    """Return the content, if its size and hash are right. Raises ReleaseRefused otherwise."""
     if len(content) != ref.size_bytes:
         raise ReleaseRefused(release, f"blob {ref.sha256[:12]} has {len(content)} bytes, declared {ref.size_bytes}")
     if digest(content) != ref.sha256:
@@ -339,8 +341,10 @@ class MaterialSync:
         self._client, self._blobs = client, blobs
 
     def fetch(self, ref: BlobRef) -> bytes:
-        """Fetch the blob and check its size and hash. Raises ReleaseRefused if they don't match, and errors as in
-        HttpClient."""
+        """Fetch the blob and check its size and hash.
+
+        Raises ReleaseRefused if they don't match, and errors as in HttpClient.
+        """
         kept = self._blobs.read(ref.sha256)
         if kept is not None:
             self._blobs.touch(ref.sha256)

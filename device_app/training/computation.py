@@ -1,4 +1,4 @@
-"""Computes a round's update: runs the task on the release's model, from the samples that the task may use."""
+"""Compute a round's update: run its task on the release's model and the reader's samples."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from device_app.training.gradients import GradientFn, OnnxGradients, Params, no_
 from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import (
     NO_SAMPLES,
+    OTHERS_LIMIT,
     NobodysReading,
     ReaderSamples,
     ReadingMark,
@@ -48,7 +49,10 @@ Draw = Callable[[str], np.random.Generator]
 
 
 def fresh_draw(_: str) -> np.random.Generator:
-    """A generator seeded by the operating system, so that nobody else can know which negatives a device draws."""
+    """Return a generator seeded by the operating system.
+
+    Nobody else can know which negatives the device draws.
+    """
     return np.random.default_rng()
 
 
@@ -81,11 +85,11 @@ class ComputationFactory:
         self._session: object = None
 
     def make(self, release: Release, manifest: RoundManifest) -> Computation:
-        """The computation of one round on one release."""
+        """Return the computation of one round on one release."""
         return Computation(self, release, manifest)
 
     def gradients(self, graph: bytes, *, private: tuple[str, ...], own: Params) -> OnnxGradients:
-        """The gradients of a graph, with these values of its private parameters."""
+        """Return the gradients of a graph, with these values of its private parameters."""
         # Held between rounds: the devices of a fleet share one session, which would otherwise be loaded for each.
         self._session = shared_session(graph, threads=OnnxGradients.THREADS)
         return OnnxGradients(graph, private=private, own=own)
@@ -122,28 +126,36 @@ class Computation:
         return self._manifest.round
 
     def shapes(self) -> Shapes:
-        """The shapes of an update's tensors. Raises NotEligible if materials are unavailable."""
+        """Return the shapes of an update's tensors.
+
+        Raises NotEligible if materials are unavailable.
+        """
         return self._task.shapes(self._params)
 
     def one_click(self) -> OneClick | None:
-        """How far replacing one click by another moves the update; None: as far as replacing all. Raises
-        NotEligible."""
+        """Return how far replacing one click by another moves the update.
+
+        None: as far as replacing all. Raises NotEligible.
+        """
         return self._kind.one_click(self._given)
 
     def gather(self) -> None:
         """Read the data that the task computes from, and record the state of the reader's clicks."""
         self._marks = [self._factory.reading.mark()]
         if self._kind.needs_samples:
-            self._samples = self._factory.reading.samples(self._release.manifest.encoder)
+            others = None if self._kind.all_displayed else OTHERS_LIMIT
+            self._samples = self._factory.reading.samples(self._release.manifest.encoder, others)
+            if self._kind.all_negatives:
+                self._samples = self._samples.with_all_negatives()
             if self._samples.mark is not None:
                 self._marks.append(self._samples.mark)
 
     def unchanged(self) -> bool:
-        """Whether all gathered data is still there, and none of it was muted."""
+        """Return whether all gathered data is still there, and none of it was muted."""
         return all(map(self._factory.reading.holds, self._marks)) and self._also_unchanged()
 
     def update(self) -> ComputedUpdate:
-        """The task's update without its private part; `nothing` if it can't be computed.
+        """Return the task's update without its private part; `nothing` if it can't be computed.
 
         Raises NotEligible and ValueError for causes that are the same for every reader: no gradient graph. Its `paid`
         raises NotEligible, so that nothing is charged, if any data it comes from was deleted or muted meanwhile.
@@ -184,7 +196,7 @@ class Computation:
         )
 
     def nothing(self) -> ComputedUpdate:
-        """Zeros in the update's form, computed from no data of the reader's.
+        """Return zeros in the update's form, computed from no data of the reader's.
 
         A device sends them if it has nothing to contribute, or if its update is not ready when it is due.
 
@@ -228,7 +240,10 @@ class Computation:
         return {} if self._manifest.model is None else self._release.weights(self._manifest.model)
 
     def _material(self, name: str) -> bytes:
-        """A material's bytes. Raises NotEligible, which declines the round, if they are unavailable for any reason."""
+        """Return a material's bytes.
+
+        Raises NotEligible, which declines the round, if they are unavailable for any reason.
+        """
         materials = self._manifest.materials
         size_bytes = sum(ref.size_bytes for ref in materials.values())
         if size_bytes > MATERIALS_LIMIT_BYTES:
@@ -241,17 +256,17 @@ class Computation:
             raise NotEligible(f"{name!r} of the round can't be had: {trouble}") from trouble
 
     def _source(self) -> SampleSource:
-        """The samples that the task may use; may be empty."""
+        """Return the samples that the task may use; may be empty."""
         if self._samples is None:
             return NO_SAMPLES
         share, held = self._manifest.held_out, self._kind.held_out
         return self._samples.held_out(share) if held else self._samples.without_held_out(share)
 
     def _leaves_own_out(self, rng: np.random.Generator) -> bool:
-        """Whether this round sets the device's private parameters to zero and leaves them unchanged.
+        """Return whether this round leaves out the device's private parameters.
 
-        With LSTUR, this trains the other parameters for readers without a vector, too. It depends on no reader's
-        clicks.
+        They are then zero and stay unchanged. With LSTUR, this trains the other parameters for readers without a
+        vector, too. It depends on no reader's clicks.
         """
         own = self._entry is not None and bool(self._entry.private)
         return own and self._manifest.dropout > 0 and bool(rng.random() < self._manifest.dropout)
@@ -265,7 +280,7 @@ class Computation:
         return self._factory.gradients(graph, private=manifest.models[model].private, own=own)
 
     def _paid(self, update: Update, gradients: Params) -> Callable[[], None]:
-        """The function to call in the transaction that charges.
+        """Return the function to call in the transaction that charges.
 
         It checks again that all data behind the update is there, lets the task record what it must, and steps private
         parameters.
@@ -287,7 +302,10 @@ class Computation:
 
 
 def trainable(release: Release, kind: TaskKind) -> tuple[str, ...] | None:
-    """Models of the release that the task can run on; None for a task of no particular model."""
+    """Return models of the release that the task can run on.
+
+    None for a task of no particular model.
+    """
     if kind.role is None:
         return None
     return tuple(

@@ -1,4 +1,4 @@
-"""Delivers updates: charged and stored in one transaction, then sent, sent again, or dropped.
+"""Store computed updates, charge them and send them.
 
 A payload is in the outbox, and its cost in the ledger, before its first byte leaves. So a crash at any point charges at
 most once, and a retry sends the same bytes.
@@ -46,9 +46,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class UploadChannel:
-    """Where messages of a round are stored until they have arrived, and the client that sends them.
+    """The stores of a round's messages, and the client that sends them.
 
-    database: for the transaction that ledger, outbox and participations share.
+    Messages are stored until they have arrived. database: for the transaction that ledger, outbox and participations
+    share.
     """
 
     database: Database
@@ -75,7 +76,9 @@ class Delivery:
         self._uploads = RoundUploads(channel.database)
 
     def keep(self, offer: RoundOffer, update: ComputedUpdate) -> Kept:
-        """Clip, add noise, charge and store in one transaction, with whatever else goes with the charge.
+        """Clip, add noise, charge and store an update in one transaction.
+
+        `ComputedUpdate.paid` is called in it too.
 
         Raises BudgetSpent, NotEligible if the reader has deleted or erased something since the update was computed, and
         RoundTakenOver if the round already has an upload of this device, whichever process made it.
@@ -105,8 +108,10 @@ class Delivery:
         return Kept(offer, item, sealed)
 
     def send(self, kept: Kept) -> UploadReceipt:
-        """Send for the first time. Raises the backend's errors; the update then waits, or is dropped if the error is
-        final."""
+        """Send for the first time.
+
+        Raises the backend's errors; the update then waits, or is dropped if the error is final.
+        """
         try:
             receipt = self._uplink.upload(kept.offer, kept.sealed)
         except (BackendUnreachable, AnswerMalformed, BackendRefused) as trouble:
@@ -119,9 +124,9 @@ class Delivery:
         return receipt
 
     def give_up_late(self, held: Collection[str] = ()) -> None:
-        """Record as failed what was interrupted before it was stored, and what its round no longer accepts.
+        """Record parts as failed that can no longer be sent.
 
-        held: rounds whose update isn't due.
+        They were interrupted before they were stored, or their round has closed. held: rounds whose update isn't due.
         """
         now = self._clock()
         waiting = {item.subject: item for item in self._outbox.waiting()}
@@ -134,7 +139,10 @@ class Delivery:
                 self._participations.update(mine.round, state="failed", at=now, detail=why)
 
     def give_up_unwanted(self, wanted: Callable[[str], bool], why: str = WORDS("switched_off")) -> None:
-        """Drop pending uploads of tasks that the reader no longer wants. wanted: decides by the task's name."""
+        """Drop pending uploads of tasks that the reader no longer wants.
+
+        wanted: decides by the task's name.
+        """
         for item in self._outbox.waiting():
             mine = self._participations.get(item.subject)
             if mine is None or wanted(mine.task):
@@ -144,11 +152,14 @@ class Delivery:
                 self._participations.update(item.subject, state="declined", at=self._clock(), detail=why)
 
     def due(self) -> list[OutboxItem]:
-        """The uploads that should be sent again now."""
+        """Return the uploads that should be sent again now."""
         return self._outbox.due(self._clock())
 
     def send_again(self, item: OutboxItem) -> None:
-        """Send the same bytes again; keep them for later if that fails, or drop them if the reader has forbidden it."""
+        """Send the same bytes again.
+
+        If that fails they are kept for later; if the reader has forbidden it, they are dropped.
+        """
         now = self._clock()
         try:
             self._uplink.resend(reseal(item, self._ledger, self._privacy()))

@@ -1,8 +1,9 @@
-"""Decides when an update is sent: at a random time drawn when its device takes a place, however long it computes.
+"""Send each update at a random time, drawn when its device takes a place.
 
-Otherwise a server could tell from the time of an upload how much its reader has read, or whether the reader was using
-the machine. So the computation runs in the background at the lowest priority, and its result is used when its time has
-come. If it isn't ready by then, the update is zeros (`Computation.nothing`).
+The time does not depend on how long the computation takes. Otherwise a server could tell from the time of an upload how
+much its reader has read, or whether the reader was using the machine. So the computation runs in the background at the
+lowest priority, and its result is used when its time has come. If it isn't ready by then, the update is zeros
+(`Computation.nothing`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def at_this_priority() -> None:
 
 
 def lower_priority() -> None:
-    """Lower this thread's priority below every other, if threads have their own priority (Linux).
+    """Give this thread the lowest priority, where threads have their own (Linux).
 
     Elsewhere the priority is that of the whole process, which also serves pages: the computation then competes with
     them as an equal.
@@ -66,8 +67,10 @@ class DueUpdate:
     _fault: Exception | None = None
 
     def start(self) -> None:
-        """Start the computation, if it hasn't started. Call it after a step, whose own requests it would otherwise
-        delay."""
+        """Start the computation, if it hasn't started.
+
+        Call it after a step, whose own requests it would otherwise delay.
+        """
         if self.beside is not None and not self._started:
             self._started = True
             self.beside(self.compute)
@@ -84,11 +87,13 @@ class DueUpdate:
             self._done.set()
 
     def is_due(self, now: datetime) -> bool:
-        """Whether its time has come; setting the clock back makes it due at once."""
+        """Return whether its time has come; setting the clock back makes it due at once."""
         return now >= self.due_at or now < self.begun_at
 
     def take(self) -> ComputedUpdate:
-        """The update, or zeros if it isn't ready, or if the reader has deleted or muted some of its data.
+        """Return the update, or zeros if it can't be used.
+
+        It can't if it isn't ready, or if the reader has deleted or muted some of its data.
 
         Raises errors that are the same for every reader, as `Computation.update`.
         """

@@ -24,7 +24,9 @@ from protocol.rounds import RoundManifest
 
 
 class ReaderConsent:
-    """What the reader allows; checked again at every step, since a reader may change a setting at any time.
+    """What the reader allows.
+
+    It is checked again at every step, since the reader may change a setting at any time.
 
     Args:
         ledger: the budget.
@@ -38,7 +40,7 @@ class ReaderConsent:
         self.ledger, self.privacy, self.paused = ledger, privacy, paused
 
     def readiness(self, release: ReleaseId | None) -> Readiness:
-        """What is known before any request, on a device with this release."""
+        """Return what is known before any request, on a device with this release."""
         settings = self.privacy()
         return Readiness(
             switched_on=settings.training,
@@ -50,12 +52,15 @@ class ReaderConsent:
         )
 
     def switched_on(self, task: str) -> bool:
-        """Whether the reader allows such a task, regardless of a pause."""
+        """Return whether the reader allows such a task, regardless of a pause."""
         kind = TASKS.get(task)
         return switched_on(self.privacy(), "training" if kind is None else kind.channel)
 
     def check(self, task: str) -> None:
-        """Raise NotEligible if the reader has withdrawn permission; call it last just before the charge."""
+        """Raise NotEligible if the reader has withdrawn permission.
+
+        Call it last just before the charge.
+        """
         if self.paused() or not self.switched_on(task):
             raise NotEligible("training has since been paused or switched off.", "off")
 
@@ -118,7 +123,7 @@ class Terms:
 
 
 def check_ready(readiness: Readiness) -> None:
-    """Raises NotEligible with the reason in a sentence."""
+    """Raise NotEligible with the reason in a sentence."""
     if not readiness.may_count:
         check_training(readiness)
     if readiness.paused:
@@ -130,7 +135,7 @@ def check_ready(readiness: Readiness) -> None:
 
 
 def check_task(readiness: Readiness, channel: Channel) -> None:
-    """Raises NotEligible unless the device may run a task of this channel."""
+    """Raise NotEligible unless the device may run a task of this channel."""
     if channel == "training":
         check_training(readiness)
         check_budget(readiness)
@@ -141,24 +146,27 @@ def check_task(readiness: Readiness, channel: Channel) -> None:
 
 
 def switched_on(privacy: PrivacySettings, channel: str) -> bool:
-    """Whether the reader allows what this channel of the ledger pays for."""
+    """Return whether the reader allows what this channel of the ledger pays for."""
     return privacy.counting if channel == "counts" else privacy.training
 
 
 def check_training(readiness: Readiness) -> None:
-    """Raises NotEligible unless training is allowed."""
+    """Raise NotEligible unless training is allowed."""
     if not readiness.switched_on:
         raise NotEligible("training is not switched on.", "off")
 
 
 def check_budget(readiness: Readiness) -> None:
-    """Raises NotEligible if the budget is spent."""
+    """Raise NotEligible if the budget is spent."""
     if readiness.epsilon_left <= 0:
         raise NotEligible("today's limit for training is reached, or set to 0.", "spent")
 
 
 def check_offer(manifest: RoundManifest, terms: Terms) -> None:
-    """Raises NotEligible, ProtectionTooWeak or BudgetSpent, before anything is computed or charged."""
+    """Raise NotEligible, ProtectionTooWeak or BudgetSpent for unacceptable terms.
+
+    Call it before anything is computed or charged.
+    """
     if manifest.task not in terms.tasks:
         raise NotEligible(f"it does not know the task {manifest.task!r}.", "old")
     if terms.reads_release and manifest.release != terms.release:

@@ -31,10 +31,10 @@ class Gradients:
 
 
 class GradientFn(Protocol):
-    """The engine of training: OnnxGradients on devices and in simulation, torch as the oracle in tests."""
+    """Computes gradients: `OnnxGradients` on devices, torch as the oracle in tests."""
 
     def __call__(self, params: Params, batch: Batch) -> Gradients:
-        """Gradients of the batch's mean loss."""
+        """Return gradients of the batch's mean loss."""
         ...
 
 
@@ -44,7 +44,7 @@ def no_gradients(params: Params, batch: Batch) -> Gradients:
 
 
 class BoundGraph:
-    """An ONNX graph that caches its last parameters, so that all batches of a round bind them once.
+    """An ONNX graph that keeps its last parameters bound for all batches of a round.
 
     private names parameters that are zero if not given (`GraphSession`); own holds those that this device has learnt.
     """
@@ -56,7 +56,10 @@ class BoundGraph:
         self._bound: tuple[Params, GraphSession] | None = None
 
     def __call__(self, params: Params, **inputs: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-        """Every output by name. Raises GraphMismatch if parameters or inputs do not fit the graph."""
+        """Return every output by name.
+
+        Raises GraphMismatch if parameters or inputs do not fit the graph.
+        """
         if self._bound is None or self._bound[0] is not params:
             session = GraphSession(self._graph, params, threads=self._threads, private=self._private)
             self._bound = (params, session.with_private(self._own))
@@ -76,7 +79,7 @@ class OnnxGradients:
         self._graph = BoundGraph(graph, threads=self.THREADS, private=private, own=own)
 
     def __call__(self, params: Params, batch: Batch) -> Gradients:
-        """Gradients of the batch's mean loss. Raises GraphMismatch."""
+        """Return gradients of the batch's mean loss. Raises GraphMismatch."""
         outputs = self._graph(params, **batch)
         return Gradients(
             loss=float(outputs[LOSS]),
@@ -85,9 +88,9 @@ class OnnxGradients:
 
 
 def stepped(values: Params, gradients: Params, rate: float = PRIVATE_RATE) -> Params:
-    """values - rate * gradients: a device's own step on its private parameters (LSTUR's reader vector, An et al. 2019).
+    """Return values - rate * gradients, a device's step on its private parameters.
 
-    Parameters that are missing, or have another shape, start at zero.
+    Source: LSTUR's reader vector (An et al. 2019). Parameters that are missing, or have another shape, start at zero.
     """
     moved = {}
     for name, gradient in gradients.items():

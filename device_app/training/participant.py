@@ -41,22 +41,30 @@ class RoundWork(Protocol):
         ...
 
     def may_have_part(self, status: RoundStatus) -> bool:
-        """Whether this device has taken part in that round, or may have."""
+        """Return whether this device has taken part in that round, or may have."""
         ...
 
     def ask_for_place(self, message: CheckIn) -> RoundOffer | None:
-        """Send the check-in; return the offer, verified and recorded as joined, or None without a place.
+        """Send the check-in and return the offer, or None without a place.
+
+        The offer is verified and recorded as joined.
 
         Raises the backend's errors, OfferRefused and RoundTakenOver.
         """
         ...
 
     def check_offer(self, offer: RoundOffer) -> None:
-        """Raise NotEligible, ProtectionTooWeak or BudgetSpent unless this device accepts the offer."""
+        """Raise unless this device accepts the offer.
+
+        The errors are NotEligible, ProtectionTooWeak and BudgetSpent.
+        """
         ...
 
     def join(self, offer: RoundOffer) -> None:
-        """Draw when the update is due; for a secure sum, make and store keys. Raises what `check_wanted` raises."""
+        """Draw when the update is due; for a secure sum, make and store keys.
+
+        Raises what `check_wanted` raises.
+        """
         ...
 
     def check_wanted(self, task: str) -> None:
@@ -106,11 +114,12 @@ class Outcome:
 
 
 def participate(work: RoundWork, readiness: Readiness) -> Outcome:
-    """Take part in a round: the oldest of those under way that accepts this device; 'waiting' once it has joined.
+    """Take part in a round: the oldest of those under way that accepts this device.
 
-    A round whose task reads no release is for devices of any release. If the reader allows only training or only
-    private counts, the device considers only rounds of these. Nothing else about its reader decides whether or when it
-    asks for a place. The check-in contains only what this program can do, and the round.
+    'waiting' once it has joined. A round whose task reads no release is for devices of any release. If the reader
+    allows only training or only private counts, the device considers only rounds of these. Nothing else about its
+    reader decides whether or when it asks for a place. The check-in contains only what this program can do, and the
+    round.
     """
     try:
         check_ready(readiness)
@@ -170,7 +179,10 @@ def _take_place(work: RoundWork, status: RoundStatus) -> Outcome:
 
 
 def finish(work: RoundWork, offer: RoundOffer) -> Outcome:
-    """Compute and send the update of a round without a secure sum; 'waiting' with `again_sec` before it is due."""
+    """Compute and send the update of a round without a secure sum.
+
+    'waiting' with `again_sec` before it is due.
+    """
     try:
         update = work.update(offer)
         if update is None:
@@ -198,12 +210,12 @@ def left(offer: RoundOffer, state: OutcomeState, why: str | None, hindrance: Hin
 
 
 def may_pass(refusal: BackendRefused) -> bool:
-    """Whether the same request may succeed later, since the server and not this device has the problem."""
+    """Return whether the same request may succeed later: the problem is the server's."""
     return refusal.problem.status >= 500
 
 
 def hindrance_of(trouble: Exception | str | None) -> Hindrance:
-    """What kept a device out of a round, by the error raised."""
+    """Return what kept a device out of a round, by the error raised."""
     match trouble:
         case NotEligible(hindrance=hindrance):
             return hindrance
@@ -220,12 +232,18 @@ def hindrance_of(trouble: Exception | str | None) -> Hindrance:
 
 
 def is_complete(refusal: BackendRefused) -> bool:
-    """Whether the round was already complete: more devices are invited than needed, since some always drop out."""
+    """Return whether the round was already complete.
+
+    More devices are invited than needed, since some always drop out.
+    """
     return refusal.problem.type.endswith("round-closed") and refusal.problem.field == "cohort"
 
 
 def _not_now(trouble: BackendUnreachable | BackendRefused | AnswerMalformed) -> Outcome:
-    """Nothing was joined; tried again after the usual pause, or after a longer one if the backend requires it."""
+    """Return the outcome of a step that joined nothing.
+
+    The next step follows after the usual pause, or a longer one if the backend asks for it.
+    """
     asked = trouble.retry_after_sec if isinstance(trouble, BackendRefused) else None
     return Outcome("idle", str(trouble), not_before_sec=asked or 0.0, hindrance="unreachable")
 

@@ -1,4 +1,4 @@
-"""Training samples from the articles that a reader was shown and clicked, read from the device's store.
+"""Training samples from the articles that the reader was shown and clicked.
 
 They exist in memory, for one round, on this device.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Protocol, runtime_checkable
@@ -34,8 +34,10 @@ FeatureContextAt = Callable[[Sequence[str], Sequence[str], datetime], FeatureCon
 
 @dataclass(frozen=True)
 class ReadingMark:
-    """The state of the reader's clicks at a computation: how many there were up to the newest id, and what was
-    muted."""
+    """The state of the reader's clicks at a computation.
+
+    newest is the highest click id, clicks the number up to it, muted the ids of muted articles.
+    """
 
     newest: int
     clicks: int
@@ -82,7 +84,10 @@ class SampleSource(Protocol):
     """A source from which a task draws samples."""
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
-        """At most `limit` samples with K = `negatives` and the features of these names; another draw gives others."""
+        """Return at most `limit` samples with K = `negatives` and the features of these names.
+
+        Another draw gives others.
+        """
         ...
 
 
@@ -93,7 +98,7 @@ class RowSource(Protocol):
     def draw_rows(
         self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()
     ) -> RowSamples:
-        """At most `limit` samples with K = `negatives`."""
+        """Return at most `limit` samples with K = `negatives`."""
         ...
 
 
@@ -101,7 +106,7 @@ class NoSamples:
     """The source for tasks that need no samples."""
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
-        """Raises ValueError: a task that draws samples has to say that it needs them."""
+        """Raise ValueError: a task that draws samples has to say that it needs them."""
         raise ValueError("samples: this task has none")
 
 
@@ -109,15 +114,17 @@ NO_SAMPLES = NoSamples()
 
 
 def is_held_out(feed_id: str, news_id: str, share: float) -> bool:
-    """Whether a click is held out for evaluation: decided by its hash, so it is always the same and nothing is
-    stored."""
+    """Return whether a click is held out for evaluation.
+
+    Its hash decides, so the answer is always the same and nothing is stored.
+    """
     drawn = int.from_bytes(sha256(f"{feed_id} {news_id}".encode()).digest()[:8], "big")
     return drawn < share * 2**64
 
 
 @dataclass(frozen=True)
 class _Positive:
-    """A click usable for training: its feed, and the clicks made before that feed was shown, oldest first."""
+    """A click usable for training, with its feed and the clicks before that feed, oldest first."""
 
     news_id: str
     feed: Shown
@@ -156,12 +163,27 @@ class ReaderSamples:
         return len(self._positives)
 
     def without_held_out(self, share: float) -> ReaderSamples:
-        """For gradients: without the held-out clicks. They remain in the histories of later clicks."""
+        """For gradients: without the held-out clicks.
+
+        They remain in the histories of later clicks.
+        """
         return self._part(lambda positive: not is_held_out(positive.feed.feed_id, positive.news_id, share))
 
     def held_out(self, share: float) -> ReaderSamples:
         """For evaluation: only the held-out clicks."""
         return self._part(lambda positive: is_held_out(positive.feed.feed_id, positive.news_id, share))
+
+    def with_all_negatives(self) -> ReaderSamples:
+        """With the negatives of Uni-FedRec's recall model: any article displayed to the reader and never clicked.
+
+        The others of this source count as displayed.
+        """
+        displayed = dict.fromkeys((*(news_id for feed in self.feeds for news_id in feed.shown), *self.others))
+        part = copy.copy(self)
+        object.__setattr__(part, "others", tuple(displayed))
+        object.__setattr__(part, "feeds", tuple(replace(feed, shown=feed.clicked) for feed in self.feeds))
+        part.__post_init__()
+        return part
 
     def _part(self, wanted: Callable[[_Positive], bool]) -> ReaderSamples:
         part = copy.copy(self)
@@ -219,7 +241,7 @@ class ReaderSamples:
         return chosen, [self._offered(positive, negatives, rng) for positive in chosen]
 
     def _offered(self, positive: _Positive, negatives: int, rng: np.random.Generator) -> tuple[str, ...]:
-        """The clicked article and K others."""
+        """Return the clicked article and K others."""
         pool = self._negatives_of(positive.feed, lambda news_id: news_id in self.vectors)
         return (positive.news_id, *(pool[place] for place in rng.integers(len(pool), size=negatives)))
 
@@ -287,16 +309,16 @@ class StoredSamples:
         self._half_life_hours, self._muted = half_life_hours, muted
 
     def count(self) -> int:
-        """How many clicks the device has stored."""
+        """Return how many clicks the device has stored."""
         return self._clicks.count()
 
     def mark(self) -> ReadingMark:
-        """The state of what a computation reads from now on."""
+        """Return the state of what a computation reads from now on."""
         newest = self._clicks.latest_id()
         return ReadingMark(newest, self._clicks.count_up_to(newest), self._muted())
 
     def holds(self, mark: ReadingMark) -> bool:
-        """Whether everything present at that mark is still there, and nothing was muted or erased since."""
+        """Return whether nothing was deleted, muted or erased since this mark."""
         kept = self._clicks.count_up_to(mark.newest) == mark.clicks and self._clicks.latest_id() >= mark.newest
         return kept and self._muted() <= mark.muted
 
@@ -306,7 +328,10 @@ class StoredSamples:
         return self._counted is not None
 
     def uncounted(self, now: datetime, longest: timedelta) -> CountWindow:
-        """Displays and clicks that may be contributed to a private count now. Raises NotEligible."""
+        """Return displays and clicks that may be contributed to a private count now.
+
+        Raises NotEligible.
+        """
         if self._counted is None:
             raise NotEligible("nothing is counted here.")
         return self._counted.window(now, longest)
@@ -316,12 +341,15 @@ class StoredSamples:
         assert self._counted is not None, "without it there is no window"
         self._counted.take(taken)
 
-    def samples(self, encoder: str) -> ReaderSamples:
-        """The source of samples with vectors by `encoder`; fallback negatives are articles of other feeds."""
+    def samples(self, encoder: str, others_limit: int | None = OTHERS_LIMIT) -> ReaderSamples:
+        """Return the source of samples with vectors by `encoder`; fallback negatives are articles of other feeds.
+
+        others_limit: how many of these; None: all that were ever displayed.
+        """
         mark = self.mark()
         feeds = self._impressions.for_training(FEEDS_LIMIT)
         clicks = self._active()
-        others = sorted(self._impressions.seen(LONG_AGO))[:OTHERS_LIMIT]
+        others = sorted(self._impressions.seen(LONG_AGO))[:others_limit]
         named = {news_id for feed in feeds for news_id in (*feed.shown, *feed.clicked)}
         ids = sorted(named | {click.news_id for click in clicks} | set(others))
         present, vectors = self._store.vectors(ids, encoder)
@@ -338,7 +366,10 @@ class StoredSamples:
         )
 
     def clicked(self, encoder: str) -> NDArray[np.float32]:
-        """Vectors [H, D] of the newest clicks, oldest first, from which a report is made; [0, 0] if there are none."""
+        """Return vectors [H, D] of the newest clicks, oldest first, from which a report is made.
+
+        [0, 0] if there are none.
+        """
         clicks = self._active()[-CLICKS_LIMIT:]
         present, vectors = self._store.vectors([click.news_id for click in clicks], encoder)
         return vectors[present] if present.any() else np.empty((0, 0), dtype=np.float32)
@@ -358,15 +389,15 @@ class NobodysReading:
     counts: bool = True
 
     def count(self) -> int:
-        """No clicks."""
+        """Return no clicks."""
         return 0
 
     def clicked(self, encoder: str) -> NDArray[np.float32]:
-        """[0, 0]."""
+        """Return [0, 0]."""
         return np.empty((0, 0), dtype=np.float32)
 
     def uncounted(self, now: datetime, longest: timedelta) -> CountWindow:
-        """An empty window. Raises NotEligible as that of `StoredSamples`."""
+        """Return an empty window. Raises NotEligible as that of `StoredSamples`."""
         if not self.counts:
             raise NotEligible("nothing is counted here.")
         return CountWindow(now, now, frozenset(), frozenset())
@@ -375,7 +406,7 @@ class NobodysReading:
         """Nothing is spent."""
 
     def holds(self, mark: ReadingMark) -> bool:
-        """True: nothing was read that could be deleted."""
+        """Return true: nothing was read that could be deleted."""
         return True
 
 
@@ -387,7 +418,10 @@ class _Past:
         self._cards: dict[str, NewsCard] = {}
 
     def context_features(self, candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> FeatureContext:
-        """Computed by the same code as serving. Raises NewsNotHere if a card was deleted meanwhile."""
+        """Computed by the same code as serving.
+
+        Raises NewsNotHere if a card was deleted meanwhile.
+        """
         asked = self._read(candidates)
         then = self._impressions.popularity_at(candidates, at)
         return feature_context_at(

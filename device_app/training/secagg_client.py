@@ -1,4 +1,4 @@
-"""A device's way through the secure sum of a round: what to send, what to wait for, and when to leave.
+"""Take a device through the secure sum of a round: what to send, await, and when to leave.
 
 No state is kept in memory between two steps. Each step restores the part, sends its message if that has not arrived,
 requests the stage's answer, and writes the next state to the disk before the next message leaves.
@@ -59,7 +59,10 @@ class SecAggClient:
         clock: Callable[[], datetime],
         threads: int = 1,
     ) -> None:
-        """Everything that a reader may change between two steps, or that a key may lose, is checked again by `work`."""
+        """Store the parts.
+
+        At each step `work` checks again what the reader may have changed and whether the key is still trusted.
+        """
         self._database, self._participations, self._uplink = channel.database, channel.participations, channel.uplink
         self._work, self._ledger, self._noise, self._clock, self._threads = work, ledger, noise, clock, threads
         self._privacy = privacy
@@ -67,16 +70,17 @@ class SecAggClient:
         self._uploads = RoundUploads(channel.database)
 
     def begin(self, offer: RoundOffer, signed: SignedOffer) -> None:
-        """Make keys for a round, stored before any leaves. Raises RoundTakenOver if the round already has keys.
+        """Make keys for a round, stored before any leaves.
 
-        signed: the same offer as it was received, kept so that its signer can be checked again before the charge.
+        Raises RoundTakenOver if the round already has keys. signed: the same offer as it was received, kept so that its
+        signer can be checked again before the charge.
         """
         assert offer.manifest.terms is not None
         state = begin_sum(offer.manifest.terms)
         with self._database.transaction():
             part = SumPart(offer.manifest.round, signed.model_dump_json(), state.model_dump_json())
             self.parts.begin(part, self._clock())
-            self._tell(part.round, WORDS("joined"))
+            self._record(part.round, WORDS("joined"))
 
     def go_on(self) -> Outcome | None:
         """Advance each sum under way as far as the server's answers allow; None if there is none.
@@ -100,15 +104,20 @@ class SecAggClient:
             part = further
 
     def forget_unsent(self) -> None:
-        """Leave a sum whose masked vector hasn't arrived. One that has can't be withdrawn: others open the sum."""
+        """Leave a sum whose masked vector hasn't arrived.
+
+        One that has can't be withdrawn: others open the sum.
+        """
         for part in self.parts.under_way():
             if part.payload is not None and not part.sent:
                 with suppress(RoundTakenOver):  # another thread has gone on with it: it has left
                     self._leave(part, _kept_offer(part)[0], "declined", WORDS("deleted"))
 
     def _stage(self, part: SumPart, offer: RoundOffer, signed: SignedOffer) -> SumPart | Outcome:
-        """Send the stage's message if it has not arrived, and advance to the next stage, or return this step's
-        outcome."""
+        """Send the stage's message if it has not arrived, then request the answer.
+
+        Returns the part at its next stage, or the outcome of this step.
+        """
         state = SumState.model_validate_json(part.state)
         try:
             self._work.check_wanted(offer.manifest.task)
@@ -157,7 +166,10 @@ class SecAggClient:
             return self._wait(offer, str(trouble))
 
     def _contribution(self, offer: RoundOffer) -> Contribution | None:
-        """This device's vector and its charge; None before the update is due. Raises what `RoundWork.update` raises."""
+        """Return this device's vector and its charge; None before the update is due.
+
+        Raises what `RoundWork.update` raises.
+        """
         update = self._work.update(offer)
         if update is None:
             return None
@@ -170,7 +182,7 @@ class SecAggClient:
         arrived = replace(part, sent=True)
         with self._database.transaction():
             self.parts.go_on(part, arrived, self._clock())
-            self._tell(part.round, WAITS[state.stage], sent_bytes=len(step.sealed.payload))
+            self._record(part.round, WAITS[state.stage], sent_bytes=len(step.sealed.payload))
         return arrived
 
     def _advance(
@@ -182,10 +194,11 @@ class SecAggClient:
         answer: Reply,
         contribution: Contribution,
     ) -> SumPart:
-        """The next state; the masked vector, its charge and its state are written in one transaction.
+        """Return the part at its next stage.
 
-        It is refused to all but one of several processes, to a vector other than the one the round is bound to, and to
-        an offer whose signer this device no longer trusts.
+        The masked vector, its charge and its state are written in one transaction. It is refused to all but one of
+        several processes, to a vector other than the one the round is bound to, and to an offer whose signer this
+        device no longer trusts.
         """
         participant = self._participant(state, contribution, part)
         with self._database.transaction():
@@ -200,7 +213,7 @@ class SecAggClient:
                 assert step.state.masked_sha256 is not None
                 self._uploads.bind(part.round, step.state.masked_sha256, self._clock())
                 words = WORDS("paid")
-                self._tell(part.round, words, epsilon=contribution.charge.epsilon)
+                self._record(part.round, words, epsilon=contribution.charge.epsilon)
                 if contribution.paid is not None:
                     contribution.paid()
         return after
@@ -236,7 +249,7 @@ class SecAggClient:
             hindrance = hindrance_of(why)
         return left(offer, state, words, hindrance)
 
-    def _tell(self, round_id: str, words: str, *, sent_bytes: int = 0, epsilon: float | None = None) -> None:
+    def _record(self, round_id: str, words: str, *, sent_bytes: int = 0, epsilon: float | None = None) -> None:
         """Record on the page what this device does for the round, and all it has sent and spent."""
         before = self._participations.get(round_id)
         total = sent_bytes + (0 if before is None else before.sent_bytes)
@@ -246,6 +259,6 @@ class SecAggClient:
 
 
 def _kept_offer(part: SumPart) -> tuple[RoundOffer, SignedOffer]:
-    """The offer of a part, and as it was signed."""
+    """Return the offer of a part, and as it was signed."""
     signed = SignedOffer.model_validate_json(part.offer)
     return RoundOffer(manifest=RoundManifest.model_validate_json(signed.manifest), pseudonym=signed.pseudonym), signed

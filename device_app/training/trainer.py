@@ -1,4 +1,4 @@
-"""Takes part in rounds: each step polls for a round and, if its terms are accepted, computes and sends one update."""
+"""Take part in rounds: poll for one, check its terms, compute and send an update."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ from device_app.training.tasks import TASKS
 from protocol.releases import SignatureRefused
 from protocol.rounds import CheckIn, RoundOffer, RoundStatus, SignedOffer, UploadReceipt, verify_offer
 
-LOOK_BESIDE = timedelta(seconds=10)
+POLL_BESIDE = timedelta(seconds=10)
 ENDED = ("applied", "failed")
 TrainerStage = Literal["sending again", "looking", "checking in", "computing", "protecting", "sending", "summing"]
 
 
 @dataclass(frozen=True)
 class RoundSeen:
-    """What this device knows of rounds from its own polls, whose timing doesn't depend on the reader.
+    """What this device knows of rounds.
 
-    status: of the round under way, else of the last one, as received at told_at. looked_at: when the server last said
-    which rounds are under way.
+    It comes from the device's own polls, whose timing doesn't depend on the reader. status: of the round under way,
+    else of the last one, as received at received_at. looked_at: when the server last said which rounds are under way.
     """
 
     status: RoundStatus | None = None
-    told_at: datetime | None = None
+    received_at: datetime | None = None
     looked_at: datetime | None = None
 
     @property
     def gone(self) -> bool:
-        """Whether the round was under way when its status was received, and a later poll found it gone."""
-        if self.status is None or self.told_at is None or self.looked_at is None:
+        """Whether a later poll found that the round is no longer under way."""
+        if self.status is None or self.received_at is None or self.looked_at is None:
             return False
-        return self.status.state not in ENDED and self.looked_at > self.told_at
+        return self.status.state not in ENDED and self.looked_at > self.received_at
 
 
 class Trainer:
@@ -119,7 +119,7 @@ class Trainer:
             self._follow_up()
             under_way = [each for each in (self._go_on_summing(), *self._finish_held()) if each is not None]
             waits = next((each for each in under_way if each.state == "waiting"), None)
-            if under_way and not (waits and self._may_look_again()):
+            if under_way and not (waits and self._may_poll_again()):
                 return waits or under_way[-1]
             outcome = participate(self, self._readiness(self._release_or_none()))
             self._note(outcome)
@@ -162,7 +162,7 @@ class Trainer:
         return outcome
 
     def forget_unsent(self) -> None:
-        """Drop what is paid for and has not arrived, since the reader has deleted data that it may have come from.
+        """Drop paid updates that have not arrived, since their data may have been deleted.
 
         Nothing replaces it: a second draw under one charge would reveal by the difference what was deleted. It may be
         called while another thread steps; a message being sent at that time has left.
@@ -171,7 +171,7 @@ class Trainer:
         self.summing.forget_unsent()
 
     def why_not(self) -> str | None:
-        """Why this device would not train on its clicks now, in a sentence, or None if it would."""
+        """Return why this device would not train on its clicks now, or None if it would."""
         readiness = replace(self._readiness(self._release_or_none()), counting=False)
         try:
             check_ready(readiness)
@@ -180,8 +180,10 @@ class Trainer:
         return None
 
     def own_groups(self) -> tuple[OwnGroup, ...]:
-        """The reader's group for each ranker of the release that has groups, as a round would determine it. Raises
-        ReleaseRefused."""
+        """Return the reader's group for each ranker of the release that has groups.
+
+        Raises ReleaseRefused.
+        """
         release = self._release_or_none()
         if release is None:
             return ()
@@ -200,12 +202,12 @@ class Trainer:
         except NoRelease:
             return None
 
-    def _may_look_again(self) -> bool:
-        """Whether a device that waits for others in a sum may also poll for rounds.
+    def _may_poll_again(self) -> bool:
+        """Return whether a device that waits for others in a sum may also poll for rounds.
 
         It does so rarely, since the server counts each poll as a waiting device.
         """
-        return self._looked_at is None or self._clock() - self._looked_at >= LOOK_BESIDE
+        return self._looked_at is None or self._clock() - self._looked_at >= POLL_BESIDE
 
     def _readiness(self, release: Release | None) -> Readiness:
         return self._consent.readiness(None if release is None else release.id)
@@ -215,7 +217,7 @@ class Trainer:
         self.stage, self._looked_at = "looking", self._clock()
         self._open = self._uplink.open_rounds()
         now = self._clock()
-        seen = replace(self.seen, status=self._open[0], told_at=now) if self._open else self.seen
+        seen = replace(self.seen, status=self._open[0], received_at=now) if self._open else self.seen
         self.seen = replace(seen, looked_at=now)
         return self._open
 
@@ -270,9 +272,9 @@ class Trainer:
             raise OfferRefused(f"its manifest is malformed: {where}: {first['msg']}") from broken
 
     def _terms(self, release: Release, offer: RoundOffer, made: Computation | None = None) -> Terms:
-        """The terms that the offer is compared with; keeps the round's computation for later.
+        """Return the terms that the offer is compared with.
 
-        made: the computation, if it exists already.
+        Keeps the round's computation for later. made: the computation, if it exists already.
         """
         manifest = offer.manifest
         kind = TASKS.get(manifest.task)
@@ -300,7 +302,9 @@ class Trainer:
         return self.summing.go_on()
 
     def _due_update(self, offer: RoundOffer) -> DueUpdate:
-        """The update of this place; if it wasn't computed before, it is started after this step.
+        """Return the update of this place.
+
+        If it wasn't computed before, it is started after this step.
 
         Raises NotEligible if the reader or another release has ended the part.
         """
@@ -339,10 +343,11 @@ class Trainer:
         return self._delivery.send(kept)
 
     def _send_again(self) -> None:
-        """Send what an earlier step could not, unless paused; drop what is too late or no longer wanted.
+        """Send what an earlier step could not, unless paused.
 
-        Switched off means that nothing more leaves: an older update is dropped permanently, so that switching on again
-        sends nothing old. Its cost stays charged, since it may have arrived without an answer. A pause keeps it.
+        Drop what is too late or no longer wanted. Switched off means that nothing more leaves: an older update is
+        dropped permanently, so that switching on again sends nothing old. Its cost stays charged, since it may have
+        arrived without an answer. A pause keeps it.
         """
         self._delivery.give_up_late(self._held)
         self._delivery.give_up_unwanted(self._consent.switched_on)
@@ -361,7 +366,7 @@ class Trainer:
             status = self._uplink.round_status(newest.round)
         except (BackendUnreachable, BackendRefused, AnswerMalformed):
             return  # the next step asks again
-        self.seen = replace(self.seen, status=status, told_at=self._clock())
+        self.seen = replace(self.seen, status=status, received_at=self._clock())
         self._conclude(status)
 
     def _conclude(self, status: RoundStatus) -> None:

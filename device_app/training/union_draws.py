@@ -1,8 +1,8 @@
-"""The samples that a device drew for a union of articles; the gradient round that follows uses exactly these.
+"""The samples that a device drew for a union of articles.
 
-Efficient-FedRec opens rows of the article gradients by their number of owners (EMNLP 2021, section 3.4). A device is
-counted as an owner of what its samples name, so its gradients must be of the same samples; otherwise a row with three
-counted owners could belong to a single device.
+The gradient round that follows uses exactly these. Efficient-FedRec opens rows of the article gradients by their number
+of owners (EMNLP 2021, section 3.4). A device is counted as an owner of what its samples name, so its gradients must be
+of the same samples; otherwise a row with three counted owners could belong to a single device.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class UnionDraw:
     mark: ReadingMark | None = None
 
     def samples(self, features: tuple[str, ...] = ()) -> RowSamples:
-        """The samples, with these features in this order. Raises ValueError where there are none, or none of them."""
+        """Return the samples, with these features in this order.
+
+        Raises ValueError where there are none, or none of them.
+        """
         if self.drawn is None:
             raise ValueError("samples: nothing was drawn for the union")
         if unknown := [name for name in features if name not in self.features]:
@@ -50,9 +53,10 @@ as a server that makes the computation fail for some clicks would else see by wh
 
 
 class UnionDraws:
-    """The draws for the last unions, in memory only, since they name articles that the reader clicked.
+    """The draws for the last unions.
 
-    A device that was restarted since takes no part in the round that follows.
+    They are kept in memory only, since they name articles that the reader clicked. A device that was restarted since
+    takes no part in the round that follows.
     """
 
     def __init__(self) -> None:
@@ -66,8 +70,9 @@ class UnionDraws:
             self._draws.popitem(last=False)
 
     def of(self, gradients: str, follows: str | None) -> UnionDraw:
-        """The draw for the union that the round `gradients` follows, or for that of a failed round in whose place it is
-        opened; kept for `gradients` too, as a round in its place would follow that one.
+        """Return the draw for the union that the round `gradients` follows.
+
+        A round that replaces a failed one gets the same draw, which is kept under its name too.
 
         Raises NotEligible on a device that took no part there, or not since its start.
         """

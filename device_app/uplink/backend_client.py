@@ -1,4 +1,4 @@
-"""The client for messages about the reader: sends sealed messages, and parses and checks the answers.
+"""Send sealed messages about the reader, and parse and check the answers.
 
 Most cards of an answer were read before, so `KnownCards` reuses them; `read_vectors` reads the vectors of candidates.
 """
@@ -46,7 +46,7 @@ class KnownCards:
         self._known: dict[str, tuple[dict[str, Any], NewsCard]] = {}
 
     def card(self, raw: Any, read: ValidatorFunctionWrapHandler) -> NewsCard:
-        """The card of a JSON value. Raises the errors of `read`."""
+        """Return the card of a JSON value. Raises the errors of `read`."""
         news_id = raw.get("id") if isinstance(raw, dict) else None
         if isinstance(news_id, str):
             known = self._known.get(news_id)
@@ -100,7 +100,10 @@ ANSWERS: dict[SumStage, type[Roster] | type[Shares] | type[Sharers] | type[Survi
 
 
 class Uplink:
-    """Each call raises BackendUnreachable, BackendRefused or AnswerMalformed. Called from worker threads."""
+    """Each call raises BackendUnreachable, BackendRefused or AnswerMalformed.
+
+    Called from worker threads.
+    """
 
     def __init__(self, client: HttpClient) -> None:
         self.client = client
@@ -145,13 +148,16 @@ class Uplink:
         return None if answer.status == 204 else parsed(SignedOffer, answer, "check-in")
 
     def upload(self, offer: RoundOffer, sealed: Sealed[NoisyUpdate]) -> UploadReceipt:
-        """Upload an update and check the receipt's hash; repeating the same bytes gets the same receipt."""
+        """Upload an update and check the receipt's hash.
+
+        Repeating the same bytes gets the same receipt.
+        """
         if sealed.message.round != offer.manifest.round:
             raise ValueError(f"the update is for {sealed.message.round}, the offer for {offer.manifest.round}")
         return self._hand_in(sealed, upload_path(offer), "PUT", offer.manifest.round)
 
     def resend(self, sealed: Sealed[OutboxItem]) -> UploadReceipt:
-        """Send an upload of the outbox again, byte for byte (see privacy.protections.local_laplace.reseal)."""
+        """Send an upload of the outbox again, byte for byte (see `local_laplace.reseal`)."""
         return self._hand_in(sealed, sealed.message.path, sealed.message.method, sealed.message.subject)
 
     def sum_message(self, offer: RoundOffer, stage: SumStage, sealed: Sealed[object]) -> UploadReceipt:
@@ -161,20 +167,20 @@ class Uplink:
     def sum_answer(
         self, sealed: Sealed[RoundOffer], stage: SumStage
     ) -> Roster | Shares | Sharers | Survivors | Agreements | None:
-        """The result of a stage for this device, or None while it isn't closed."""
+        """Return the result of a stage for this device, or None while it isn't closed."""
         path = stage_path(sealed.message, stage)
         answer = self.client.deliver(sealed, path, purpose="training", method="GET")
         return None if answer.status == 204 else parsed(ANSWERS[stage], answer, f"stage {stage}")
 
     def round_status(self, round_id: RoundId) -> RoundStatus:
-        """The status of a round; the same for every device."""
+        """Return the status of a round; the same for every device."""
         answer = self.client.get(
             f"/v1/rounds/{round_id}", words=REQUESTS("round_status", round=round_id), purpose="progress"
         )
         return parsed(RoundStatus, answer, "round status")
 
     def open_rounds(self) -> tuple[RoundStatus, ...]:
-        """The rounds under way, oldest first."""
+        """Return the rounds under way, oldest first."""
         answer = self.client.get("/v1/rounds/current", words=REQUESTS("current_round"), purpose="progress")
         return () if answer.status == 204 else parsed(OpenRounds, answer, "open rounds").rounds
 
@@ -194,17 +200,20 @@ class Uplink:
 
 
 def upload_path(offer: RoundOffer) -> str:
-    """The path that an offer's update is sent to."""
+    """Return the path that an offer's update is sent to."""
     return f"/v1/rounds/{offer.manifest.round}/updates/{offer.pseudonym}"
 
 
 def stage_path(offer: RoundOffer, stage: SumStage) -> str:
-    """The path of a stage's messages and answers in a secure sum."""
+    """Return the path of a stage's messages and answers in a secure sum."""
     return f"/v1/rounds/{offer.manifest.round}/{stage}/{offer.pseudonym}"
 
 
 def parsed(kind: type[T], answer: Answer, what: str, context: object = None) -> T:
-    """The answer as a message of the wire; raises AnswerMalformed naming the first field that breaks it."""
+    """Return the answer as a message of the wire.
+
+    Raises AnswerMalformed naming the first field that breaks it.
+    """
     try:
         return kind.model_validate_json(answer.body, context=context)
     except ValidationError as broken:

@@ -18,12 +18,15 @@ MASKED_VECTOR = re.compile(rb"^/v1/rounds/[^/]+/masked/")
 
 Fault = Literal["dropout", "straggler", "crash", "liar"]
 
-LARGE_LIE = 2**29
+LARGE_OFFSET = 2**29
 """Steps: an eighth of a 32-bit ring, more than any sum or its noise reaches."""
 
 
 class Crashed(BaseException):
-    """The device died here. Not an Exception: no handler of the device may see it, as none sees a kill."""
+    """The device died here.
+
+    Not an Exception: no handler of the device may see it, as none sees a kill.
+    """
 
 
 class FaultyTransport(httpx.BaseTransport):
@@ -37,19 +40,20 @@ class FaultyTransport(httpx.BaseTransport):
         self._lock = threading.Lock()
         self._fault: Fault | None = None
         self._left = 0
-        self._lie_steps = LARGE_LIE
+        self._offset_steps = LARGE_OFFSET
         self.struck = False
 
-    def expect(self, fault: Fault | None, message: int = 0, lie_steps: int = LARGE_LIE) -> None:
-        """Set, before a round, which fault strikes at which of its messages, counted from 0; None: no fault.
+    def expect(self, fault: Fault | None, message: int = 0, offset_steps: int = LARGE_OFFSET) -> None:
+        """Set, before a round, which fault strikes at which of its messages, counted from 0.
 
-        lie_steps: what a malicious client adds to every number of a masked vector, in steps of its fixed point.
+        None: no fault. offset_steps: what a malicious client adds to every number of a masked vector, in steps of its
+        fixed point.
         """
         with self._lock:
-            self._fault, self._left, self.struck, self._lie_steps = fault, message, False, lie_steps
+            self._fault, self._left, self.struck, self._offset_steps = fault, message, False, offset_steps
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Raises httpx.ConnectError for a dropout, and Crashed."""
+        """Raise httpx.ConnectError for a dropout, and Crashed."""
         if self._fault is None or not ROUND_MESSAGE.match(request.url.raw_path):
             return self._network.handle_request(request)
         with self._lock:
@@ -65,7 +69,7 @@ class FaultyTransport(httpx.BaseTransport):
         if self._fault == "straggler":
             time.sleep(self._straggle_sec)
         if self._fault == "liar":
-            return self._lie(request)
+            return self._tamper(request)
         response = self._network.handle_request(request)
         if self._fault == "crash":
             response.read()
@@ -73,13 +77,13 @@ class FaultyTransport(httpx.BaseTransport):
             raise Crashed
         return response
 
-    def _lie(self, request: httpx.Request) -> httpx.Response:
+    def _tamper(self, request: httpx.Request) -> httpx.Response:
         if not MASKED_VECTOR.match(request.url.raw_path):
             return self._network.handle_request(_changed(request, bytes(255 - byte for byte in request.read())))
         honest = request.read()
-        poisoned = _poisoned(honest, self._lie_steps)
+        poisoned = _poisoned(honest, self._offset_steps)
         response = self._network.handle_request(_changed(request, poisoned))
-        # A liar's own client would not mind that the receipt is for other bytes than the device made.
+        # A malicious client would not mind that the receipt is for other bytes than the device made.
         answer = response.read().replace(sha256(poisoned).hexdigest().encode(), sha256(honest).hexdigest().encode())
         return httpx.Response(
             response.status_code, headers={"content-type": response.headers.get("content-type", "")}, content=answer
@@ -91,16 +95,20 @@ class FaultyTransport(httpx.BaseTransport):
 
 
 def _changed(request: httpx.Request, content: bytes) -> httpx.Request:
-    """The same request with other bytes. With every byte flipped, no JSON or safetensors message remains valid."""
+    """Return the same request with other bytes.
+
+    With every byte flipped, no JSON or safetensors message remains valid.
+    """
     return httpx.Request(
         request.method, request.url, headers=request.headers, content=content, extensions=request.extensions
     )
 
 
 def _poisoned(masked: bytes, steps: int) -> bytes:
-    """A masked vector of 32-bit ring elements with `steps` added to each but the last, which counts samples.
+    """Return a masked vector with `steps` added to each element but the last.
 
-    Masks are added in the ring, so the addition is also in the opened sum.
+    Elements are 32 bits; the last one counts samples. Masks are added in the ring, so the addition is also in the
+    opened sum.
     """
     vector = np.frombuffer(masked, dtype="<u4").copy()
     vector[:-1] += np.uint32(steps % 2**32)

@@ -93,7 +93,10 @@ class SeparatePools(httpx.BaseTransport):
 
 
 def pool_name(raw_path: bytes) -> str:
-    """The pool of a path: 'reports', 'rounds', 'everybody's', or 'place <round> <pseudonym>'."""
+    """Return the connection pool of a path.
+
+    It is 'reports', 'rounds', 'everybody's', or 'place <round> <pseudonym>'.
+    """
     if _REPORTS.match(raw_path):
         return "reports"
     if place := _PLACE.match(raw_path):
@@ -115,7 +118,10 @@ LEFT_OUT = b"(left out of this log)"
 
 @dataclass(frozen=True)
 class Answer:
-    """A complete answer: body decoded (gzip undone), ms from the first byte out to the last byte in."""
+    """A complete answer.
+
+    body is unzipped; ms counts from the first byte sent to the last byte received.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -181,9 +187,9 @@ class HttpClient:
         accept: str = "application/json",
         limit_bytes: int = ANSWER_LIMIT_BYTES,
     ) -> Answer:
-        """Fetch what is the same for every device. Nothing in `path` may come from the reader's behaviour.
+        """Fetch what is the same for every device.
 
-        With `etag` the answer may be 304 with an empty body.
+        Nothing in `path` may come from the reader's behaviour. With `etag` the answer may be 304 with an empty body.
         """
         headers = {"accept": accept} | ({"if-none-match": f'"{etag}"'} if etag else {})
         return self._send("GET", path, headers, b"", words, purpose, "nothing", 0.0, limit_bytes)
@@ -272,13 +278,19 @@ class HttpClient:
 
 
 def etag_of(answer: Answer) -> str | None:
-    """The answer's ETag without quotes; None if it has none, or one so long that it could mark this device."""
+    """Return the answer's ETag without quotes.
+
+    None if it has none, or one so long that it could mark this device.
+    """
     etag = answer.headers.get("etag", "").removeprefix("W/").strip('"')
     return etag if 0 < len(etag) <= _ETAG_LIMIT and etag.isascii() and '"' not in etag else None
 
 
 def retry_after_sec(header: str) -> float | None:
-    """Seconds of a Retry-After, at most an hour; None if there is none, or if it is a date."""
+    """Return seconds of a Retry-After, at most an hour.
+
+    None if there is none, or if it is a date.
+    """
     header = header.strip()
     if not (header.isascii() and header.isdigit()):
         return None
@@ -302,9 +314,10 @@ def _answer_head(response: httpx.Response) -> bytes:
 
 
 def _read(response: httpx.Response, limit_bytes: int, what: str) -> bytes:
-    """The decoded body. Raises as soon as it passes the limit: neither a flood nor a gzip bomb can fill memory.
+    """Return the decoded body.
 
-    httpx would undo several encodings one after another, each without a limit: 2 KB of gzip in gzip became 1 GB.
+    Raises as soon as it passes the limit: neither a flood nor a gzip bomb can fill memory. httpx would undo several
+    encodings one after another, each without a limit: 2 KB of gzip in gzip became 1 GB.
     """
     limit_bytes = limit_bytes if response.status_code < 400 else PROBLEM_LIMIT_BYTES
     parts: list[bytes] = []
@@ -318,7 +331,10 @@ def _read(response: httpx.Response, limit_bytes: int, what: str) -> bytes:
 
 
 def _unpacked(response: httpx.Response, limit_bytes: int, what: str) -> Iterator[bytes]:
-    """The body's parts; a part of a gzip body is at most a byte longer than the limit. Raises AnswerMalformed."""
+    """Yield the body's parts; a part of a gzip body is at most a byte longer than the limit.
+
+    Raises AnswerMalformed.
+    """
     if response.is_stream_consumed:  # an answer that this process has made itself, and read
         yield response.content
         return
@@ -359,8 +375,10 @@ def _problem(response: httpx.Response, content: bytes) -> Problem:
 
 
 def _another_version(status: int) -> Problem:
-    """The problem for an answer in another protocol version, written by this device: the backend can't know its
-    version."""
+    """Return the problem for an answer in another protocol version.
+
+    This device writes it, since it can't parse that version's problems.
+    """
     return Problem(
         type="urn:ownfeed:problem:protocol-differs",
         title="The backend speaks another version of the protocol",

@@ -7,7 +7,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from device_app.errors import AnswerMalformed
-from device_app.privacy.own_server import is_this_machine, seal_for_own_server
+from device_app.privacy.requests import is_this_machine, seal_for_own_server
 from device_app.uplink.http import Answer, HttpClient, etag_of
 from protocol.own_feeds import (
     PREFIX,
@@ -40,9 +40,10 @@ T = TypeVar("T", bound=OwnMessage)
 
 
 class OwnServer:
-    """Manages the feeds of one reader. Each call raises BackendUnreachable, BackendRefused or AnswerMalformed.
+    """Manages the feeds of one reader.
 
-    client: sends the token of this start with each request. Raises ValueError unless its server is on this machine.
+    Each call raises BackendUnreachable, BackendRefused or AnswerMalformed. client: sends the token of this start with
+    each request. Raises ValueError unless its server is on this machine.
     """
 
     def __init__(self, client: HttpClient) -> None:
@@ -53,7 +54,7 @@ class OwnServer:
         self._newest: str | None = None
 
     def feeds(self) -> OwnFeeds:
-        """Everything that is followed."""
+        """Return everything that is followed."""
         etag = self._listed[0] if self._listed else None
         answer = self.client.get(
             f"{PREFIX}feeds", words=REQUESTS("own_list"), purpose=PURPOSE, etag=etag, limit_bytes=LIST_LIMIT_BYTES
@@ -64,7 +65,7 @@ class OwnServer:
         return self._listed[1]
 
     def newest(self) -> NewestStories | None:
-        """The newest stories with their texts; None if they are the same as last time."""
+        """Return the newest stories with their texts; None if they are the same as last time."""
         answer = self.client.get(
             f"{PREFIX}newest",
             words=REQUESTS("own_newest"),
@@ -78,16 +79,16 @@ class OwnServer:
         return _parsed(NewestStories, answer)
 
     def opml(self) -> bytes:
-        """All feeds as an OPML file."""
+        """Return all feeds as an OPML file."""
         answer = self.client.get(f"{PREFIX}opml", words=REQUESTS("own_opml_out"), purpose=PURPOSE, accept="text/x-opml")
         return answer.body
 
     def texts(self, wanted: TextsWanted) -> Texts:
-        """The texts of stories that a reader app shows."""
+        """Return the texts of stories that a reader app shows."""
         return self._ask("texts", wanted, Texts, REQUESTS("own_texts", count=len(wanted.ids)))
 
     def find(self, asked: FindFeeds) -> FoundFeeds:
-        """The feeds at what a person has pasted."""
+        """Return the feeds at what a person has pasted."""
         return self._ask("find", asked, FoundFeeds, REQUESTS("own_find"))
 
     def follow(self, wanted: FollowFeed) -> Done:

@@ -1,4 +1,7 @@
-"""Notices within seconds that the backend is gone, by an open connection that carries no data."""
+"""Notice within seconds that the backend is gone.
+
+An open connection that carries no data shows it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ WAKE_SEC = 0.5
 
 
 class BackendWatch:
-    """Holds one TCP connection to a backend and reopens it when it ends; if that fails, the backend is lost.
+    """Holds one TCP connection to a backend and reopens it when it ends.
+
+    If that fails, the backend is lost.
 
     Formal guarantees: no byte is written on these connections. When they are opened depends on the backend, the network
     and how long this runs: nothing that the reader does reaches this class, and only its own loop makes it act.
@@ -67,9 +72,9 @@ class BackendWatch:
                 stop.wait(CROWDED_SEC)
 
     def _connected(self) -> socket.socket:
-        """Connect to the last working address, else to one that the name resolves to now. Raises OSError.
+        """Connect to the last working address, else to one that the name resolves to now.
 
-        Trying the known address first avoids a name lookup before the backend is reported as lost.
+        Raises OSError. Trying the known address first avoids a name lookup before the backend is reported as lost.
         """
         known, self._address = self._address, None
         found = [known] if known is not None else socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
@@ -100,7 +105,10 @@ def _keep_alive(connection: socket.socket) -> None:
 
 
 def _wait_for_end(connection: socket.socket, stop: Event) -> None:
-    """Return when the peer has closed the connection, or it broke; data that it sends is discarded."""
+    """Return when the peer has closed the connection, or it broke.
+
+    Data that it sends is discarded.
+    """
     connection.settimeout(WAKE_SEC)
     while not stop.is_set():
         try:

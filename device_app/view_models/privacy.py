@@ -177,13 +177,24 @@ class LedgerDay:
     charges: int
 
 
+GROUPS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class ReportStep:
+    """An interest, or all of them together: groups are (number, weight), the heaviest first."""
+
+    title: str
+    groups: tuple[tuple[int, float], ...]
+
+
 @dataclass(frozen=True)
 class ReportPair:
     """The report in use: what the device computed and what it sends instead, row by row.
 
     kind is the mode's name. Scores have shape channels x basis; topics are one row. in_a_sentence:
     clear is the one true number and noisy the numbers sent. clear is None if only the noisy report was stored. counts
-    are those sent in the clear. labels names each row, for the reader only.
+    are those sent in the clear. labels names each row, for the reader only. steps: how the true number was found.
     """
 
     kind: str
@@ -194,6 +205,7 @@ class ReportPair:
     noisy: tuple[tuple[float, ...], ...]
     counts: tuple[int, ...]
     labels: tuple[str, ...]
+    steps: tuple[ReportStep, ...] = ()
 
     @property
     def in_a_sentence(self) -> bool:
@@ -369,4 +381,33 @@ def _pair(memo: Memo, settings: PrivacySettings, names: Sequence[str]) -> Report
         noisy=mode.label.rows(request.report),
         counts=counts,
         labels=tuple(names) if len(names) == len(counts) else (),
+        steps=report_steps(memo.clear, names) if mode.label.in_a_sentence else (),
     )
+
+
+def report_steps(clear: Sequence[Sequence[float]], names: Sequence[str]) -> tuple[ReportStep, ...]:
+    """Each interest's weights, then those of all together (`InterestReporter.shown`); empty for other reports.
+
+    names: of the interests, if they are still those of the report.
+    """
+    if len(clear) < 2:
+        return ()
+    _, weights, *interests = clear
+    named = names if len(names) == len(interests) else ()
+    steps = [
+        ReportStep(
+            WORDS(
+                "step_interest",
+                name=named[at] if named else WORDS("step_unnamed", number=at + 1),
+                clicks=_counted(int(count), "story", "stories"),
+            ),
+            _heaviest(row),
+        )
+        for at, (count, *row) in enumerate(interests)
+    ]
+    return (*steps, ReportStep(WORDS("step_together"), _heaviest(weights)))
+
+
+def _heaviest(weights: Sequence[float]) -> tuple[tuple[int, float], ...]:
+    order = sorted(range(len(weights)), key=lambda group: -weights[group])
+    return tuple((group, weights[group]) for group in order[:GROUPS_SHOWN])

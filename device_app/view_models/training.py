@@ -129,7 +129,7 @@ def training_view(
         alone=alone_view(ledger),
         counts=status is not None and _counts(status.task),
         erased=stores.preferences.get(LEFT_BEFORE_ERASE) is not None,
-        seen_at=seen.told_at,
+        seen_at=seen.received_at,
         looked_at=seen.looked_at,
         gone=seen.gone,
     )

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.bench.feed_laws import Newspaper, measured
 from experiments.bench.newspaper import reader_browser
-from experiments.quality.feed_laws import Newspaper, measured
-from experiments.quality.newspaper_pages import default_ranker, newspaper_pool
+from experiments.bench.newspaper_pages import default_ranker, newspaper_pool
 from experiments.records import Table
 
 PAUSE_SEC = 0.4

@@ -17,12 +17,12 @@ from rich.console import Console
 from backend.db.engine import open_engine
 from backend.federation.systems import COMPOSED
 from backend.releases.store import ReleaseStore
+from experiments.bench.heldout_readers import Pool
 from experiments.bench.newspaper import prepared_newspaper
 from experiments.bench.quality import pool_of
-from experiments.finding.live import RANKER_MODEL, LiveRounds
-from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
-from experiments.quality.figure import gain_interval
-from experiments.quality.heldout_readers import Pool
+from experiments.bench.quality_figure import gain_interval
+from experiments.papers.finding.live import RANKER_MODEL, LiveRounds
+from experiments.papers.finding.synthetic_populations import SyntheticPopulation, told_apart
 from experiments.records import Cell, Table
 from experiments.simulation.strategies.method import ModelChoice
 from experiments.study import Study, conduct

@@ -20,8 +20,7 @@ from backend.composition import Services, build_services
 from backend.db.engine import migrate, open_engine, writing
 from backend.db.tables import NewsRow, VectorRow
 from backend.news.item import NewsItem
-from backend.news.pool_changes import raise_version
-from backend.news.pool_state import lock_version
+from backend.news.pool_version import lock_version, raise_version
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings, load_settings
 from experiments.bench.headlines import Floats, basis_of, bench_now, noisy_scores

@@ -59,7 +59,7 @@ def run(data: Path) -> list[Table]:
 def _paillier(name: str, key_bits: int, slot_bits: int, parameters: int = PARAMETERS) -> tuple[Cell, ...]:
     from fractions import Fraction
 
-    from experiments.encrypted.paillier import Packing, PrivateKey, decrypt, encrypt, weighted_sum
+    from experiments.papers.finding.paillier import Packing, PrivateKey, decrypt, encrypt, weighted_sum
 
     key, packing = PrivateKey.generate(key_bits), Packing(key_bits, slot_bits, FRACTION_BITS)
     rng = np.random.default_rng(SEED)

@@ -31,9 +31,9 @@ from device_app.privacy.mechanisms.code import RandomisedCode
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.settings import DeviceSettings, PrivacySettings
+from experiments.bench import quality_figure as curve
+from experiments.bench.heldout_readers import Floats, HeldoutReader, Pool, ServedRanking, heldout_readers, judge
 from experiments.bench.newspaper import RunningBackend, free_port, prepared_newspaper, running_backend
-from experiments.quality import figure as curve
-from experiments.quality.heldout_readers import Floats, HeldoutReader, Pool, ServedRanking, heldout_readers, judge
 from experiments.records import Cell, Table
 from protocol.ids import short_release
 from protocol.news import NewsCard

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from backend.federation.systems import COMPOSED
 from experiments.datasets.mind import FOLDER, load_mind
-from experiments.finding.live import RANKER_MODEL, LiveRounds
-from experiments.finding.protocol import Replayed
+from experiments.papers.finding.live import RANKER_MODEL, LiveRounds
+from experiments.papers.finding.protocol import Replayed
 from experiments.records import Cell, Table, required
 from experiments.study import Study, conduct
 

@@ -39,7 +39,6 @@ class Bench:
 
 BENCHES = {
     "embed": Bench("experiments.bench.embed", 20, timed=True, short=True),
-    "embed-cluster": Bench("experiments.bench.embed_cluster", 20, timed=True),
     "index": Bench("experiments.bench.index", 30, timed=True, short=True),
     "endpoint": Bench("experiments.bench.recall_endpoint", 30, timed=True, short=True),
     "large-pools": Bench("experiments.bench.large_pools", 120, timed=True),

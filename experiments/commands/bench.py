@@ -18,7 +18,6 @@ class BenchName(StrEnum):
     """The benches and their groups: `timings` measure time and need a quiet machine; `short` take minutes."""
 
     embed = "embed"
-    embed_cluster = "embed-cluster"
     search = "index"
     endpoint = "endpoint"
     large_pools = "large-pools"

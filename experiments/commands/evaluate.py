@@ -66,7 +66,7 @@ def evaluate_sections(
     as_json: AsJson = False,
 ) -> None:
     """Compare sections assigned by vectors with the categories of 2,000 headlines and of MIND."""
-    from experiments.quality.sections import SectionStudy
+    from experiments.bench.sections import SectionStudy
 
     evaluate(context, lambda: SectionStudy(data, seed), as_json=as_json, record=record)
 
@@ -101,7 +101,7 @@ def evaluate_poisoning(
     as_json: AsJson = False,
 ) -> None:
     """Measure what malicious clients among sixty devices cost the default ranker, by attack and kind of sum."""
-    from experiments.poisoning.study import PoisoningSizes, PoisoningStudy
+    from experiments.attacks.study import PoisoningSizes, PoisoningStudy
 
     sizes = PoisoningSizes(rounds=rounds, seeds=seeds)
     evaluate(context, lambda: PoisoningStudy(sizes), as_json=as_json, record=record, out=out, processes=processes)
@@ -160,8 +160,8 @@ def evaluate_finding(
     as_json: AsJson = False,
 ) -> None:
     """Compare FINDING's group models with vanilla federated learning and other baselines."""
-    from experiments.finding.study import FindingComparison, FindingStudy, FindingTuning, methods_by_base
-    from experiments.finding.training import FindingSizes
+    from experiments.papers.finding.study import FindingComparison, FindingStudy, FindingTuning, methods_by_base
+    from experiments.papers.finding.training import FindingSizes
 
     def study() -> FindingStudy:
         named = methods_by_base(models or ["small"], methods or [])
@@ -171,8 +171,8 @@ def evaluate_finding(
     evaluate(context, study, as_json=as_json, record=record, out=out, processes=processes)
 
 
-@evaluate_app.command("movielens")
-def evaluate_movielens(
+@evaluate_app.command("fl-mv-dssm")
+def evaluate_fl_mv_dssm(
     context: typer.Context,
     data: Data = DATA,
     systems: Annotated[
@@ -191,9 +191,9 @@ def evaluate_movielens(
     as_json: AsJson = False,
 ) -> None:
     """Compare FL-MV-DSSM with its baselines and the paper's figures on MovieLens-100K, warm and cold."""
-    from experiments.movielens.rounds import Choices
-    from experiments.movielens.study import MovieLensStudy, wanted
-    from experiments.movielens.training import MovieLensSettings
+    from experiments.papers.fl_mv_dssm.rounds import Choices
+    from experiments.papers.fl_mv_dssm.study import MovieLensStudy, wanted
+    from experiments.papers.fl_mv_dssm.training import MovieLensSettings
 
     given: dict[str, Any] = {"gamma": gamma, "negatives": negatives, "server_rate": server_rate}
     choices = Choices(rounds, **{name: value for name, value in given.items() if value is not None})

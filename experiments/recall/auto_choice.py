@@ -20,8 +20,9 @@ PACKAGED = Path(__file__).parents[2] / "protocol" / "recall_frontier.json"
 LOST_MOST = 0.5
 """Points that the choice may lose to the best list of its cost."""
 POPULAR, CONTROL = "popular", "mixture K=16"
-MODES = {POPULAR: "none", "code": "code", "broadcast": "broadcast"}
-"""The report modes by the first word of a row; rows without one, such as the exact vector, can't be chosen."""
+MODES = {POPULAR: "none", "code": "interest", "broadcast": "broadcast"}
+"""The report modes by the first word of a row; `interest` sends the number that `code` sends. Rows without one, such as
+the exact vector, can't be chosen."""
 
 
 @dataclass(frozen=True)

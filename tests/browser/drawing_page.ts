@@ -1,5 +1,5 @@
 // The draws of the browser's device, made with the browser's own generator; asked by test_drawn_in_chromium.py.
-import { discreteGaussian } from "../../web/device/privacy/discrete_noise";
+import { discreteGaussian } from "../../web/device/privacy/noise_share";
 import { randomisedResponse, systemNoise } from "../../web/device/privacy/exact_samplers";
 
 function counts(values: Iterable<number>): Record<string, number> {

@@ -2,8 +2,9 @@
 
 Serves feeds of real headlines on loopback, one of them dead, and runs `ownfeed read` in a new folder: the command that
 `--ownfeed` names, so that an installed wheel is measured as well as a checkout. Prints the seconds until its page shows
-stories, what is said of the dead feed, and how long after a publisher's new item the page offers it. Needs
-headlines.tsv in the folder that `--data` or OWNFEED_DATA names.
+stories, what is said of the dead feed, and how long after a publisher's new item the page offers it; then, while all
+feeds are refreshed, how long pages take and what both processes hold in memory. Headlines come from headlines.tsv in
+the folder that `--data` or OWNFEED_DATA names; with more items than it has, they repeat under other names.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,18 +22,21 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle, islice
 from pathlib import Path
 from threading import Thread
 from typing import TypeVar
 from xml.sax.saxutils import escape
 
 import httpx
+import psutil
 
 from experiments.bench.headlines import Headline, headlines
 from tests.doubles.small_world import free_port
 
-START_SEC, OFFER_SEC, LOOK_SEC = 300.0, 600.0, 0.25
+START_SEC, OFFER_SEC, ALL_SEC, LOOK_SEC = 300.0, 600.0, 1800.0, 0.25
 DEAD = "/feed/dead.xml"
+HEADLINES = 12_000
 CARD, UNRANKED = " data-story", " data-prepared="
 Found = TypeVar("Found")
 NEW_TITLE = "Harbour bridge reopens to cyclists after a winter of repairs"
@@ -128,9 +133,10 @@ def waited(look: Callable[[], Found | None], limit_sec: float) -> Found:
     return found
 
 
-def measure(ownfeed: list[str], data: Path, feeds: int, items: int, every: float) -> None:
+def measure(ownfeed: list[str], data: Path, feeds: int, items: int, every: float, watch_sec: float) -> None:
     """Print the figures of one start."""
-    publishers = Publishers(headlines(data, feeds * items), feeds, items)
+    stories = list(islice(cycle(headlines(data, min(feeds * items, HEADLINES))), feeds * items))
+    publishers = Publishers(stories, feeds, items)
     with served(publishers) as home, tempfile.TemporaryDirectory() as folder:
         # Each feed on a host of its own, as in life: a host is asked for one feed a second.
         port = home.rpartition(":")[2]
@@ -155,6 +161,42 @@ def measure(ownfeed: list[str], data: Path, feeds: int, items: int, every: float
                 f"a new item is on offer {(time.monotonic() - published) / 60:.2f} minutes after its publisher has it, "
                 f"with --every {every:g}"
             )
+            watch_refresh(reader, home_page.removesuffix("/enter"), feeds * items, watch_sec)
+
+
+def watch_refresh(reader: httpx.Client, home: str, stories: int, watch_sec: float) -> None:
+    """Refresh all feeds once every story is here; print how long pages take meanwhile, and each process's memory."""
+    listed = re.compile(r"unread of ([\d,]+) stories")
+
+    def all_here() -> bool | None:
+        found = listed.search(reader.get(home + "/feeds").text)
+        return True if found and int(found[1].replace(",", "")) >= stories else None
+
+    began = time.monotonic()
+    waited(all_here, ALL_SEC)
+    print(f"all {stories} stories are listed {time.monotonic() - began:.0f} s later")  # noqa: T201
+    feed = re.search(r'href="(/feeds/stories\?feed=Publisher[^"]+)"', reader.get(home + "/feeds").text)
+    assert feed is not None
+    reader.post(
+        home + "/feeds/manage/refresh", headers={"Origin": home, "Sec-Fetch-Site": "same-origin"}
+    ).raise_for_status()
+    took: dict[str, list[float]] = {"/": [], "/feeds": [], feed[1]: []}
+    end = time.monotonic() + watch_sec
+    while time.monotonic() < end:
+        for path, times in took.items():
+            asked = time.perf_counter()
+            reader.get(home + path).raise_for_status()
+            times.append((time.perf_counter() - asked) * 1000)
+        time.sleep(0.05)
+    for path, times in took.items():
+        worst = sorted(times)
+        print(  # noqa: T201
+            f"{path} during a refresh: p50 {statistics.median(times):.0f} ms, "
+            f"p95 {worst[int(len(worst) * 0.95)]:.0f} ms, at most {worst[-1]:.0f} ms ({len(times)} requests)"
+        )
+    for process in psutil.Process().children(recursive=True):
+        command = " ".join(process.cmdline()[:6])[-60:]
+        print(f"{process.memory_info().rss / 2**20:.0f} MiB: {command}")  # noqa: T201
 
 
 def shown(reader: httpx.Client, link: str) -> str | None:
@@ -183,6 +225,7 @@ if __name__ == "__main__":
     wanted.add_argument("--feeds", type=int, default=20)
     wanted.add_argument("--items", type=int, default=50)
     wanted.add_argument("--every", type=float, default=2.0)
+    wanted.add_argument("--watch", type=float, default=30.0, help="seconds in which pages are timed during a refresh")
     chosen = wanted.parse_args()
     command = [chosen.ownfeed] if chosen.ownfeed else [sys.executable, "-m", "ownfeed"]
-    measure(command, chosen.data.absolute(), chosen.feeds, chosen.items, chosen.every)
+    measure(command, chosen.data.absolute(), chosen.feeds, chosen.items, chosen.every, chosen.watch)

@@ -23,10 +23,10 @@ from device_app.device import Device
 from device_app.pages.local_origin import LocalOriginMiddleware, PageKey
 from device_app.pages.routes import router
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
-from device_app.uplink.in_process import InProcess
 from protocol.rounds import RoundStatus
 from tests.browser.conftest import Serve
 from tests.doubles import small_world
+from tests.doubles.in_process import InProcess
 from tests.doubles.overheard_line import OverheardLine, overheard_line
 from tests.doubles.own_account import MEMBERS
 from tests.doubles.round_rig import DeviceRig

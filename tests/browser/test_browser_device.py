@@ -23,13 +23,14 @@ from tests.browser.killed_reader import deadly_script, killed_reader
 from tests.browser.killed_tabs import verdict
 from tests.browser.test_every_page import QUICK, RUN
 from tests.conformance.node_end import WEB
+from tests.doubles.long_form import by_length
 from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 
 WAIT_MS = 60_000
 LOOKS_AGAIN_MS = 90_000
 """The device looks for what is new once a minute."""
 READ = 10
-DEATHS = 5
+DEATHS = by_length(3, long=5)
 NAMED = "Told to nobody 7531"
 PAGES = (
     "/explore", "/interests/history", "/searches", "/privacy", "/training", "/settings?switches=open", "/latency",
@@ -374,6 +375,7 @@ def test_erase_removes_the_reading_from_the_disk(reader: BrowserReader, read: tu
     expect(page.get_by_role("heading", name="Set up your feed")).to_be_visible(timeout=WAIT_MS)
 
 
+@pytest.mark.long_form
 def test_repeatedly_killed_tab_loses_nothing_and_logs_every_request(
     chromium: Browser, reader: BrowserReader, tmp_path: Path
 ) -> None:

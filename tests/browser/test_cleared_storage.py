@@ -33,8 +33,9 @@ from tests.doubles.small_world import WORDS, SmallWorld, first_folder, shared_ca
 
 pytestmark = [pytest.mark.browser, pytest.mark.node]
 WITHIN_MS = 60_000
-WIPES = by_length(2, long=5)
-"""One after the other, as many by the browser as by answers."""
+WIPES = by_length(3, long=5)
+WAYS = [("clear_by_browser", "evict", "clear_by_answer")]
+"""By turns; the short form wipes once in each way."""
 CLEAR = (b"clear-site-data", b'"storage", "cache"')
 ELSEWHERE = "/elsewhere"
 WORKER_SCRIPT = "/reader/files/service_worker."
@@ -259,7 +260,7 @@ def reported(page: Page, server: Server) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.long_form
-@pytest.mark.parametrize("ways", [("clear_by_browser", "evict"), ("clear_by_answer",)], ids="-".join)
+@pytest.mark.parametrize("ways", by_length(WAYS, long=[*WAYS, ("clear_by_answer",)]), ids="-".join)
 def test_repeated_storage_wipes_send_only_covers(
     server: Server, context: BrowserContext, ways: tuple[str, ...]
 ) -> None:
@@ -356,11 +357,11 @@ def test_open_tab_restores_spent_budget_and_reading_with_a_notice(server: Server
     holds(exported(page, server), before)
 
 
-def test_answers_to_a_reload_can_not_clear_the_store(server: Server, context: BrowserContext) -> None:
+def test_reloads_neither_clear_the_store_nor_request_the_worker_script(server: Server, context: BrowserContext) -> None:
     page = begin(context, server)
     open_stories(page, "sport")
     installed(page)
-    before = reported(page, server)
+    before, asked = reported(page, server), server.asked(WORKER_SCRIPT)
     session = context.new_cdp_session(page)
     server.clearing.clears = lambda _: True  # but for the device's own requests nothing of a reload reaches the server
     try:
@@ -369,8 +370,18 @@ def test_answers_to_a_reload_can_not_clear_the_store(server: Server, context: Br
         session.send("Page.getAppManifest")
         assert page.evaluate(KEPT_FILES)
         expect(page.get_by_label(CLEARED)).to_have_count(0)
+        server.clearing.clears = lambda scope: scope["path"].startswith(WORKER_SCRIPT)
+        for _ in range(2):
+            page.reload()
+            page.wait_for_selector(f"{FEED} {CARD}")
+        second = context.new_page()
+        second.goto(server.home)
+        second.wait_for_selector(f"{FEED} {CARD}")
+        second.evaluate("navigator.serviceWorker.getRegistration('/reader/').then((one) => one.update())")
     finally:
         server.clearing.clears = lambda _: False
+    assert server.asked(WORKER_SCRIPT) == asked
+    assert page.evaluate(KEPT_FILES)
     holds(exported(page, server), before)
 
 
@@ -455,25 +466,6 @@ def test_two_simultaneous_first_tabs_share_one_ledger(server: Server, context: B
         page.wait_for_selector(f"main[data-feed]:not([aria-busy]) {CARD}")
     before = reported(first, server)
     holds(exported(second, server), before)
-
-
-def test_reloads_request_no_service_worker_script_with_credentials(server: Server, context: BrowserContext) -> None:
-    page = begin(context, server)
-    installed(page)
-    asked = server.asked(WORKER_SCRIPT)
-    server.clearing.clears = lambda scope: scope["path"].startswith(WORKER_SCRIPT)
-    try:
-        for _ in range(3):
-            page.reload()
-            page.wait_for_selector(f"{FEED} {CARD}")
-        second = context.new_page()
-        second.goto(server.home)
-        second.wait_for_selector(f"{FEED} {CARD}")
-        second.evaluate("navigator.serviceWorker.getRegistration('/reader/').then((one) => one.update())")
-    finally:
-        server.clearing.clears = lambda _: False
-    assert server.asked(WORKER_SCRIPT) == asked
-    assert page.evaluate(KEPT_FILES)
 
 
 def test_another_build_replaces_a_cleared_one_only_after_asking(

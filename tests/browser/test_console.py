@@ -113,7 +113,7 @@ def test_operator_signs_in_starts_a_round_and_reads_a_refusal(chromium: Browser,
     expect(page.locator("body")).to_contain_text("The round is queued")
     services.coordinator.queue.limit = 2
     page.get_by_role("button", name="Start").click()
-    expect(page.locator("body")).to_contain_text("No further round can wait")
+    expect(page.locator("body")).to_contain_text("The queue is full")
     expect(page.locator("body")).to_contain_text("Nothing was changed.")
     context.close()
 

@@ -65,7 +65,7 @@ def test_randomised_response_matches_its_distribution(page: Page) -> None:
     assert fit(counts, codes(1.1)) < FALSE_ALARM, "a law that is a tenth of an epsilon off is told apart"
 
 
-def test_discrete_noise_matches_its_distribution(page: Page) -> None:
+def test_discrete_gaussian_matches_its_distribution(page: Page) -> None:
     counts = page.evaluate("(asked) => gaussian(asked)", {"sigma": SIGMA, "n": DRAWS})
     assert fit(counts, noise(SIGMA)) > FALSE_ALARM
     assert fit(counts, noise(1.04 * SIGMA)) < FALSE_ALARM, "noise of another width is told apart"

@@ -1,7 +1,7 @@
 // The file of the kept front page, over a disk that stops in the middle of any of its writes.
 import type { Asking } from "../../web/device/link";
 import { FrontPages } from "../../web/device/pages/front_page";
-import type { Pictures } from "../../web/device/pages/picture_links";
+import type { Pictures } from "../../web/device/pages/art";
 import type { PageRenderer } from "../../web/device/pages/renderer";
 import { type FrontPage, FrontPageFile, keptFrontPage } from "../../web/device/store/front_page";
 

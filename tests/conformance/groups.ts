@@ -21,6 +21,7 @@ interface Given {
   readonly groups: Readonly<Record<"weights" | "vectors" | "next_vectors", string>>;
   readonly centroids: readonly (readonly number[])[];
   readonly next_centroids: readonly (readonly number[])[];
+  readonly everybody: string;
   readonly clicks: readonly (readonly number[])[];
   readonly candidates: readonly (readonly number[])[];
   readonly sections: readonly string[];
@@ -51,7 +52,7 @@ async function computed(given: Given, wasm: Wasm): Promise<unknown> {
     centroids: rows(given.centroids),
     nextCentroids: rows(given.next_centroids),
   };
-  const ranker = await GroupRanker.make(graphs, score, groups, "ranker", given.features);
+  const ranker = await GroupRanker.make(graphs, score, groups, load(unbase64(given.everybody)), "ranker", given.features);
   const open = graphLoader(graphs);
   const inputs = {
     release: {
@@ -79,6 +80,7 @@ async function computed(given: Given, wasm: Wasm): Promise<unknown> {
   return {
     group: await ranker.group(clicks),
     scores: [...(await ranker.fit(clicks, rows(given.candidates), context)).scores],
+    without_clicks: [...(await ranker.fit(vectors(new Float32Array(0), clicks.width), rows(given.candidates), { ...context, clickedSections: [] })).scores],
     nearest: told(await nearest.run(new Map(), samples, grad, draws)),
     gradient: told(await own.run(new Map(), samples, grad, draws)),
     shapes: [Object.fromEntries(nearest.shapes(new Map())), Object.fromEntries(own.shapes(new Map()))],

@@ -4,7 +4,7 @@ import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
 import type { Drawn } from "../../web/device/pages/art";
 import { FrontPages } from "../../web/device/pages/front_page";
-import { Pictures } from "../../web/device/pages/picture_links";
+import { Pictures } from "../../web/device/pages/art";
 import { PageRenderer, startTemplates } from "../../web/device/pages/renderer";
 import { Pages } from "../../web/device/pages/routes";
 import { HOUR_MS } from "../../web/device/protocol/moments";

@@ -1,7 +1,7 @@
 // The arithmetic of privacy: draws from given bits, codes, prices, the ledger.
 import { BudgetSpent } from "../../web/device/errors";
 import { RandomisedCode, affordable, drawReport, nearest } from "../../web/device/privacy/mechanisms/code";
-import { addNoiseShare, clipAndEncode, discreteGaussian } from "../../web/device/privacy/discrete_noise";
+import { addNoiseShare, clipAndEncode, discreteGaussian } from "../../web/device/privacy/noise_share";
 import { atMostExp, bernoulliExp, randomisedResponse, rational, systemNoise, uniformBelow } from "../../web/device/privacy/exact_samplers";
 import { type ChargeStore, Ledger } from "../../web/device/privacy/accounting/ledger";
 import { type Channel, ceilingsOf } from "../../web/device/privacy/accounting/limits";
@@ -18,6 +18,10 @@ import { codeReport } from "../../web/device/protocol/recall";
 import { recallProtocol } from "../../web/device/protocol/releases";
 import { FixedPoint } from "../../web/device/protocol/ring";
 import { logPosterior, reportChances, unpackReportLists } from "../../web/device/protocol/reported_basis";
+import { InterestReporter } from "../../web/device/reports/code_reporter";
+import { ReportInput } from "../../web/device/privacy/reporter";
+import { vectors } from "../../web/device/vectors";
+import type { Codebook } from "../../web/device/protocol/releases";
 import { GivenBits, unhex } from "./given";
 
 /** What was drawn from the bits of a key, and how many bytes of them that took. */
@@ -155,6 +159,13 @@ export const privacy = {
   },
 
   nearest: ({ prototypes, user }: { prototypes: string; user: string }) => nearest(float32(prototypes), float32(user)),
+  interest: (asked: { prototypes: string; clicks: string; labels: number[]; searched: string | null }) => {
+    const prototypes = vectors(float32(asked.prototypes), 32);
+    const reader = new ReportInput(vectors(float32(asked.clicks), 32), asked.labels, asked.searched ? float32(asked.searched) : null);
+    const book = { size: 16, epsilon: 4, prototypes: { sha256: "ab".repeat(32), size_bytes: 9 } } as Codebook;
+    const reporter = new InterestReporter(new RandomisedCode(16, 4), book, prototypes, "", "");
+    return [reporter.meaning.mechanism, reporter.shown(reader)];
+  },
   truth: ([size, epsilon]: [number, number]) => new RandomisedCode(size, epsilon).truth,
   affordable: ({ protocol, limit }: { protocol: string; limit: number }) => {
     const book = affordable(readMessage(recallProtocol, protocol), limit);

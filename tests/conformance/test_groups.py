@@ -6,6 +6,7 @@ Oracle: the Python device, on the exported graphs of the ranker that has groups,
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 
 from backend.federation.systems import COMPOSED
 from device_app.ranking.groups import GroupChoice, GroupModels, GroupRanker
-from device_app.ranking.ranker import FeatureContext
+from device_app.ranking.ranker import FeatureContext, Ranker
+from device_app.ranking.session import GraphSession
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.full_gradient import FullGradientTask
@@ -81,6 +83,7 @@ def asked(
         "gradient": text(exported.graphs["gradient"]),
         "features": FEATURES,
         "groups": {name: text(pack(dict(getattr(groups, name)))) for name in ("weights", "vectors", "next_vectors")},
+        "everybody": text(pack(dict(exported.weights))),
         "centroids": groups.centroids.tolist(),
         "next_centroids": groups.next_centroids.tolist(),
         "clicks": clicks.tolist(),
@@ -123,7 +126,7 @@ def test_browser_finds_the_same_group_and_contributes_alike(
     for _ in range(6):
         groups = models_near(made, rng, dim)
         clicks, candidates = unit(rng.normal(size=(5, dim))), unit(rng.normal(size=(CANDIDATES, dim)))
-        ranker = GroupRanker(made.graphs["score"], groups, name="ranker", features=FEATURES)
+        ranker = GroupRanker(made.graphs["score"], groups, everybody=made.weights, name="ranker", features=FEATURES)
         choice = GroupChoice(made.graphs["score"], groups, features=len(FEATURES))
         nearest = NearestGroupTask(choice, clicks, K, dim, CLIP)
         own = GroupGradientTask(FullGradientTask(1, 8, FEATURES), groups, ranker.group(clicks), CLIP)
@@ -131,6 +134,10 @@ def test_browser_finds_the_same_group_and_contributes_alike(
         assert found["group"] == ranker.group(clicks)
         seen.add(found["group"])
         np.testing.assert_allclose(found["scores"], ranker.score(clicks, candidates, context()), rtol=0, atol=1e-5)
+        nobody, empty = np.empty((0, dim), np.float32), replace(context(), clicked_sections=np.empty(0, dtype=np.int64))
+        alone = Ranker(GraphSession(made.graphs["score"], made.weights), name="ranker", features=FEATURES)
+        for scores in (found["without_clicks"], ranker.score(nobody, candidates, empty)):
+            np.testing.assert_allclose(scores, alone.score(nobody, candidates, empty), rtol=0, atol=1e-5)
         same(found["nearest"], dict(nearest.run({}, source, gradients, none).tensors), 1e-6)
         gradient = dict(own.run({}, source, gradients, none).tensors)
         same(found["gradient"], gradient, 1e-6)

@@ -24,18 +24,19 @@ import pytest
 from scipy import stats
 
 from device_app.errors import BudgetSpent
-from device_app.privacy import discrete_noise
+from device_app.privacy import noise_share
 from device_app.privacy.accounting.composition import ChargeGroup, composed
 from device_app.privacy.accounting.cost_of_sums import OneClick, sum_prices
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.accounting.limits import CHANNELS
-from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode, discrete_gaussian
 from device_app.privacy.exact_samplers import bernoulli_exp, randomised_response, rational, uniform_below
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
+from device_app.privacy.noise_share import add_noise_share, clip_and_encode, discrete_gaussian
 from device_app.privacy.noise_sources import NoiseSource, SeededNoise
+from device_app.privacy.reporter import ReportInput
 from device_app.privacy.sealed import Charge
 from device_app.privacy.settings import PrivacySettings
-from device_app.reports.reporters.by_codebook import affordable
+from device_app.reports.reporters.by_codebook import InterestReporter, affordable
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.view_models.modes import report_worth
@@ -158,13 +159,19 @@ def edges_of_coins() -> list[Question]:
                     "at_most_exp",
                     f"e{place} {word}",
                     {"word": str(word), "exponent": told},
-                    partial(discrete_noise._decide, word, exponent),
+                    partial(noise_share._decide, word, exponent),
                 )
             )
     for epsilon in (4.0, 8.0, 1 / 3, 2.0**-20, 1e-6 + 2.0**-20, 63.999999):
         exact_epsilon = rational(epsilon)
         found.append(("rational", epsilon, same([exact_epsilon.numerator, exact_epsilon.denominator])))
     return [*found, ("rational", 2.0**-21, same("refused")), ("rational", -1, same("refused"))]
+
+
+def _steps_alike(mine: Any, theirs: Any) -> bool:
+    (name, (value, *rows)), (their_name, (their_value, *their_rows)) = mine, theirs
+    same_value = (name, list(value)) == (their_name, their_value) and len(rows) == len(their_rows)
+    return same_value and all(np.allclose(one, other, atol=1.1e-4) for one, other in zip(rows, their_rows, strict=True))
 
 
 def codes() -> list[Question]:
@@ -174,6 +181,25 @@ def codes() -> list[Question]:
         prototypes, user = rng.normal(size=(16, 32)).astype(np.float32), rng.normal(size=32).astype(np.float32)
         asked = {"prototypes": prototypes.tobytes().hex(), "user": user.tobytes().hex()}
         found.append(("nearest", asked, same(nearest(prototypes, user))))
+    for place in range(200):
+        # Weights are rounded to four decimals, where a double's last digit may turn: one step is allowed.
+        clicks = rng.normal(size=(int(rng.integers(1, 50)), 32)).astype(np.float32)
+        labels = rng.permutation(np.arange(len(clicks)) % int(rng.integers(1, 6))).astype(np.int64)
+        searched = rng.normal(size=32).astype(np.float32) if place % 2 else None
+        prototypes = rng.normal(size=(16, 32)).astype(np.float32)
+        by = InterestReporter(
+            mechanism=RandomisedCode(16, 4.0),
+            codebook=Codebook(size=16, epsilon=4.0, prototypes=BlobRef(sha256="ab" * 32, size_bytes=9)),
+            prototypes=prototypes,
+        )
+        reader = by.decomposed(ReportInput(clicks, searched=searched), labels, lambda: ((), ()))
+        asked = {
+            "prototypes": prototypes.tobytes().hex(),
+            "clicks": clicks.tobytes().hex(),
+            "labels": labels.tolist(),
+            "searched": None if searched is None else searched.tobytes().hex(),
+        }
+        found.append(("interest", asked, partial(_steps_alike, [by.meaning.mechanism, by.shown(reader)])))
     twice = np.ones((2, 4), dtype=np.float32)
     found.append(("nearest", {"prototypes": twice.tobytes().hex(), "user": twice[0].tobytes().hex()}, same(0)))
     blob = BlobRef(sha256="ab" * 32, size_bytes=9)

@@ -20,7 +20,7 @@ def answer(what: str, given: Any = None) -> Any:
 def test_failed_runtime_is_started_again_when_next_needed(fails: str) -> None:
     found = answer("upkeep_runtime", fails)
     failed, *others = found["told"]
-    assert failed == "its worker can't be had"
+    assert failed == "its worker could not be started"
     assert others == ["done"] * 4, "another one answers, and goes on when it errs after it has answered"
     assert found["terminated"] == [True, False]
 

@@ -39,7 +39,6 @@ from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
 from device_app.privacy.secagg.messages import Contribution
 from device_app.settings import PrivacySettings
 from device_app.training.participant import Outcome
-from device_app.uplink.in_process import InProcess
 from protocol.ids import Message
 from protocol.protections import LocalLaplace, SecureSum
 from protocol.ring import RingVector, WeightedSum
@@ -49,6 +48,7 @@ from protocol.tensors import pack
 from protocol.union import UnionMarks
 from tests.doubles.checklists import files_to_touch
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import BASIS, DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader

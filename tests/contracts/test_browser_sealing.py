@@ -45,7 +45,7 @@ def test_seal_search_finds_calls_elsewhere() -> None:
 def test_only_the_uplink_and_service_worker_use_the_network() -> None:
     """transport.ts has what the byte log holds; the others fetch files and hashes that are the same for everybody."""
     sources = {str(path.relative_to(DEVICE)): path.read_text("utf-8") for path in sorted(DEVICE.rglob("*.ts"))}
-    assert asking(sources) == {"uplink/transport.ts", "uplink/own_files.ts", "service_worker.ts"}
+    assert asking(sources) == {"uplink/transport.ts", "service_worker.ts"}
     assert re.findall(r"fetch\(([\w. +]+)", COMMENT.sub("", sources["service_worker.ts"])) == [
         "FILES + name",
         "scope.location.href",

@@ -107,7 +107,7 @@ def test_command_line_has_exactly_the_listed_commands() -> None:
         ("keys",), ("keys", "show"), ("keys", "rotate"),
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
-        ("evaluate", "movielens"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
+        ("evaluate", "fl-mv-dssm"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
         ("evaluate", "sections"), ("evaluate", "basis"),
     }  # fmt: skip
 

@@ -33,7 +33,7 @@ ONLY_NAMES_A_TRANSPORT = "composition.py"
 CHANCE_FOR_PAGE_AND_PAUSES = {
     "background.py": "the system's generator, for the times of polls",
     "training/due_updates.py": "the system's generator, for the moments of updates",
-    "fleet/retrying.py": "the system's generator, for how long a busy backend is left alone",
+    "fleet/fleet.py": "the system's generator, for how long a busy backend is left alone",
     "composition.py": "the system's generator, for exploration",
     "feed/build.py": "handed on",
     "feed/exploration.py": "which section to show",

@@ -14,9 +14,9 @@ from device_app.privacy.requests import seal_check_in
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.uplink.http import HttpClient
-from device_app.uplink.in_process import InProcess
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from protocol.rounds import CheckIn
+from tests.doubles.in_process import InProcess
 from tests.doubles.recall_app import Running, running
 from tests.doubles.sealing import seal_nothing
 

@@ -15,7 +15,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("backend", "device_app", "models", "exporters", "experiments", "newsroom")
 KEPT = {
-    "InProcess": "the transport to a backend in the same process: the seam by which a fleet needs no sockets",
     "plm_nr": "the news encoder of the two presets below",
     "plm_nr_400": "Efficient-FedRec's news encoder at the published size, whose parameters a test counts",
     "plm_nr_256": "the same at the size of this system's news vectors",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from backend.federation.accounting.spending import Spending, SpentRound
+from backend.federation.accounting import Spending, SpentRound
 from backend.federation.errors import RoundImpossible, RoundQueueFull, UnknownRound
 from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.records import CheckIns

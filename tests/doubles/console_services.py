@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import OwnfeedError
-from backend.news.discovery import FoundFeed
+from backend.news.discovery import DiscoveredFeed
 from backend.news.feed_addresses import checked_url
 from backend.news.followed_feeds import FollowedFeed
 from backend.news.ingest_runs import IngestSummary
 from backend.news.item import Rejection
 from backend.news.pictures.store import PictureCounts
 from backend.news.pool_reading import PoolRow
-from backend.news.pool_state import PoolCounts
+from backend.news.pool_version import PoolCounts
 from backend.popularity.estimate import Counted
 from backend.popularity.store import CountMade
 from backend.recall.indexes.selection import IndexStatus
@@ -179,13 +179,13 @@ class StandInFeeds:
         gone = FollowedFeed(url, url, NOW, None, NOW, 0, None, False, title="Old Times", removed_at=NOW)
         return [] if self.empty else [gone]
 
-    def find(self, pasted: str) -> list[FoundFeed]:
+    def find(self, pasted: str) -> list[DiscoveredFeed]:
         """Return two feeds for a site, and any other address as a feed."""
         if pasted == "site.example":
             newest = (("The ferry sails", NOW), ("Undated", None))
             urls = ("https://site.example/posts", "https://site.example/notes")
-            return [FoundFeed(url, url[-5:].title(), newest=newest) for url in urls]
-        return [FoundFeed(checked_url(pasted), "New")]
+            return [DiscoveredFeed(url, url[-5:].title(), newest=newest) for url in urls]
+        return [DiscoveredFeed(checked_url(pasted), "New")]
 
     def rename(self, url: str, title: str) -> None:
         """Record the request."""
@@ -259,7 +259,7 @@ class StandInPictures:
 
     def counts(self, reasons: int = 0) -> PictureCounts:
         """Return counts as `PictureRepository` does."""
-        why = ("https://courant.example/ferry.svg", "refused", "It is no JPEG, PNG, WebP or GIF.")
+        why = ("https://courant.example/ferry.svg", "refused", "It is not a JPEG, PNG, WebP or GIF.")
         return PictureCounts({"made": 2, "refused": 1}, 17_204, [why][:reasons])
 
     def wake(self) -> None:

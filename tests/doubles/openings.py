@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 
-from backend.federation.accounting.spending import epsilon_spent
+from backend.federation.accounting import epsilon_spent
 from protocol.concentrated import rho_of_sum
 
 

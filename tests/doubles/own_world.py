@@ -20,7 +20,7 @@ from device_app.app import create_app as create_device_app
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import DeviceSettings
-from device_app.uplink.in_process import InProcess
+from tests.doubles.in_process import InProcess
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, OURS, enter
 from tests.doubles.recall_world import settings_in
 

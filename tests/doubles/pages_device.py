@@ -60,7 +60,7 @@ class PagesDevice:
 
     def __post_init__(self) -> None:
         self.settings = PrivacySettings(
-            mode="basis_laplace" if self.kind == "overfull" else "code",
+            mode="basis_laplace" if self.kind == "overfull" else "interest",
             epsilon_per_day_reports=150.0 if self.kind == "overfull" else 8.0,
             epsilon_lifetime_reports=None if self.kind == "overfull" else 40.0,
             training=self.kind != "empty",

@@ -24,7 +24,7 @@ MANAGED = OwnFeeds(
                 last_answer_at=datetime(2026, 11, 27, 8, tzinfo=UTC)),
         OwnFeed(key="https://dull.example/feed", url="https://dull.example/feed", title="A feed with troubles",
                 folder=("World", "Near"), status="failing", problem="Its server answers with status 500.", refused=3,
-                reasons=("has neither a title nor a text nor a link (3 of them)",), pictures=True, full_text=True),
+                reasons=("has no title, text or link (3 of them)",), pictures=True, full_text=True),
     ),
     removed=(
         RemovedFeed(key="https://gone.example/feed", shown="Gone", removed_at=datetime(2026, 11, 20, tzinfo=UTC)),

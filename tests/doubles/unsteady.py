@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from device_app.uplink.in_process import InProcess
 from protocol.protections import LocalLaplace
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.kills import Killed
 from tests.doubles.news import NOW, SyntheticPool
 from tests.doubles.round_rig import BASIS, DIM, FEATURES, BackendRig, DeviceRig

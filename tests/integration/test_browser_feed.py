@@ -40,7 +40,7 @@ FEED = TypeAdapter(Feed)
 READERS = 20
 TOPICS = [(section, topic) for section, topics in WORDS.items() for topic in topics]
 NOW = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=5)
-MODES = ("code", "broadcast", "none", "auto")
+MODES = ("interest", "broadcast", "none", "auto")
 
 PARTS = {
     r"GET /v1/releases/current": "release",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.quality.feed_laws import BLEND_READS, PICKED, Newspaper
-from experiments.quality.newspaper_pages import LOOKED_AT, PAGE, default_ranker, newspaper_pool
+from experiments.bench.feed_laws import BLEND_READS, PICKED, Newspaper
+from experiments.bench.newspaper_pages import LOOKED_AT, PAGE, default_ranker, newspaper_pool
 
 SECTIONS = ("football", "science")
 SEEDS = (1, 2, 3)

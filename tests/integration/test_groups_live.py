@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.grouping.interpolation import Constant, Layers
+from backend.federation.grouping.group_models import Constant, Layers
 from backend.federation.grouping.reader_groups import unit
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.clustering import Clustering, GroupMoves
@@ -30,10 +30,10 @@ from device_app.settings import PrivacySettings
 from device_app.sync.installed_release import Release, current_release
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
-from device_app.uplink.in_process import InProcess
 from protocol.protections import SecureSum
 from protocol.tensors import pack
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, ENCODER, FEATURES, BackendRig, DeviceRig, hand_made_draft
 from tests.doubles.simulated_reader import simulated_reader

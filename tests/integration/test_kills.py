@@ -35,10 +35,10 @@ from backend.storage.object_store import LocalFolder
 from device_app.settings import PrivacySettings
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
-from device_app.uplink.in_process import InProcess
 from protocol.protections import SecureSum
 from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.kills import Killed, KilledSide, Kills, listen
 from tests.doubles.long_form import by_length
 from tests.doubles.news import NOW, synthetic_pool

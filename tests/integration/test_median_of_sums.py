@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from backend.db.engine import reading_session
 from backend.db.tables import CountRoundRow, ParticipationRow, RoundRow, SecureSumRow
-from backend.federation.accounting.spending import spending
+from backend.federation.accounting import spending
 from backend.federation.bounded_mean import reach
 from backend.federation.protections.sum_bounds import noise_deviation, noise_reach
 from backend.federation.secagg.sum_files import StoredSums

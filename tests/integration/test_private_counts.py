@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from backend.db.engine import reading_session
 from backend.db.tables import NewsCountRow, NewsRow
-from backend.federation.secagg.errors import SumStageClosed
+from backend.federation.errors import SumStageClosed
 from backend.federation.systems import COMPOSED
 from backend.federation.systems.system import SystemSpec
 from backend.news.item import NewsItem

@@ -96,7 +96,7 @@ def test_member_who_shared_a_false_seed_is_excluded_from_the_retry(server: Proxi
     failed = play(server, members)
     assert (failed.state, failed.followed_by) == ("failed", "round-2"), failed.reason
     assert failed.summary == (
-        "Members known to have lied: 1. It is opened again without the addresses they came from: 1."
+        "Members known to be malicious: 1. The round is opened again without the 1 address of these members."
     )
 
     assert joining(server, FalseSeed, 0, LIAR) is None
@@ -195,7 +195,7 @@ def test_round_too_small_after_complaints_fails_before_payment(server: ProxiedSe
     assert (failed.state, failed.followed_by) == ("failed", "round-3"), failed.reason
     assert failed.reason == "11 members are left after the complaints; 12 are needed."
     assert failed.summary == (
-        "Members known to have lied: 1. It is opened again without the addresses they came from: 1."
+        "Members known to be malicious: 1. The round is opened again without the 1 address of these members."
     )
     assert failed.uploaded == 0
     assert {one.stage for one in members} == {"complaints"}, "nobody has made a masked vector"
@@ -203,32 +203,33 @@ def test_round_too_small_after_complaints_fails_before_payment(server: ProxiedSe
 
 
 def test_too_many_bad_box_senders_are_left_out_unnamed(server: ProxiedServer) -> None:
-    liars = [joining(server, BadBoxes, at, f"203.0.113.{at}") for at in range(3)]
+    malicious = [joining(server, BadBoxes, at, f"203.0.113.{at}") for at in range(3)]
     honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(3, COHORT)]
-    members = [one for one in (*liars, *honest) if one is not None]
+    members = [one for one in (*malicious, *honest) if one is not None]
     assert len(members) == COHORT
     failed = play(server, members)
     assert failed.reason == "9 members are left after the complaints; 10 are needed."
     assert failed.summary == (
-        "Nobody can tell which member lied or left. It is opened again once, and the same members may take part."
+        "It is unknown which members were malicious or dropped out. "
+        "The round is opened again once, and the same members may take part."
     )
     assert failed.uploaded == 0
 
 
 def one_machine(server: ProxiedServer, kind: type[WireClient], cohort: int) -> list[WireClient]:
-    """Three liars from one address, as many as it gets places; then honest members."""
-    liars = [joining(server, kind, at, LIAR) for at in range(4)]
-    assert liars[-1] is None, "places_per_address"
+    """Three malicious devices from one address, as many as it gets places; then honest members."""
+    malicious = [joining(server, kind, at, LIAR) for at in range(4)]
+    assert malicious[-1] is None, "places_per_address"
     honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(3, cohort)]
-    return [one for one in (*liars, *honest) if one is not None]
+    return [one for one in (*malicious, *honest) if one is not None]
 
 
 @pytest.mark.parametrize(("kind", "survivors"), [(FalseSharesOfTwo, 15), (AccusesTwo, 11)])
 def test_three_malicious_places_on_one_machine_blame_no_honest_member(
     server: ProxiedServer, kind: type[WireClient], survivors: int
 ) -> None:
-    """Red before: three liars of fifteen are more than k, so the two honest members that they lied about were named,
-    left out, or kept from the next round, and the liars stayed."""
+    """Red before: three malicious members of fifteen are more than k, so the two honest members that they accused were
+    named, left out, or kept from the next round, and the malicious ones stayed."""
     server.services.coordinator.cancel("round-1")
     server.services.coordinator.open_round(ACTIVE, cohort=15, cohort_minimum=MINIMUM, seconds=600)
     status = play(server, one_machine(server, kind, 15), steps=8)
@@ -241,7 +242,7 @@ def test_false_accusers_on_one_machine_are_identified_by_address(server: Proxied
     failed = play(server, one_machine(server, AccusesEverybody, COHORT))
     assert failed.reason == "9 members are left after the complaints; 10 are needed."
     assert failed.summary == (
-        "Members known to have lied: 3. It is opened again without the addresses they came from: 1."
+        "Members known to be malicious: 3. The round is opened again without the 1 address of these members."
     )
     assert joining(server, AccusesEverybody, 0, LIAR) is None
 
@@ -251,12 +252,14 @@ def test_round_with_an_unidentified_malicious_member_is_retried_once(server: Pro
     first = play(server, everybody(server, liar))
     assert (first.state, first.followed_by) == ("failed", "round-2"), first.reason
     assert first.summary == (
-        "Nobody can tell which member lied or left. It is opened again once, and the same members may take part."
+        "It is unknown which members were malicious or dropped out. "
+        "The round is opened again once, and the same members may take part."
     )
     second = play(server, everybody(server, liar))
     assert (second.state, second.orders) == ("failed", None), second.reason
     assert second.summary == (
-        "Nobody can tell which member lied or left. It is not opened again, since the same members could take part."
+        "It is unknown which members were malicious or dropped out. "
+        "The round is not opened again, since the same members could take part."
     )
     assert server.services.coordinator.current() is None
 
@@ -273,8 +276,8 @@ def test_new_malicious_members_are_excluded_until_retries_run_out(server: Proxie
 
 @pytest.mark.parametrize("server", [{"round_retries": 10}], indirect=True)
 def test_at_most_a_third_of_a_cohort_is_excluded(server: ProxiedServer) -> None:
-    """Red before: every retry added to those refused, so that liars with many addresses, or whom they had named, could
-    be all of the readers there are."""
+    """Red before: every retry refused more sources, so malicious members with many addresses could in the end have all
+    other readers refused."""
     for number in range(1, 7):
         liar = joining(server, FalseSeed, 0, f"203.0.113.{number}")
         assert liar is not None

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from backend.db.engine import open_engine
 from backend.news.pool import NewsPool
 from backend.operations.admin_client import Operator
-from backend.releases.publish import RecallTerms, publish_changes, publish_recall
+from backend.releases.publish import RecallTerms, publish_changes, publish_rankers, publish_recall
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.app import create_app
@@ -31,8 +32,10 @@ from device_app.device import Device
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import DeviceSettings
 from protocol.recall import RecallAnswer
+from protocol.rounds import RoundStatus
 from protocol.tensors import TensorSpec, unpack
 from tests.doubles.new_page import new_page
+from tests.doubles.nrms_paper import nrms_gradient
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 from tests.doubles.small_world import SmallWorld, WordEmbedder, small_world
 from tests.doubles.uni_fedrec_paper import (
@@ -47,7 +50,7 @@ from tests.doubles.uni_fedrec_paper import (
     sample_gradient,
 )
 
-SYSTEM = "uni_fedrec"
+SYSTEM, RANKING, RANKER = "uni_fedrec", "uni_fedrec_ranking", "ranker.nrms"
 FIGURES = PaperFigures()
 DROPOUT, NEGATIVES, SAMPLES = 0.2, 4, 32
 SAMPLING = 17
@@ -70,12 +73,17 @@ UNUSED = "cluster_attention.query.bias"
 """Adds the same to every attention score, so that it changes nothing."""
 
 
-def further(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
-    """Away from the start, where attention is even and these readers have one channel: every parameter counts."""
-    draw = np.random.default_rng(3)
-    moved = {
+def shaken(weights: Mapping[str, NDArray[np.float32]], seed: int = 3) -> dict[str, NDArray[np.float32]]:
+    """With a little noise, so that no parameter stays at a special start."""
+    draw = np.random.default_rng(seed)
+    return {
         name: value + 0.02 * draw.normal(size=value.shape).astype(np.float32) for name, value in sorted(weights.items())
     }
+
+
+def further(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+    """Away from the start, where attention is even and these readers have one channel: every parameter counts."""
+    moved = shaken(weights)
     moved[PARTS["values"]] *= np.float32(1.7)
     moved[PARTS["query"]] *= np.float32(20)
     return moved
@@ -108,8 +116,10 @@ def printed(first_backend: Path, tmp_path_factory: pytest.TempPathFactory) -> It
         engine = open_engine(world.settings.database_url)
         _, vectors = NewsPool(engine).vectors(WordEmbedder.digest)
         store = ReleaseStore.open(engine, world.settings)
-        made = publish_recall(store, np.asarray(vectors), RecallTerms.of(world.settings))
-        publish_changes(store, made, {"recall": further(store.weights(made, "recall"))}, "as if trained for long")
+        publish_recall(store, np.asarray(vectors), RecallTerms.of(world.settings))
+        made = publish_rankers(store, world.settings.rankers)
+        changes = {"recall": further(store.weights(made, "recall")), RANKER: shaken(store.weights(made, RANKER))}
+        publish_changes(store, made, changes, "as if trained for long")
         engine.dispose()
         with world.backend():
             yield world
@@ -159,6 +169,26 @@ def clicked_vectors(device: Device) -> Floats:
     reading = device.parts.serving.feed_context.user_preferences.reading(WordEmbedder.digest)
     assert [click.card.id for click in reading.active] == list(CLICKED)
     return np.stack([click.vector for click in reading.active]).astype(np.float64)
+
+
+def ended(operator: Operator, number: str) -> RoundStatus:
+    """The status of the round once it has been applied and the round that it orders is open."""
+    until = time.monotonic() + 60
+    while (status := operator.status(number)).state not in ("applied", "failed") or (
+        status.orders and not status.followed_by
+    ):
+        assert time.monotonic() < until, "the round did not end"
+        time.sleep(0.05)
+    assert status.state == "applied", status.reason
+    return status
+
+
+def assert_sent(body: bytes, expected: Mapping[str, Floats]) -> None:
+    """The upload holds exactly these protected gradients, in float32."""
+    specs = {f"g.{name}": TensorSpec("float32", value.shape) for name, value in expected.items()}
+    update = unpack(body, specs, limit_bytes=10**8)
+    for name, value in expected.items():
+        np.testing.assert_allclose(update[f"g.{name}"], value, rtol=0, atol=2e-7, err_msg=name)
 
 
 def test_list_follows_the_paper_from_clicks_to_merge(printed: SmallWorld, reader: PrintedReader) -> None:
@@ -220,7 +250,7 @@ def test_training_round_follows_the_paper_from_samples_to_model(printed: SmallWo
     opened = operator.open_round(SYSTEM, seconds=120)
     assert opened.cohort == 1, "2 % of the devices that wait, one at least"
     before, drawn = len(printed.requests()), len(reader.noise.given)
-    source = device.parts.trainer._computations.reading.samples(WordEmbedder.digest)
+    source = device.parts.trainer._computations.reading.samples(WordEmbedder.digest, None).with_all_negatives()
     assert device.train_step().state == "uploaded"
     (upload,) = [one for one in printed.requests()[before:] if "/updates/" in one.path]
 
@@ -246,20 +276,20 @@ def test_training_round_follows_the_paper_from_samples_to_model(printed: SmallWo
             totals[name] = totals[name] + value if name in totals else value
     totals[UNUSED] = np.zeros(1)
     assert len(samples) >= 4
+    stores = device.parts.stores
+    skipped = stores.impressions.seen(datetime(1970, 1, 1, tzinfo=UTC)) - {
+        click.news_id for click in stores.clicks.recent(500)
+    }
+    _, displayed = stores.news.vectors(sorted(skipped), WordEmbedder.digest)
+    negatives = {row.tobytes() for each in samples.candidates for row in each[1:]}
+    assert negatives <= {row.tobytes() for row in displayed}, "displayed to but not clicked by this user"
+    _, same_feed = stores.news.vectors([item.card.id for item in feed.items], WordEmbedder.digest)
+    assert negatives - {row.tobytes() for row in same_feed}, "not of the same feed only"
 
-    specs = {f"g.{name}": TensorSpec("float32", value.shape) for name, value in totals.items()}
-    update = unpack(upload.body, specs, limit_bytes=10**8)
-    given = reader.noise.given[drawn:]
-    words = dict(zip(order, given, strict=True))
+    words = dict(zip(order, reader.noise.given[drawn:], strict=True))
     expected = protected_gradient(totals, words, FIGURES)
-    for name, value in expected.items():
-        np.testing.assert_allclose(update[f"g.{name}"], value, rtol=0, atol=2e-7, err_msg=name)
-
-    until = time.monotonic() + 60
-    while (status := operator.status(opened.round)).state not in ("applied", "failed"):
-        assert time.monotonic() < until, "the round did not end"
-        time.sleep(0.05)
-    assert status.state == "applied", status.reason
+    assert_sent(upload.body, expected)
+    status = ended(operator, opened.round)
     stepped = model_of(printed)
     for part, name in PARTS.items():
         moved = getattr(model, part) - FIGURES.rate * expected[name].reshape(getattr(model, part).shape)
@@ -268,3 +298,38 @@ def test_training_round_follows_the_paper_from_samples_to_model(printed: SmallWo
     coordinates = sum(value.size for value in totals.values())
     price = 2 * FIGURES.gradient_clip / FIGURES.gradient_noise * coordinates
     assert charged["local_laplace"] == pytest.approx(price) == pytest.approx(4_899_860)
+    assert status.orders == RANKING, "recall and ranking alternate"
+    assert status.followed_by is not None
+    ranking_follows_the_paper(printed, reader, operator, status.followed_by)
+
+
+def ranking_follows_the_paper(printed: SmallWorld, reader: PrintedReader, operator: Operator, opened: str) -> None:
+    """Stage two: NRMS's gradient under the same protection, and the server's step."""
+    device = reader.device
+    device.sync()
+    before, drawn = len(printed.requests()), len(reader.noise.given)
+    assert device.train_step().state == "uploaded"
+    (upload,) = [one for one in printed.requests()[before:] if "/updates/" in one.path]
+    release = device.release()
+    assert release is not None
+    weights = {name: value.astype(np.float64) for name, value in release.weights(RANKER).items()}
+    outputs = onnxruntime.InferenceSession(release.graph(RANKER, "gradient")).get_outputs()
+    order = [each.name.removeprefix("g.") for each in outputs if each.name.startswith("g.")]
+    source = device.parts.trainer._computations.reading.samples(WordEmbedder.digest)
+    samples = source.draw(negatives=NEGATIVES, limit=SAMPLES, rng=np.random.default_rng(SAMPLING))
+    totals = {name: np.zeros(value.shape) for name, value in weights.items()}
+    for clicks, mask, candidates in zip(samples.clicks, samples.click_mask, samples.candidates, strict=True):
+        _, gradient, _, _ = nrms_gradient(weights, clicks[mask > 0].astype(np.float64), candidates.astype(np.float64))
+        for name, value in gradient.items():
+            totals[name] += value / len(samples)
+    expected = protected_gradient(totals, dict(zip(order, reader.noise.given[drawn:], strict=True)), FIGURES)
+    assert max(float(np.abs(value).max()) for value in totals.values()) > 1e-3, "there is something to learn"
+    assert_sent(upload.body, expected)
+    ended(operator, opened)
+    assert printed.services is not None
+    releases = printed.services.releases
+    stepped = releases.weights(releases.require_current(), RANKER)
+    for name, value in weights.items():
+        np.testing.assert_allclose(
+            stepped[name], value - FIGURES.rate * expected[name], rtol=0, atol=1e-6, err_msg=name
+        )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from device_app.uplink.in_process import InProcess
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.lied_to import Meets, Victim
 from tests.doubles.lying_server import LyingServer
 from tests.doubles.news import NOW

@@ -30,11 +30,11 @@ from device_app.training.tasks.recall_gradient import RecallTask
 from device_app.training.tasks.split_gradient import LISTED, VECTORS, SplitGradientTask, split_gradient_task
 from device_app.training.tasks.task import Update
 from device_app.training.union_draws import NOTHING_DRAWN, UnionDraws
-from device_app.uplink.in_process import InProcess
 from protocol.rounds import RoundOffer, SumStage, UploadReceipt
 from protocol.tensors import pack
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.lied_to import HONEST, LIST, NEWS, Meets, Victim
 from tests.doubles.lying_server import LyingServer
 from tests.doubles.new_page import new_page

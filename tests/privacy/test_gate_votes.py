@@ -23,12 +23,12 @@ from backend.federation.systems.release_gate import RELEASE_GATE
 from device_app.privacy.accounting.cost_of_sums import EPSILON_ALONE
 from device_app.training.tasks.evaluate import BEFORE, EvaluateTask
 from device_app.training.tasks.task import Update
-from device_app.uplink.in_process import InProcess
 from protocol.protections import SecureSum
 from protocol.releases import BlobRef
 from protocol.ring import SHAPES
 from protocol.rounds import RoundManifest, RoundStatus
 from protocol.tensors import pack
+from tests.doubles.in_process import InProcess
 from tests.doubles.lied_to import LIST, Meets, Victim
 from tests.doubles.lying_server import InventedMember, LyingServer
 from tests.doubles.news import synthetic_pool

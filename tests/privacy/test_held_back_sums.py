@@ -15,8 +15,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import ValidationError
 
-from device_app.uplink.in_process import InProcess
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from tests.doubles.in_process import InProcess
 from tests.doubles.lied_to import HONEST, LIST, Meets, Victim
 from tests.doubles.lying_server import LyingServer
 from tests.doubles.round_rig import BackendRig

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from device_app.app import create_app
 from device_app.composition import build_device
-from device_app.pages.lan import COOKIE, PASSWORD_FILE, SESSION_SEC, LanDoor, ThroughLan
+from device_app.pages.lan import COOKIE, PASSWORD_FILE, SESSION_SEC, LanAccess, LanRequests
 from device_app.pages.passwords import GUESSES, Guesses, KeptPassword
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
@@ -39,7 +39,7 @@ class Served:
     def stranger(self, base: str = LAN, **headers: str) -> TestClient:
         """Somebody on the network, with a browser that has no cookie yet."""
         return TestClient(
-            ThroughLan(self.app),  # type: ignore[arg-type]
+            LanRequests(self.app),  # type: ignore[arg-type]
             base_url=base,
             follow_redirects=False,
             headers=FOLLOWS_A_LINK | headers,
@@ -143,7 +143,7 @@ def door(folder: Path, now: list[float]) -> TestClient:
     """A door with a clock of the test's, in front of an app that says 'in'."""
     password = KeptPassword(folder / PASSWORD_FILE)
     password.set(PASSWORD)
-    lan = LanDoor(ADDRESS, password, folder / "lan.crt", Guesses(lambda: now[0]), lambda: now[0])
+    lan = LanAccess(ADDRESS, password, folder / "lan.crt", Guesses(lambda: now[0]), lambda: now[0])
 
     async def app(scope, receive, send):  # type: ignore[no-untyped-def]
         from starlette.responses import PlainTextResponse
@@ -194,6 +194,6 @@ def test_reader_apps_need_their_own_password(served: Served) -> None:
 def test_device_without_the_setting_has_no_network_sign_in(tmp_path: Path) -> None:
     device = build_device(DeviceSettings(data_dir=tmp_path), transport=FakeBackend().transport())
     app = create_app(device=device)
-    client = TestClient(ThroughLan(app), base_url=LAN)
+    client = TestClient(LanRequests(app), base_url=LAN)
     assert client.get("/").status_code == 403
     device.close()

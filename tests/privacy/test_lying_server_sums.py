@@ -29,12 +29,12 @@ from device_app.privacy.accounting.cost_of_sums import (
 from device_app.privacy.protections.registry import resolve
 from device_app.settings import PrivacySettings
 from device_app.training.tasks.counting import one_click
-from device_app.uplink.in_process import InProcess
 from protocol.popularity import CountList
 from protocol.protections import SecureSum
 from protocol.rounds import RoundManifest
 from protocol.secagg import choose_neighbourhood
 from protocol.union import UnionMarks
+from tests.doubles.in_process import InProcess
 from tests.doubles.lied_to import CLICKED, HONEST, LIST, LISTED, NEWS, UNIT, Meets
 from tests.doubles.lying_server import LyingServer
 from tests.doubles.news import NOW

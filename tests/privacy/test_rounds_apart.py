@@ -29,10 +29,10 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.training.due_updates import DueUpdate, DueUpdates, Work
-from device_app.uplink.in_process import InProcess
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.lying_server import LyingServer
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.open_count import open_count

@@ -27,10 +27,10 @@ from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
-from device_app.uplink.in_process import InProcess
 from protocol.protections import SecureSum
 from protocol.releases import RecallProtocol
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.journey import PAPER
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig

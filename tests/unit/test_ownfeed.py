@@ -273,7 +273,7 @@ def test_home_network_fingerprint_is_printed_verbatim(
     """Red before: rich took the ":CD:" in one for a picture of a disc."""
     made = OwnCertificate(tmp_path / "lan.crt", tmp_path / "lan.key", "8C:CD:B7:ON:OFF")
     monkeypatch.setattr("backend.server.home_network.own_certificate", lambda folder, address: made)
-    ownfeed.tell_lan("192.168.1.5:8443", tmp_path)
+    ownfeed.print_lan_access("192.168.1.5:8443", tmp_path)
     captured = capsys.readouterr()
     told = captured.out + captured.err
     assert "8C:CD:B7:ON:OFF" in told

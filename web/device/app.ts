@@ -3,8 +3,7 @@
 import { HOME, Place, inBar, outOfPath, own as ownFrom, parted } from "./place";
 import { DeviceLink, hasErased, type Answer, type Asking, type Cleared } from "./link";
 import { InPlace, SLOW_MS, becomeAlike } from "./in_place";
-import { BuildNotice, apiOrigin } from "./pinned_build";
-import { earlierUse } from "./earlier_use";
+import { BuildNotice, apiOrigin, earlierUse } from "./pinned_build";
 import { keptFrontPage } from "./store/front_page";
 import { UnderWay, fieldsOf, searchAddress } from "./under_way";
 import { listenToKeys } from "../static/js/keys.js";
@@ -211,7 +210,7 @@ function offer(name: string, content: Blob): void {
 }
 
 const inPlace = new InPlace({
-  deed: async (address, form) => {
+  action: async (address, form) => {
     const answer = await ask(address, form, { quietly: true });
     if (answer.kind === "done") return true;
     say(answer.kind === "failed" ? answer.words : "That could not be saved.", true);

@@ -9,7 +9,7 @@ const AGAIN_SPREAD = [1, 2] as const;
 const FIRST_RECALL = [0.02, 0.2] as const;
 /** Seconds for which requests wait at the start, so that the page of an earlier visit is drawn first. */
 const START_SEC = 2;
-const SYNCED_LOOK_SEC = 1;
+const SYNCED_CHECK_SEC = 1;
 
 /** The random source and timer that the schedule uses. */
 export interface Times {
@@ -25,9 +25,9 @@ export interface Asking {
   readonly hasList: () => boolean;
   /** The first poll for changes. */
   readonly first: () => Promise<void>;
-  readonly look: () => Promise<void>;
+  readonly poll: () => Promise<void>;
   /** Mean number of seconds between polls. */
-  readonly lookSec: () => number;
+  readonly pollSec: () => number;
   /** Whether a poll has succeeded. */
   readonly synced: () => boolean;
   /** Requests candidates; returns the seconds for which the backend asks to be left alone, or null. */
@@ -36,7 +36,7 @@ export interface Asking {
 }
 
 /** Polls for changes until the device stops. `begun` resolves after the first poll. */
-export function looks({ hasList, first, look, lookSec }: Asking, { chance, wait }: Times): { readonly begun: Promise<void> } {
+export function polls({ hasList, first, poll, pollSec }: Asking, { chance, wait }: Times): { readonly begun: Promise<void> } {
   const begin = async (): Promise<void> => {
     if (hasList()) await wait(START_SEC * drawn(SPREAD, chance)); // a drawn time, whichever page is being made
     await first();
@@ -44,7 +44,7 @@ export function looks({ hasList, first, look, lookSec }: Asking, { chance, wait 
   const begun = begin();
   const goOn = async (): Promise<void> => {
     await begun;
-    while (await wait(lookSec() * drawn(SPREAD, chance))) await look();
+    while (await wait(pollSec() * drawn(SPREAD, chance))) await poll();
   };
   void goOn();
   return { begun };
@@ -55,7 +55,7 @@ export function looks({ hasList, first, look, lookSec }: Asking, { chance, wait 
  * it.
  */
 export async function recalls({ synced, recall, recallSec }: Asking, { chance, wait }: Times): Promise<void> {
-  while (!synced()) if (!(await wait(SYNCED_LOOK_SEC))) return;
+  while (!synced()) if (!(await wait(SYNCED_CHECK_SEC))) return;
   let goesOn = await wait(recallSec * drawn(FIRST_RECALL, chance));
   while (goesOn) {
     const againSec = (await recall()) ?? 0;

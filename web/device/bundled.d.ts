@@ -1,4 +1,4 @@
-// Types of the non-script files that the bundler imports (web/bundling.mjs), except plain texts.
+// Types of the non-script files that the bundler imports (web/bundling.mjs).
 declare module "*.toml" {
   const table: Record<string, unknown>;
   export default table;
@@ -22,4 +22,12 @@ declare module "*.ts?made" {
   /** Address of the file that the module makes, relative to the bundle. */
   const address: string;
   export default address;
+}
+declare module "*.sql" {
+  const text: string;
+  export default text;
+}
+declare module "*.html" {
+  const text: string;
+  export default text;
 }

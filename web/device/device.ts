@@ -20,14 +20,14 @@ import { ROWS_A_STEP } from "./store/pool_codes";
 import type { Outcome } from "./training/participant";
 import { exploreSections, searchesView, type ExploreSection, type SearchesView } from "./view_models/explore";
 import { type StatusView, shieldOf } from "./view_models/status";
-import { LEFT_BEFORE_ERASE, leftSoFar } from "./view_models/today";
+import { LEFT_BEFORE_ERASE, leftSoFar } from "./view_models/traffic";
 import type { NewsCard } from "./protocol/news";
 
 /** Most articles indexed for search after a poll: in total, and per step. */
-const [INDEXED_A_LOOK, INDEXED_AT_ONCE] = [1_000, 50];
-const POOL_INDEXED_A_LOOK = 10_000;
+const [INDEXED_PER_POLL, INDEXED_AT_ONCE] = [1_000, 50];
+const POOL_INDEXED_PER_POLL = 10_000;
 /** Most articles that the mute rules are tried on after a poll: in total, and per step. */
-const [JUDGED_A_LOOK, JUDGED_AT_ONCE] = [10_000, 200];
+const [JUDGED_PER_POLL, JUDGED_AT_ONCE] = [10_000, 200];
 
 /** The reader's switches: the defaults with the changes made on this device. */
 export function chosenSettings(stores: DeviceStores): PrivacySettings {
@@ -429,9 +429,9 @@ export class Device {
    */
   async catchUpIndex(): Promise<void> {
     const { searchIndex, poolIndex } = this.parts.stores;
-    for (let left = INDEXED_A_LOOK; left > 0 && searchIndex.catchUp(INDEXED_AT_ONCE); left -= INDEXED_AT_ONCE) await breath();
-    for (let left = POOL_INDEXED_A_LOOK; left > 0 && poolIndex.step(); left -= ROWS_A_STEP) await breath();
-    for (let left = JUDGED_A_LOOK; left > 0 && this.muting.catchUp(JUDGED_AT_ONCE); left -= JUDGED_AT_ONCE) await breath();
+    for (let left = INDEXED_PER_POLL; left > 0 && searchIndex.catchUp(INDEXED_AT_ONCE); left -= INDEXED_AT_ONCE) await breath();
+    for (let left = POOL_INDEXED_PER_POLL; left > 0 && poolIndex.step(); left -= ROWS_A_STEP) await breath();
+    for (let left = JUDGED_PER_POLL; left > 0 && this.muting.catchUp(JUDGED_AT_ONCE); left -= JUDGED_AT_ONCE) await breath();
   }
 
   /**

@@ -1,7 +1,6 @@
 // Updates a page in place to match another document: reactions, hiding, more stories, and which cards were seen.
 //
-// What happens on a page that stays: reactions, hiding, more at its end, and which cards were looked at. It takes over from
-// the same page, as the device would draw it now, how its cards stand, and nothing else.
+// After a reader's action the device draws the page again; only the state of its cards is copied from that drawing.
 import type { Asking } from "./link";
 
 /** Attributes that the reader's actions set: an open drawer, and a pressed button's pending state. */
@@ -27,8 +26,8 @@ function takeAttributes(here: Element, now: Element): void {
   for (const { name, value } of now.attributes) if (here.getAttribute(name) !== value) here.setAttribute(name, value);
 }
 
-const LOOK_MS = 1_000;
-const TELL_MS = 2_000;
+const SEEN_AFTER_MS = 1_000;
+const REPORT_EVERY_MS = 2_000;
 const COMING_MS = 1_000;
 /** Actions that take longer than this are announced. */
 export const SLOW_MS = 400;
@@ -36,10 +35,10 @@ const STEPS = [0, 0.1, 0.2, 0.3, 0.4, 0.5];
 const OPPOSITE: Readonly<Record<string, string>> = { like: "less", less: "like" };
 type Form = NonNullable<Asking["form"]>;
 
-/** What it needs of the app. */
-export interface Means {
+/** What this module needs from the app. */
+export interface Host {
   /** Performs an action; returns whether the device has done it. */
-  deed(address: string, form: Form): Promise<boolean>;
+  action(address: string, form: Form): Promise<boolean>;
   page(address: string): Promise<Document | null>;
   own(address: string): string | null;
   say(words: string): void;
@@ -47,17 +46,17 @@ export interface Means {
 
 export class InPlace {
   private stop: () => void = () => {};
-  private look: (cards: readonly Element[]) => void = () => {};
+  private observe: (cards: readonly Element[]) => void = () => {};
   private asked = 0;
 
-  constructor(private readonly means: Means) {}
+  constructor(private readonly host: Host) {}
 
   /** Called when a page has been shown. */
   begin(): void {
     this.stop();
     const feed = document.querySelector("main")?.dataset["feed"];
     if (feed !== undefined) this.watch(feed);
-    else this.look = () => {};
+    else this.observe = () => {};
     const coming = document.querySelector("[data-coming]");
     if (coming) void this.await(coming);
   }
@@ -73,7 +72,7 @@ export class InPlace {
     replace(place, now);
     if (come) {
       place.removeAttribute("data-coming");
-      this.means.say("The sections have come");
+      this.host.say("The sections are here");
     } else return this.await(place);
   }
 
@@ -87,14 +86,14 @@ export class InPlace {
   }
 
   /** Announces a slow action to screen readers. done: what to announce afterwards, if no page does. */
-  private async slowly(deed: Promise<boolean>, done?: string): Promise<void> {
+  private async slowly(action: Promise<boolean>, done?: string): Promise<void> {
     let isSaid = false;
     const slow = setTimeout(() => {
       isSaid = true;
-      this.means.say("Waiting for an answer");
+      this.host.say("Waiting for an answer");
     }, SLOW_MS);
-    const isDone = await deed.finally(() => clearTimeout(slow));
-    if (isSaid && isDone && done) this.means.say(done);
+    const isDone = await action.finally(() => clearTimeout(slow));
+    if (isSaid && isDone && done) this.host.say(done);
   }
 
   private async react(form: HTMLFormElement, button: HTMLButtonElement, address: string, fields: Form): Promise<boolean> {
@@ -102,7 +101,7 @@ export class InPlace {
     // the state when pressed: another page may be shown when it is done
     const on = button.getAttribute("aria-pressed") !== "true";
     // shown once it is stored, not before: the device dies with its tab
-    if (!(await this.means.deed(address, fields))) return false;
+    if (!(await this.host.action(address, fields))) return false;
     for (const one of document.querySelectorAll<HTMLButtonElement>("form[data-react] button[name=kind]")) {
       if (one.form?.action !== form.action) continue;
       if (one.value === kind) one.setAttribute("aria-pressed", String(on));
@@ -115,7 +114,7 @@ export class InPlace {
 
   private async hide(form: HTMLFormElement, address: string, fields: Form): Promise<boolean> {
     const [story, moveOn] = [form.closest("[data-story]")?.id, focusHeld()];
-    if (!(await this.means.deed(address, fields))) return false;
+    if (!(await this.host.action(address, fields))) return false;
     await this.catchUp();
     const now = story ? document.getElementById(story) : null;
     moveOn(now?.querySelector(".veil button, form[data-react] button"));
@@ -124,22 +123,22 @@ export class InPlace {
 
   private async more(address: string, fields: Form): Promise<boolean> {
     const moveOn = focusHeld();
-    const fresh = (await this.means.deed(address, fields)) ? await this.here() : null;
+    const fresh = (await this.host.action(address, fields)) ? await this.here() : null;
     const now = fresh?.querySelector("[data-more-place]");
     if (!fresh || !now) return false;
     const batches = [...fresh.querySelectorAll("[data-batch]")].filter((batch) => !document.getElementById(batch.id));
     document.querySelector("[data-list]")?.append(...batches);
     document.querySelector("[data-more-place]")?.replaceChildren(...now.childNodes);
     const cards = batches.flatMap((batch) => [...batch.querySelectorAll("[data-story]")]);
-    this.look(cards);
+    this.observe(cards);
     moveOn(cards[0]?.querySelector(".headline a"));
-    this.means.say(cards.length === 1 ? "1 more story" : `${cards.length} more stories`);
+    this.host.say(cards.length === 1 ? "1 more story" : `${cards.length} more stories`);
     return true;
   }
 
   private here(): Promise<Document | null> {
-    const address = document.querySelector("main")?.dataset["page"] ?? this.means.own(location.href);
-    return this.means.page(address ?? "/");
+    const address = document.querySelector("main")?.dataset["page"] ?? this.host.own(location.href);
+    return this.host.page(address ?? "/");
   }
 
   private async catchUp(): Promise<void> {
@@ -162,7 +161,7 @@ export class InPlace {
     });
     const veil = now.querySelector("[data-veil]");
     const said = veil?.querySelector("p")?.textContent;
-    if (replace(card.querySelector("[data-veil]"), veil) && said) this.means.say(said);
+    if (replace(card.querySelector("[data-veil]"), veil) && said) this.host.say(said);
   }
 
   /**
@@ -171,11 +170,11 @@ export class InPlace {
    */
   private watch(feed: string): void {
     const timers = new Map<Element, number>();
-    const untold = new Set<string>();
-    const tell = () => {
-      const news = [...untold].map((id) => ["news", id] as const);
-      untold.clear();
-      if (news.length) void this.means.deed("/seen", [["feed", feed], ...news]);
+    const unreported = new Set<string>();
+    const report = () => {
+      const news = [...unreported].map((id) => ["news", id] as const);
+      unreported.clear();
+      if (news.length) void this.host.action("/seen", [["feed", feed], ...news]);
     };
     const halt = (card: Element) => {
       clearTimeout(timers.get(card));
@@ -190,24 +189,24 @@ export class InPlace {
             const seen = () => {
               observer.unobserve(target);
               timers.delete(target);
-              untold.add(target.id.replace(/^n-/, ""));
+              unreported.add(target.id.replace(/^n-/, ""));
             };
-            timers.set(target, setTimeout(seen, LOOK_MS));
+            timers.set(target, setTimeout(seen, SEEN_AFTER_MS));
           }
         }
       },
       { threshold: STEPS },
     );
     // from now on, stories above an opened one aren't assumed to be seen
-    void this.means.deed("/seen", [["feed", feed]]);
-    this.look = (cards) => cards.forEach((card) => observer.observe(card));
-    this.look([...document.querySelectorAll("main [data-story][id]")]);
-    const telling = setInterval(tell, TELL_MS);
-    addEventListener("pagehide", tell);
+    void this.host.action("/seen", [["feed", feed]]);
+    this.observe = (cards) => cards.forEach((card) => observer.observe(card));
+    this.observe([...document.querySelectorAll("main [data-story][id]")]);
+    const reporting = setInterval(report, REPORT_EVERY_MS);
+    addEventListener("pagehide", report);
     this.stop = () => {
-      tell();
-      clearInterval(telling);
-      removeEventListener("pagehide", tell);
+      report();
+      clearInterval(reporting);
+      removeEventListener("pagehide", report);
       observer.disconnect();
       for (const timer of timers.values()) clearTimeout(timer);
     };

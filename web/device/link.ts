@@ -1,8 +1,8 @@
 // Messages between a page and the worker that is the device.
 //
-// One worker for all tabs of this browser: the tab that holds the lock runs it, the others ask through a channel. When that
-// tab goes, the next one takes the lock and opens the same database. Where the browser clears the store under it, the worker
-// says so and a new one begins, which is given what the first remembered.
+// One worker serves all tabs of this browser. The tab that holds the lock runs it; the others send their questions
+// through a channel. When that tab closes, the next one takes the lock and opens the same database. If the browser
+// clears the store, the worker reports it, and a new worker starts with the data that the first one remembered.
 import type { BuildVerdict } from "./protocol/releases";
 import type { Remembered } from "./remembered";
 
@@ -18,43 +18,43 @@ export interface Asking {
 }
 
 /** Requests pictures by the addresses in pages. */
-export interface AskingForPictures {
+export interface PicturesRequest {
   readonly pictures: readonly string[];
 }
 
 /** Whether this browser has promised to keep stored data; sent by the page, since a worker can't query it. */
-export interface TellingOfStorage {
+export interface StoragePromise {
   readonly persisted: boolean;
 }
 
 /** Requests the verdicts on builds in the publisher's signed list, by SHA-256 in hex. */
-export interface AskingForVerdicts {
+export interface VerdictsRequest {
   readonly builds: readonly string[];
 }
 
 /** Asks to be notified after the device's first poll, successful or not; deferrable work waits for it. */
-export interface AskingForQuiet {
+export interface QuietRequest {
   readonly quiet: true;
 }
 
 /** The browser had the app before, though its store is gone; only the page can detect this. */
-export interface TellingOfEarlierUse {
+export interface EarlierUseSign {
   readonly usedBefore: true;
 }
 
 /** What another worker of this tab remembered when its store was cleared. */
-export interface AskingToPutBack {
+export interface PutBackRequest {
   readonly putBack: Remembered;
 }
 
 export type Question =
   | Asking
-  | AskingForPictures
-  | TellingOfStorage
-  | AskingForVerdicts
-  | AskingForQuiet
-  | TellingOfEarlierUse
-  | AskingToPutBack;
+  | PicturesRequest
+  | StoragePromise
+  | VerdictsRequest
+  | QuietRequest
+  | EarlierUseSign
+  | PutBackRequest;
 
 /** erased: all data about the reader was erased, so no tab may keep showing it. */
 export type Answer =
@@ -199,7 +199,7 @@ export class DeviceLink {
     this.unanswered.clear();
     const waiting = [...this.open];
     this.worker = this.started();
-    this.leads = true; // until it says otherwise
+    this.leads = true; // until the worker reports otherwise
     void this.ask({ putBack: kept }).then(({ kind }) => {
       const cleared = { putBack: kind === "done" };
       this.say({ cleared });

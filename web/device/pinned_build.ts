@@ -1,12 +1,11 @@
-// Manages the app's build on the page: which build is installed, whether the server offers another, and the reader's
-// consent to change it. The service worker (service_worker.ts) stores the build.
-//
-// What the reader sees of the app's build: its hash on the privacy page, and a question when the server offers another one.
-// The words are templates of the page that holds the app (web/templates/reader/shell.html).
-import type { EarlierUse } from "./earlier_use";
-import type { BuildVerdict } from "./protocol/releases";
-import { ownFile } from "./uplink/own_files";
+// Manages the app's build on the page: which build is installed, whether the server offers another, whether the browser
+// has deleted it, and the reader's consent to change it. The service worker (service_worker.ts) stores the build. The
+// messages are templates in the page that holds the app (web/templates/reader/shell.html).
 import { bytesToHex } from "@noble/hashes/utils.js";
+import { markedBuild } from "./place";
+import type { BuildVerdict } from "./protocol/releases";
+import { hasPrivateFile } from "./store/held_file";
+import { ownFile } from "./uplink/transport";
 
 /** A build: its hash (SHA-256, hex) and the name of its service worker's script under /reader/files/. */
 export interface Build {
@@ -57,6 +56,33 @@ export async function takeBuild(offered: Build): Promise<void> {
   await register(offered.script);
   await changed;
   location.reload();
+}
+
+/**
+ * What the browser has deleted. build: hash of the installed build, "" if it isn't known, null if the build is still
+ * here. store: whether the reader's data is gone.
+ */
+export interface EarlierUse {
+  readonly build: string | null;
+  readonly store: boolean;
+}
+
+/**
+ * Returns what is gone if this browser had the app before; null if nothing is missing or there is no sign of earlier use.
+ *
+ * Signs are the tab's own history, which survives when the site's data is cleared, the hash noted by the page, and the
+ * browser's promise to keep the site's data. Clearing may remove all of them, so having no sign proves nothing.
+ */
+export async function earlierUse(): Promise<EarlierUse | null> {
+  if (!("serviceWorker" in navigator)) return null; // such a browser keeps no build
+  const [registered, stored, promised] = await Promise.all([
+    navigator.serviceWorker.getRegistration("/reader/"),
+    hasPrivateFile(),
+    navigator.storage.persisted(),
+  ]);
+  const build = markedBuild() ?? localStorage.getItem(NOTED);
+  if (registered !== undefined) return stored ? null : { build: null, store: true };
+  return build !== null || (promised && !stored) ? { build: build ?? "", store: !stored } : null;
 }
 
 /** The build of this page; null if an installed build served it, or the server names none. */
@@ -188,7 +214,7 @@ export class BuildNotice {
     this.begin();
   }
 
-  /** A page has come. */
+  /** Shows the notices that belong on the current page. Called whenever a page has been shown. */
   begin(): void {
     if (this.question !== null) document.body.prepend(this.question);
     if (this.lost !== null) document.body.prepend(this.lost);

@@ -1,4 +1,4 @@
-// What an open tab keeps in memory of the store, so that it can put it back where the browser clears that under it.
+// Keeps a copy of the reader's data in an open tab's memory, to restore it if the browser clears the store.
 import { momentOf, type Clock } from "./protocol/moments";
 import type { DeviceStores } from "./parts";
 import type { Row } from "./store/database";
@@ -45,7 +45,7 @@ export class Memory {
   private paid: Tables = {};
   private state = "";
   private reading: { tables: Tables; searches: Tables } | null = null;
-  private deeds = 0;
+  private actions = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -64,20 +64,20 @@ export class Memory {
   }
 
   /** Runs an action that changes what was copied. deletes: whether it may delete some of it. */
-  async around<R>(deed: () => R | Promise<R>, { deletes }: { deletes: boolean }): Promise<R> {
-    this.deeds += 1;
+  async around<R>(action: () => R | Promise<R>, { deletes }: { deletes: boolean }): Promise<R> {
+    this.actions += 1;
     if (deletes) this.reading = null;
     try {
-      return await deed();
+      return await action();
     } finally {
-      this.deeds -= 1;
+      this.actions -= 1;
       this.noteSoon();
     }
   }
 
   /** The current copy; includes the latest changes if the cleared files can still be read. */
   now(): Remembered {
-    if (!this.deeds) this.noteReading();
+    if (!this.actions) this.noteReading();
     const plain = (tables: Tables) =>
       Object.fromEntries(Object.entries(tables).map(([name, rows]) => [name, rows.map(exportedRow)]));
     const empty = Object.fromEntries([...Object.keys(READING), "impression"].map((name) => [name, []]));
@@ -92,7 +92,7 @@ export class Memory {
   private noteSoon(): void {
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
-      if (this.deeds) this.noteSoon();
+      if (this.actions) this.noteSoon();
       else this.noteReading();
     }, AFTER_MS);
   }

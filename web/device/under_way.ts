@@ -7,7 +7,7 @@ const BUSY = "aria-busy";
 
 export class UnderWay {
   /** Addresses of pending actions, by address and fields. */
-  private readonly deeds = new Map<string, string>();
+  private readonly pending = new Map<string, string>();
   private link: string | null = null;
 
   /** own: extracts a page's own address from one in a link or form. */
@@ -25,14 +25,14 @@ export class UnderWay {
 
   /** Performs a form's action; does nothing if the same one is pending. */
   async once(address: string, fields: Form, work: () => Promise<void>): Promise<void> {
-    const deed = keyOf(address, fields);
-    if (this.deeds.has(deed)) return;
-    this.deeds.set(deed, address);
+    const action = keyOf(address, fields);
+    if (this.pending.has(action)) return;
+    this.pending.set(action, address);
     this.mark();
     try {
       await work();
     } finally {
-      this.deeds.delete(deed);
+      this.pending.delete(action);
       this.mark();
     }
   }
@@ -59,13 +59,13 @@ export class UnderWay {
 
   /** Buttons of pending actions. */
   private buttons(): Element[] {
-    const addresses = new Set(this.deeds.values());
+    const addresses = new Set(this.pending.values());
     if (!addresses.size) return [];
     return [...document.forms].flatMap((form) => {
       const address = form.method === "post" ? this.own(form.action) : null;
       if (address === null || !addresses.has(address)) return [];
       const buttons = [...form.querySelectorAll<HTMLButtonElement>("button:not([type=button])")];
-      return buttons.filter((button) => this.deeds.has(keyOf(address, fieldsOf(form, button))));
+      return buttons.filter((button) => this.pending.has(keyOf(address, fieldsOf(form, button))));
     });
   }
 }

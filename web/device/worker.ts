@@ -2,13 +2,13 @@
 import sqliteFile from "@sqlite.org/sqlite-wasm/sqlite3.wasm";
 import * as templatesModule from "minijinja-js/dist/web/minijinja_js_bg.wasm";
 import type { Answer, Asked, Answered, Question, Unasked } from "./link";
-import { looks, recalls } from "./background";
+import { polls, recalls } from "./background";
 import { Device, chosenSettings } from "./device";
 import { systemChance, uniform } from "./feed/chance";
 import { type PerformanceSettings, feedSettings, performanceSettings } from "./feed_settings";
 import { systemClock } from "./protocol/moments";
 import { FrontPages, NotOverwritten } from "./pages/front_page";
-import { Pictures } from "./pages/picture_links";
+import { Pictures } from "./pages/art";
 import { PageRenderer, startTemplates } from "./pages/renderer";
 import { Pages } from "./pages/routes";
 import { type Parts, partsOf, storesOf } from "./parts";
@@ -22,7 +22,7 @@ import firstDatabase from "./store/first_database.ts?made";
 import { openPrivateFiles } from "./store/database";
 import { HeldFiles, hasPrivateFile } from "./store/held_file";
 import { FetchTransport } from "./uplink/transport";
-import { ownFile } from "./uplink/own_files";
+import { ownFile } from "./uplink/transport";
 import { Memory } from "./remembered";
 import { buildVerdicts } from "./sync/release_blobs";
 import { pollForRounds } from "./training/polling";
@@ -35,7 +35,7 @@ const SEARCHES = "searches.sqlite";
 const FOLDER = "ownfeed-files";
 const STORE = "ownfeed-store";
 /** How often to check, besides on each answer, whether the browser still has the store. */
-const LOOKS_MS = 5_000;
+const STORE_CHECK_MS = 5_000;
 /** Forms that are sent repeatedly and delete nothing of what was read. */
 const DELETES_NOTHING = /^\/(?:seen|feed\/refresh|feed\/more|list\/refresh)$/;
 /** Signed list of this app's builds that the server has served. */
@@ -160,20 +160,20 @@ async function keepUp({ device, performance, front }: Opened): Promise<void> {
   const asking = {
     hasList: () => syncing.hasList(),
     first: () => keptUp(device, front, () => device.firstSync()),
-    look: () => keptUp(device, front, () => device.sync()),
-    lookSec: () => syncing.pauseSec,
+    poll: () => keptUp(device, front, () => device.sync()),
+    pollSec: () => syncing.pauseSec,
     synced: () => syncing.lastAt !== null,
     recall: async () => {
       try {
         return await device.recallStep();
       } catch (fault) {
-        console.error("no candidates were asked for; it goes on:", fault);
+        console.error("requesting candidates failed; trying again later:", fault);
         return null;
       }
     },
     recallSec: performance.recall_poll_sec,
   };
-  const { begun } = looks(asking, times);
+  const { begun } = polls(asking, times);
   void recalls(asking, times);
   void pollForRounds({
     wanted: () => device.privacy.settings.training || device.privacy.settings.counting,
@@ -195,13 +195,13 @@ async function keptUp(device: Device, front: FrontPages, sync: () => Promise<voi
     await device.fetchTexts();
     await device.catchUpIndex();
   } catch (fault) {
-    console.error("syncing failed; it goes on:", fault);
+    console.error("syncing failed; trying again later:", fault);
   }
   front.keepSoon();
   try {
     await device.takePictures();
   } catch (fault) {
-    console.error("no pictures were kept; it goes on:", fault);
+    console.error("downloading pictures failed; trying again later:", fault);
   }
   front.keepSoon();
 }
@@ -255,7 +255,7 @@ async function answer(question: Question): Promise<Answer> {
   }
 }
 
-setInterval(() => void opening.then(isLost, () => undefined), LOOKS_MS);
+setInterval(() => void opening.then(isLost, () => undefined), STORE_CHECK_MS);
 
 self.onmessage = async ({ data }: MessageEvent<Asked>) => {
   if (!leads) await known;

@@ -70,12 +70,12 @@ class LocalLaplaceUpdates:
     def describe(self, number: WriteNumber) -> str:
         """Describe clip and scale, and say that the server reads each update."""
         return (
-            f"Every number is cut to ±{number(self.protection.clip)} and covered with Laplace noise of scale "
-            f"{number(self.protection.scale)} before it leaves; the server sees each update."
+            f"Every number is clipped to ±{number(self.protection.clip)} and gets Laplace noise of scale "
+            f"{number(self.protection.scale)} on the device; the server sees each noisy update."
         )
 
     def _no_sum(self) -> ValueError:
-        return ValueError(f"protection: {self.protection.kind} has single uploads, and no secure sum to open")
+        return ValueError(f"protection: {self.protection.kind} has single uploads and no secure sum to open")
 
 
 def local_laplace_of(protection: Protection) -> LocalLaplace:

@@ -55,13 +55,13 @@ class MaskedUpdates(Generic[Masked]):
             raise RoundImpossible(
                 f"cohort_minimum is out of range: {cohort_minimum}.",
                 field="cohort_minimum",
-                limit=f"at least {COHORT_LEAST}, for a sum that hides anybody",
+                limit=f"at least {COHORT_LEAST}, since a smaller sum hides nobody",
             )
         return self.protection.terms(round_id, cohort=cohort, cohort_minimum=cohort_minimum, coordinates=coordinates)
 
     def upload_rules(self, shapes: Shapes) -> UploadRules:
         """Raise ValueError: there is no unmasked single upload."""
-        raise ValueError(f"protection: {self.protection.kind} takes masked vectors, and no single upload")
+        raise ValueError(f"protection: {self.protection.kind} takes masked vectors, not single uploads")
 
     def account(self, coordinates: int, survivors: int | None) -> UpdateCost:
         """Return rho of the opened sum with the noise of so many survivors.
@@ -75,12 +75,12 @@ class MaskedUpdates(Generic[Masked]):
             return UpdateCost()
         return UpdateCost(rho=self.protection.rho(survivors, coordinates))
 
-    def noise_words(self) -> str:
+    def noise_sentence(self) -> str:
         """Return a sentence that says whether there is noise in the sum."""
         return (
             "Each device adds its share of noise before masking."
             if self.protection.sigma
-            else "There is no noise in the sum: what it tells of one reader is hidden by the others alone."
+            else "The sum has no noise: only the other readers' updates hide what it reveals about one reader."
         )
 
 
@@ -118,7 +118,7 @@ class SecureSumUpdates(MaskedUpdates[SecureSum]):
         """Describe clip and masks, and say whether there is noise."""
         return (
             f"Scaled to a length of at most {number(self.protection.clip)} and sent under masks; the server can open "
-            f"only the sum of all. {self.noise_words()}"
+            f"only the sum of all devices. {self.noise_sentence()}"
         )
 
 

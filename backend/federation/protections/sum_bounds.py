@@ -66,7 +66,7 @@ class UploadRules:
         for name, array in update.items():
             if np.abs(array).max(initial=0.0) > self.value_limit:
                 raise UpdateRefused(
-                    f"Tensor {name} has values that clipping and noise can't give.",
+                    f"Tensor {name} has values larger than clipping and noise allow.",
                     field=name,
                     limit=f"{self.value_limit:g}",
                 )
@@ -78,8 +78,9 @@ TAIL: Final = 1e-9
 ROUNDING: Final = 1e-6
 """The relative amount by which float32 rounding may put a clipped vector outside its ball."""
 ALIKE_TAIL: Final = 0.05
-"""The largest probability that honest groups of a round are left out as too similar, which loses their updates. In
-practice it is far smaller, since the means of groups are far shorter than the clip.
+"""The largest probability that honest groups of a round are left out as too similar, which loses their updates.
+
+In practice it is far smaller, since the means of groups are far shorter than the clip.
 """
 
 
@@ -153,8 +154,8 @@ def too_alike(sums: Sequence[WeightedSum], clip: float, deviation: float) -> fro
 
     The clipped vectors of two groups have an inner product of at most g_i g_j. The noise of each group is independent
     of everything in the other: at most z s_j of it lies along S_i, and at most z s_i along the clipped vectors of the
-    other's devices. A malicious vector as long as its group's bound is hidden by that group's noise, but the same
-    vector in a second group is not hidden by it.
+    other's devices. The noise of one group can hide a malicious vector as long as its bound, but it can't hide
+    the same vector in a second group.
 
     deviation: standard deviation of a device's share of noise. Without noise nothing can be detected: S_i . S_j is
     within g_i g_j already.
@@ -179,7 +180,7 @@ def too_alike(sums: Sequence[WeightedSum], clip: float, deviation: float) -> fro
 def _check(what: str, value: float, limit: float) -> None:
     if not value <= limit:
         raise UpdateRefused(
-            f"The opened sum's {what} is {value:.6g}, which honest updates can't give: some device "
+            f"The opened sum's {what} is {value:.6g}, more than honest updates allow: some device "
             "violated the round's limits.",
             field="body",
             limit=f"{limit:.6g}",

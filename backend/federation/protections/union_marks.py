@@ -66,8 +66,8 @@ class UnionMarksUpdates(MaskedUpdates[UnionMarks]):
     def describe(self, number: WriteNumber) -> str:
         """Describe the number of marks and the masks, and say whether there is noise."""
         return (
-            f"Marks of at most {self.protection.rows_limit:,} news under masks; the server can open only what all "
-            f"together come to. {self.noise_words()}"
+            f"Each device marks at most {self.protection.rows_limit:,} articles, under masks; the server can open only "
+            f"the total of all devices. {self.noise_sentence()}"
         )
 
 

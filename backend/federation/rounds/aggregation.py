@@ -13,12 +13,11 @@ from sqlalchemy.orm import Session
 from backend.db.engine import reading_session
 from backend.db.tables import ParticipationRow, RoundRow
 from backend.federation.bounded_mean import Aggregate
-from backend.federation.errors import RoundClosed, UpdateRefused
+from backend.federation.errors import RoundClosed, SumFailed, UpdateRefused
 from backend.federation.protections.protection import ServerProtection
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.sum_bounds import UploadRules
 from backend.federation.rounds.update_store import UpdateDamaged, UpdateStore
-from backend.federation.secagg.errors import SumFailed
 from backend.federation.secagg.secure_sum import OpenedSum
 from backend.federation.secagg.sum_store import SecureSumStore
 from backend.federation.strategies.joined_sums import JoinOfSums
@@ -32,13 +31,13 @@ from protocol.secagg import SumTerms
 class AggregatedUpdates:
     """The aggregated updates of a round.
 
-    words: a description of the updates for the note of the release. facts: figures for the round's row. finish: writes
-    further changes of the round's row and its sum in the transaction that ends the round. left_out: a sentence for the
-    devices whose updates were left out of the result, or None.
+    description: of the updates, for the note of the release. facts: figures for the round's row. finish: writes further
+    changes of the round's row and its sum in the transaction that ends the round. left_out: a sentence for the devices
+    whose updates were left out of the result, or None.
     """
 
     total: Aggregate
-    words: str
+    description: str
     facts: Mapping[str, Any]
     finish: Callable[[Session, RoundRow], None]
     left_out: str | None = None
@@ -74,7 +73,7 @@ def aggregate_sum(store: SecureSumStore, manifest: RoundManifest, join: JoinOfSu
     If the server is killed before the round is concluded, opening again gives the same result.
 
     Raises ValueError for a round without a secure sum, SumFailed if the sum can't be opened, and UpdateRefused if the
-    sum exceeds what honest devices and their noise can give (`ServerProtection.check`). In a round with groups, a group
+    sum exceeds the bounds of honest devices and their noise (`ServerProtection.check`). In a round with groups, a group
     whose sum fails in one of the last two ways is left out instead, and so are groups that the join leaves out;
     UpdateRefused is raised if too few groups remain.
 
@@ -85,15 +84,15 @@ def aggregate_sum(store: SecureSumStore, manifest: RoundManifest, join: JoinOfSu
     """
     protection, terms = resolve(manifest.protection), manifest.terms
     if terms is None:
-        raise ValueError(f"{manifest.round}: it has no terms of a secure sum, so there is none to open")
+        raise ValueError(f"{manifest.round}: this round has no secure sum to open")
     if join is not None and (parts := store.parts(manifest.round)):
         return _aggregate_parts(store, parts, manifest, protection, terms, join)
     opened = store.stages.opened(manifest.round)
     sums, survivors = _passed(protection, manifest.shapes, terms, opened), len(opened.survivors)
     facts = {"survivors": survivors, "weight": sums.samples}
-    words = f"a secure sum of {survivors} devices"
+    description = f"a secure sum of {survivors} devices"
     return _aggregated(
-        store, manifest, protection, Aggregate.of_opened(sums, protection.radius), words, survivors, facts
+        store, manifest, protection, Aggregate.of_opened(sums, protection.radius), description, survivors, facts
     )
 
 
@@ -117,23 +116,23 @@ def _aggregate_parts(
             refusals.append(str(refused))
     if len(passed) < join.left:
         raise UpdateRefused(
-            f"{len(passed)} groups are left; {join.left} are needed. The first that was refused: {refusals[0]}",
+            f"{len(passed)} groups are left; {join.left} are needed. The first refusal: {refusals[0]}",
             field="body",
             limit=str(join.left),
         )
     total = join.join(passed, protection.radius, protection.noise_variance(1))
     joined, left_out = len(total.parts), len(parts) - len(total.parts)
     facts = {"survivors": sum(sizes), "weight": total.count, "groups": sizes, "groups_joined": joined}
-    words = f"{join.words} of {joined} secure sums of at least {min(sizes)} devices"
-    aggregated = _aggregated(store, manifest, protection, total, words, min(sizes), facts)
+    description = f"{join.words} of {joined} secure sums of at least {min(sizes)} devices"
+    aggregated = _aggregated(store, manifest, protection, total, description, min(sizes), facts)
     if not left_out:
         return aggregated
     # The members of these groups send nothing further; they can only learn this from a notice that everyone may read.
-    told = (
-        f"Of {len(parts)} groups {left_out} could not be used once their devices had sent everything: nothing "
-        "that those devices sent is in the result. The groups are not named."
+    notice = (
+        f"{left_out} of {len(parts)} groups were left out after their devices had sent everything, so nothing that "
+        "those devices sent is in the result. The groups are not named."
     )
-    return replace(aggregated, left_out=told)
+    return replace(aggregated, left_out=notice)
 
 
 def _aggregated(
@@ -141,7 +140,7 @@ def _aggregated(
     manifest: RoundManifest,
     protection: ServerProtection,
     total: Aggregate,
-    words: str,
+    description: str,
     survivors: int,
     facts: Mapping[str, Any],
 ) -> AggregatedUpdates:
@@ -153,7 +152,7 @@ def _aggregated(
         mine.survivors, mine.epsilon, mine.delta = survivors, epsilon, delta
         store.finish(session, manifest.round)
 
-    return AggregatedUpdates(total, words, {**facts, "epsilon": epsilon, "delta": delta}, finish)
+    return AggregatedUpdates(total, description, {**facts, "epsilon": epsilon, "delta": delta}, finish)
 
 
 def _passed(
@@ -174,7 +173,7 @@ def _epsilon(protection: ServerProtection, survivors: int, coordinates: int) -> 
     if rho is None or protection.delta is None:
         return None
     # Importing dp-accounting takes seconds, and only a noisy sum needs it.
-    from backend.federation.accounting.spending import epsilon_spent
+    from backend.federation.accounting import epsilon_spent
 
     return epsilon_spent(rho, protection.delta)
 

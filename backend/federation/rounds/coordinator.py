@@ -24,7 +24,7 @@ from backend.db.engine import reading, reading_session, writing_session
 from backend.db.tables import ParticipationRow, RoundRow
 from backend.embedding.batch_executor import HERE, ExecutorSettings
 from backend.errors import OwnfeedError, may_pass
-from backend.federation.accounting.spending import Spending, spending
+from backend.federation.accounting import Spending, spending
 from backend.federation.deadlines import is_over
 from backend.federation.errors import CheckInsTooOften, IllegalTransition, UnknownSystem
 from backend.federation.rounds.context import RoundContextLoader
@@ -34,7 +34,7 @@ from backend.federation.rounds.plain import PlainRounds
 from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.queue import CANCELLED, RoundQueue
 from backend.federation.rounds.records import (
-    LOOKED,
+    POLLS,
     UNDER_WAY,
     CheckIns,
     TurnedAway,
@@ -166,7 +166,7 @@ class Coordinator:
         with writing_session(self._engine) as session:
             for row in [] if is_paused(session) else _meant(message, under_way(session, to_change=True)):
                 if row.system not in self._systems:
-                    continue  # the next step fails the round
+                    continue  # the next step will fail the round
                 manifest = RoundManifest.model_validate_json(row.manifest)
                 if (why := self._why_turned_away(session, row, manifest, message, now)) is not None:
                     turn_away(row, why)
@@ -272,7 +272,7 @@ class Coordinator:
         Scheduled rounds are opened in a tick of their own. A round whose updates can't be applied fails, and its row
         states the reason; unforeseen errors are also raised.
         """
-        self.polls.tell()
+        self.polls.publish()
         if self._interrupted or self.plain.interrupted or self.sums.is_unsettled:
             self._interrupted = False
             self._settle()
@@ -383,13 +383,13 @@ class Coordinator:
             row = find_round(session, round_id)
             # A failed sum never changes again, so what is read here still holds in the transaction below.
             failure = failure_of(session, row, retries)
-        looked = self.polls.waiting()
+        polls = self.polls.waiting()
 
         def mark(session: Session, published: ReleaseId | None) -> None:
             mine = find_round(session, round_id, to_change=True)
             mine.state = advance(cast(RoundState, mine.state), "failed")
             mine.reason, mine.finished_at = reason[:500], self._clock()
-            mine.check_ins = {**(mine.check_ins or {}), LOOKED: looked}
+            mine.check_ins = {**(mine.check_ins or {}), POLLS: polls}
             mine.published = None if published is None else release_number(published)
             if failure is not None:
                 mine.summary = failure.summary

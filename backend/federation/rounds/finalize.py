@@ -67,7 +67,7 @@ def finalize(
         loader.releases,
         context.release,
         result.weights or {},
-        note=f"{manifest.round}: {result.note or f'{aggregated.words} for {spec.name}'}",
+        note=f"{manifest.round}: {result.note or f'{aggregated.description} for {spec.name}'}",
         change=result.draft,
         facts={
             "round": manifest.round,

@@ -141,15 +141,14 @@ class RoundOpener:
             ordered = [(each.after, RoundRequest.from_json(each.request)) for each in follow_ups(session)]
             queued = [(each.number, RoundRequest.from_json(each.request)) for each in waiting(session)]
         opened = [
-            self._open_turn(request, partial(self._give_up, after, request), follows=after)
-            for after, request in ordered
+            self._try_open(request, partial(self._give_up, after, request), follows=after) for after, request in ordered
         ]
         opened += [
-            self._open_turn(request, partial(self.queue.give_up, number), queued=number) for number, request in queued
+            self._try_open(request, partial(self.queue.give_up, number), queued=number) for number, request in queued
         ]
         return next((each for each in opened if each is not None), None)
 
-    def _open_turn(
+    def _try_open(
         self,
         request: RoundRequest,
         give_up: Callable[[str], object],
@@ -162,7 +161,7 @@ class RoundOpener:
         `give_up` receives the reason if it can't be opened.
         """
         try:
-            return self._opened_in_turn(request, give_up, follows, queued)
+            return self._open_if_free(request, give_up, follows, queued)
         except (OwnfeedError, OSError) as passing:
             if not may_pass(passing):
                 raise
@@ -170,7 +169,7 @@ class RoundOpener:
             _log.warning("%s waits: %s", what, passing)
             return None  # the others are processed; the next step tries again
 
-    def _opened_in_turn(
+    def _open_if_free(
         self, request: RoundRequest, give_up: Callable[[str], object], follows: int | None, queued: int | None
     ) -> RoundStatus | None:
         with reading_session(self._loader.engine) as session:

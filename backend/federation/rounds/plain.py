@@ -117,7 +117,7 @@ class PlainRounds:
         if uploaded < row.cohort and not is_over(self._clock(), row.closes_at, row.closes_at - row.opened_at):
             return None
         if uploaded < row.cohort_minimum:
-            return f"{uploaded} updates came until the deadline; the minimum is {row.cohort_minimum}"
+            return f"{uploaded} updates arrived before the deadline; the minimum is {row.cohort_minimum}"
         spec, watch = self._systems[row.system], Stopwatch()
         with watch.stage("sum"):
             aggregated = aggregate_updates(self._engine, self._inbox, self._rules_of(row), row, spec.centre)

@@ -17,7 +17,7 @@ from backend.db.tables import PollCountRow
 WINDOW_SEC = 30.0
 """The time over which polls are counted: twice the usual interval between a device's polls, so few are missed."""
 POLLS_KEPT = 100_000
-TELL_SEC = 2.0
+PUBLISH_SEC = 2.0
 """The interval at which a process writes its count to the database."""
 SWEEP_AGE_SEC = 3_600.0
 
@@ -54,7 +54,7 @@ class PollCounter:
         self._of_source: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._engine, self._process = engine, secrets.token_hex(8)
-        self._told: datetime | None = None
+        self._published_at: datetime | None = None
 
     def note(self, source: str | None = None) -> None:
         """Count one poll of a device that waits for a round.
@@ -71,16 +71,16 @@ class PollCounter:
                 self._of_source[source] += 1
             self._polls.append((self._clock(), source))
 
-    def tell(self) -> None:
-        """Write this process's count for the others, at most every TELL_SEC; call it often."""
+    def publish(self) -> None:
+        """Write this process's count for the other processes, at most every PUBLISH_SEC; call it often."""
         now = self._clock()
-        since = None if self._told is None else now - self._told
-        if self._engine is None or (since is not None and timedelta(0) <= since < timedelta(seconds=TELL_SEC)):
+        since = None if self._published_at is None else now - self._published_at
+        if self._engine is None or (since is not None and timedelta(0) <= since < timedelta(seconds=PUBLISH_SEC)):
             return
         count = self._own()
-        if not count and self._told is None:
+        if not count and self._published_at is None:
             return
-        self._told = now
+        self._published_at = now
         ended = timedelta(seconds=SWEEP_AGE_SEC)
         with writing_session(self._engine) as session:
             session.merge(PollCountRow(process=self._process, told_at=now, polls=count))
@@ -128,15 +128,15 @@ class PollCounter:
     def _others(self) -> int:
         """Return the counts of other processes within the window.
 
-        A machine's clock may be ahead by as much.
+        The clocks of other machines may be ahead by up to a window.
         """
         if self._engine is None:
             return 0
         now = self._clock()
-        told = select(func.coalesce(func.sum(PollCountRow.polls), 0)).where(
+        counts = select(func.coalesce(func.sum(PollCountRow.polls), 0)).where(
             PollCountRow.process != self._process,
             PollCountRow.told_at > now - self._window,
             PollCountRow.told_at < now + self._window,
         )
         with reading_session(self._engine) as session:
-            return int(session.scalars(told).one())
+            return int(session.scalars(counts).one())

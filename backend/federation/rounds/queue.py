@@ -2,8 +2,7 @@
 
 Rounds that change the same state run one after another, in the order in which they were requested. If the server is set
 up to do so, a round also waits for enough devices. Rounds that change different state (`SystemSpec.changes`) run side
-by side. A round that was ordered by the end of another one goes before the queue, since it continues a round that has
-begun.
+by side. A follow-up, ordered by the end of another round, goes before the queue, since it continues that round.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ class RoundQueue:
     def waiting(self) -> list[QueuedRound]:
         """Return the waiting rounds, oldest first."""
         with reading_session(self._engine) as session:
-            return [self._told(session, row) for row in waiting(session)]
+            return [self._describe(session, row) for row in waiting(session)]
 
     def never_opened(self, limit: int = 5) -> list[QueuedRound]:
         """Return rounds that waited and never opened, newest first."""
@@ -114,12 +113,12 @@ class RoundQueue:
                 .order_by(QueuedRoundRow.number.desc())
                 .limit(limit)
             ).all()
-            return [self._told(session, row) for row in rows]
+            return [self._describe(session, row) for row in rows]
 
     def get(self, number: int) -> QueuedRound:
         """Return the queued round of this number, or its outcome. Raises UnknownQueuedRound."""
         with reading_session(self._engine) as session:
-            return self._told(session, _find(session, number))
+            return self._describe(session, _find(session, number))
 
     def give_up(self, number: int, reason: str) -> QueuedRound:
         """Take a round out of the queue. Raises UnknownQueuedRound or NoLongerWaiting."""
@@ -131,12 +130,12 @@ class RoundQueue:
                 raise NoLongerWaiting(f"It was taken out of the queue: {row.reason}", field="number")
             row.reason = reason
             session.flush()
-            return self._told(session, row)
+            return self._describe(session, row)
 
     def _changes_of(self, request: str) -> ChangedState:
         return self.changes(RoundRequest.from_json(request).system)
 
-    def _told(self, session: Session, row: QueuedRoundRow) -> QueuedRound:
+    def _describe(self, session: Session, row: QueuedRoundRow) -> QueuedRound:
         request, place, waits_for, devices = RoundRequest.from_json(row.request), None, None, None
         if row.opened is None and row.reason is None:
             changes = self.changes(request.system)

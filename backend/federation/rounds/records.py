@@ -7,10 +7,7 @@ keys, shares, masked, (agree), unmask
          the stages of a secure sum, from the first place on; they replace `updates`, and the sum stores them itself
 updates  at least one update has arrived; devices still get places while places and time are left
 applied  the updates were aggregated and the round concluded; its release, if any, was published in that transaction
-What the coordinator reads from the tables of rounds.
 failed   with a reason, for example too few updates at the deadline, or cancelled by the operator
-
-What the coordinator reads from the tables of rounds.
 """
 
 from __future__ import annotations
@@ -62,7 +59,7 @@ TurnedAway = Literal["release", "task", "full", "late", "chance"]
 """Why a check-in got no place: the device has another release or doesn't know the task or version, no place was left,
 the check-in came too late for its stage or deadline, or the device was not drawn.
 """
-LOOKED = "looked"
+POLLS = "looked"
 _UNDER_WAY = Prepared(select(RoundRow.number).where(or_(*(RoundRow.state == each for each in UNDER_WAY))).limit(1))
 _PLACES = select(func.count()).where(ParticipationRow.round == bindparam("of"))
 _JOINED, _JOINED_FROM = Prepared(_PLACES), Prepared(_PLACES.where(ParticipationRow.source == bindparam("source")))
@@ -73,19 +70,19 @@ class CheckIns:
     """Check-ins that got no place in a round; one device may be counted many times.
 
     turned_away: number of check-ins by reason. address: refused because their address already had its share of places.
-    looked: number of polls in the half minute before the round failed; None if it did not fail.
+    polls: number of polls in the half minute before the round failed; None if it did not fail.
     """
 
     turned_away: dict[TurnedAway, int]
     address: int
-    looked: int | None
+    polls: int | None
 
 
 def check_ins(row: RoundRow) -> CheckIns:
     """Return the check-ins of a round that got no place."""
     counts = dict(row.check_ins or {})
-    looked = counts.pop(LOOKED, None)
-    return CheckIns(cast("dict[TurnedAway, int]", counts), row.places_refused, looked)
+    polls = counts.pop(POLLS, None)
+    return CheckIns(cast("dict[TurnedAway, int]", counts), row.places_refused, polls)
 
 
 def turn_away(row: RoundRow, why: TurnedAway) -> None:

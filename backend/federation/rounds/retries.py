@@ -1,4 +1,4 @@
-"""Open rounds again that members made fail, without the known malicious members.
+"""Open a round again if its members made it fail, without those known to be malicious.
 
 Malicious members can be refused only if they have a network address.
 """
@@ -15,10 +15,13 @@ from backend.federation.rounds.context import request_of
 from backend.federation.rounds.records import UNDER_WAY
 from backend.federation.secagg.record import SumRecord
 from backend.federation.strategies.strategy import RoundRequest
+from protocol.formatting import plural
 
 REFUSED_SHARE = 1 / 3
-"""At most this share of a cohort's places is refused, counted in sources. If more members than that are malicious, no
-sum can be opened anyway, and every further source may be an honest reader's that malicious members have framed.
+"""The largest number of refused sources, as a share of the cohort's places.
+
+If more members than that are malicious, no sum can be opened anyway, and every further source may be that of an honest
+reader whom malicious members have framed.
 """
 
 
@@ -55,9 +58,9 @@ def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
     """Decide what to do about a round whose sum has failed.
 
     Returns None if its members did not cause the failure, or if `limit` is 0. A round is opened again at most `limit`
-    times. If no malicious member could be named, or none of them has a limited address, the same members would meet
-    again, so such a failure is retried only once and only as the first retry. Sources stay refused in all retries of
-    the round that named them, those named last first, and at most REFUSED_SHARE of the cohort is refused.
+    times. If no malicious member could be named, or none of them has a limited address, the same members could take
+    part again, so the round is retried only once. Sources stay refused in all retries of
+    the round; those named last come first, and at most REFUSED_SHARE of the cohort is refused.
     `secagg.unmask` and `secagg.complaints` name malicious members.
     """
     found = session.scalar(
@@ -69,21 +72,25 @@ def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
     before = follow_up_of(session, row)
     number = 1 + (0 if before is None else before.retries)
     refused = [] if before is None else list(before.refused_sources or ())
-    fresh = sorted(_sources(session, row, record.liars).difference(refused))
+    fresh = sorted(_sources(session, row, record.malicious).difference(refused))
     named = (
-        f"Members known to have lied: {len(record.liars)}."
-        if record.liars
-        else "Nobody can tell which member lied or left."
+        f"Members known to be malicious: {len(record.malicious)}."
+        if record.malicious
+        else "It is unknown which members were malicious or dropped out."
     )
     if number > limit:
-        return Failure(f"{named} It was opened again as often as the setting round_retries allows ({limit}).")
+        return Failure(
+            f"{named} The round was already opened again as often as the setting round_retries allows ({limit})."
+        )
     if not fresh and number > 1:
-        return Failure(f"{named} It is not opened again, since the same members could take part.")
+        return Failure(f"{named} The round is not opened again, since the same members could take part.")
     without = (
-        f"without the addresses they came from: {len(fresh)}" if fresh else "once, and the same members may take part"
+        f"without the {plural(len(fresh), 'address', 'addresses')} of these members"
+        if fresh
+        else "once, and the same members may take part"
     )
     kept = (*fresh, *refused)[: max(1, int(row.cohort * REFUSED_SHARE))]
-    return Failure(f"{named} It is opened again {without}.", Retry(request_of(row), number, kept))
+    return Failure(f"{named} The round is opened again {without}.", Retry(request_of(row), number, kept))
 
 
 def follow_up_of(session: Session, row: RoundRow) -> FollowUpRow | None:

@@ -15,12 +15,20 @@ from backend.db.engine import reading, reading_session
 from backend.db.statements import Prepared
 from backend.db.tables import ParticipationRow, RoundRow, SecureSumRow
 from backend.errors import may_pass
-from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseudonym, UnknownRound, UpdateRefused
+from backend.federation.errors import (
+    RoundClosed,
+    RoundImpossible,
+    SharesAwaited,
+    SumStageClosed,
+    UnknownPseudonym,
+    UnknownRound,
+    UnknownSum,
+    UpdateRefused,
+)
 from backend.federation.rounds.aggregation import aggregate_sum
 from backend.federation.rounds.context import RoundContextLoader
 from backend.federation.rounds.finalize import finalize
 from backend.federation.rounds.records import UNDER_WAY
-from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, UnknownSum
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED
 from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
@@ -117,7 +125,7 @@ class SecureRounds:
         stage isn't open or this member has nothing to send, raises what the message itself would raise.
         """
         terms = self._terms(round_id, pseudonym)
-        with self._told_of_the_round(round_id, pseudonym):
+        with self._round_errors(round_id, pseudonym):
             self._store.exchange.check_due(round_id, stage, pseudonym)
         if stage == "masked":
             return terms.vector_bytes
@@ -141,7 +149,7 @@ class SecureRounds:
             if not noted.rowcount:
                 raise UnknownPseudonym
 
-        with self._told_of_the_round(round_id, pseudonym):
+        with self._round_errors(round_id, pseudonym):
             self._check_place(round_id, pseudonym)
             match message:
                 case AdvertisedKeys():
@@ -172,7 +180,7 @@ class SecureRounds:
                 raise UnknownPseudonym
 
         try:
-            with self._told_of_the_round(round_id, pseudonym):
+            with self._round_errors(round_id, pseudonym):
                 again = self._store.exchange.add_received(round_id, pseudonym, coming, sha256, note)
         except Exception as failed:
             self.interrupted = self.interrupted or may_pass(failed)  # no row may name the stored sum
@@ -192,7 +200,7 @@ class SecureRounds:
             "agree": self._store.exchange.agreements,
         }
         try:
-            with self._told_of_the_round(round_id, pseudonym):
+            with self._round_errors(round_id, pseudonym):
                 return ask[stage](round_id, pseudonym)
         except SumStageClosed:
             return None
@@ -253,7 +261,7 @@ class SecureRounds:
                 self._store.stages.fail(name, "Its round has ended.")
 
     @contextmanager
-    def _told_of_the_round(self, round_id: RoundId, pseudonym: Pseudonym) -> Iterator[None]:
+    def _round_errors(self, round_id: RoundId, pseudonym: Pseudonym) -> Iterator[None]:
         """Replace an error of the sum with the round's own, which says why the round has ended.
 
         The round is queried only after an error, so an accepted message costs a single query.

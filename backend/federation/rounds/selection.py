@@ -130,7 +130,7 @@ def networks(name: str, written: Sequence[str]) -> tuple[str, ...]:
             ip_network(one)
         except ValueError as broken:
             raise BackendSettingsRefused(
-                f"{name}: {one!r} is no network ({broken}).", field=name, limit="such as 10.0.0.0/8 or fd00::/8"
+                f"{name}: {one!r} is not a network ({broken}).", field=name, limit="such as 10.0.0.0/8 or fd00::/8"
             ) from broken
     return tuple(written)
 
@@ -145,8 +145,8 @@ def load_or_create_address_key(path: Path) -> bytes:
     if len(key) != KEY_BYTES:
         raise BackendSettingsRefused(
             f"The key of the address hashes in {path} is damaged: {len(key)} bytes instead of {KEY_BYTES}. Put it back "
-            "from another machine of this backend or from a backup; without any, remove the file, and the next start "
-            "makes another one.",
+            "from another machine of this backend or from a backup. If there is none, remove the file: the next start "
+            "creates a new key.",
             field=path.name,
             limit=f"{KEY_BYTES} bytes",
         )

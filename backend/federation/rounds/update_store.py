@@ -40,7 +40,7 @@ class UpdateStore:
         except FileNotFoundError as missing:
             raise UpdateDamaged("the file is missing") from missing
         if digest(content) != sha256:
-            raise UpdateDamaged("the bytes do not fit their hash")
+            raise UpdateDamaged("the bytes don't match their hash")
         return content
 
     def remove(self, round_id: str, pseudonym: str, sha256: str) -> None:

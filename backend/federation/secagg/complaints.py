@@ -18,11 +18,11 @@ from backend.federation.secagg.graph import EACH_ITS_OWN, Sources
 class ComplaintVerdict:
     """The result of judging complaints.
 
-    left_out: the sum continues without these members. liars: the members that are known to be malicious.
+    left_out: the sum continues without these members. malicious: the members that are known to be malicious.
     """
 
     left_out: frozenset[int] = frozenset()
-    liars: frozenset[int] = frozenset()
+    malicious: frozenset[int] = frozenset()
 
 
 def judge(complaints: Mapping[int, Collection[int]], limit: int, sources: Sources = EACH_ITS_OWN) -> ComplaintVerdict:
@@ -51,22 +51,22 @@ def judge(complaints: Mapping[int, Collection[int]], limit: int, sources: Source
     if limit < 1:
         raise ValueError(f"limit: at least 1, got {limit}")
     pairs = sorted({(min(one, other), max(one, other)) for one, accused in complaints.items() for other in accused})
-    crowds = sources.crowds({member for pair in pairs for member in pair})
-    crowd_of = {member: number for number, crowd in enumerate(crowds) for member in crowd}
+    by_source = sources.by_source({member for pair in pairs for member in pair})
+    source_of = {member: number for number, group in enumerate(by_source) for member in group}
     at_odds: defaultdict[int, set[int]] = defaultdict(set)
-    for one, other in ((crowd_of[one], crowd_of[other]) for one, other in pairs):
+    for one, other in ((source_of[one], source_of[other]) for one, other in pairs):
         if one != other:
             at_odds[one].add(other)
             at_odds[other].add(one)
     named: set[int] = set()
-    while at_odds and len(at_odds[worst := max(at_odds, key=lambda crowd: (len(at_odds[crowd]), -crowd))]) > limit:
+    while at_odds and len(at_odds[worst := max(at_odds, key=lambda group: (len(at_odds[group]), -group))]) > limit:
         named.add(worst)
         for other in at_odds.pop(worst):
             at_odds[other].discard(worst)
-    liars = {member for crowd in named for member in crowds[crowd]}
-    gone = set(liars)
+    malicious = {member for group in named for member in by_source[group]}
+    gone = set(malicious)
     for one, other in pairs:
         # A member that sent no message is out already, so a complaint about it needs nobody else to be left out.
         if not gone & {one, other} and one in complaints and other in complaints:
             gone |= {one, other}
-    return ComplaintVerdict(frozenset(gone), frozenset(liars) if len(named) <= limit else frozenset())
+    return ComplaintVerdict(frozenset(gone), frozenset(malicious) if len(named) <= limit else frozenset())

@@ -14,8 +14,7 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from backend.db.engine import reading, reading_session
-from backend.federation.errors import UnknownPseudonym
-from backend.federation.secagg.errors import SumMessageRefused, SumStageClosed
+from backend.federation.errors import SumMessageRefused, SumStageClosed, UnknownPseudonym
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.messages import MessageStage
 from backend.federation.secagg.record import ServerStage
@@ -43,7 +42,7 @@ Note = Callable[[Connection], None]
 
 
 def nothing(connection: Connection) -> None:
-    """A note for messages that need no further row."""
+    """The note of messages that need no further row."""
 
 
 class MemberExchange:
@@ -69,18 +68,18 @@ class MemberExchange:
         message, in the transaction of the message.
         """
         try:
-            return self._take(name, pseudonym, lambda one: one.advertise(pseudonym, keys), note)
+            return self._receive(name, pseudonym, lambda one: one.advertise(pseudonym, keys), note)
         except UnknownPseudonym:
             # Only a split sum knows its members before it reads the message.
             raise SumStageClosed("keys", self._stage(name)) from None
 
     def share(self, name: str, pseudonym: str, shared: SharedKeys, note: Note = nothing) -> bool:
         """Receive a message of the `shares` stage."""
-        return self._take(name, pseudonym, lambda one: one.share(pseudonym, shared), note)
+        return self._receive(name, pseudonym, lambda one: one.share(pseudonym, shared), note)
 
     def complain(self, name: str, pseudonym: str, complaints: Complaints, note: Note = nothing) -> bool:
         """Receive a member's message of the `complaints` stage."""
-        return self._take(name, pseudonym, lambda one: one.complain(pseudonym, complaints), note)
+        return self._receive(name, pseudonym, lambda one: one.complain(pseudonym, complaints), note)
 
     def add_masked(
         self, name: str, pseudonym: str, chunks: Iterable[bytes], note: Callable[[Connection, str], None] | None = None
@@ -116,7 +115,8 @@ class MemberExchange:
 
         received: the SHA-256 of the file.
         """
-        with coming.open("rb", buffering=0) as file, self._stored.turn(name, pseudonym, adds=True) as (connection, one):
+        locked = self._stored.locked(name, pseudonym, adds=True)
+        with coming.open("rb", buffering=0) as file, locked as (connection, one):
             again = one.add_received(pseudonym, _blocks(file, one.record.terms), received)
             if note is not None and not again:
                 note(connection, received)
@@ -124,11 +124,11 @@ class MemberExchange:
 
     def agree(self, name: str, pseudonym: str, agreement: Agreement, note: Note = nothing) -> bool:
         """Receive a message of the `agree` stage."""
-        return self._take(name, pseudonym, lambda one: one.agree(pseudonym, agreement), note)
+        return self._receive(name, pseudonym, lambda one: one.agree(pseudonym, agreement), note)
 
     def reveal(self, name: str, pseudonym: str, revealed: RevealedShares, note: Note = nothing) -> bool:
         """Receive a message of the `unmask` stage."""
-        return self._take(name, pseudonym, lambda one: one.reveal(pseudonym, revealed), note)
+        return self._receive(name, pseudonym, lambda one: one.reveal(pseudonym, revealed), note)
 
     def check_due(self, name: str, stage: MessageStage, pseudonym: str) -> None:
         """Check, before a message is read, that it may be sent now; raises as the message would."""
@@ -143,41 +143,41 @@ class MemberExchange:
 
     def roster(self, name: str, pseudonym: str) -> Roster:
         """Return the answer in the `keys` stage."""
-        return self._tell(name, pseudonym, lambda members: members.roster(pseudonym))
+        return self._answer(name, pseudonym, lambda members: members.roster(pseudonym))
 
     def shares(self, name: str, pseudonym: str) -> Shares:
         """Return the answer in the `shares` stage."""
-        return self._tell(name, pseudonym, lambda members: members.shares(pseudonym))
+        return self._answer(name, pseudonym, lambda members: members.shares(pseudonym))
 
     def sharers(self, name: str, pseudonym: str) -> Sharers:
         """Return the answer in the `complaints` stage."""
-        return self._tell(name, pseudonym, lambda members: members.sharers_answer(pseudonym))
+        return self._answer(name, pseudonym, lambda members: members.sharers_answer(pseudonym))
 
     def survivors(self, name: str, pseudonym: str) -> Survivors:
         """Return the answer in the `masked` stage."""
-        return self._tell(name, pseudonym, lambda members: members.survivors(pseudonym))
+        return self._answer(name, pseudonym, lambda members: members.survivors(pseudonym))
 
     def agreements(self, name: str, pseudonym: str) -> Agreements:
         """Return the answer in the `agree` stage."""
-        return self._tell(name, pseudonym, lambda members: members.agreements(pseudonym))
+        return self._answer(name, pseudonym, lambda members: members.agreements(pseudonym))
 
     def _stage(self, name: str) -> ServerStage:
         with reading_session(self._engine) as session:
             return self._stored.read(session, name)[1].stage
 
-    def _tell(self, name: str, pseudonym: str, ask: Callable[[Members], T]) -> T:
+    def _answer(self, name: str, pseudonym: str, ask: Callable[[Members], T]) -> T:
         with reading(self._engine) as connection:
             return ask(self._stored.member_sum(connection, name, pseudonym).members)
 
-    def _take(self, name: str, pseudonym: str, take: Callable[[SecureSumServer], bool], note: Note) -> bool:
-        with self._stored.turn(name, pseudonym) as (connection, one):
+    def _receive(self, name: str, pseudonym: str, take: Callable[[SecureSumServer], bool], note: Note) -> bool:
+        with self._stored.locked(name, pseudonym) as (connection, one):
             if not (again := take(one)):
                 note(connection)
             return again
 
 
 def _blocks(file: FileIO, terms: SumTerms) -> Iterator[RingVector]:
-    """Yield the elements in a file block by block.
+    """Return an iterator over the elements in a file, block by block.
 
     Each block overwrites the buffer of the one before. Raises SumMessageRefused, before anything is read, if the file
     does not have the size of the vector.
@@ -187,13 +187,13 @@ def _blocks(file: FileIO, terms: SumTerms) -> Iterator[RingVector]:
     if size != limit:
         what = "long" if size > limit else "short"
         raise SumMessageRefused(f"The vector is too {what}.", field="body", limit=f"{limit} bytes")
-    return _stretches(file, terms)
+    return _read_blocks(file, terms)
 
 
-def _stretches(file: FileIO, terms: SumTerms) -> Iterator[RingVector]:
+def _read_blocks(file: FileIO, terms: SumTerms) -> Iterator[RingVector]:
     buffer = np.empty(BLOCK_BYTES // np.dtype(ring_dtype(terms.bits)).itemsize, dtype=ring_dtype(terms.bits))
     for start in range(0, terms.length, buffer.size):
         block = buffer[: min(buffer.size, terms.length - start)]
         if file.readinto(block.view(np.uint8).data) != block.nbytes:
-            raise OSError(f"{file.name} ends before its end")
+            raise OSError(f"{file.name} is shorter than its size")
         yield block

@@ -37,31 +37,31 @@ class Sources:
         """Return the distinct sources of these members."""
         return frozenset(self.known.get(member, member) for member in members)
 
-    def crowds(self, members: Collection[int]) -> list[frozenset[int]]:
+    def by_source(self, members: Collection[int]) -> list[frozenset[int]]:
         """Return these members grouped by source, the largest group first, then by lowest member."""
         found: defaultdict[Hashable, set[int]] = defaultdict(set)
         for member in members:
             found[self.known.get(member, member)].add(member)
-        return sorted(map(frozenset, found.values()), key=lambda crowd: (-len(crowd), min(crowd)))
+        return sorted(map(frozenset, found.values()), key=lambda group: (-len(group), min(group)))
 
     def within(self, members: Collection[int], limit: int) -> int:
         """Return the largest k such that any k sources have at most `limit` of these members."""
-        held = accumulate(len(crowd) for crowd in self.crowds(members))
+        held = accumulate(len(group) for group in self.by_source(members))
         return sum(many <= limit for many in held)
 
-    def lying_at_most(self, holders: Collection[int], threshold: int) -> int:
-        """Return how many sources may send false shares while the secret is still found.
+    def malicious_at_most(self, holders: Collection[int], threshold: int) -> int:
+        """Return how many sources may send false shares while the secret can still be found.
 
-        All holders of these sources may be malicious. Any sources that together hold no more shares than decoding
-        corrects may be. One source of any size may be, too, if `threshold` shares remain without it, since the secret
-        is also tried without each source in turn. The holders are those of `secagg.unmask`, where at least one false
-        share is corrected.
+        All holders from these sources may be malicious. This holds for any sources that together hold no more shares
+        than decoding corrects. It also holds for one source of any size if `threshold` shares remain without it, since
+        the secret is also tried without each source in turn. The holders are those of `secagg.unmask`, where
+        at least one false share is corrected.
 
         Formal guarantees: while no more sources than this are malicious, a secret that isn't found was shared falsely
         by its owner.
         """
         corrected = self.within(holders, tolerated(len(holders), threshold))
-        left = len(holders) - max(map(len, self.crowds(holders)), default=0)
+        left = len(holders) - max(map(len, self.by_source(holders)), default=0)
         return max(corrected, int(left >= threshold))
 
 

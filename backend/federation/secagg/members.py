@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from backend.federation.errors import UnknownPseudonym
-from backend.federation.secagg.errors import SumMessageRefused, SumStageClosed
+from backend.federation.errors import SumMessageRefused, SumStageClosed, UnknownPseudonym
 from backend.federation.secagg.messages import Messages, MessageStage
 from backend.federation.secagg.record import ENDED, STAGES, SumRecord, box_for
 from protocol.secagg import (
@@ -68,7 +67,7 @@ class Members:
         """Return U3 among the member's neighbours: those whose masked vectors are in the sum."""
         return self.messages.members("masked", self.neighbours(member))
 
-    def at(self, stage: MessageStage) -> None:
+    def require_stage(self, stage: MessageStage) -> None:
         """Raise SumStageClosed unless the sum is at this stage."""
         if self.record.stage != stage:
             raise SumStageClosed(stage, self.record.stage)
@@ -85,7 +84,7 @@ class Members:
     def roster(self, pseudonym: str) -> Roster:
         """Return the answer in the `keys` stage."""
         member = self.number(pseudonym)
-        self._past("keys")
+        self._require_closed("keys")
         return Roster(
             round=self.record.terms.round,
             me=member,
@@ -102,7 +101,7 @@ class Members:
         They come from members that shared in time.
         """
         member = self.number(pseudonym)
-        self._past("shares")
+        self._require_closed("shares")
         graph = self.record.graph
         return Shares(
             boxes=tuple(
@@ -115,19 +114,19 @@ class Members:
     def sharers_answer(self, pseudonym: str) -> Sharers:
         """Return the answer in the `complaints` stage; members that are not in it are out of the sum."""
         member = self.number(pseudonym)
-        self._past("complaints")
+        self._require_closed("complaints")
         return Sharers(members=self.sharers(member))
 
     def survivors(self, pseudonym: str) -> Survivors:
         """Return the answer in the `masked` stage."""
         member = self.number(pseudonym)
-        self._past("masked")
+        self._require_closed("masked")
         return Survivors(members=self.alive(member))
 
     def agreements(self, pseudonym: str) -> Agreements:
         """Return the answer in the `agree` stage: all signatures, or the neighbours' if sparse."""
         member = self.number(pseudonym)
-        self._past("agree")
+        self._require_closed("agree")
         near = None if self.record.graph.is_complete else self.neighbours(member)
         return Agreements(
             signatures=tuple(
@@ -136,6 +135,6 @@ class Members:
             )
         )
 
-    def _past(self, stage: MessageStage) -> None:
+    def _require_closed(self, stage: MessageStage) -> None:
         if STAGES.index(self.record.stage) <= STAGES.index(stage):
             raise SumStageClosed(f"past {stage}", self.record.stage)

@@ -215,7 +215,7 @@ class Messages(Protocol):
 
 
 @dataclass
-class HeldMessages:
+class InMemoryMessages:
     """The messages of one sum in memory."""
 
     entries: dict[MessageStage, dict[int, Entry]] = field(default_factory=dict)

@@ -17,8 +17,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.statements import Prepared, as_list, listed
 from backend.db.tables import SecureSumRow, SumMessageRow
-from backend.federation.errors import UnknownPseudonym
-from backend.federation.secagg.errors import SumStageClosed
+from backend.federation.errors import SumStageClosed, UnknownPseudonym
 from backend.federation.secagg.graph import random_circle
 from protocol.secagg import SumTerms
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from backend.federation.secagg.graph import MaskGraph
 from backend.federation.secagg.parts import CohortSplit
@@ -30,18 +30,20 @@ class SumRecord(BaseModel):
 
     dropped: members that shared their keys and are out of the sum since the `complaints` stage, because they
     sent no message there or were left out. reason: why the sum failed. by_members: whether it failed because too few
-    members continued or one sent something false. liars: pseudonyms of members known to be malicious (`complaints`,
+    members continued or one sent something false. malicious: pseudonyms of members known to be malicious (`complaints`,
     `unmask`). needs_all: some shares were false, so the `unmask` stage waits for every member's shares.
     """
 
-    model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+    model_config = ConfigDict(
+        extra="forbid", ser_json_bytes="base64", val_json_bytes="base64", serialize_by_alias=True, validate_by_name=True
+    )
 
     terms: SumTerms
     wanted_threshold: int | None = None
     stage: ServerStage = "keys"
     reason: str | None = None
     by_members: bool = False
-    liars: tuple[str, ...] = ()
+    malicious: tuple[str, ...] = Field(default=(), alias="liars")  # the name in rows of version 0.1
     needs_all: bool = False
     members: int = 0
     degree: int = 0

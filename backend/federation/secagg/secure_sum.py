@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from backend.federation.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.complaints import judge
 from backend.federation.secagg.decoding import tolerated
-from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.graph import EACH_ITS_OWN, MaskGraph, random_circle
 from backend.federation.secagg.members import Members
-from backend.federation.secagg.messages import Entry, HeldMessages, Messages, MessageStage
+from backend.federation.secagg.messages import Entry, InMemoryMessages, Messages, MessageStage
 from backend.federation.secagg.record import ServerStage, SumRecord, pack_revealed, pack_shared
 from backend.federation.secagg.unmask import LeftoverMasks, leftover_masks
 from protocol.ids import Message
@@ -85,7 +85,7 @@ class SecureSumServer:
         threshold: t, if it is not to be the smallest that devices accept (or the sparse graph's own).
         """
         record = SumRecord(terms=terms, wanted_threshold=threshold)
-        return cls(record, HeldMessages() if messages is None else messages)
+        return cls(record, InMemoryMessages() if messages is None else messages)
 
     @property
     def total(self) -> RingVector:
@@ -108,15 +108,15 @@ class SecureSumServer:
         different message was received before from the same member.
         """
         number, received = self.messages.number(pseudonym), _digest(keys)
-        if number is not None and self._again("keys", number, received):
+        if number is not None and self._is_repeated("keys", number, received):
             return True
-        self.members.at("keys")
+        self.members.require_stage("keys")
         number = self.messages.last_number() + 1
         if number > self.record.places:
             raise SumMessageRefused("The cohort is complete.", field="cohort", limit=str(self.record.places))
-        _believe(lambda: check_keys(self._context, keys))
+        _require_valid(lambda: check_keys(self._context, keys))
         # Every honest member would leave a sum that contains such a key, so only its sender is refused.
-        _believe(lambda: check_order(keys), field="keys")
+        _require_valid(lambda: check_order(keys), field="keys")
         offered = (keys.encryption_key, keys.mask_key, keys.verify_key)
         if len(set(offered)) < len(offered) or not self.messages.claim(offered):
             raise SumMessageRefused("A key is another member's, or appears twice.", field="keys")
@@ -126,9 +126,9 @@ class SecureSumServer:
     def share(self, pseudonym: str, shared: SharedKeys) -> bool:
         """Receive a message of the `shares` stage: a box for every member on the sender's roster."""
         member, received = self.members.number(pseudonym), _digest(shared)
-        if self._again("shares", member, received):
+        if self._is_repeated("shares", member, received):
             return True
-        self.members.at("shares")
+        self.members.require_stage("shares")
         due = tuple(one for one in self.members.neighbours(member) if one != member)
         if tuple(box.member for box in shared.boxes) != due:
             raise SumMessageRefused("There must be one box for each other member of the roster.", field="boxes")
@@ -141,7 +141,7 @@ class SecureSumServer:
         Usually there are none.
         """
         member, received = self.members.number(pseudonym), _digest(complaints)
-        if self._again("complaints", member, received):
+        if self._is_repeated("complaints", member, received):
             return True
         self._check_first("complaints", member)
         accused = set(complaints.members)
@@ -159,14 +159,14 @@ class SecureSumServer:
         """
         if stage == "keys":
             if self.messages.number(pseudonym) is None:
-                self.members.at("keys")
+                self.members.require_stage("keys")
             return
         member = self.members.number(pseudonym)
         if self.messages.sha256(stage, member) is None:
             self._check_first(stage, member)
 
     def _check_first(self, stage: MessageStage, member: int) -> None:
-        self.members.at(stage)
+        self.members.require_stage(stage)
         if stage in ("complaints", "masked") and self.messages.sha256("shares", member) is None:
             raise SumMessageRefused("This member has not shared keys.", field="pseudonym")
         if stage == "masked" and member in self.record.dropped:
@@ -190,7 +190,7 @@ class SecureSumServer:
         `total` is left with part of the vector added, and the caller must discard it.
         """
         member = self.members.number(pseudonym)
-        if self._again("masked", member, received):
+        if self._is_repeated("masked", member, received):
             return True
         self._check_first("masked", member)
         self.added = True
@@ -210,9 +210,9 @@ class SecureSumServer:
         It signs (round, roster, U3), or (round, number, U3) in the sparse graph.
         """
         member, received = self.members.number(pseudonym), _digest(agreement)
-        if self._again("agree", member, received):
+        if self._is_repeated("agree", member, received):
             return True
-        self.members.at("agree")
+        self.members.require_stage("agree")
         self.members.check_survivor(member)
         key = self.members.keys_of((member,))[member].verify_key
         alive, signature, bits = self.members.alive(member), agreement.signature, b""
@@ -236,9 +236,9 @@ class SecureSumServer:
         It must hold exactly the shares of those members that the sender works with.
         """
         member, received = self.members.number(pseudonym), _digest(revealed)
-        if self._again("unmask", member, received):
+        if self._is_repeated("unmask", member, received):
             return True
-        self.members.at("unmask")
+        self.members.require_stage("unmask")
         self.members.check_survivor(member)
         alive = self.members.alive(member)
         gone = tuple(one for one in self.members.sharers(member) if one not in set(alive))
@@ -282,7 +282,7 @@ class SecureSumServer:
                 self._enough("shared their keys", self.messages.count("shares"), record.threshold)
                 record.stage = "complaints"
             elif record.stage == "complaints":
-                self._hear_complaints()
+                self._drop_conflicting()
                 record.stage = "masked"
             elif record.stage == "masked":
                 self._enough("sent a masked vector", self.messages.count("masked"), self.least)
@@ -306,7 +306,7 @@ class SecureSumServer:
         try:
             left = self.leftover()
         except SumFailed as failed:
-            self.fail(failed.detail, by_members=failed.by_members, liars=failed.liars)
+            self.fail(failed.detail, by_members=failed.by_members, malicious=failed.malicious)
             raise
         self.finish()
         return self.unmask(left, threads=threads)
@@ -316,7 +316,7 @@ class SecureSumServer:
 
         Raises SumFailed if a secret can't be reconstructed; nothing is changed.
         """
-        self.members.at("unmask")
+        self.members.require_stage("unmask")
         return leftover_masks(self.members)
 
     def unmask(self, left: LeftoverMasks, *, threads: int = 1) -> OpenedSum:
@@ -332,19 +332,19 @@ class SecureSumServer:
 
         Raises SumStageClosed before the `unmask` stage.
         """
-        self.members.at("unmask")
+        self.members.require_stage("unmask")
         self.messages.forget()
         self.record.stage = "opened"
 
-    def fail(self, reason: str, *, by_members: bool = False, liars: Sequence[int] = ()) -> None:
+    def fail(self, reason: str, *, by_members: bool = False, malicious: Sequence[int] = ()) -> None:
         """End the sum and delete its content, except for the malicious members.
 
         Arguments as in `SumFailed`.
         """
         self.record.stage, self.record.reason, self.record.by_members = "failed", reason, by_members
-        if liars:
-            named = self.messages.pseudonyms(liars)
-            self.record.liars += tuple(each for each in named if each not in self.record.liars)
+        if malicious:
+            named = self.messages.pseudonyms(malicious)
+            self.record.malicious += tuple(each for each in named if each not in self.record.malicious)
         self.messages.forget()
         if self._total is not None:
             self._total[:] = 0
@@ -366,20 +366,22 @@ class SecureSumServer:
         record.threshold = record.wanted_threshold or usual
         self._enough("advertised keys", graph.degree + 1, record.threshold)
 
-    def _hear_complaints(self) -> None:
-        """Leave out members that conflict, before any device sends its vector.
+    def _drop_conflicting(self) -> None:
+        """Leave out members with conflicting complaints, before any device sends its vector.
 
         Raises SumFailed if the remaining members are too few to open the sum.
         """
         record, messages = self.record, self.messages
         sharers = messages.members("shares")
-        heard = {member: Complaints.model_validate_json(body).members for member, body in messages.bodies("complaints")}
+        received = {
+            member: Complaints.model_validate_json(body).members for member, body in messages.bodies("complaints")
+        }
         # So many shares of one secret may be false; in the sparse graph the smallest neighbourhood counts. Complaints
         # are counted by source: three places of one machine count as one against an honest member.
         limit = max(1, tolerated(record.graph.fewest(sharers), record.threshold))
-        verdict = judge(heard, limit, messages.sources() if any(heard.values()) else EACH_ITS_OWN)
-        record.dropped = tuple(one for one in sharers if one not in heard or one in verdict.left_out)
-        record.liars = messages.pseudonyms(verdict.liars) if verdict.liars else ()
+        verdict = judge(received, limit, messages.sources() if any(received.values()) else EACH_ITS_OWN)
+        record.dropped = tuple(one for one in sharers if one not in received or one in verdict.left_out)
+        record.malicious = messages.pseudonyms(verdict.malicious) if verdict.malicious else ()
         self._enough("are left after the complaints", len(sharers) - len(record.dropped), self.least)
 
     def _read(self, chunks: Iterable[bytes]) -> tuple[RingVector, str]:
@@ -396,7 +398,7 @@ class SecureSumServer:
             raise SumMessageRefused("The vector is too short.", field="body", limit=f"{limit} bytes")
         return scratch.view(ring_dtype(self.record.terms.bits)), hashed.hexdigest()
 
-    def _again(self, stage: MessageStage, member: int, received: str) -> bool:
+    def _is_repeated(self, stage: MessageStage, member: int, received: str) -> bool:
         before = self.messages.sha256(stage, member)
         if before is not None and before != received:
             raise SumMessageConflict(stage)
@@ -411,7 +413,7 @@ def _digest(message: Message) -> str:
     return sha256(message.model_dump_json().encode()).hexdigest()
 
 
-def _believe(check: Callable[[], None], field: str = "signature") -> None:
+def _require_valid(check: Callable[[], None], field: str = "signature") -> None:
     try:
         check()
     except SecaggError as broken:

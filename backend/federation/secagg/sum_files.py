@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 from backend.db.engine import DatabaseUnreachable, reading_session, writing, writing_session
 from backend.db.statements import Prepared
 from backend.db.tables import SecureSumRow
-from backend.federation.secagg.errors import SumFailed, UnknownSum
+from backend.federation.errors import SumFailed, UnknownSum
 from backend.federation.secagg.messages import SumRows
 from backend.federation.secagg.parts import deal, part_of, part_rows
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
@@ -96,7 +96,7 @@ class RunningSums:
         with self._lock:
             self._held = name, total
 
-    def let_go(self, name: str | None) -> None:
+    def drop(self, name: str | None) -> None:
         """Drop the sum from the cache because its stage is over."""
         with self._lock:
             if self._held is not None and self._held[0] == name:
@@ -108,7 +108,7 @@ class RunningSums:
         It never raises on a storage failure, so that the preceding transaction stays valid. A failed deletion is logged
         as an error, and the next `clear` or `sweep` tries again.
         """
-        self.let_go(name)
+        self.drop(name)
         if name is None:
             return True
         try:
@@ -183,7 +183,7 @@ class StoredSums:
         return row, self.restore(session, row)
 
     @contextmanager
-    def turn(self, name: str, pseudonym: str, *, adds: bool = False) -> Iterator[tuple[Connection, SecureSumServer]]:
+    def locked(self, name: str, pseudonym: str, *, adds: bool = False) -> Iterator[tuple[Connection, SecureSumServer]]:
         """Open a transaction that locks the sum of this member, or its part, for changes.
 
         The changes are committed if the block succeeds and rolled back if it raises. Raises what `of_member` raises.
@@ -219,7 +219,7 @@ class StoredSums:
         """Return the sum of this member for reading. Raises what `of_member` raises."""
         row = self.of_member(connection, name, pseudonym)
         if row.record.stage != "masked":
-            self._running.let_go(row.total)
+            self._running.drop(row.total)
         return SecureSumServer(row.record, SumRows(connection, row.name))
 
     def of_member(self, connection: Connection, name: str, pseudonym: str, *, to_change: bool = False) -> MemberRow:
@@ -268,11 +268,11 @@ class StoredSums:
     def write(self, session: Session, stored: Stored) -> None:
         """Write the record to its row."""
         row, one = stored
-        row.stage, row.record = _told(one.stage), one.record.model_dump_json()
+        row.stage, row.record = _public_stage(one.stage), one.record.model_dump_json()
         if one.stage == "failed":
             session.info[_FAILED] = True
         if one.stage != "masked":
-            self._running.let_go(row.total)
+            self._running.drop(row.total)
 
     def split(self, session: Session, whole: Stored, count: int, closes_at: datetime) -> None:
         """Split the cohort into parts, in the transaction that closes the `keys` stage.
@@ -297,17 +297,17 @@ class StoredSums:
         reason: str,
         *,
         by_members: bool = False,
-        liars: Sequence[int] = (),
+        malicious: Sequence[int] = (),
     ) -> None:
         """End the sum and its parts, as far as they haven't ended.
 
-        liars: as in `SumFailed`; the whole sum also lists the malicious members of its parts.
+        malicious: as in `SumFailed`; the whole sum also lists the malicious members of its parts.
         """
         for each in (*parts, whole):
             if each[1].stage not in ENDED:
-                each[1].fail(reason, by_members=by_members, liars=liars)
+                each[1].fail(reason, by_members=by_members, malicious=malicious)
                 if parts and each is whole:
-                    each[1].record.liars = tuple(liar for _, part in parts for liar in part.record.liars)
+                    each[1].record.malicious = tuple(member for _, part in parts for member in part.record.malicious)
                 self.write(session, each)
 
     def clear(self) -> None:
@@ -334,7 +334,7 @@ class StoredSums:
         self._running.sweep(named, time.time() - SWEEP_AGE_SEC)
 
 
-def _told(stage: ServerStage) -> ServerStage:
+def _public_stage(stage: ServerStage) -> ServerStage:
     """Return the stage as a round's status shows it.
 
     The `complaints` stage is shown as the `shares` stage.

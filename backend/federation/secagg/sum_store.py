@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from backend.db.engine import empty_cache, reading_session, writing_session
 from backend.db.tables import SecureSumRow
 from backend.federation.deadlines import is_over
-from backend.federation.secagg.errors import SharesAwaited, SumFailed
+from backend.federation.errors import SharesAwaited, SumFailed
 from backend.federation.secagg.exchange import MemberExchange
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED, STAGES, ServerStage, SumRecord
@@ -120,10 +120,10 @@ class SumStages:
         except SumFailed as failed:
             if failed.by_members and self._waits_for_all(name):
                 raise SharesAwaited from failed
-            self.fail(name, failed.detail, by_members=failed.by_members, liars=failed.liars)
+            self.fail(name, failed.detail, by_members=failed.by_members, malicious=failed.malicious)
             raise
 
-    def fail(self, name: str, reason: str, *, by_members: bool = False, liars: Sequence[int] = ()) -> None:
+    def fail(self, name: str, reason: str, *, by_members: bool = False, malicious: Sequence[int] = ()) -> None:
         """End a sum that hasn't ended, with its parts, and delete its content.
 
         Arguments as in `SumFailed`.
@@ -131,7 +131,7 @@ class SumStages:
         with self._stored.writing() as session:
             whole = self._stored.read(session, name, to_change=True)
             parts = self._stored.parts(session, whole, to_change=True)
-            self._stored.fail(session, whole, parts, reason, by_members=by_members, liars=liars)
+            self._stored.fail(session, whole, parts, reason, by_members=by_members, malicious=malicious)
 
     def _waits_for_all(self, name: str) -> bool:
         """Let the `unmask` stage wait for every survivor's shares.

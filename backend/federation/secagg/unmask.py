@@ -10,8 +10,8 @@ from functools import cache
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from backend.federation.errors import SumFailed
 from backend.federation.secagg.decoding import decode, tolerated
-from backend.federation.secagg.errors import SumFailed
 from backend.federation.secagg.graph import Sources
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.record import commitment_of, revealed_rows
@@ -75,22 +75,22 @@ class Joiner:
         set that was tried gives a fitting secret.
         """
         if len(shares) < self._threshold:
-            raise SumFailed(f"{len(shares)} of the {self._threshold} shares of {name} have come.", by_members=True)
+            raise SumFailed(f"{len(shares)} of the {self._threshold} shares of {name} have arrived.", by_members=True)
         holders = [one for one in self._trusted if one in shares]
         holders += sorted(shares.keys() - set(holders))
         suspects = 0
         for attempt in range(TRIES):
             if attempt == 1 and self._can_decode(shares):
-                found = self._decoded(shares, fits) or self._without_a_crowd(holders, shares, fits)
+                found = self._decoded(shares, fits) or self._without_one_source(holders, shares, fits)
                 if found is not None:
                     return found
-                suspects = self._sources().lying_at_most(shares.keys(), self._threshold)
+                suspects = self._sources().malicious_at_most(shares.keys(), self._threshold)
             if (secret := self._joined(holders[: self._threshold], shares, fits)) is not None:
                 return secret
             if len(shares) == self._threshold:
                 break
             self._order.shuffle(holders)
-        raise FalseSecret(f"The shares of {name} do not give it: some are false.", suspects)
+        raise FalseSecret(f"The shares of {name} don't reconstruct it: some are false.", suspects)
 
     def _joined(
         self, holders: Sequence[int], shares: Mapping[int, bytes], fits: Callable[[bytes], bool]
@@ -105,7 +105,7 @@ class Joiner:
         self._trusted = list(chosen)
         return secret
 
-    def _without_a_crowd(
+    def _without_one_source(
         self, holders: Sequence[int], shares: Mapping[int, bytes], fits: Callable[[bytes], bool]
     ) -> bytes | None:
         """Return the secret without one source's shares, trying each source with several holders.
@@ -113,9 +113,9 @@ class Joiner:
         A source may hold more false shares than decoding corrects. A secret that fits is proof enough, whoever is left
         out.
         """
-        for crowd in self._sources().crowds(shares.keys()):
-            others = [one for one in holders if one not in crowd]
-            if len(crowd) > 1 and len(others) >= self._threshold:
+        for group in self._sources().by_source(shares.keys()):
+            others = [one for one in holders if one not in group]
+            if len(group) > 1 and len(others) >= self._threshold:
                 secret = self._joined(others[: self._threshold], shares, fits)
                 if secret is not None:
                     return secret
@@ -236,8 +236,8 @@ class _FalseSecrets:
 
     def _failed(self) -> SumFailed:
         assert self.first is not None
-        liars = self.members if self._can_be_named() else []
-        return SumFailed(self.first.detail, by_members=True, liars=liars)
+        malicious = self.members if self._can_be_named() else []
+        return SumFailed(self.first.detail, by_members=True, malicious=malicious)
 
     def _can_be_named(self) -> bool:
         return len(self.sources().of(self.members)) <= self.fewest

@@ -29,8 +29,7 @@ from backend.embedding.batch_executor import BatchExecutor, ClusterUnavailable
 from backend.embedding.embedder import length_buckets, state_store
 from backend.embedding.state_store import StateStore
 from backend.embedding.weights import BertWeights, find_weights
-from backend.federation.optimizers import Adam, Memory
-from backend.federation.split.jacobian import Batch, vector_jacobian
+from backend.federation.optimizers import Adam, Memory, PrintedAdam
 from backend.federation.split.news_model_files import LAYERS_PREFIX, StoredEncoder, keep, named_weights, shifted
 from backend.federation.split.process import (
     CLUSTER_AWAY,
@@ -45,7 +44,7 @@ from backend.federation.split.process import (
     Done,
     SplitStepJob,
 )
-from backend.federation.split.torch_tasks import FrozenStates, ModuleInputs, ModuleVectors
+from backend.federation.split.torch_tasks import Batch, FrozenStates, ModuleInputs, ModuleVectors, vector_jacobian
 from models.news.upper import UpperEncoder
 
 BATCH = 256
@@ -85,7 +84,8 @@ def run(folder: Path) -> Done:
     carried = Memory.from_bytes(memory.read_bytes()) if memory.is_file() else Memory()
     if stored.layers:
         carried = carried_on(carried, job.layers - stored.layers)
-    after, new_memory = Adam(job.learning_rate).advance(before, gradient, carried)
+    optimizer = PrintedAdam(job.learning_rate) if job.printed else Adam(job.learning_rate)
+    after, new_memory = optimizer.advance(before, gradient, carried)
     upper.load_state_dict({name: torch.from_numpy(value) for name, value in after.items()}, strict=False)
     lap("step")
     vectors = encode(upper, store, titles, executor)

@@ -31,7 +31,8 @@ class SplitStepJob(BaseModel):
 
     encoder_dir and encoder: the folder of encoders, and the digest of the one to train. bert: as in the settings. rows:
     for each row of G the index of its title; None if the gradient of the encoder itself is given. niceness: of the
-    process, so that other processes go first. executor: computes its batches.
+    process, so that other processes have priority. executor: computes its batches. printed: whether the step is
+    eq. 7 as published, and not Adam's.
     """
 
     encoder_dir: Path
@@ -43,6 +44,7 @@ class SplitStepJob(BaseModel):
     threads: int = Field(default=1, ge=1)
     niceness: int = Field(default=10, ge=0, le=19)
     rows: tuple[int, ...] | None
+    printed: bool = False
     executor: ExecutorSettings = HERE
 
 
@@ -91,7 +93,7 @@ class VectorGradients:
     rows: Sequence[int]
     gradients: NDArray[np.floating[Any]]
 
-    def lay_down(self, folder: Path) -> tuple[int, ...] | None:
+    def write_to(self, folder: Path) -> tuple[int, ...] | None:
         """Write the gradient to the step's folder; returns `SplitStepJob.rows`."""
         np.save(folder / VECTOR_GRADIENTS, self.gradients)
         return tuple(self.rows)
@@ -106,7 +108,7 @@ class OwnGradient:
 
     tensors: Mapping[str, NDArray[np.float64]]
 
-    def lay_down(self, folder: Path) -> tuple[int, ...] | None:
+    def write_to(self, folder: Path) -> tuple[int, ...] | None:
         """Write the gradient to the step's folder; returns `SplitStepJob.rows`."""
         save_file({name: np.ascontiguousarray(each) for name, each in self.tensors.items()}, folder / GRADIENT)
         return None
@@ -121,7 +123,7 @@ class Stepped:
     vectors: NDArray[np.float32]
 
 
-def step_aside(
+def run_step(
     folder: Path,
     *,
     encoder_dir: Path,
@@ -130,6 +132,7 @@ def step_aside(
     gradient: VectorGradients | OwnGradient,
     memory: Memory,
     learning_rate: float,
+    printed: bool = False,
     layers: int = 0,
     threads: int = 1,
     niceness: int = 10,
@@ -157,9 +160,10 @@ def step_aside(
         bert_sha256=about["bert_sha256"],
         layers=layers,
         learning_rate=learning_rate,
+        printed=printed,
         threads=threads,
         niceness=niceness,
-        rows=gradient.lay_down(folder),
+        rows=gradient.write_to(folder),
         executor=executor,
     )
     (folder / JOB).write_text(job.model_dump_json(), encoding="utf-8")

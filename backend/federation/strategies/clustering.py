@@ -1,13 +1,14 @@
 """Find readers' groups from sums alone (FINDING, section 4.2).
 
-A round votes on drafted centroids and makes a Lloyd step. In FINDING as published every reader's vector is uploaded.
-Here a device determines its own group and writes its vector into that group's row. From a secure sum the server learns
-the groups' sums, and how many devices moved from which group to which.
+A round votes on drafted centroids and makes a Lloyd step; as published, rounds repeat that step until K-means has
+settled. In FINDING as published every reader's vector is uploaded. Here a device determines its own group and writes
+its vector into that group's row. From a secure sum the server learns the groups' sums, and how many devices moved from
+which group to which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,6 +30,9 @@ from protocol.releases import Groups
 from protocol.rounds import RoundManifest
 
 VECTORS, MOVES = "vectors", "moves"
+STEP = "lloyd_step"
+"""The fact of a round whose Lloyd step another round continues."""
+SETTLED = 1e-3
 SHARE = 0.5
 """The length of a device's unit vector, and of its one move, as a share of the clip, so that together they stay within
 it.
@@ -41,7 +45,13 @@ class Clustering:
 
     Their Lloyd step is the next draft. So the moves in eq. 8 lead to exactly those centroids that devices use from then
     on. A group that no device chose gets the global model and keeps its centroid.
+
+    Args:
+        iterations: most Lloyd steps before readers move, each in a round of its own that changes only the draft; they
+            end earlier once no centroid moves by SETTLED.
     """
+
+    iterations: int = 1
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Ask for each group's sum of vectors [K, D], and the moves [K, K].
@@ -73,6 +83,15 @@ class Clustering:
         )
         after = before.reinitialised(moves)
         drafted = read_centroids(store, groups.next_centroids, groups.size)
+        stepped = lloyd_step(total.sums()[VECTORS], drafted)
+        step = 1 + (int(context.past.facts.get(STEP, 0)) if context.past is not None else 0)
+        if step < self.iterations and float(np.abs(stepped - drafted).max()) > SETTLED:
+            draft_only = groups.model_copy(update={"next_centroids": put_centroids(store, stepped)})
+            return RoundResult(
+                draft=_with_groups(model, draft_only),
+                facts={STEP: step},
+                next=replace(context.request, system=system.name),
+            )
         found = Groups(
             size=groups.size,
             weights=put_weights(
@@ -80,15 +99,18 @@ class Clustering:
             ),
             centroids=groups.next_centroids,
             vectors=groups.next_vectors,
-            next_centroids=put_centroids(store, lloyd_step(total.sums()[VECTORS], drafted)),
+            next_centroids=put_centroids(store, stepped),
             next_vectors=entry.weights,
         )
+        return RoundResult(draft=_with_groups(model, found), facts={MOVES: moves.astype(int).tolist()})
 
-        def draft(like: ReleaseDraft) -> ReleaseDraft:
-            changed = like.models[model].model_copy(update={"groups": found})
-            return replace(like, models={**like.models, model: changed})
 
-        return RoundResult(draft=draft, facts={MOVES: moves.astype(int).tolist()})
+def _with_groups(model: str, groups: Groups) -> Callable[[ReleaseDraft], ReleaseDraft]:
+    def draft(like: ReleaseDraft) -> ReleaseDraft:
+        changed = like.models[model].model_copy(update={"groups": groups})
+        return replace(like, models={**like.models, model: changed})
+
+    return draft
 
 
 def moved(total: Aggregate, protection: SecureSum) -> NDArray[np.float64]:
@@ -111,7 +133,8 @@ def moves_since(context: RoundContext, system: str, clustering: str) -> list[NDA
             .where(RoundRow.system == clustering, RoundRow.state == "applied", RoundRow.number > (last or 0))
             .order_by(RoundRow.number)
         ).all()
-        return [np.array((row.facts or {})[MOVES], dtype=np.float64) for row in later]
+        facts = [row.facts or {} for row in later]
+        return [np.array(each[MOVES], dtype=np.float64) for each in facts if MOVES in each]
 
 
 @dataclass(frozen=True)
@@ -141,6 +164,7 @@ def last_moves(engine: Engine, clusterings: Collection[str], limit: int) -> list
                 tuple(tuple(map(int, each)) for each in (row.facts or {})[MOVES]),
             )
             for row in reversed(rows)
+            if MOVES in (row.facts or {})
         ]
 
 

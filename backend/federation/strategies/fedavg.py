@@ -17,7 +17,7 @@ number.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -31,7 +31,13 @@ from protocol.rounds import RoundManifest
 
 @dataclass(frozen=True)
 class FedAvg:
-    """Uses the mean of the updates as the gradient."""
+    """Uses the mean of the updates as the gradient.
+
+    Args:
+        follow: the system whose round comes next; None: none.
+    """
+
+    follow: str | None = field(default=None, kw_only=True)
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Ask for a gradient for every shared parameter of the system's model."""
@@ -46,7 +52,8 @@ class FedAvg:
         assert system.optimizer is not None
         weights = context.releases.weights(context.release, system.model)
         stepped, memory = system.optimizer.advance(weights, self.gradient(total), context.memory)
-        return RoundResult(weights={system.model: stepped}, memory=memory)
+        following = None if self.follow is None else replace(context.request, system=self.follow)
+        return RoundResult(weights={system.model: stepped}, memory=memory, next=following)
 
     def gradient(self, total: Aggregate) -> dict[str, NDArray[np.float64]]:
         """Return the gradient by parameter name."""

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.bounded_mean import PREFIX, Aggregate
-from backend.federation.grouping.group_models import Model, Models
-from backend.federation.grouping.interpolation import Layers, Personalisation, interpolated
+from backend.federation.grouping.group_models import Layers, Model, Models, Personalisation, interpolated
 from backend.federation.optimizers import Memory, MemoryOptimizer
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.clustering import groups_of, moves_since
@@ -46,12 +45,15 @@ class Grouped:
         personalisation: lambda by round and layer; rounds are those of this system, from 1.
         recluster_every: T: after so many rounds of this system a round of `clustering` follows.
         clustering: name of that system.
+        as_published: whether readers are grouped by the global model of that round, and also after the first one: the
+            paper clusters before it, where no model has been trained yet.
     """
 
     layers: Layers
     personalisation: Personalisation
     recluster_every: int
     clustering: str
+    as_published: bool = False
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Ask for a block for each group and parameter, and a count for each group.
@@ -79,13 +81,16 @@ class Grouped:
             {name: np.stack([group.weights[name] for group in ready.groups]) for name in ready.shared.weights},
         )
 
+        due = rounds % self.recluster_every == 0 or (self.as_published and rounds == 1)
+
         def draft(before: ReleaseDraft) -> ReleaseDraft:
             entry = before.models[model]
             assert entry.groups is not None
             changed = entry.groups.model_copy(update={"weights": published})
+            if due and self.as_published:
+                changed = changed.model_copy(update={"next_vectors": entry.weights})
             return replace(before, models={**before.models, model: entry.model_copy(update={"groups": changed})})
 
-        due = rounds % self.recluster_every == 0
         return RoundResult(
             weights={model: dict(ready.shared.weights)},
             draft=draft,

@@ -20,7 +20,7 @@ from backend.db.tables import RoundRow, VectorRow
 from backend.federation.bounded_mean import PREFIX
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
-from backend.federation.split.process import OwnGradient, Stepped, VectorGradients, step_aside
+from backend.federation.split.process import OwnGradient, Stepped, VectorGradients, run_step
 from backend.federation.strategies.learned_codebook import turned_memory
 from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundResult
 from backend.news.pool import NewsPool
@@ -49,11 +49,13 @@ class NewsModelStep:
         learning_rate: Adam's rate on the news model.
         layers: how many top layers of BERT are trained.
         threads: number in that process.
+        printed: whether the step is eq. 7 as published, and not Adam's.
     """
 
     learning_rate: float
     layers: int = 0
     threads: int = 1
+    printed: bool = False
 
     def make(
         self, context: RoundContext, titles: Mapping[str, str], gradient: VectorGradients | OwnGradient, memory: Memory
@@ -64,7 +66,7 @@ class NewsModelStep:
         """
         scratch = Path(tempfile.mkdtemp(prefix="news-step-", dir=context.data_dir))
         try:
-            return step_aside(
+            return run_step(
                 scratch,
                 encoder_dir=context.data_dir / "encoder",
                 encoder=bert_encoder(context),
@@ -72,6 +74,7 @@ class NewsModelStep:
                 gradient=gradient,
                 memory=memory,
                 learning_rate=self.learning_rate,
+                printed=self.printed,
                 layers=self.layers,
                 threads=self.threads,
                 executor=context.executor,

@@ -68,11 +68,13 @@ class NewsSplit:
         learning_rate: Adam's rate on the news model; the paper's is 5e-5.
         layers: how many top layers of BERT are trained besides pooling and head.
         threads: number in that process.
+        printed: whether the step is eq. 7 as published, and not Adam's.
     """
 
     learning_rate: float = 5e-5
     layers: int = 0
     threads: int = 1
+    printed: bool = False
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Ask for gradients of the user model's parameters and of the opened articles' vectors.
@@ -120,7 +122,9 @@ class NewsSplit:
         here = [row for row, news_id in enumerate(ids) if news_id in titles]
         row_of = {news_id: row for row, news_id in enumerate(titles)}
         rows = VectorGradients([row_of[ids[row]] for row in here], vector_gradients[here])
-        made = NewsModelStep(self.learning_rate, self.layers, self.threads).make(context, titles, rows, news)
+        made = NewsModelStep(self.learning_rate, self.layers, self.threads, self.printed).make(
+            context, titles, rows, news
+        )
         cost = SplitCost(len(ids), vector_gradients.shape[1], sum(value.size for value in stepped.values()))
         return news_model_result(
             system,

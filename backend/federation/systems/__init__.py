@@ -40,7 +40,7 @@ from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.small_ranker import SMALL_RANKER
 from backend.federation.systems.system import SystemSpec
-from backend.federation.systems.uni_fedrec import BASIS, BASIS_VOTE, UNI_FEDREC
+from backend.federation.systems.uni_fedrec import BASIS, BASIS_VOTE, UNI_FEDREC_RANKINGS, UNI_FEDRECS
 
 SYSTEMS: dict[str, System] = {
     each.name: each
@@ -69,12 +69,13 @@ def _by_name(specs: Iterable[SystemSpec]) -> dict[str, SystemSpec]:
 
 
 PRESETS = _by_name(
-    (UNI_FEDREC, FEDNEWSREC, EFFICIENT_FEDREC, FINDING, FINDING_NAML, FL_MV_DSSM, FL_MV_DSSM_SUBSET, FL_DSSM)
+    (*UNI_FEDRECS, FEDNEWSREC, EFFICIENT_FEDREC, FINDING, FINDING_NAML, FL_MV_DSSM, FL_MV_DSSM_SUBSET, FL_DSSM)
 )
 STEPS = _by_name(
     (
         RELEASE_GATE,
         BASIS_VOTE,
+        *UNI_FEDREC_RANKINGS,
         NEWS_UNION,
         NEWS_UNION_SECURE,
         NEWS_UNION_MARKS,

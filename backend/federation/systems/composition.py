@@ -33,6 +33,11 @@ NOISY_SUM: Final = SecureSum(clip=0.1, sigma=4_900)
 WEIGHTED_SUM: Final = SecureSum(clip=1.0, weight_limit=32, fraction_bits=18, cohort_limit=250)
 """Devices weighted by n_u. Fixed point: n C n_u 2^18 < 2^31 for 250 devices at C = 1 and n_u = 32."""
 
+EVERY_SAMPLE: Final = 1_024
+"""More samples than 50 feeds give: n_u is cut nowhere."""
+UNCLIPPED_SUM: Final = SecureSum(clip=1_000.0, weight_limit=EVERY_SAMPLE, bits=64, fraction_bits=34, cohort_limit=250)
+"""For presets whose papers clip nothing: gradients of a mean loss are far shorter than 1,000."""
+
 
 @dataclass(frozen=True)
 class Form:

@@ -2,9 +2,9 @@
 
 K = 4, cohorts of 50.
 
-Deviation: the paper trains the user model by FedAdam (eq. 5) and the news model by Adam (eq. 7); here Adam trains both,
-at the paper's rate of 5e-5. NRMS is the user model, with 248,977 parameters on news vectors of 256 numbers (the paper's
-has 561,601 on 400, by the setting `news_dimensions`), and the news model is on top of BERT.
+NRMS is the user model, with 248,977 parameters on news vectors of 256 numbers (the paper's has 561,601 on 400, by the
+setting `news_dimensions`), and the news model is on top of BERT. Outside the preset Adam trains both, at the paper's
+rate of 5e-5.
 
 `news_head` trains the news model's head, 98,560 numbers, by the paper's step: devices compute its gradient from public
 pooled states and their own gradients of news vectors. The secure sum opens this and the user model's gradient in one
@@ -34,9 +34,11 @@ article needs 27 holders, and epsilon is still 29. The noise is a field of the p
 So `news_union_secure` also opens exact counts of holders and has no epsilon; it is named after the noisy round of
 gradients that follows it.
 
-The preset `efficient_fedrec` is the paper's: it follows a union by marks as in eq. 8, with random ring elements instead
-of ones (`news_union_marks`). The sum reveals which articles any device can train on, but not how many devices; and
-every row is opened. A row that only one device holds reveals that device's gradients in clear.
+The preset `efficient_fedrec` is the paper's. Devices mark all news that they displayed, with random ring elements as in
+eq. 8 (`news_union_marks`), so the sum reveals which articles were displayed to anybody, but not to how many; every row
+is opened. A row that only one device holds reveals that device's gradients in clear. n_u counts every sample of the
+last 50 feeds with clicks, nothing is clipped (the fixed point of 64 bits holds gradients up to a length of 1,000), and
+eqs. 5 and 7 step both models. A device's graph has no dropout. The paper's group is `--cohort 50`.
 """
 
 from __future__ import annotations
@@ -44,11 +46,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backend.federation.optimizers import Adam
+from backend.federation.optimizers import Adam, PrintedAdam
 from backend.federation.strategies.news_head import NewsHead
 from backend.federation.strategies.news_split import NewsSplit
 from backend.federation.strategies.news_union import NewsUnion
-from backend.federation.systems.composition import EXACT, NOISY_SUM, SECURE, WEIGHTED_SUM, Form, System
+from backend.federation.systems.composition import (
+    EVERY_SAMPLE,
+    EXACT,
+    NOISY_SUM,
+    SECURE,
+    UNCLIPPED_SUM,
+    WEIGHTED_SUM,
+    Form,
+    System,
+)
 from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
 from protocol.union import UnionMarks
@@ -65,7 +76,9 @@ NEWS_UNION_SECURE = replace(NEWS_UNION, name="news_union_secure", strategy=NewsU
 NEWS_UNION_MARKS = replace(
     NEWS_UNION,
     name="news_union_marks",
-    protection=UnionMarks(owners_minimum=1),
+    task="mark_displayed",
+    protection=UnionMarks(owners_minimum=1, rows_limit=65_536),
+    samples_limit=EVERY_SAMPLE,
     strategy=NewsUnion(follow="efficient_fedrec"),
 )
 
@@ -92,7 +105,15 @@ NEWS_ROWS = System(
         SECURE: Form(NOISY_SUM, changes={"begins_with": NEWS_UNION_SECURE.name}),
     },
 )
-EFFICIENT_FEDREC = replace(NEWS_ROWS.compose(EXACT), name="efficient_fedrec", begins_with=NEWS_UNION_MARKS.name)
+EFFICIENT_FEDREC = replace(
+    NEWS_ROWS.compose(EXACT),
+    name="efficient_fedrec",
+    begins_with=NEWS_UNION_MARKS.name,
+    protection=UNCLIPPED_SUM,
+    strategy=NewsSplit(learning_rate=5e-5, printed=True),
+    optimizer=PrintedAdam(learning_rate=5e-5),
+    samples_limit=EVERY_SAMPLE,
+)
 
 
 def with_news_layers(systems: Mapping[str, SystemSpec], layers: int) -> dict[str, SystemSpec]:

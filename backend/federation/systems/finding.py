@@ -1,11 +1,11 @@
-"""FINDING (CIKM 2023): the default ranker for each of 4 groups, and the paper's base models.
+"""FINDING (CIKM 2023): the default ranker for each of 4 groups, and the paper's base models for each of 8.
 
-Each group has the default ranker's 262 parameters. FINDING as published uploads every reader's vector in clear. Here a
-device determines its group itself, trains at its group's weights, and fills that group's block of an update of 1,052
-numbers inside a secure sum. A server that follows the protocol learns this of a cohort, and nothing of a single device:
-each group's summed gradient and size; after a clustering also each group's summed user vector, and how many devices
-moved from which group to which. With cohorts of 60 a group may have only one or two readers, and an exact sum then
-reveals nearly everything about theirs.
+Each group of `groups` has the default ranker's 262 parameters. FINDING as published uploads every reader's vector in
+clear. Here a device determines its group itself, trains at its group's weights, and fills that group's block of an
+update of 1,052 numbers inside a secure sum. A server that follows the protocol learns this of a cohort, and nothing of
+a single device: each group's summed gradient and size; after a clustering also each group's summed user vector, and how
+many devices moved from which group to which. With cohorts of 60 a group may have only one or two readers, and an exact
+sum then reveals nearly everything about theirs.
 
 - `groups` under `secure` has noise in the sum and costs what `small_ranker` costs under it: the blocks share one clip,
   since a device fills only one. Each of the four blocks carries the same noise, so a group's mean carries four times
@@ -17,16 +17,19 @@ reveals nearly everything about theirs.
   `codebook` learns those.) It is an exact sum: under useful noise, 60 unit vectors in 256 dimensions would reveal
   nothing (.58 a coordinate at a clip of .1 as above, where the sums have that length in total).
 
-The presets `finding` and `finding_naml` are also exact, on the user models of the paper's two base models: 248,977 and
-51,601 parameters for each group, with Adam at the paper's 1e-4. The news encoder is frozen and counts in N and i as the
-layers that it has in the paper, 3 of NRMS's 5 and 3 of NAML's 4. `prototypes_nrms` and `prototypes_naml` find their
-groups again, from the user vectors of these models. There is no noisy form: with the shares of `groups` the noise in a
-group's mean of 60 devices would have length 9 for NAML and 19 for NRMS, where its gradient has at most .1.
+The presets `finding` and `finding_naml` are the paper's, on the user models of its two base models: 248,977 and 51,601
+parameters for each of K = 8 groups, alpha = 1.0003, beta = 0.5, Adam at 1e-4, devices weighted by all their samples,
+nothing clipped (as in `efficient_fedrec`). The news encoder is frozen and counts in N and i as the layers that it has
+in the paper, 3 of NRMS's 5 and 3 of NAML's 4. After the first round and every T = 500 rounds `prototypes_nrms` and
+`prototypes_naml` regroup readers by K-means: Lloyd steps of the global model's user vectors, each a secure sum, until
+the centroids settle. Secure sums take the place of the vectors that the paper uploads in clear, and of its variant's
+homomorphic encryption. Only directions of user vectors count. There is no noisy form: with the shares of `groups` the
+noise in a group's mean of 60 devices would have length 9 for NAML and 19 for NRMS, where its gradient has at most .1.
 
-alpha = 1.1 where the paper has 1.0003 for 12,000 rounds: the time factor of lambda passes one half after 7 rounds
-instead of 2,311. An interpolation every round keeps a group within lambda / (1 - lambda) of its steps of the global
-model, so with a slower factor groups would never separate in a hundred rounds. The metric, the bottom layer, stays
-close to the global one anyway (h = 1/2). Two populations of readers with opposite tastes do separate.
+`groups` has alpha = 1.1 where the paper has 1.0003 for 12,000 rounds: the time factor of lambda passes one half after 7
+rounds instead of 2,311. An interpolation every round keeps a group within lambda / (1 - lambda) of its steps of the
+global model, so with a slower factor groups would never separate in a hundred rounds. The metric, the bottom layer,
+stays close to the global one anyway (h = 1/2). Two populations of readers with opposite tastes do separate.
 docs/results/finding.md says what this gains and how much of it is left under the noise of `groups` (`ownfeed bench
 groups`).
 
@@ -38,11 +41,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backend.federation.grouping.interpolation import Layers, TimeAndLayer
+from backend.federation.grouping.group_models import Layers, TimeAndLayer
+from backend.federation.grouping.reader_groups import ITERATIONS
 from backend.federation.optimizers import Adam, Sgd
 from backend.federation.strategies.clustering import Clustering
 from backend.federation.strategies.grouped import Grouped
-from backend.federation.systems.composition import EXACT, NOISY_SUM, SECURE, Form, System
+from backend.federation.systems.composition import EVERY_SAMPLE, EXACT, NOISY_SUM, SECURE, UNCLIPPED_SUM, Form, System
 from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
 from protocol.protections import SecureSum
@@ -59,17 +63,17 @@ PROTOTYPES = SystemSpec(
 
 
 def _prototypes_on(base: str) -> SystemSpec:
-    """Return the clustering of groups on a user model of this name."""
-    return replace(PROTOTYPES, name=f"prototypes_{base}", architecture=base, model=f"ranker.finding_{base}")
+    """Return the clustering of groups on a user model of this name: K-means to its end."""
+    return replace(
+        PROTOTYPES,
+        name=f"prototypes_{base}",
+        architecture=base,
+        model=f"ranker.finding_{base}",
+        strategy=Clustering(iterations=ITERATIONS),
+    )
 
 
 PROTOTYPES_NRMS, PROTOTYPES_NAML = _prototypes_on("nrms"), _prototypes_on("naml")
-
-
-def _grouped(layers: Layers, clustering: SystemSpec) -> Grouped:
-    return Grouped(
-        layers=layers, personalisation=TimeAndLayer(alpha=1.1), recluster_every=10, clustering=clustering.name
-    )
 
 
 GROUPS = System(
@@ -79,8 +83,11 @@ GROUPS = System(
         model="ranker.finding",
         task="group_gradient",
         protection=NOISY_SUM,
-        strategy=_grouped(
-            Layers(("matching.metric", "matching.beta", "matching.sharpness", "feature_weights")), PROTOTYPES
+        strategy=Grouped(
+            Layers(("matching.metric", "matching.beta", "matching.sharpness", "feature_weights")),
+            TimeAndLayer(alpha=1.1),
+            recluster_every=10,
+            clustering=PROTOTYPES.name,
         ),
         optimizer=Sgd(learning_rate=0.1),
         negatives=4,
@@ -101,7 +108,9 @@ def _published_on(base: str, layers: Layers, clustering: SystemSpec, name: str) 
         name=name,
         architecture=base,
         model=clustering.model,
-        strategy=_grouped(layers, clustering),
+        strategy=Grouped(layers, TimeAndLayer(), recluster_every=500, clustering=clustering.name, as_published=True),
+        protection=UNCLIPPED_SUM,
+        samples_limit=EVERY_SAMPLE,
         optimizer=Adam(learning_rate=1e-4),
     )
 

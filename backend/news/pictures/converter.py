@@ -1,8 +1,8 @@
 """Converts a publisher's picture to a small WebP file, in a separate process with limits on time and memory.
 
-Picture decoders are large programs that process bytes from anyone. So they run where they can be stopped and where
-little can be damaged: the process gets the bytes, but neither the server's environment nor a way to fill its memory. It
-still runs as the server's user. Its output is checked by the protocol's own rules, as every device checks it again.
+Picture decoders are large programs that process untrusted bytes. So they run in a process that gets the bytes but not
+the server's environment, and whose memory and time are limited. It still runs as the server's user. Its output is
+checked by the protocol's rules here, and again by every device.
 
 This file is both sides: `convert` runs it as a script, which imports nothing of Ownfeed. Pillow decodes and encodes;
 the format is detected from the bytes, never from the address or the server.
@@ -24,36 +24,35 @@ if TYPE_CHECKING:
 CPU_SEC, WALL_SEC = 10, 60
 MEMORY_BYTES = 1024**3
 PIXELS_LIMIT = 40_000_000
-"""A decoded picture of this size takes 160 MB, and up to 670 MiB were measured with the copies made to shrink it (a PNG
-with transparency); none is decoded before its size is known."""
+"""Checked before decoding. A decoded picture of this size takes 160 MB, and up to 670 MiB were measured with the copies
+made to shrink it (a PNG with transparency)."""
 LEAST_WIDTH, LEAST_HEIGHT = 160, 100
-"""Smaller ones are icons and tracking pixels, and would be a blur on a card."""
+"""Smaller pictures are icons or tracking pixels, and would look blurred on a card."""
 LEAST_WHOLE = 64
-"""Least width and height of a picture in a text."""
+"""Minimum width and height of a picture in a text."""
 AIM_BYTES, WHOLE_AIM_BYTES = 10_000, 40_000
-"""Of a card's picture, and of one in a text."""
+"""Target sizes of a card's picture and of a picture in a text."""
 QUALITIES = (78, 70, 62, 54, 46, 38, 30, 22, 14)
-"""WebP qualities: the first that yields the target's bytes or fewer is used, else the last."""
+"""WebP qualities: the first that meets the target size is used, else the last."""
 ABOVE_THE_MIDDLE = (0.5, 0.4)
 """Centre of the crop if the aspect ratio differs: faces are usually in the upper half."""
 SCANS_LIMIT = 500
-"""Limit of scans of a JPEG; pictures have 1, progressive ones about 10. Each is a pass over the whole picture, however
-short it is."""
+"""Maximum number of scans of a JPEG. Most have 1, progressive ones about 10; each is a pass over the whole picture."""
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
 ANSWER_LIMIT_BYTES = 256 * 1024
-"""No picture made here is half as long."""
+"""More than twice the size of any picture made here."""
 REFUSED = 3
 """Exit code for a refused picture; the output says why."""
 
 
 class PictureRefused(ValueError):
-    """The bytes are no picture, or none that can be used; the message is one sentence."""
+    """The bytes aren't a picture that can be used; the message is one sentence."""
 
 
 def convert(content: bytes, width: int, height: int, *, whole: bool = False) -> bytes:
     """The picture as a WebP file of width x height without metadata. Raises PictureRefused.
 
-    whole: made no larger than that, nothing of it cut off and nothing enlarged.
+    whole: scale it down to fit instead of cropping; never enlarge it.
     """
     from backend.server.child_processes import child_environment  # the script has no backend
 
@@ -84,9 +83,9 @@ def convert(content: bytes, width: int, height: int, *, whole: bool = False) -> 
             finally:
                 clock.cancel()
     if late.is_set():
-        raise PictureRefused(f"It takes longer than {WALL_SEC} s to decode.")
+        raise PictureRefused(f"Decoding it takes longer than {WALL_SEC} s.")
     if len(said) > ANSWER_LIMIT_BYTES:
-        raise PictureRefused(f"What was made of it has more than {ANSWER_LIMIT_BYTES:,} bytes.")
+        raise PictureRefused(f"The converted picture has more than {ANSWER_LIMIT_BYTES:,} bytes.")
     if code == REFUSED:
         raise PictureRefused(said.decode("utf-8", "replace").strip()[:200])
     if code != 0:
@@ -102,7 +101,7 @@ def _made(content: bytes, size: tuple[int, int], whole: bool) -> bytes:
     try:
         picture: Image.Image = Image.open(BytesIO(content), formats=FORMATS)
     except UnidentifiedImageError:
-        raise PictureRefused("It is no JPEG, PNG, WebP or GIF.") from None
+        raise PictureRefused("It is not a JPEG, PNG, WebP or GIF.") from None
     except (OSError, ValueError, SyntaxError) as broken:
         raise PictureRefused(f"It is damaged ({broken}).") from broken
     wide, high = picture.size
@@ -110,7 +109,7 @@ def _made(content: bytes, size: tuple[int, int], whole: bool) -> bytes:
         raise PictureRefused(f"It has {wide * high:,} pixels; the limit is {PIXELS_LIMIT:,}.")
     least = (LEAST_WHOLE, LEAST_WHOLE) if whole else (LEAST_WIDTH, LEAST_HEIGHT)
     if min(wide, high) < min(least) or max(wide, high) < max(least):
-        raise PictureRefused(f"It has {wide} x {high} pixels; the least is {least[0]} x {least[1]}.")
+        raise PictureRefused(f"It has {wide} x {high} pixels; the minimum is {least[0]} x {least[1]}.")
     scans = content.count(b"\xff\xda") if picture.format in ("JPEG", "MPO") else 0
     if scans > SCANS_LIMIT:
         raise PictureRefused(f"It has {scans:,} scans; the limit is {SCANS_LIMIT}.")

@@ -1,7 +1,7 @@
 """Downloads a picture over HTTP, with limits on addresses, size, time and redirects.
 
-A feed chooses where its pictures are, and a picture's server where it redirects: every hop goes to a checked address
-(`backend.news.public_addresses`), as for the feeds themselves. Nothing but the request is sent: no cookie, no referrer.
+A feed chooses the addresses of its pictures, and their servers choose redirects. So every hop goes to a checked address
+(`backend.news.public_addresses`), as for feeds. Requests carry no cookie and no referrer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LIMIT_BYTES = 8_000_000
 """Limit for a picture as published; one of 6,000 x 4,000 pixels is 3 to 6 MB as JPEG."""
 REDIRECT_LIMIT = 5
 SILENCE_SEC, DOWNLOAD_SEC = 10.0, 30.0
-"""Limits of a server's silence, and of a whole download including redirects, however steadily it trickles."""
+"""Time limits of a server's silence, and of a whole download including redirects."""
 RETRY_AFTER_LIMIT_SEC = 6 * 3_600
 """Upper limit for a server's Retry-After."""
 HEADERS = {
@@ -35,7 +35,7 @@ PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 class PictureMissing(Exception):
     """The picture can't be downloaded.
 
-    wait: minimum time until the next try; None: a retry is useless. host: the host that failed, after redirects.
+    wait: minimum time until the next try; None: don't retry. host: the host that failed, after redirects.
     """
 
     def __init__(self, why: str, wait: timedelta | None = None) -> None:
@@ -51,7 +51,7 @@ def download(
     transport: httpx.BaseTransport | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> bytes:
-    """Download the bytes at an http or https address, whatever content type the server declares.
+    """The bytes at an http or https address, whatever content type the server declares.
 
     allowed, transport, cancelled: as in `backend.news.sources.download.fetch`. Raises PictureMissing.
     """
@@ -70,7 +70,7 @@ def download(
             if isinstance(got, bytes):
                 return got
             url = got
-    raise PictureMissing(f"Its server leads on more than {REDIRECT_LIMIT} times.")
+    raise PictureMissing(f"Its server redirected more than {REDIRECT_LIMIT} times.")
 
 
 def host_name(url: str) -> str:
@@ -92,10 +92,10 @@ def _got(client: httpx.Client, url: str, deadline: HttpDeadline, cancelled: Call
             _answered(response)
             return _body(response, deadline, cancelled)
     except AddressRefused as refused:
-        raise PictureMissing(f"{refused}.", timedelta()) from refused  # also if its name has no address just now
+        raise PictureMissing(f"{refused}.", timedelta()) from refused  # retried, since the name may not resolve now
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as broken:
         # ValueError: urllib or idna rejects an address in a redirect.
-        _in_time(deadline, cancelled)  # else its connection was shut by us
+        _in_time(deadline, cancelled)  # raises if we shut the connection ourselves
         why = str(broken).rstrip(".") or type(broken).__name__
         raise PictureMissing(f"Its server couldn't be reached ({why}).", timedelta()) from broken
 
@@ -128,5 +128,5 @@ def _body(response: httpx.Response, deadline: HttpDeadline, cancelled: Callable[
         if len(content) > LIMIT_BYTES:
             raise PictureMissing(f"It has more than {LIMIT_BYTES:,} bytes.")
         _in_time(deadline, cancelled)
-    _in_time(deadline, cancelled)  # a connection that was shut looks like the body's end if no length was declared
+    _in_time(deadline, cancelled)  # without a declared length, a shut connection looks like the end of the body
     return bytes(content)

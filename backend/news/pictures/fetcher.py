@@ -33,18 +33,17 @@ from protocol.pictures import (
 )
 
 WORK = "pictures"
-"""Name of the lock of whoever changes which pictures are in the storage."""
+"""Name of the lock held while the set of stored pictures changes."""
 HOSTS_AT_ONCE, FETCHED_AT_ONCE, FEED_AT_ONCE = 4, 48, 12
-"""Pictures of one host are requested one after another. Per batch: this many hosts in parallel, pictures in total, and
-pictures of one feed."""
+"""Limits of a batch: hosts in parallel (one picture each at a time), pictures in total, and pictures of one feed."""
 FETCHING_SEC = 60.0
 """Seconds after which a batch starts no further download."""
 TRIES, FIRST_WAIT = 4, timedelta(minutes=10)
-"""Tries for a picture that may still become available; each wait is four times the previous one."""
+"""Number of tries for a picture that may become available; each wait is four times the previous one."""
 LONGEST_WAIT = timedelta(hours=12)
-"""Longest of these waits; one that seems longer was recorded by a clock that has been set back since."""
+"""The longest of these waits; an apparently longer one means that the clock has been set back since."""
 CONVERTING = threading.Lock()
-"""One picture is decoded at a time, which bounds the memory of all decoding to that of one process."""
+"""Only one picture is decoded at a time, which bounds memory to that of one process."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,8 +51,8 @@ _log = logging.getLogger(__name__)
 class PictureFetcher:
     """Downloads and converts pictures, and records the results.
 
-    allowed: non-public networks from which pictures of feeds in them may be fetched. A feed counts as in such a network
-    only if its own address names its host by IP address, since a name's owner can change at any time where it leads.
+    allowed: non-public networks in which a feed there may have its pictures. A feed counts as in such a network only if
+    its own address has an IP address as its host, since what a name resolves to can change at any time.
     """
 
     def __init__(
@@ -73,14 +72,13 @@ class PictureFetcher:
         self._resting: dict[tuple[str, str], datetime] = {}
 
     def waits(self, story: PicturedStory, now: datetime) -> bool:
-        """Whether a missing picture may be requested now: neither it nor, for its feed, its host is waiting for a
-        retry."""
+        """Whether a missing picture may be requested now: neither it nor its host is waiting for a retry."""
         with self._lock:
             rests = self._resting.get((story.source, host_name(story.url)))
         return not any(until is not None and _ahead(until, now) for until in (story.due_at, rests))
 
     def fetch(self, due: Sequence[PicturedStory]) -> int:
-        """Request a batch of them, taken from feeds and hosts in turn; return how many were processed."""
+        """Fetch a batch of them, alternating between feeds and hosts; return how many were in the batch."""
         now = self._clock()
         with self._lock:
             self._resting = {key: until for key, until in self._resting.items() if _ahead(until, now)}
@@ -134,7 +132,7 @@ class PictureFetcher:
                 return
             if missing.wait is not None:
                 until = self._clock() + max(missing.wait, FIRST_WAIT)
-                with self._lock:  # also of the redirecting host: each request to it would fail
+                with self._lock:  # also the host that redirects there, since each request to it would fail
                     self._resting |= {(story.source, host): until for host in (host_name(story.url), missing.host)}
             given_up = missing.wait is None or story.attempts + 1 >= TRIES
             pause = max(missing.wait or timedelta(), FIRST_WAIT * 4**story.attempts)
@@ -142,7 +140,7 @@ class PictureFetcher:
         except (PictureRefused, PictureError) as refused:
             self._store.failed(story, str(refused), None)
         else:
-            # Under one lock, since objects in the storage without a row are swept.
+            # Under the lock, since the sweep deletes stored objects without a row.
             with self._settling, awaited_lock(self._engine, WORK):
                 self._store.made(story, self._shards.keep_picture(made), len(made))
 
@@ -157,8 +155,7 @@ class PictureFetcher:
 def in_turn(due: Sequence[PicturedStory]) -> list[PicturedStory]:
     """The next FETCHED_AT_ONCE pictures: the first of each feed, then the second of each, up to FEED_AT_ONCE.
 
-    Within a feed the first of each host comes first, then the second. So a feed with slow pictures delays no other
-    feed.
+    Within a feed, hosts alternate in the same way. So a feed with slow pictures delays no other feed.
     """
     of_host: Counter[tuple[str, str]] = Counter()
     by_host: list[tuple[int, PicturedStory]] = []
@@ -172,7 +169,7 @@ def in_turn(due: Sequence[PicturedStory]) -> list[PicturedStory]:
         by_feed.append((of_feed[story.source], story))
         of_feed[story.source] += 1
     by_feed.sort(key=lambda each: each[0])
-    return [story for turn, story in by_feed if turn < FEED_AT_ONCE][:FETCHED_AT_ONCE]
+    return [story for place, story in by_feed if place < FEED_AT_ONCE][:FETCHED_AT_ONCE]
 
 
 def _ahead(until: datetime, now: datetime) -> bool:

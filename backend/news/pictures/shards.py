@@ -1,8 +1,8 @@
-"""Cuts the pictures that devices download into shards and lists them, the same for every device.
+"""Packs the pictures that devices download into shards and lists them; every device gets the same.
 
-One process cuts them. The list is a row of the database, and shards are objects of the storage by their hash, so every
-process of every machine serves the same. A shard is a run of pictures in the order in which they were made, so a new
-picture changes only the last shard, and a removed one only its own.
+One process packs them. The list is a row of the database and shards are stored by their hash, so all processes serve
+the same. A shard holds consecutive pictures in the order in which they were made, so a new picture changes only the
+last shard, and a removed one only its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from protocol.releases import BlobRef
 
 SHARDS_FOLDER, PICTURES_FOLDER = "picture-shards", "pictures"
 RUN = 32
-"""Pictures per shard: 250 KB of cards, or 1 MB of texts, which a device downloads again if one of them changes."""
+"""Pictures per shard: 250 KB of card pictures or 1 MB of those in texts. A device downloads a whole shard again if one
+of them changes."""
 READ_EVERY_SEC = 2.0
 """Shortest interval between two reads of the list by one process, however many devices request it."""
 EMPTY = PictureList(shards=()).model_dump_json()
@@ -79,9 +80,9 @@ class PictureShards:
         return digest
 
     def publish(self, stories: Sequence[PicturedStory]) -> list[PicturedStory]:
-        """List exactly the pictures of these stories, all of them MADE, and return those that the storage has lost.
+        """List exactly the pictures of these stories, all of them MADE, and return those missing from the storage.
 
-        The storage can lack pictures if a database was restored without it.
+        Pictures can be missing if a database was restored without its storage.
         """
         runs: dict[int, list[PicturedStory]] = {}
         for story in sorted(stories, key=lambda story: story.place or 0):
@@ -115,10 +116,7 @@ class PictureShards:
         return sha256(content).hexdigest() == story.sha256
 
     def sweep(self, kept: set[str], older_than_sec: float) -> int:
-        """Remove old pictures that are not in `kept` and old shards that aren't listed.
-
-        Return how many.
-        """
+        """Remove old pictures that are not in `kept` and old shards that aren't listed; return how many."""
         listed = {shard["pictures"]["sha256"] for shard in json.loads(self._stored()[0])["shards"]}
         swept, limit = 0, time.time() - older_than_sec
         for objects, wanted in ((self._pictures, kept), (self._shards, listed)):

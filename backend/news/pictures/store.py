@@ -1,4 +1,4 @@
-"""The database rows of pictures: which stories may have one, its state, and which are kept in the storage."""
+"""The database rows of pictures: which stories may have one, and each picture's state."""
 
 from __future__ import annotations
 
@@ -40,17 +40,15 @@ from backend.db.tables import (
 from backend.news.newest import is_live
 
 LOOKED_AT = 20_000
-"""Limit of stories with a picture that are read, the newest first."""
+"""How many of the newest stories with pictures are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class PicturedStory:
-    """A story that may have its publisher's picture, and the picture's state.
+    """A story that may have its publisher's picture, and the picture's state (None: not requested yet).
 
-    None: not requested yet.
-
-    of_text: 0 for its card's, else its number in the text. source: the feed that delivered it. renewed: the picture
-    that was MADE had another address than the story names now; it is kept until the new one's result is known.
+    of_text: 0 for the card's picture, else its number in the text. source: the feed that delivered it. renewed: the
+    picture that was MADE had another address than the story has now; it is kept until the new one was fetched.
     """
 
     number: int
@@ -82,7 +80,7 @@ class PictureCounts(NamedTuple):
 
 
 class PictureRepository:
-    """The rows of pictures. Whoever changes them holds the one lock of `PictureWorker`."""
+    """Reads and writes the rows of pictures. Callers that change them hold the lock of `PictureWorker`."""
 
     def __init__(self, engine: Engine, clock: Callable[[], datetime]) -> None:
         self._engine, self._clock = engine, clock
@@ -118,7 +116,7 @@ class PictureRepository:
     def withdraw(self) -> int:
         """Delete the rows of pictures that may no longer be shown; return how many.
 
-        Those are pictures whose story is taken down or has none any more, or whose feed's pictures are not allowed.
+        Their story was taken down or no longer has the picture, or their feed's pictures are not allowed.
         """
         with reading(self._engine) as connection:
             allowed = among(connection, NewsRow.source, _allowed(connection))
@@ -134,10 +132,7 @@ class PictureRepository:
         return len(gone)
 
     def made(self, story: PicturedStory, sha256: str, size_bytes: int) -> None:
-        """Record that the storage has it.
-
-        It gets the next position, or keeps its own if the picture is unchanged.
-        """
+        """Record that a picture is stored, at the next position, or at its own if it is unchanged."""
         with writing(self._engine) as connection:
             had = story.row & (PictureRow.sha256 == sha256)
             place = connection.scalar(select(PictureRow.place).where(had))
@@ -158,7 +153,7 @@ class PictureRepository:
                 self._settle(connection, story, values | {"state": REFUSED if again_at is None else FAILED})
 
     def leave(self, stories: Iterable[PicturedStory]) -> None:
-        """Record that there is no room for these any more; they aren't requested again."""
+        """Record that there is no longer room for these; they aren't requested again."""
         values = {"state": LEFT, "sha256": None, "size_bytes": None, "place": None, "settled_at": self._clock()}
         for some in chunks(stories):
             with writing(self._engine) as connection:
@@ -183,8 +178,8 @@ class PictureRepository:
             by_state = {state: int(count) for state, count in states}
             size = connection.scalar(select(func.coalesce(func.sum(row.size_bytes), 0))) or 0
             last = select(row.url, row.state, row.reason).where(row.reason.is_not(None)).order_by(row.settled_at.desc())
-            told = [(url, state, reason or "") for url, state, reason in connection.execute(last.limit(reasons))]
-        return PictureCounts(by_state, int(size), told)
+            failures = [(url, state, reason or "") for url, state, reason in connection.execute(last.limit(reasons))]
+        return PictureCounts(by_state, int(size), failures)
 
     def _settle(self, connection: Connection, story: PicturedStory, values: dict[str, object]) -> None:
         """Update a row; does nothing for a story that has left the pool or was taken down meanwhile."""

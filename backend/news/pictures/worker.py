@@ -1,8 +1,8 @@
-"""Keeps publishers' pictures up to date in the background, on one process at a time: fetches and lists them.
+"""Fetches and lists publishers' pictures in the background, on one process at a time.
 
-Nothing here depends on what any reader opens: which pictures are requested follows from the pool, the default list and
-what the operator allows. No request of a device waits for a picture or causes a download. Listing, and with it the
-withdrawal of pictures that may no longer be shown, waits for no download: each has its own thread and lock.
+Nothing here depends on what any reader opens: which pictures are fetched follows from the pool, the default list and
+what the operator allows. No request of a device waits for a picture or causes a download. Listing has its own thread
+and lock, so withdrawing pictures that may no longer be shown never waits for a download.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from backend.news.public_addresses import IpNetwork
 
 FETCHING = "pictures-fetching"
 LOOK_EVERY_SEC, BUSY_AGAIN_SEC, STOP_WITHIN_SEC = 15.0, 1.0, 45.0
-"""BUSY_AGAIN_SEC: if another process, or a picture that has just arrived, held the lock."""
+"""BUSY_AGAIN_SEC: the wait if another process or thread held the lock."""
 FIRST_LIST_AFTER = timedelta(minutes=2)
-"""The first list should have every available picture, but waits no longer than this once there is one."""
+"""The first list waits this long for more pictures once there is one."""
 SWEEP_EVERY, SWEPT_AFTER_SEC = timedelta(hours=1), 3_600.0
-"""Devices with the previous list may still download its shards for an hour, except after a withdrawal."""
+"""Shards of the previous list can be downloaded for another hour, except after a withdrawal."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +40,8 @@ _log = logging.getLogger(__name__)
 class PictureRules:
     """Limits of pictures.
 
-    served_bytes: of all pictures that devices download together; 0: none are fetched. every: minimum interval between
-    changes of the list, except withdrawals. lifetime: of the pool's articles. allowed: networks as in `download`.
+    served_bytes: total size of the pictures that a device downloads; 0: none are fetched. every: minimum interval
+    between changes of the list, except withdrawals. lifetime: of the pool's articles. allowed: as in `download`.
     """
 
     served_bytes: int
@@ -87,48 +87,39 @@ class PictureWorker:
         self._withdrawn = False
 
     def step(self) -> bool:
-        """List what may be shown, fetch some of what is due, and list that.
-
-        Return whether more is due.
-        """
+        """List what may be shown, fetch some of what is due, list that, and return whether more is due."""
         self.list_made()
         more = self.fetch_due()
         self.list_made()
         return more
 
     def list_made(self) -> bool:
-        """Withdraw what may no longer be shown, and list what is available.
-
-        False if another process holds the lock.
-        """
+        """Withdraw what may no longer be shown and list what is available; False if another process has the lock."""
         with advisory_lock(self._engine, WORK) as mine:
             if mine:
                 self._withdrawn |= self.store.withdraw() > 0
                 plan = self._plan()
                 self.store.leave(plan.left)
                 self._publish(plan, at_once=self._withdrawn)
-                self._withdrawn = False  # not earlier: a storage that fails now may answer at the next turn
+                self._withdrawn = False  # only now, so that a storage that failed is tried again
         return mine
 
     def fetch_due(self) -> bool:
-        """Fetch some of what is due; return whether more is due.
-
-        False too if another process holds the lock.
-        """
+        """Fetch some of what is due; return whether more is due, False also if another process has the lock."""
         with advisory_lock(self._engine, FETCHING) as mine:
             if not mine or not self._fetcher.fetch(self._plan().due):
                 return False
             return bool(self._plan().due) and not self._stopping.is_set()
 
     def wake(self) -> None:
-        """Run now instead of at the next turn."""
+        """Run now instead of at the next interval."""
         self._to_list.set()
         self._to_fetch.set()
 
     def start(self) -> None:
         """Start the background threads."""
-        for turn, woken in ((self._listing, self._to_list), (self._fetching, self._to_fetch)):
-            self._threads.append(threading.Thread(target=self._run, args=(turn, woken), name="pictures", daemon=True))
+        for work, woken in ((self._listing, self._to_list), (self._fetching, self._to_fetch)):
+            self._threads.append(threading.Thread(target=self._run, args=(work, woken), name="pictures", daemon=True))
             self._threads[-1].start()
 
     def stop(self) -> None:
@@ -139,15 +130,14 @@ class PictureWorker:
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
 
-    def _run(self, turn: Callable[[], float], woken: threading.Event) -> None:
+    def _run(self, work: Callable[[], float], woken: threading.Event) -> None:
         while not self._stopping.is_set():
             woken.clear()
             wait_sec = LOOK_EVERY_SEC
             try:
-                wait_sec = turn()
+                wait_sec = work()
             except Exception:
-                # A locked database, a full disk or an unavailable storage may recover: the next turn continues from
-                # here.
+                # A locked database, a full disk or an unavailable storage may recover: the next run continues.
                 _log.exception("the pictures of feeds could not be updated")
             if not self._stopping.is_set():
                 woken.wait(wait_sec)
@@ -164,14 +154,14 @@ class PictureWorker:
         now = self._clock()
         stories = self.store.stories(now - self._rules.lifetime)
         rank = {news_id: place for place, news_id in enumerate(self._listed())}
-        # Stable: the others stay newest first. A picture in a text takes no card's place.
+        # A stable sort: the others stay newest first. Card pictures come before those in texts.
         stories.sort(key=lambda story: (story.of_text > 0, rank.get(story.id, len(rank))))
         plan, limit = _Plan([], [], []), self._rules.served_bytes
-        here = hoped = 0  # bytes so far: of available pictures, and including those that may still arrive
+        here = hoped = 0  # bytes so far: of available pictures, and including expected ones
         for story in stories:
             size = story.size_bytes or 0
             if story.state == MADE:
-                # regardless of pending ones: a served picture isn't removed for one that may never arrive
+                # Ignores pending ones: a served picture isn't removed for one that may never arrive.
                 if here + size <= limit:
                     plan.served.append(story)
                     if story.renewed and self._fetcher.waits(story, now):

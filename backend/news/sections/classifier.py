@@ -1,10 +1,8 @@
-"""Classifies articles into sections by their vectors.
+"""Classifies articles into sections by their vectors: logistic regression, smoothed over nearest neighbours.
 
-It combines logistic regression on the taxonomy's sentences with the articles' neighbours.
-
-The sentences are encoded by the encoder in use, so a trained encoder needs no other data. An article is read by its
-title and the beginning of its abstract. Articles of a pool then inform each other: an article's nearest neighbours
-weigh about twice as much as its own text, since a pool holds many articles of each subject and a taxonomy few
+The regression is fitted to the taxonomy's sentences as the current encoder encodes them, so a new encoder needs no
+other data. An article is represented by its title and the beginning of its abstract. Its nearest neighbours in the pool
+then weigh about twice as much as its own text, since a pool has many articles of each subject, a taxonomy few
 sentences.
 """
 
@@ -21,11 +19,11 @@ from backend.news.sections.taxonomy import NewsSection
 
 TEXT_CHARS = 400
 INVERSE_REGULARISATION = 10.0
-"""C of the regression, per sentence; values from 3 to 30 differ by half a point."""
+"""C of the regression, per sentence; values from 3 to 30 change accuracy by half a point."""
 NEIGHBOURS = 10
 NEIGHBOURS_SHARE = 0.65
 STEPS = 2
-"""Propagation steps: neighbours weigh by what their own neighbours have made of them."""
+"""Propagation steps: in the second, neighbours' probabilities already include their own neighbours'."""
 ROWS_AT_ONCE = 1_024
 
 
@@ -40,7 +38,7 @@ class TextEncoder(Protocol):
 
 
 def text_of(title: str, abstract: str) -> str:
-    """The text of an article that is read."""
+    """The part of an article's text that is classified."""
     return f"{title}. {abstract}"[:TEXT_CHARS] if abstract else title
 
 
@@ -74,7 +72,7 @@ def with_neighbours(
     known: NDArray[np.float64],
     known_vectors: NDArray[np.float32],
 ) -> NDArray[np.float64]:
-    """Probabilities [n, S] of articles with vectors [n, D], each mixed with its nearest neighbours'.
+    """Probabilities [n, S] of articles with vectors [n, D], each averaged with those of its nearest neighbours.
 
     known [m, S], known_vectors [m, D]: other articles, whose sections are known. The neighbours are the NEIGHBOURS
     nearest by cosine among both; if there are fewer, they weigh less.
@@ -107,7 +105,7 @@ def _nearest(rows: NDArray[np.float64], start: int, count: int) -> NDArray[np.in
 def _fitted(rows: NDArray[np.float64], labels: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     """Weights [D + 1, S] that minimise the mean cross-entropy plus an L2 penalty on all but the last row.
 
-    Sections weigh the same, however many sentences they have.
+    All sections have the same total weight, however many sentences they have.
     """
     weight = 1 / np.bincount(labels, minlength=count)[labels] / count  # [n], sums to 1
     targets = np.eye(count)[labels]

@@ -1,7 +1,7 @@
-"""Assigns sections to articles that came without one, once they have a vector, and again for another encoder.
+"""Assigns sections to articles that arrived without one, once they have a vector.
 
-The row records what assigned a section. Under a release with another encoder, or after a change of the taxonomy, sorted
-articles are sorted again once their new vector exists; sections that articles came with stay.
+The row records which encoder and taxonomy assigned a section. If either changes, these articles are sorted again once
+they have a new vector; sections that articles arrived with stay.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, bindparam, exists, or_
 from backend.db.engine import reading, writing
 from backend.db.tables import FeedRow, NewsRow, VectorRow
 from backend.news.item import UNSORTED
-from backend.news.pool_changes import raise_version
-from backend.news.pool_state import lock_version
+from backend.news.pool_version import lock_version, raise_version
 from backend.news.sections.classifier import SectionClassifier, TextEncoder, text_of, with_neighbours
 from backend.news.sections.taxonomy import sentences, sorter_name, taxonomy
 
@@ -26,10 +25,7 @@ NEIGHBOURS_LIMIT = 10_000
 
 
 class SectionSorter:
-    """Sorts articles that have no section, or one by another sorter.
-
-    Caches the encoder's classifier.
-    """
+    """Sorts articles without a section, or with one by another sorter; caches the encoder's classifier."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -41,18 +37,15 @@ class SectionSorter:
             return bool(connection.execute(select(exists().where(_due(sorter_name(digest))))).scalar_one())
 
     def sort_waiting(self, digest: str, open_encoder: Callable[[], TextEncoder | None]) -> int:
-        """Run a step if any article waits; the encoder is opened only then.
+        """Sort if any article waits; return how many were sorted, 0 without an encoder.
 
-        If it is None, articles keep waiting.
+        The encoder is opened only if needed.
         """
         encoder = open_encoder() if self.waiting(digest) else None
         return 0 if encoder is None else self.step(encoder)
 
     def step(self, encoder: TextEncoder) -> int:
-        """Sort articles with a vector by this encoder, in transactions of STORIES_AT_ONCE.
-
-        Return how many.
-        """
+        """Sort articles with a vector by this encoder, in transactions of STORIES_AT_ONCE; return how many."""
         done = 0
         while some := self._some(encoder):
             done += some
@@ -76,7 +69,7 @@ class SectionSorter:
         moved = any(section != before for (_, _, _, before), section in zip(stories, chosen, strict=True))
         with writing(self._engine) as connection:
             lock_version(connection)
-            # An article that another delivery has changed meanwhile keeps that delivery's values.
+            # Skip an article that a delivery has changed meanwhile.
             here = (NewsRow.number == bindparam("at")) & (NewsRow.title == bindparam("title_then")) & _due(sorter)
             connection.execute(
                 update(NewsRow).where(here, NewsRow.topic == NewsRow.section).values(topic=bindparam("new")), changes
@@ -93,15 +86,12 @@ class SectionSorter:
 
 
 def _due(sorter: str) -> ColumnElement[bool]:
-    """Without a section, or with one by another sorter; a section that came with the article is never due."""
+    """The condition of articles to sort: without a section, or with one assigned by another sorter."""
     return or_(NewsRow.section == UNSORTED, NewsRow.sorted_by != sorter) & NewsRow.taken_down_at.is_(None)
 
 
 def _stories(connection: Connection, digest: str, sorter: str) -> list[tuple[int, str, str, str]]:
-    """(number, title, abstract, section) of the next articles to sort.
-
-    Only offered articles, which have a vector.
-    """
+    """(number, title, abstract, section) of the next articles to sort, which have a vector."""
     query = (
         select(NewsRow.number, NewsRow.title, NewsRow.abstract, NewsRow.section)
         .join(VectorRow, (VectorRow.news == NewsRow.number) & (VectorRow.encoder == digest))
@@ -117,7 +107,7 @@ def _settled(
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """One-hot sections [m, S] and vectors [m, D] of the feeds' last articles with a section of the taxonomy.
 
-    The section either came with the article or was assigned by this sorter.
+    The section either arrived with the article or was assigned by this sorter.
     """
     query = (
         select(NewsRow.section, VectorRow.vector)

@@ -22,10 +22,7 @@ class SectionRefused(OwnfeedError):
 
 @dataclass(frozen=True)
 class NewsSection:
-    """One section: `labels` are its other names, in lower case.
-
-    `sentences` are invented typical headlines.
-    """
+    """One section. labels: its other names, in lower case. sentences: invented typical headlines."""
 
     name: str
     labels: tuple[str, ...]
@@ -41,12 +38,12 @@ def taxonomy() -> tuple[NewsSection, ...]:
 
 
 def sentences() -> list[str]:
-    """Every sentence, section by section."""
+    """The sentences of all sections, in order."""
     return [sentence for section in taxonomy() for sentence in section.sentences]
 
 
 def sorter_name(encoder: str) -> str:
-    """An identifier of this encoder and taxonomy, 32 characters, that marks sections assigned under them."""
+    """A hash of this encoder and the taxonomy, 32 characters, which marks the sections assigned with them."""
     return blake2b(encoder.encode() + b"\0" + FILE.read_bytes(), digest_size=16).hexdigest()
 
 

@@ -1,33 +1,134 @@
-"""Reads a feed from a file or over HTTP, with limits on addresses, size, time and redirects."""
+"""Reads a feed from a file or over HTTP, with limits on addresses, size, time and redirects.
+
+Compressed answers (RFC 9110, section 8.4.1) are unpacked in pieces of limited size, since httpx would unpack a whole
+piece in memory, however large the result. The compressed bytes have the same limit, since they may unpack to nothing.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple, cast
 from urllib.parse import urljoin
 
 import httpx
 
-from backend.news.errors import SourceTooLarge, SourceUnreachable
+from backend.news.errors import SourceMalformed, SourceTooLarge, SourceUnreachable
 from backend.news.public_addresses import CheckedTransport, HttpDeadline, IpNetwork, ProxyTransport
-from backend.news.sources.content_encodings import ACCEPTED, FEED_LIMIT_BYTES, unpacked
 from backend.news.sources.files import open_source
+
+FEED_LIMIT_BYTES = 10_000_000
+ACCEPTED = "gzip, deflate, br, zstd"
+WINDOW_LIMIT_BYTES = 8 * 1024 * 1024
+"""The largest window of zstd over HTTP (RFC 9659)."""
+PIECE_BYTES = 1_000_000
+
+
+def unpacked(location: str, encoding: str, parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The content of a compressed answer in pieces. Raises SourceMalformed, SourceTooLarge."""
+    if encoding not in _UNPACKERS:
+        raise SourceMalformed(location, f"has the content encoding {encoding!r}; only {ACCEPTED} are accepted")
+
+    import brotli  # not installed with the bare command, which imports the list of sources
+    import zstandard
+
+    def counted() -> Iterator[bytes]:
+        packed = 0
+        for part in parts:
+            packed += len(part)
+            if packed > FEED_LIMIT_BYTES:
+                raise SourceTooLarge(location, FEED_LIMIT_BYTES)
+            yield part
+
+    found = 0
+    try:
+        for data in _UNPACKERS[encoding](counted()):
+            found += len(data)
+            if found > FEED_LIMIT_BYTES:
+                raise SourceTooLarge(location, FEED_LIMIT_BYTES)
+            yield data
+    except (zlib.error, brotli.error, zstandard.ZstdError) as error:
+        raise SourceMalformed(location, f"is not valid {encoding} ({error})") from error
+
+
+def _gzip(parts: Iterator[bytes]) -> Iterator[bytes]:
+    return _inflated(zlib.decompressobj(wbits=31), b"", parts)
+
+
+def _deflate(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """With zlib's header or, as some servers do, without."""
+    head = b""
+    while len(head) < 2 and (part := next(parts, b"")):
+        head += part
+    has_header = len(head) >= 2 and head[0] & 15 == 8 and int.from_bytes(head[:2], "big") % 31 == 0  # RFC 1950, 2.2
+    return _inflated(zlib.decompressobj(wbits=zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS), head, parts)
+
+
+def _inflated(inflater: zlib._Decompress, head: bytes, parts: Iterator[bytes]) -> Iterator[bytes]:
+    part: bytes | None = head or next(parts, None)
+    while part is not None and not inflater.eof:
+        yield inflater.decompress(part, PIECE_BYTES)
+        if not inflater.eof:
+            part = inflater.unconsumed_tail or next(parts, None)
+
+
+def _brotli(parts: Iterator[bytes]) -> Iterator[bytes]:
+    import brotli
+
+    decompressor = brotli.Decompressor()
+    for part in parts:
+        yield decompressor.process(part, output_buffer_limit=PIECE_BYTES)
+        while not decompressor.can_accept_more_data():
+            yield decompressor.process(b"", output_buffer_limit=PIECE_BYTES)
+        if decompressor.is_finished():
+            return
+
+
+def _zstd(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """Reads consecutive frames as one content (RFC 8878, section 3)."""
+    import zstandard
+
+    unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW_LIMIT_BYTES)
+    reader = unpacker.stream_reader(cast(IO[bytes], _Pieces(parts)), read_across_frames=True)
+    while data := reader.read(PIECE_BYTES):
+        yield data
+
+
+class _Pieces:
+    """The pieces as a file that zstandard can read."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts = parts
+
+    def read(self, _size: int) -> bytes:
+        """The next piece that isn't empty; b'' at the end."""
+        return next(filter(None, self._parts), b"")
+
+
+_UNPACKERS: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+    "deflate": _deflate,
+    "br": _brotli,
+    "zstd": _zstd,
+}
+
 
 REDIRECT_LIMIT = 5
 ANSWER_TIMEOUT_SEC = 20.0
-"""The longest silence of a server."""
+"""How long a server may be silent."""
 DOWNLOAD_TIMEOUT_SEC = 60.0
-"""The longest download of one feed, including redirects, however steadily it trickles."""
+"""How long one download may take in total, including redirects."""
 USER_AGENT = "Ownfeed/0.1 (news reader; conditional GET)"
 VALIDATOR_LIMIT_CHARS = 500
 GIVEN_UP = "this server is stopping"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PERMANENT = frozenset({301, 308})
-SAID = {410: "that it is gone for ever", 429: "that it was asked too often"}
+SAID = {410: "gone permanently", 429: "too many requests"}
 
 
 class Validators(NamedTuple):
@@ -46,7 +147,7 @@ class Document(NamedTuple):
     content_type: str
     validators: Validators
     fresh_sec: float = 0.0
-    """How long its server calls it fresh (Cache-Control: max-age, minus Age); 0 if it didn't say."""
+    """Seconds for which it is fresh (Cache-Control: max-age, minus Age); 0 if the server didn't say."""
     moved_to: str = ""
     """Where permanent redirects (301, 308) from its address lead; '' if there are none."""
 
@@ -68,14 +169,12 @@ def fetch(
     unverified: bool = False,
     proxy: str | None = None,
 ) -> Document | NotModified:
-    """The feed at an http or https URL or in a file.
+    """The feed at an http or https URL or in a file; NotModified if the server says that `known` is still current.
 
-    NotModified if the server says that `known` is still current.
-
-    allowed: non-public networks that may be fetched from. transport: carries the requests; by default the network, each
-    hop to a checked address (`CheckedTransport`). cancelled: polled several times a second; once it returns true, the
-    download is cancelled as unreachable. unverified: its certificate isn't checked. proxy: carries the requests, and
-    resolves the names (`ProxyTransport`).
+    allowed: non-public networks that may be fetched from. transport: sends the requests; by default each hop goes to a
+    checked address (`CheckedTransport`). cancelled: polled several times a second; once it returns true, the download
+    ends with SourceUnreachable. unverified: the certificate isn't checked. proxy: sends the requests and resolves the
+    names (`ProxyTransport`).
 
     Raises SourceUnreachable, SourceTooLarge, SourceMalformed.
     """
@@ -124,13 +223,13 @@ def _get(
                 return Document(location, url, body, *_facts(response), _fresh_sec(response), moved_to)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             # ValueError: urllib or idna rejects an address in a redirect.
-            _in_time(location, deadline, cancelled)  # else its connection was shut by us
+            _in_time(location, deadline, cancelled)  # raises if we shut the connection ourselves
             raise SourceUnreachable(location, str(error).rstrip(".") or type(error).__name__) from error
     raise SourceUnreachable(location, f"more than {REDIRECT_LIMIT} redirects")
 
 
 def _why(status: int) -> str:
-    return f"the server answered {status}" + (f", {SAID[status]}" if status in SAID else "")
+    return f"the server answered {status}" + (f" ({SAID[status]})" if status in SAID else "")
 
 
 def _facts(response: httpx.Response) -> tuple[str, Validators]:
@@ -143,10 +242,7 @@ def _facts(response: httpx.Response) -> tuple[str, Validators]:
 
 
 def retry_after_sec(said: str, now: datetime | None = None) -> float:
-    """Retry-After (RFC 9110, section 10.2.3), seconds or a date, as seconds from now.
-
-    0 if it is neither.
-    """
+    """Retry-After (RFC 9110, section 10.2.3), seconds or a date, as seconds from now; 0 if it is neither."""
     if re.fullmatch(r"\s*[0-9]{1,12}\s*", said):
         return float(said)
     try:
@@ -176,7 +272,7 @@ def _body(location: str, response: httpx.Response, deadline: HttpDeadline, cance
         if len(data) > FEED_LIMIT_BYTES:
             raise SourceTooLarge(location, FEED_LIMIT_BYTES)
         _in_time(location, deadline, cancelled)
-    # a connection that was shut looks like the body's end if no length was declared
+    # Without a declared length, a shut connection looks like the end of the body.
     _in_time(location, deadline, cancelled)
     return bytes(data)
 

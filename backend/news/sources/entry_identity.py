@@ -1,7 +1,7 @@
-"""The identity of a feed's entry: the feed and its guid; without one, the feed and its link, or its text.
+"""Identifies a feed's entry: by the feed and its guid; without a guid, by its link, or by its text.
 
-A guid or link that a document gives to different entries doesn't identify them. Which that are can change with the
-entries that a feed lists at the moment, so an id that the pool has already is preferred to a new one.
+A guid or link that several different entries share doesn't identify any. Which ones are shared depends on the entries
+that a feed lists at the moment, so an id that the pool has already is preferred to a new one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 KnownTitles = Callable[[Collection[str]], Mapping[str, str]]
-"""The titles of those ids that the pool has."""
+"""Returns the titles of those ids that the pool has."""
 SHARED_BY = 3
-"""So many entries with one guid, each with its own link and title, are different ones; two are one entry twice."""
+"""At least this many entries with one guid, each with its own link and title, are different entries; two are one entry
+listed twice."""
 
 
 class EntryNames(NamedTuple):
-    """What an entry is known by: its guid and its canonical link, empty if missing, its title, and all its text."""
+    """What identifies an entry: its guid and canonical link ('' if missing), its title, and its whole text."""
 
     guid: str
     link: str
@@ -32,7 +33,7 @@ def entry_ids(
 ) -> list[str]:
     """The ids of a document's entries, in order; versions of the same entry have the same id.
 
-    feed: what identifies it, such as `FeedRow.key`. site: the link of the feed's site, which identifies no entry.
+    feed: the feed's own identity, such as `FeedRow.key`. site: the link of the feed's site, which identifies no entry.
     """
     guids, links = _identifying_guids(entries), _identifying_links(entries, site)
     wanted: list[tuple[str, list[str]]] = []

@@ -1,8 +1,8 @@
-"""Reads the dates of one feed, in the languages and forms that occur; a date it isn't sure of is unreadable.
+"""Reads the dates of one feed in many languages and formats; ambiguous dates count as unreadable.
 
-python-dateutil reads the date. Before that, names of months come from Babel's copy of CLDR, and a day and month in
-figures are ordered only where the order is certain: 25/11/2026 is, 03/04/2026 is not. What else the feed says then
-decides: its other dates, or a language that never writes the month first.
+The names of months are translated by Babel's copy of CLDR, then python-dateutil reads the date. The order of a numeric
+day and month must be certain: 25/11/2026 is, 03/04/2026 is not. Then the feed's other dates decide, or a language that
+never writes the month first.
 
 The parsing process runs this file, which imports nothing of Ownfeed.
 """
@@ -23,11 +23,11 @@ FIRST_YEAR, LAST_YEAR = 1583, 9_000
 """Years of the Gregorian calendar; 1405 is Persian and 1448 Islamic."""
 TWO_DIGITS_FROM = 1970
 PLACEHOLDERS = (date(1, 1, 1), date(1899, 12, 30), date(1899, 12, 31), date(1900, 1, 1), date(1970, 1, 1))
-"""What programs write for "no date": the zeros of their calendars, and the day before in zones west of Greenwich."""
+"""What programs write for "no date": the zero of their calendar, or the day before in zones west of Greenwich."""
 
 LARGE_LANGUAGES = ("en", "zh", "es", "fr", "de", "ja", "pt", "ru", "it", "nl", "pl", "ko")
-"""Where languages give one name to different months and the feed names no language, these come first. Listopada is
-November in Polish and October in Croatian."""
+"""If a name means different months in different languages and the feed names no language, these come first. Listopada
+is November in Polish and October in Croatian."""
 OTHER_LANGUAGES = tuple(
     """
     af ar az be bg bn bs ca cs cy da el eo et eu fa fi fil ga gl he hi hr hu hy id is ka kk lt lv mk ms nb nn ro sk sl
@@ -35,7 +35,7 @@ OTHER_LANGUAGES = tuple(
     """.split()  # noqa: SIM905 (a list would take a screen)
 )
 LANGUAGE_OF_COUNTRY = {"at": "de", "cz": "cs", "dk": "da", "gr": "el", "jp": "ja", "kr": "ko", "ua": "uk", "br": "pt"}
-"""Of addresses whose ending is not the language's own code."""
+"""Languages of top-level domains that differ from the language's code."""
 _SHORT_NAME = 3
 _ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _ZONES_MIN = {
@@ -49,7 +49,7 @@ _ZONES_MIN = {
     }.items()
     for name in names.split()
 }  # fmt: skip
-"""Zones by the names that mail and feeds use, as minutes east; where a name has several meanings, RFC 822's."""
+"""Minutes east of Greenwich by the zone names of mail and feeds; ambiguous names as in RFC 822."""
 _LEFT_OUT = frozenset(
     """
     a à ad al at da das de del den der di do dos el em en et g h hrs klo kl la las le lo los o of ob ore ora os o'clock
@@ -72,7 +72,7 @@ _TIME = re.compile(r"(?<!\d)(\d{1,2}):(\d{2})(?::(\d{2}))?")
 
 
 class DateReader:
-    """Reads the dates of one feed. language: that it declares, '' if none. host: of its address."""
+    """Reads the dates of one feed. language: as it declares, '' if it doesn't. host: of its address."""
 
     def __init__(self, written: Iterable[str], language: str = "", host: str = "") -> None:
         ending = host.rpartition(".")[2].lower()
@@ -82,7 +82,7 @@ class DateReader:
         self._known: dict[str, list[int] | None] = {}
 
     def read(self, written: str) -> list[int] | None:
-        """Year, month, day, hour, minute and second in UTC; None for what is no date or can't be read for certain.
+        """Year, month, day, hour, minute and second in UTC; None if it isn't a date or is ambiguous.
 
         A date without a zone counts as UTC.
         """
@@ -92,7 +92,7 @@ class DateReader:
         return self._known[written]
 
     def _learnt(self, written: Iterable[str]) -> Order | None:
-        """The order of day and month in figures, if the feed's own dates or language show it."""
+        """The order of numeric day and month, if the feed's dates or language show it."""
         seen: set[Order] = set()
         for text in map(_plain, written):
             for first, mark, second, last in _IN_FIGURES.findall(text):
@@ -130,7 +130,7 @@ class DateReader:
         return found.replace(tzinfo=_zone(region[0]))
 
     def _ordered(self, text: str) -> str | None:
-        """The text with a date in figures as year-month-day; None if its order is uncertain."""
+        """The text with a numeric date written as year-month-day; None if its order is uncertain."""
         found = list(_IN_FIGURES.finditer(text))
         if not found:
             return text
@@ -160,7 +160,10 @@ class DateReader:
         return f"{text[: found[0].start()]}{dated} {rest}"
 
     def _in_english(self, text: str) -> str | None:
-        """The text with its month in English, without weekdays and words such as 'Uhr'; None for unknown words."""
+        """The text with its month in English, without weekdays and words such as 'Uhr'; None for two months.
+
+        Raises ValueError for an unknown word.
+        """
         words = [match[0] for match in _WORD.finditer(text)]
         if all(word in _ENGLISH or word.upper() in _ZONES_MIN or word in ("T", "AM", "PM") for word in words):
             return text
@@ -176,7 +179,7 @@ class DateReader:
             month_follows = leads and _names_month(match.string[match.end() :], names)
             comma = match.string[match.end() :].lstrip(".").startswith(",")
             if leads and comma and (figures or month_follows):
-                return " "  # a weekday in whatever form
+                return " "  # a weekday in some form
             month = None if figures else names.month(word, self._language)
             if word in names.weekdays and (month is None or month_follows):
                 return " "
@@ -185,9 +188,9 @@ class DateReader:
                 return f" {_ENGLISH[month - 1]} "
             if word in _LEFT_OUT:
                 return " "
-            if match[0].isascii() and match[0].isupper() and len(word) <= 5:  # a zone nobody knows: read as UTC
+            if match[0].isascii() and match[0].isupper() and len(word) <= 5:  # an unknown zone: read as UTC
                 return " "
-            raise ValueError(f"{match[0]!r} is no word of a date")
+            raise ValueError(f"{match[0]!r} doesn't belong to a date")
 
         plain = _WORD.sub(in_english, names.joined(text))
         if len(months) > 1:
@@ -200,7 +203,7 @@ def _names_month(text: str, names: _Names) -> bool:
 
 
 class _Names(NamedTuple):
-    """What languages call months and weekdays, in lower case without a final dot."""
+    """The names of months and weekdays in all languages, in lower case without a final dot."""
 
     months: dict[str, dict[str, int]]
     """Month by language, by name."""
@@ -209,18 +212,18 @@ class _Names(NamedTuple):
     """Names of months that have several words."""
 
     def joined(self, text: str) -> str:
-        """The text with names of several words replaced by their month in English."""
+        """The text with month names of several words replaced by English ones."""
         return self.several_words.sub(lambda found: f" {_ENGLISH[self._any(found[0].casefold()) - 1]} ", text)
 
     def _any(self, name: str) -> int:
         return next(iter(self.months[name].values()))
 
     def is_month(self, word: str) -> bool:
-        """Whether this is a month's name in any language, or begins one."""
+        """Whether this is a month's name in any language, or an abbreviation of one."""
         return word in self.months or (len(word) >= _SHORT_NAME and any(one.startswith(word) for one in self.months))
 
     def month(self, word: str, language: str) -> int | None:
-        """The month of this name or of names that begin with it; None if there is none, or it is uncertain."""
+        """The month that this name or abbreviation means; None if unknown or uncertain."""
         found = self.months.get(word)
         if found is None and len(word) >= _SHORT_NAME:
             found = {}
@@ -267,7 +270,7 @@ def _name(text: str) -> str:
 
 
 def _plain(written: str) -> str:
-    """The text in common digits, with CJK's year, month and day as figures, without comments in brackets."""
+    """The text with ASCII digits, Chinese, Japanese and Korean dates as numbers, and no comments in brackets."""
     text = unicodedata.normalize("NFKC", written[: LENGTH_LIMIT_CHARS + 1]).replace("−", "-")
     text = "".join(str(unicodedata.digit(char)) if char.isdigit() and not char.isascii() else char for char in text)
     text = re.sub(r"\([^()]*\)|[\u200b-\u200f\u202a-\u202e\ufeff]", " ", text)
@@ -302,7 +305,7 @@ def _whole_year(two_digits: str) -> str:
 
 
 def _since_1970(text: str) -> datetime | None:
-    """Seconds or milliseconds since 1970; None for a date in eight, twelve or fourteen figures."""
+    """The time given as seconds or milliseconds since 1970; None for other numbers, such as 20261125."""
     figures = text.partition(".")[0].lstrip("-")
     if len(figures) not in (9, 10, 13):
         return None
@@ -310,7 +313,7 @@ def _since_1970(text: str) -> datetime | None:
 
 
 def _ordinal_day(text: str) -> datetime | None:
-    """ISO 8601's day of the year, 2026-329, and its week, 2026-W48-3."""
+    """The date given as ISO 8601's day of the year, 2026-329, or week, 2026-W48-3; None for others."""
     if re.match(r"\d{4}-?W\d{2}-?\d", text):
         from dateutil.parser import isoparse
 
@@ -321,7 +324,7 @@ def _ordinal_day(text: str) -> datetime | None:
 
 
 def _by_dateutil(text: str) -> datetime | None:
-    """What dateutil reads, if year, month and day are all there; an impossible time is left out."""
+    """The date that dateutil reads; None if year, month or day is missing. An impossible time is ignored."""
     from dateutil.parser import parse, parserinfo
 
     later = timedelta()
@@ -355,7 +358,7 @@ def _zone(region: str) -> tzinfo:
 
 
 def _offset_sec(name: str | None, offset_sec: int | None) -> int | None:
-    """Seconds east of Greenwich; None without a zone. A zone nobody knows is read as UTC."""
+    """Seconds east of Greenwich; None without a zone. Unknown zones count as UTC."""
     if offset_sec is not None or name is None:
         return offset_sec
     return 60 * _ZONES_MIN.get(name.upper(), 0)

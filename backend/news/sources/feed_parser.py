@@ -1,12 +1,11 @@
 """Runs feedparser in a separate process, with limits on its time, its memory and its output.
 
-feedparser reads almost anything, with regular expressions whose time grows quadratically with malformed input: 60 KB of
-nested tags keep it busy for minutes. nh3, which sanitises an entry's text, takes 2 s for 100 KB of lists in each other,
-and four times as long for twice as many. No check in advance finds all such documents, so both run where they can be
-stopped.
+feedparser's regular expressions take quadratic time on malformed input: 60 KB of nested tags keep it busy for minutes.
+nh3, which sanitises an entry's text, takes 2 s for 100 KB of nested lists, and four times as long for twice as much. No
+check in advance finds all such documents, so both run in a process that can be stopped.
 
-This file is both sides: `parse` runs it as a script, which imports nothing of Ownfeed except the files in `_HELPERS`,
-which need nothing else, and `backend.news.markup` with the vocabulary that it writes.
+`parse` runs this file as a script, which imports nothing of Ownfeed except the files in `_HELPERS`,
+`backend.news.markup`, and the modules that it needs.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple
 PARSE_CPU_SEC = 30
 """Processor time for one feed; one of 10,000 entries and 5.8 MB took 9 s."""
 PARSE_WALL_SEC = 600
-"""Elapsed time as a second limit, for a machine that is very busy."""
+"""Elapsed time, as a second limit on a busy machine."""
 PARSE_MEMORY_BYTES = 2 * 1024**3
 _DECLARED = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|\"[^\"]*\"|'[^']*'|<!|>", re.DOTALL)
 ANSWER_LIMIT_BYTES = 100 * 1024 * 1024
@@ -44,33 +43,30 @@ GUESSED_ENCODINGS = (
     "iso8859_7", "cp1255", "cp1256",
 )  # fmt: skip
 GUESSED_FROM_BYTES, FOREIGN_BYTES, FOREIGN_SHARE = 20_000, 40, 0.3
-"""An encoding is guessed from so many bytes of text, if so many, and such a share of them, aren't ASCII."""
+"""An encoding is guessed from this many bytes of text, if at least this many and this share aren't ASCII."""
 _SINGLE_BYTES = re.compile(r"(?:us-?)?ascii|iso-?8859|latin|windows-?\d|cp-?12\d\d|koi8|(?:x-)?mac|l\d")
 _HELPERS = [
     str(Path(__file__).parents[1] / "plain_text.py"),
     *(str(Path(__file__).with_name(name)) for name in ("picture_links.py", "feed_dates.py", "json_feed.py")),
 ]
 OUT_OF_MEMORY, ANSWER_TOO_LONG = 3, 4
-"""Exit codes of the parsing process for limits that Python sees as an exception; 1 is a crash."""
+"""Exit codes of the parsing process for limits that Python reports as an exception; 1 is a crash."""
 
 
 class FeedUnreadable(ValueError):
-    """The document is no feed, or can't be read within the limits.
-
-    The message continues after its name.
-    """
+    """The document isn't a feed, or can't be read within the limits; the message continues after its name."""
 
 
 class ParsedFeed(NamedTuple):
-    """What feedparser or the reader of JSON Feeds has found, as plain JSON values.
+    """A parsed feed as plain JSON values; whatever is missing is empty or None.
 
     head and entries: title, link, labels (categories in lower case, in the feed's order; 'Sport/Football' and 'Sport >
-    Football' are two), published and updated (a UTC time's year, month, day, hour, minute and second), of entries guid,
-    enclosure (its address), beginning (of the text, for an entry without a title), summary and content (bodies of the
-    vocabulary), the addresses of the pictures in each, and pictures and media (each a `PictureLink`'s or `MediaLink`'s
-    values), each empty or None if missing; fault: why an entry's texts can't be read. The feed's fault: why the
-    document is not well-formed XML, None if it is. left_out: entries beyond the limit. The feed's every_sec: how often
-    it says that it publishes, 0 if it doesn't.
+    Football' are two), published and updated (year, month, day, hour, minute and second in UTC).
+    head only: every_sec (the interval at which the feed says it publishes, 0 if it doesn't say).
+    entries only: guid, enclosure (its address), beginning (of the text, for an entry without a title), summary and
+    content (article bodies), summary_pictures and content_pictures (addresses), pictures and media (the values of
+    `PictureLink` and `MediaLink`), fault (why its texts can't be read).
+    fault: why the document is not well-formed XML, None if it is. left_out: how many entries are beyond the limit.
     """
 
     head: dict[str, Any]
@@ -118,17 +114,15 @@ def _broken_off(code: int) -> str:
     if code == OUT_OF_MEMORY:
         return f"can't be read within {PARSE_MEMORY_BYTES // 1024**2:,} MiB of memory"
     if code == ANSWER_TOO_LONG:
-        return f"says more than {ANSWER_LIMIT_BYTES // 1024**2:,} MiB once it is read"
-    return (
-        f"made the parser fail ({ended_by or f'exit code {code}'}), which is a defect of Ownfeed's or of feedparser's"
-    )
+        return f"has more than {ANSWER_LIMIT_BYTES // 1024**2:,} MiB once it is parsed"
+    return f"made the parser fail ({ended_by or f'exit code {code}'}), which is a bug in Ownfeed or feedparser"
 
 
 def element(data: bytes) -> bytes:
     """UTF-8 XML from its first element on.
 
     Formal guarantees: the result begins with a start tag, and XML allows declarations only before it, so no parser can
-    find a declared entity in it. A document type is left out with its declarations, and never fetched.
+    find a declared entity in it. A document type and its declarations are dropped, and nothing is fetched.
 
     Raises FeedUnreadable for a document without an element.
     """
@@ -153,7 +147,7 @@ def _after(data: bytes, end: bytes, start: int) -> int:
 
 
 def _after_declaration(data: bytes, start: int) -> int:
-    """Where a declaration ends that begins before `start`, with the declarations in its brackets and their values."""
+    """The end of a declaration that begins before `start`, including the declarations nested in it."""
     depth = 1
     for found in _DECLARED.finditer(data, start):
         depth += {b"<!": 1, b">": -1}.get(found[0], 0)
@@ -165,12 +159,12 @@ def _after_declaration(data: bytes, start: int) -> int:
 def _utf8(data: bytes, content_type: str) -> bytes:
     """The document in UTF-8, by feedparser's rules. Raises FeedUnreadable.
 
-    Two declarations are not believed: UTF-16 of bytes in which it can be read, and an encoding of single bytes of bytes
-    that are UTF-8, which other text practically never is. Where no declaration fits, `_guessed_encoding` decides.
+    Two kinds of declarations are ignored as wrong: UTF-16 or UTF-32 in a declaration that itself is in ASCII, and a
+    single-byte encoding of text that is valid UTF-8. If no declaration fits, `_guessed_encoding` decides.
     """
     from feedparser import encodings
 
-    encodings.lazy_chardet_encoding = _guessed_encoding  # not what some package installs
+    encodings.lazy_chardet_encoding = _guessed_encoding  # whatever detector is installed
     data = re.sub(rb"^\s*<\?xml[^>]{0,80}encoding=.utf-?(16|32)[^>]{0,80}>", b"", data, count=1, flags=re.IGNORECASE)
     data = data.lstrip()
     declaration = re.match(rb"<\?xml[^>]{0,80}?\sencoding\s*=\s*[\"']([\w.:-]{1,40})[\"'][^>]{0,80}>", data)
@@ -181,7 +175,7 @@ def _utf8(data: bytes, content_type: str) -> bytes:
     try:
         found: bytes = encodings.convert_to_utf8({"content-type": content_type} if content_type else {}, data, {})
     except (ValueError, LookupError) as unreadable:  # ValueError covers malformed bytes and null bytes
-        raise FeedUnreadable("names an encoding that is none") from unreadable
+        raise FeedUnreadable("declares an encoding that doesn't exist or doesn't fit") from unreadable
     return found
 
 
@@ -194,7 +188,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _guessed_encoding(data: bytes) -> str:
-    """The encoding of a document whose declaration doesn't fit; '' where its few foreign letters don't show it.
+    """The encoding of a document whose declaration doesn't fit; '' if it has too few non-ASCII letters to tell.
 
     feedparser then reads it as Western European.
     """
@@ -232,11 +226,11 @@ def _read(data: bytes, content_type: str, base: str, *helpers: ModuleType) -> di
     headers = {"content-type": "application/xml; charset=utf-8"} | ({"content-location": base} if base else {})
     written = b'<?xml version="1.0" encoding="utf-8"?>\n' + data
     try:
-        parsed = parse(BytesIO(written), response_headers=headers, sanitize_html=False)  # markup does that
+        parsed = parse(BytesIO(written), response_headers=headers, sanitize_html=False)  # markup.py sanitises
     except MemoryError:
         raise
     except Exception as broken:  # elements in unexpected places cause errors of all kinds
-        raise FeedUnreadable(f"is malformed beyond reading ({type(broken).__name__}: {broken})") from broken
+        raise FeedUnreadable(f"is too malformed to read ({type(broken).__name__}: {broken})") from broken
     if not parsed.entries and not parsed.version:
         fault = f" ({parsed.bozo_exception})" if parsed.bozo else ""
         raise FeedUnreadable(f"has the root <{root}>, neither RSS nor Atom{fault}")
@@ -246,7 +240,7 @@ def _read(data: bytes, content_type: str, base: str, *helpers: ModuleType) -> di
 def _found(
     head: Any, entries: list[Any], fault: str | None, base: str, helpers: tuple[ModuleType, ...]
 ) -> dict[str, Any]:
-    """`ParsedFeed` as a dictionary, of a head and entries as feedparser has them."""
+    """The values of a `ParsedFeed`, from a head and entries as feedparser returns them."""
     from urllib.parse import urlsplit
 
     words, pictures, dates, _ = helpers
@@ -273,7 +267,7 @@ def _found(
 
 
 def _moments(element: Any, reader: Any) -> dict[str, list[int] | None]:
-    """When an entry was published and last changed; either stands in for the other."""
+    """When an entry was published and last changed; if one is missing, both are the other."""
     published, created, updated = (
         reader.read(written) if (written := _date(element, name)) else None for name in DATES
     )
@@ -282,16 +276,13 @@ def _moments(element: Any, reader: Any) -> dict[str, list[int] | None]:
 
 
 def _date(element: Any, name: str) -> str:
-    # feedparser answers 'updated' with 'published', and warns that it won't for long.
+    # dict.keys, since feedparser returns 'published' for a missing 'updated', with a deprecation warning.
     written = element[name] if name in dict.keys(element) else ""
     return written if isinstance(written, str) else ""
 
 
 def _title(element: Any, words: ModuleType) -> str:
-    """The title as text, its characters as its type declares them.
-
-    RSS declares no type: feedparser calls a title HTML if it has an end tag or an entity, and all of them are HTML's.
-    """
+    """The title as plain text, converted from HTML unless its type is text/plain."""
     written = element.get("title") or ""
     kind = (element.get("title_detail") or {}).get("type") or "text/html"
     text = written if kind == "text/plain" else words.plain(written)
@@ -299,7 +290,7 @@ def _title(element: Any, words: ModuleType) -> str:
 
 
 def _named(entry: Any, title: str, words: ModuleType) -> dict[str, str]:
-    """What an entry is known by, and what stands in for a title and a link that it lacks."""
+    """An entry's guid, and replacements for a missing link (enclosure) and title (beginning)."""
     guid = entry.get("id") or ""
     linked = [one.get("href") or "" for one in entry.get("enclosures") or ()]
     linked += [one.get("url") or "" for one in entry.get("media_content") or ()]
@@ -308,7 +299,7 @@ def _named(entry: Any, title: str, words: ModuleType) -> dict[str, str]:
 
 
 def _beginning(entry: Any, words: ModuleType) -> str:
-    """The text's first words, or what its picture shows."""
+    """The beginning of the text, or the alternative text of its first picture."""
     texts = [entry.get("summary") or "", *(part.get("value") or "" for part in entry.get("content") or ())]
     for text in texts:
         try:
@@ -345,10 +336,7 @@ def _said(element: Any, words: ModuleType) -> dict[str, Any]:
 
 
 def _texts(entry: Any, title: str, base: str) -> dict[str, Any]:
-    """An entry's summary and its content as bodies of the vocabulary, '' for what it lacks.
-
-    summary_pictures and content_pictures: the addresses of their pictures, in order.
-    """
+    """An entry's summary and content as article bodies ('' if missing), and the addresses of their pictures."""
     from backend.news.markup import sanitised, without_trailer
     from protocol.bodies import body_of_text
 
@@ -366,7 +354,7 @@ def _texts(entry: Any, title: str, base: str) -> dict[str, Any]:
 
 
 def _every_sec(feed: Any) -> float:
-    """How often it says that it publishes, in seconds: RSS's ttl, else sy:updatePeriod; 0 if it says neither."""
+    """Seconds between updates as the feed declares them: RSS's ttl, else sy:updatePeriod; 0 without either."""
     try:
         ttl = 60.0 * float(feed.get("ttl") or 0)
         often = float(feed.get("sy_updatefrequency") or 1)

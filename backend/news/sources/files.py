@@ -1,4 +1,4 @@
-"""Sources that are files, read once, line by line with bounded memory: JSON Lines, and MIND's news.tsv.
+"""Sources that are files, read once, line by line: JSON Lines, and MIND's news.tsv.
 
 JSON Lines: one NewsItem per line, as `NewsItem.model_dump_json()` writes it.
 
@@ -33,7 +33,7 @@ UNKNOWN_CATEGORY = "unknown"
 
 
 def open_source(path: Path) -> BinaryIO:
-    """Open a source's file; raises SourceUnreachable if it is missing, a folder or not readable."""
+    """Open a source's file. Raises SourceUnreachable if it is missing, a folder or unreadable."""
     try:
         return path.open("rb")
     except OSError as error:
@@ -57,12 +57,12 @@ class JsonLinesSource(_File):
     """A file of JSON lines."""
 
     name: ClassVar[str] = "jsonl"
-    help: ClassVar[str] = "One news item as JSON a line."
+    help: ClassVar[str] = "A file with one article as JSON per line."
 
-    file: Annotated[Path, SourceOption("One JSON object a line: id, title, section, topic, published_at, ...")]
+    file: Annotated[Path, SourceOption("One JSON object per line: id, title, section, topic, published_at, ...")]
 
     def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:
-        """Its lines, each with its own time."""
+        """Its articles, each with its own time."""
         return read_jsonl(self.file)
 
 
@@ -91,8 +91,8 @@ def read_jsonl(path: Path) -> Iterator[NewsItem | Rejection]:
 def read_mind(path: Path, *, published_at: datetime | None = None) -> Iterator[NewsItem | Rejection]:
     """The articles of a news.tsv.
 
-    published_at: MIND gives no times, so all rows get this one; by default the time of reading, which makes all of them
-    today's articles. Raises SourceUnreachable, and ValueError on a time without a zone.
+    published_at: the time of all rows, since MIND gives none; by default now. Raises SourceUnreachable, and ValueError
+    for a time without a zone.
     """
     moment = published_at or datetime.now(UTC)
     if moment.tzinfo is None:
@@ -101,10 +101,7 @@ def read_mind(path: Path, *, published_at: datetime | None = None) -> Iterator[N
 
 
 def read_lines(stream: BinaryIO) -> Iterator[tuple[int, str] | Rejection]:
-    """(number from 1, text) of each line that is not blank.
-
-    A Rejection for one that is too long or not UTF-8.
-    """
+    """(number from 1, text) of each line that is not blank; a Rejection for one that is too long or not UTF-8."""
     number = 0
     while line := stream.readline(LINE_LIMIT_BYTES + 1):
         number += 1
@@ -125,10 +122,7 @@ def read_lines(stream: BinaryIO) -> Iterator[tuple[int, str] | Rejection]:
 
 
 def _items(path: Path, fields_of: Callable[[str], dict[str, Any]]) -> Iterator[NewsItem | Rejection]:
-    """Each line as an article.
-
-    `fields_of` raises ValueError with the reason for a line without fields.
-    """
+    """Each line as an article. fields_of: returns a line's fields; raises ValueError with the reason."""
     with open_source(path) as stream:
         for line in read_lines(stream):
             yield line if isinstance(line, Rejection) else _item(*line, fields_of)
@@ -156,7 +150,7 @@ def _json_fields(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON ({error})") from error
     if not isinstance(row, dict):
-        raise ValueError(f"not a JSON object but {type(row).__name__}")
+        raise ValueError("not a JSON object")
     for field in ONE_LINE_FIELDS:
         if isinstance(row.get(field), str):
             row[field] = one_line(row[field])
@@ -166,7 +160,7 @@ def _json_fields(line: str) -> dict[str, Any]:
 def _mind_fields(line: str) -> dict[str, Any]:
     columns = line.split("\t")
     if not MIND_COLUMNS_USED <= len(columns) <= MIND_COLUMNS:
-        raise ValueError(f"{len(columns)} columns; MIND has {MIND_COLUMNS}, of which {MIND_COLUMNS_USED} are needed")
+        raise ValueError(f"{len(columns)} columns; MIND has {MIND_COLUMNS}, and {MIND_COLUMNS_USED} are required")
     news_id, category, subcategory, title, abstract, url = map(one_line, columns[:MIND_COLUMNS_USED])
     section = category.lower() or UNKNOWN_CATEGORY
     return {

@@ -1,9 +1,9 @@
-"""Whole articles of feeds that have only teasers: the page of each new story is fetched, and its text found on it.
+"""Fetches the full texts of stories whose feed has only teasers, from their pages.
 
-Only for feeds whose reader or operator asked for it, and then for all their new stories alike, when they arrive: which
-page is fetched follows from the feed and never from what anybody reads. One page after another, each at a checked
-address. trafilatura finds the text (docs/decisions/036-full-text.md), in a process with limits as the feeds' own
-(`feed_parser`); this file is both sides of it.
+Only for feeds whose reader or operator asked for it, and then for each new story when it arrives: which pages are
+fetched depends on the feed and never on what anybody reads. Pages are fetched one at a time, each from a checked
+address. trafilatura extracts the text (docs/decisions/036-full-text.md) in a process with limits, like `feed_parser`:
+`extract` runs this file as a script.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ CPU_SEC, WALL_SEC = 20, 120
 MEMORY_BYTES = 2 * 1024**3
 ANSWER_LIMIT_BYTES = 4 * 1024 * 1024
 PAGES_AT_ONCE = 60
-"""Pages fetched after one reading of a feed; stories beyond it keep their teasers."""
+"""Maximum number of pages fetched per reading of a feed; further stories keep their teasers."""
 
 
 class NoFullText(ValueError):
-    """The page has no text that can be found within the limits; the message is a short reason."""
+    """No text could be extracted from the page within the limits; the message is a short reason."""
 
 
 class FullText(NamedTuple):
-    """A body of the vocabulary, and the addresses of its pictures in order."""
+    """An article's body, and the addresses of its pictures in order."""
 
     body: str
     pictures: tuple[str, ...] = ()
@@ -43,10 +43,10 @@ def with_full_texts(
     page: Callable[[str], bytes],
     fault: Callable[[str], None],
 ) -> Iterator[NewsItem | Rejection]:
-    """The rows with the whole texts of their stories.
+    """The rows, their stories with full texts.
 
-    known: texts of stories that are in the pool, which stay as they are. page: fetches a page; raises SourceError.
-    fault: called with the reason where a new story keeps its teaser.
+    known: texts of stories that are in the pool already, which are kept. page: fetches a page; raises SourceError.
+    fault: called with the reason if a new story keeps its teaser.
     """
     from backend.news.errors import SourceError
     from backend.news.item import NewsItem
@@ -103,7 +103,7 @@ def extract(page: bytes, url: str) -> FullText:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise NoFullText(f"its page takes longer than {WALL_SEC} s to read") from None
+            raise NoFullText(f"reading its page takes longer than {WALL_SEC} s") from None
         answer.seek(0)
         said = answer.read(ANSWER_LIMIT_BYTES + 1)
     if done.returncode != 0 or len(said) > ANSWER_LIMIT_BYTES:

@@ -1,4 +1,4 @@
-"""Reads JSON Feed 1.0 and 1.1 (jsonfeed.org) into the form in which feedparser gives RSS and Atom.
+"""Reads JSON Feed 1.0 and 1.1 (jsonfeed.org) into the structure that feedparser returns for RSS and Atom.
 
 The parsing process runs this file, which imports nothing of Ownfeed.
 """
@@ -25,10 +25,7 @@ def is_json(data: bytes) -> bool:
 
 
 def read_json_feed(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The feed's head and its entries. What has another type than the format says counts as missing.
-
-    Raises NoJsonFeed.
-    """
+    """The feed's head and its entries; a member of the wrong type counts as missing. Raises NoJsonFeed."""
     try:
         feed: Any = json.loads(data)
     except (ValueError, RecursionError) as broken:
@@ -71,7 +68,7 @@ def _entry(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(values: dict[str, Any], name: str) -> str:
-    """A member as text. Numbers count: ids are often written as such, which 1.0 allowed."""
+    """A member as text. Numbers are accepted, since version 1.0 allowed them as ids."""
     found = values.get(name)
     if isinstance(found, bool) or not isinstance(found, str | int | float):
         return ""
@@ -79,6 +76,6 @@ def _text(values: dict[str, Any], name: str) -> str:
 
 
 def _as_html(text: str) -> str:
-    """Plain text as HTML of the same paragraphs and lines."""
+    """Plain text as HTML with the same paragraphs and lines."""
     paragraphs = [part for part in text.replace("\r\n", "\n").split("\n\n") if part.strip()]
     return "".join(f"<p>{escape(part.strip(), quote=False)}</p>".replace("\n", "<br>") for part in paragraphs)

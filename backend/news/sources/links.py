@@ -1,4 +1,4 @@
-"""The link of an article as its pages use it: absolute, and without tracking parameters."""
+"""Makes an article's link absolute and removes tracking parameters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import unquote_plus, urljoin, urlsplit
 
 LINK_LIMIT_CHARS = 2_000
 LINK_READ_CHARS = 20_000
-"""A longer link isn't read at all; a read link may be longer than its canonical form."""
+"""A longer link isn't read at all. More than LINK_LIMIT_CHARS, since the canonical form may be shorter."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 TRACKING_PREFIXES = ("utm_", "mtm_", "hsa_", "at_medium", "at_campaign", "at_custom", "ns_")
 TRACKING_PARAMETERS = frozenset(
@@ -23,9 +23,9 @@ _SEPARATOR = re.compile(r"(&amp;|[&;])")
 def canonical(link: str, base: str = "") -> str:
     """`link` as an absolute URL with a lower-case host, without tracking parameters, default port and user.
 
-    Every other byte of its path, query and fragment stays: re-encoding breaks links on some sites.
+    Every other byte of its path, query and fragment stays, since re-encoding breaks links on some sites.
 
-    Raises ValueError with the reason on a link that is not http or https, has no host, or is too long.
+    Raises ValueError with the reason for a link that is not http or https, has no host, or is too long.
     """
     if len(link) > LINK_READ_CHARS:
         raise ValueError(f"has {len(link):,} characters; the limit is {LINK_LIMIT_CHARS:,}")
@@ -35,12 +35,12 @@ def canonical(link: str, base: str = "") -> str:
         parts = urlsplit(whole)
         port = parts.port
     except ValueError as error:
-        raise ValueError(f"is no link ({error})") from error
+        raise ValueError(f"is not a link ({error})") from error
     written = _ABSOLUTE.match(whole)
     if parts.scheme not in DEFAULT_PORTS:
         raise ValueError("must begin with http:// or https://")
     if written is None or not parts.hostname:
-        raise ValueError("names no host")
+        raise ValueError("has no host")
     host = _ascii_host(parts.hostname)
     if port is not None and port != DEFAULT_PORTS[parts.scheme]:
         host = f"{host}:{port}"
@@ -57,11 +57,11 @@ def _ascii_host(host: str) -> str:
     try:
         return host.encode("idna").decode("ascii")
     except UnicodeError as error:
-        raise ValueError(f"names a host that can't exist ({error})") from error
+        raise ValueError(f"has an impossible host name ({error})") from error
 
 
 def _without_tracking(rest: str) -> str:
-    """A link's query and fragment without tracking parameters; a fragment of nothing else is cut as well."""
+    """A link's query and fragment without tracking parameters."""
     before, mark, fragment = rest.partition("#")
     if mark and fragment and not _cut(fragment):
         mark = fragment = ""
@@ -75,7 +75,7 @@ def _without_tracking(rest: str) -> str:
 def _cut(query: str) -> str:
     """The parameters that don't track, with the separators between them.
 
-    A piece after a semicolon that is no parameter belongs to the value before it.
+    After a semicolon, a piece without "=" belongs to the value before it.
     """
     first, *others = _SEPARATOR.split(query)
     kept: list[str] = []

@@ -15,20 +15,18 @@ from backend.news.sources.source import ReadOnce, SourceOption
 class NewspaperDry(NewsError):
     """The newspaper's sections together have too few facts for the requested number of articles."""
 
-    code, status, title = "paper-dry", 422, "The newspaper has too little to say"
+    code, status, title = "paper-dry", 422, "The newspaper has too few facts"
 
     def __init__(self, written: int, wanted: int) -> None:
         super().__init__(
-            f"The newspaper has matter for {written:,} articles, {wanted:,} are wanted; ask for fewer, or more days.",
+            f"The newspaper has facts for {written:,} articles, not {wanted:,}; request fewer articles or more days.",
             field="articles",
             limit=f"{written:,}",
         )
 
 
 def newspaper(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 14) -> Iterator[NewsItem]:
-    """The edition of the last `days` before `now`, by publication time.
-
-    The same for the same arguments.
+    """The edition of the last `days` before `now`, by publication time; the same for the same arguments.
 
     Raises NewspaperDry if it can't write that many articles, and ValueError as `newsroom.edition` does.
     """
@@ -49,8 +47,8 @@ class NewspaperSource(ReadOnce):
     help: ClassVar[str] = "Ownfeed's own generated newspaper."
 
     articles: Annotated[int, SourceOption(minimum=1, maximum=100_000)] = 6_000
-    days: Annotated[int, SourceOption("Spread over so many days before now.", minimum=1, maximum=60)] = 14
-    seed: Annotated[int, SourceOption("The same seed writes the same paper.")] = 7
+    days: Annotated[int, SourceOption("Spread over this many days before now.", minimum=1, maximum=60)] = 14
+    seed: Annotated[int, SourceOption("The same seed writes the same newspaper.")] = 7
 
     @property
     def title(self) -> str:

@@ -1,7 +1,7 @@
-"""Finds the feeds that a web page names, in a separate process with limits on its time and memory.
+"""Finds the feeds that a web page links to, in a separate process with limits on its time and memory.
 
-A page is as untrusted as a feed, and a parser in C as well: `backend.news.sources.feed_parser` says why both run where
-they can be stopped. This file is both sides: `page_links` runs it as a script, which imports nothing of Ownfeed.
+A page is as untrusted as a feed (see `backend.news.sources.feed_parser`). `page_links` runs this file as a script,
+which imports nothing of Ownfeed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FEED_PATHS = re.compile(r"(?:^|[/.=?-])(?:rss|atom|feed|feeds|rdf)(?:\.(?:xml|js
 
 
 class PageLink(NamedTuple):
-    """A link of a page to what may be a feed. href: as written. declared: in its head, not only in its text."""
+    """A link of a page to a possible feed. href: as written. declared: by a <link> element, not only in the text."""
 
     href: str
     title: str
@@ -33,7 +33,7 @@ class PageLink(NamedTuple):
 
 
 class PageLinks(NamedTuple):
-    """links: the declared ones first. canonical: the page's own address as it says; base: for relative links."""
+    """links: declared ones first. canonical: the address that the page calls its own. base: for relative links."""
 
     links: list[PageLink]
     canonical: str
@@ -41,7 +41,7 @@ class PageLinks(NamedTuple):
 
 
 def page_links(data: bytes) -> PageLinks:
-    """The feeds that a page in `data` names; none if it can't be read within the limits."""
+    """The feeds that the page in `data` links to; none if it can't be read within the limits."""
     from backend.server.child_processes import child_environment  # the script has no backend
 
     with tempfile.TemporaryFile() as page, tempfile.TemporaryFile() as answer:

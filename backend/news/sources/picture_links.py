@@ -1,7 +1,7 @@
-"""Which of the pictures that a feed names for one entry is its story's: one, by its width, never of an unknown kind.
+"""Chooses one of the pictures that a feed gives for an entry, and finds the entry's audio and video.
 
-Feeds name pictures as enclosures (RSS, Atom) and by Media RSS (`media:content`, `media:thumbnail`), often one picture
-in several sizes, and video beside them.
+Feeds give pictures as enclosures (RSS, Atom) and by Media RSS (`media:content`, `media:thumbnail`), often one picture
+in several sizes, along with videos.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 WIDE_ENOUGH = 480
-"""Of several sizes the smallest that is so wide is taken: cards have no more pixels."""
+"""Of several sizes, the smallest that is at least this wide is chosen; cards have no more pixels."""
 CANDIDATES_LIMIT = 20
 LINK_LIMIT_CHARS = 2_000
 WIDTH_LIMIT = 100_000
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
-"""Of addresses whose feed says no type."""
+"""Endings of picture addresses, for feeds that give no type."""
 SOUNDS = (".mp3", ".m4a", ".ogg", ".opus")
 MEDIA_LIMIT = 3
 KINDS = ("content", "enclosure", "image", "text", "thumbnail")
-"""By Media RSS, as an enclosure, as the entry's own image, in its text, as a thumbnail: without a width the former is
-the better one."""
+"""Where a feed gives a picture: Media RSS, an enclosure, the entry's image, the text, a thumbnail. Without widths, an
+earlier kind is preferred."""
 
 
 class PictureLink(NamedTuple):
-    """One picture as a feed names it; every value as in the feed, empty if the feed has none.
+    """A picture with the feed's own values, empty if missing.
 
     kind: of KINDS. type: a media type. medium: of Media RSS, such as 'image'.
     """
@@ -38,7 +38,7 @@ class PictureLink(NamedTuple):
 
 
 def links_of(entry: Mapping[str, object]) -> list[PictureLink]:
-    """The pictures of an entry as feedparser has it, CANDIDATES_LIMIT at most, video and sound left out."""
+    """The pictures of an entry as feedparser returns it, at most CANDIDATES_LIMIT, without video and audio."""
     named = (
         ("content", "media_content"),
         ("enclosure", "enclosures"),
@@ -47,7 +47,7 @@ def links_of(entry: Mapping[str, object]) -> list[PictureLink]:
     )
     found: list[PictureLink] = []
     for kind, name in named:
-        # feedparser has an <image> of an entry as its href
+        # feedparser turns an entry's <image> into its href
         each = [entry.get(name), {"href": entry.get("href")}] if kind == "image" else entry.get(name)
         for one in each if isinstance(each, list) else ():
             if not isinstance(one, Mapping):
@@ -61,7 +61,7 @@ def links_of(entry: Mapping[str, object]) -> list[PictureLink]:
 
 
 class MediaLink(NamedTuple):
-    """Audio or video of an entry. kind: 'audio' or 'video'; seconds and bytes: 0 where the feed doesn't say."""
+    """Audio or video of an entry. kind: 'audio' or 'video'. seconds, bytes: 0 if the feed doesn't say."""
 
     kind: str
     url: str
@@ -70,7 +70,7 @@ class MediaLink(NamedTuple):
 
 
 def media_of(entry: Mapping[str, object]) -> list[MediaLink]:
-    """The audio and video that an entry names, MEDIA_LIMIT at most."""
+    """The audio and video of an entry, at most MEDIA_LIMIT."""
     if entry.get("yt_videoid") and isinstance(link := entry.get("link"), str):
         return [MediaLink("video", link)]
     found: dict[str, MediaLink] = {}
@@ -100,13 +100,13 @@ def _count(said: object) -> int:
 
 
 def best_picture(named: Iterable[PictureLink], base: str) -> str:
-    """The whole address of the one to take, '' where there is none that can be fetched; base: of relative ones."""
+    """The absolute address of the best picture; '' if none can be fetched. base: for relative addresses."""
     best = sorted((link for link in named if _whole(link, base)), key=_order)
     return _whole(best[0], base) if best else ""
 
 
 def _order(link: PictureLink) -> tuple[int, int, int]:
-    """Wide enough comes first, the narrowest of them; then what says no width; then the widest of the narrow ones."""
+    """Sort key: the narrowest of the wide enough ones first, then those without a width, then the widest others."""
     width, kind = _width(link), KINDS.index(link.kind)
     if width >= WIDE_ENOUGH:
         return 0, width, kind
@@ -127,7 +127,7 @@ def _width(link: PictureLink) -> int:
 
 
 def _whole(link: PictureLink, base: str) -> str:
-    """An http or https address with a host, its fragment left out; '' for any other."""
+    """The absolute http or https address without its fragment; '' for any other."""
     try:
         parts = urlsplit(urljoin(base, link.url))
         well_formed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -139,7 +139,7 @@ def _whole(link: PictureLink, base: str) -> str:
 
 
 def _path(url: str) -> str:
-    """An address's path in lower case; '' for what is no address."""
+    """An address's path in lower case; '' if the address is invalid."""
     try:
         return urlsplit(url).path.lower()
     except ValueError:

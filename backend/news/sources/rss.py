@@ -1,8 +1,7 @@
-"""RSS, Atom and JSON feeds as sources: entries read by feedparser, completed where they lack something.
+"""RSS, Atom and JSON feeds as sources: reads the entries and fills in what they lack.
 
-An entry without a title gets the beginning of its text, one without a link that of its enclosure or its site, one
-without a date the time of arrival (`NewsItem.dated`). Only an entry without any of a title, a text and a link is
-rejected.
+An entry without a title gets the beginning of its text; without a link, that of its enclosure or its site; without a
+date, its time of arrival (`NewsItem.dated`). Only an entry with no title, text or link is rejected.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import httpx
 from pydantic import ValidationError
 
 from backend.news.errors import OptionRefused, SourceMalformed
-from backend.news.feed_sources import source_of
+from backend.news.feed_addresses import source_of
 from backend.news.item import TITLE_LIMIT_CHARS, UNSORTED, NewsItem, Rejection, rejection
 from backend.news.plain_text import beginning, shortened
 from backend.news.public_addresses import IpNetwork, networks
@@ -43,16 +42,16 @@ from protocol.bodies import (
 from protocol.links import leads_out
 
 ABSTRACT_CHARS = 600
-"""A longer summary is the article itself: it is the body even beside a shorter content."""
+"""A longer summary is taken as the article itself if it is longer than the content."""
 TOPIC_ENTRIES = 3
-"""A label of a feed is a topic if at least this many of its entries share it."""
+"""A label of a feed becomes a topic if at least this many of its entries have it."""
 NO_TOPICS = frozenset({"all", "general", "latest", "misc", "news", "none", "other", "top stories", "unknown"})
 PUBLISHER_CHARS = 120
 TITLE_FROM_TEXT_CHARS = 100
 CLOCK_SKEW = timedelta(hours=14)
-"""A date up to so far in the future is that of a feed that names the wrong zone; a later one is no date."""
+"""A date up to this far in the future means a wrong time zone and counts as now; a later one counts as missing."""
 HARMLESS_FAULT = "undefined entity"
-"""HTML's entity names such as &eacute;, which are read as intended."""
+"""Caused by HTML's entity names such as &eacute;, which are read as intended."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +60,17 @@ class RssSource:
 
     name: ClassVar[str] = "rss"
     help: ClassVar[str] = (
-        "RSS, Atom or JSON Feed, from URLs or files; a feed that has not changed is not read again. A URL is followed: "
-        "the server reads it again by itself."
+        "RSS, Atom or JSON feeds, from URLs or files; an unchanged feed is not read again. A URL is followed: the "
+        "server reads it again from time to time."
     )
 
     location: Annotated[str, SourceOption("URLs or files of RSS, Atom or JSON feeds.", many=True)]
     allow_network: Annotated[
         tuple[str, ...],
-        SourceOption("A network that is not public and may be fetched from all the same: 10.1.0.0/16."),
+        SourceOption("A non-public network that may be fetched from, such as 10.1.0.0/16."),
     ] = ()
     pictures: Annotated[
-        bool, SourceOption("Its publisher's own pictures may be fetched and shown; a feed that has them keeps them.")
+        bool, SourceOption("Fetch and show its publisher's pictures; without it, a followed feed keeps its setting.")
     ] = False
 
     def __post_init__(self) -> None:
@@ -82,7 +81,7 @@ class RssSource:
 
     @property
     def title(self) -> str:
-        """Its address or file, as `source_of` has it."""
+        """What `source_of` returns for its location."""
         return source_of(self.location)
 
     @property
@@ -102,10 +101,10 @@ def read_rss(
     allowed: Sequence[IpNetwork] = (),
     transport: httpx.BaseTransport | None = None,
 ) -> Iterator[NewsItem | Rejection]:
-    """The articles of a feed at an http or https URL or in a file, without following it.
+    """The articles of a feed at a URL or in a file, without following it (`backend.news.feed_refresh` does).
 
-    `backend.news.feed_refresh` follows feeds. now: the time of entries that give none, or one in the future; by
-    default the present. Raises SourceUnreachable, SourceTooLarge, SourceMalformed.
+    now: the time of entries without a date or with one in the future; by default the present. Raises
+    SourceUnreachable, SourceTooLarge, SourceMalformed.
     """
     document = fetch(location, allowed=allowed, transport=transport)
     assert isinstance(document, Document)  # only a conditional GET returns anything else
@@ -113,8 +112,7 @@ def read_rss(
 
 
 class FeedHead(NamedTuple):
-    """What a feed says about itself: its title, its site, and how often it publishes (ttl, sy:updatePeriod; 0: no
-    word)."""
+    """A feed's title, its site, and its declared update interval (ttl, sy:updatePeriod; 0: none)."""
 
     title: str
     site: str
@@ -130,14 +128,12 @@ def read_feed(
     heard: Callable[[FeedHead], str] | None = None,
     known: KnownTitles = lambda ids: {},
 ) -> Iterator[NewsItem | Rejection]:
-    """The articles of a downloaded feed; a Rejection's line is the entry's position, from 1.
+    """The articles of a downloaded feed; a Rejection's line is the entry's position, from 1. Raises SourceMalformed.
 
-    Raises SourceMalformed.
-
-    section: for all its articles; None: each is sorted by its own vector. key: what identifies the feed, by default its
-    location. heard: gets what the feed says about itself and returns the publisher's name; by default the feed's title,
-    or its host. known: titles of the pool's articles (`entry_ids`). A document that is not well-formed is read as far
-    as feedparser can; a last Rejection then says what is wrong.
+    section: for all its articles; None: each is sorted by its own vector. key: identifies the feed; by default its
+    location. heard: called with the feed's head, returns the publisher's name; by default the feed's title or host.
+    known: titles of the pool's articles (`entry_ids`). A document that is not well-formed is read as far as feedparser
+    can; a final Rejection then says what is wrong.
     """
     try:
         parsed = parse(document.data, content_type=document.content_type, base=document.base)
@@ -172,7 +168,7 @@ class _Feed(NamedTuple):
 
 
 class _Completed(NamedTuple):
-    """An entry with what stands in for its missing title and link."""
+    """An entry whose missing title or link has been filled in."""
 
     number: int
     entry: dict[str, Any]
@@ -204,14 +200,13 @@ def _entries(
     if parsed.left_out:
         yield Rejection(after, "feed", f"{parsed.left_out:,} entries are beyond the limit of {ENTRIES_LIMIT:,}")
     if parsed.fault is not None and not parsed.fault.endswith(HARMLESS_FAULT):
-        yield Rejection(after, "feed", f"is not well-formed ({parsed.fault}); what could be read was read")
+        yield Rejection(after, "feed", f"is not well-formed ({parsed.fault}); only part of it may have been read")
 
 
 def _newest_versions(ids: dict[int, str], entries: Sequence[dict[str, Any]]) -> dict[int, str]:
-    """The ids by number, of entries with the same id only the newest version.
+    """The ids by number, only the newest version of each.
 
-    Of versions without a date or with the same one, the first is the newest, unless the document lists old entries
-    first.
+    Without different dates, the first version is the newest, unless the document lists old entries first.
     """
     dates = [entry["updated"] for entry in entries if entry["updated"]]
     oldest_first = len(dates) > 1 and dates[0] < dates[-1]
@@ -229,13 +224,13 @@ def _completed(number: int, entry: dict[str, Any], feed: _Feed) -> _Completed | 
     own_link = _canonical(entry["link"], feed.base) or _canonical(entry["enclosure"], feed.base)
     title = entry["title"] or beginning(entry["beginning"], TITLE_FROM_TEXT_CHARS) or _name_of(own_link)
     if not title:
-        return Rejection(number, "entry", "has neither a title nor a text nor a link")
+        return Rejection(number, "entry", "has no title, text or link")
     link = own_link if leads_out(own_link) else feed.site
     return _Completed(number, entry, shortened(title, TITLE_LIMIT_CHARS), own_link, link)
 
 
 def _canonical(link: str, base: str) -> str:
-    """The link in its canonical form; empty for one that can't be used, since an entry is shown without it as well."""
+    """The link in its canonical form; '' if it can't be used, since an entry doesn't need one."""
     try:
         return canonical(link, base) if link else ""
     except ValueError:
@@ -243,7 +238,7 @@ def _canonical(link: str, base: str) -> str:
 
 
 def _name_of(link: str) -> str:
-    """The end of a link's path, or its host, for an entry that has nothing else."""
+    """The last part of a link's path, or its host, as the title of an entry that has nothing else."""
     parts = urlsplit(link)
     return unquote(parts.path.rstrip("/").rpartition("/")[2]).strip() or parts.hostname or ""
 
@@ -282,7 +277,7 @@ def _item(news_id: str, completed: _Completed, feed: _Feed, now: datetime) -> Ne
 def _texts(entry: dict[str, Any]) -> tuple[str, str, list[str]]:
     """An entry's abstract, its body, and the addresses of the body's pictures.
 
-    The body is its content, or its summary where that is all, or longer.
+    The body is the content, or the summary if there is no content or the summary is a longer article.
     """
     summary, content = (read_body(entry[name]) for name in ("summary", "content"))
     said, text = text_of_body(summary), text_of_body(content)
@@ -294,7 +289,7 @@ def _texts(entry: dict[str, Any]) -> tuple[str, str, list[str]]:
 
 
 def _media(entry: dict[str, Any], body: str) -> str:
-    """The entry's audio and video that its body doesn't have, as elements of a body."""
+    """Elements for the entry's audio and video that its body doesn't contain yet."""
     pieces = []
     for one in (MediaLink(*each) for each in entry["media"]):
         facts = {"src": one.url, "seconds": str(one.seconds or ""), "bytes": str(one.bytes or "")}
@@ -305,7 +300,7 @@ def _media(entry: dict[str, Any], body: str) -> str:
 
 
 def _published(entry: dict[str, Any], now: datetime) -> tuple[datetime, bool]:
-    """When an entry was published, and whether its feed says so; else the time of arrival."""
+    """When an entry was published and True, or the time of arrival and False if its feed gives no valid date."""
     given = entry["published"]
     if given is None:
         return now, False

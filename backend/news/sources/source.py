@@ -16,12 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceOption:
-    """How a source's field appears on the command line.
-
-    The field is `Annotated[type, SourceOption(...)]`.
+    """How a source's field, `Annotated[type, SourceOption(...)]`, appears on the command line.
 
     A field without a default is an argument, one with a default an option `--field-name`. minimum, maximum: of a
-    number, both inclusive. many: the argument may be given several times, and each value is a source of its own.
+    number, both inclusive. many: the argument may be given several times; each value becomes a source.
     """
 
     help: str | None = None
@@ -31,10 +29,10 @@ class SourceOption:
 
 
 class FeedLocation(NamedTuple):
-    """A source that changes at its address: requested conditionally, and refreshed by the server from then on.
+    """The address of a source that changes, which the server follows from the first read on.
 
-    networks: non-public networks such as '10.1.0.0/16' allowed for this read, in place of those of the settings.
-    pictures: whether this read allows them (`FeedRow`); False keeps the previous choice.
+    networks: non-public networks such as '10.1.0.0/16' allowed for this read, instead of those of the settings.
+    pictures: True allows its publisher's pictures; False keeps the previous setting.
     """
 
     location: str
@@ -43,7 +41,7 @@ class FeedLocation(NamedTuple):
 
 
 class ReadOnce:
-    """A source that doesn't change, so that the server doesn't refresh it."""
+    """A source that doesn't change, so the server doesn't follow it."""
 
     @property
     def feed(self) -> FeedLocation | None:
@@ -62,7 +60,7 @@ class NewsSource(Protocol):
 
     @property
     def title(self) -> str:
-        """What the pool records as its articles' source, at most 200 characters."""
+        """The name that the pool records as the source of its articles, at most 200 characters."""
         ...
 
     @property

@@ -1,4 +1,7 @@
-"""Composes the ledger's charges: by summing epsilons, and by privacy loss distributions where these are known."""
+"""Compose the ledger's charges, by sums of epsilons and by privacy loss distributions.
+
+The latter are used where they are known.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from protocol.concentrated import epsilon_of
 
 DELTA = 1e-6
 BISECTIONS = 60
-KNOWN = ("code",)
+KNOWN = ("interest", "code")
 """Mechanisms whose loss has a closed form here: randomised response."""
 
 EXACT_UP_TO, COUNTED_EXACTLY = 100.0, 2_000
@@ -67,17 +70,20 @@ def composed(mechanisms: Iterable[ChargeGroup]) -> Composed:
 
 
 def _is_response(group: ChargeGroup) -> bool:
-    """Whether these charges are randomised responses as this device makes them. A reader can also import charges from a
-    file (`accounting.moved_charges`); those that this device could not have made are summed like any others."""
+    """Return whether these charges are randomised responses as this device makes them.
+
+    A reader can also import charges from a file (`accounting.moved_charges`); those that this device could not have
+    made are summed like any others.
+    """
     _, name, mechanism, epsilon, _, count = group
     return name in KNOWN and mechanism.get("size", 0) >= 2 and epsilon <= EXACT_UP_TO and count <= COUNTED_EXACTLY
 
 
 def epsilon_of_responses(responses: Iterable[tuple[int, float, int]], delta: float) -> float:
-    """The least epsilon at delta of randomised responses given as (K, epsilon, count); 0 for none.
+    """Return the least epsilon at delta of randomised responses given as (K, epsilon, count).
 
-    Where the loss would have more than VALUES_LIMIT values, the remaining responses add their epsilons, so the result
-    is still an upper bound.
+    0 for none. Where the loss would have more than VALUES_LIMIT values, the remaining responses add their epsilons, so
+    the result is still an upper bound.
     """
     beyond = 0.0
     losses: NDArray[np.float64] = np.zeros(1)
@@ -104,14 +110,19 @@ def epsilon_of_responses(responses: Iterable[tuple[int, float, int]], delta: flo
 
 
 def delta_at(losses: NDArray[np.float64], chances: NDArray[np.float64], epsilon: float) -> float:
-    """The hockey-stick divergence: sum over losses above epsilon of chance (1 - exp(epsilon - loss))."""
+    """Return the hockey-stick divergence at epsilon.
+
+    It is the sum of chance (1 - exp(epsilon - loss)) over the losses above epsilon.
+    """
     above = losses > epsilon
     return float((chances[above] * -np.expm1(epsilon - losses[above])).sum())
 
 
 def _repeated(size: int, epsilon: float, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Losses of `count` responses, -count .. count in units of epsilon, and their chances for the worst pair of
-    readers."""
+    """Return the losses of `count` responses and their chances for the worst pair of readers.
+
+    The losses are -count .. count in units of epsilon.
+    """
     other = 1 / (math.exp(epsilon) + size - 1)
     single = np.array([other, (size - 2) * other, math.exp(epsilon) * other])  # losses -eps, 0, eps
     chances = np.ones(1)

@@ -33,17 +33,20 @@ margin."""
 
 @dataclass(frozen=True)
 class OneClick:
-    """Bounds how an update changes when one click, with its display, is replaced by another; each task proves its own.
+    """Bounds how an update changes when one click, with its display, is replaced by another.
 
-    distance: most by which the update moves in L2. coordinates: most coordinates that are nonzero before or after.
+    Each task proves its own. distance: most by which the update moves in L2. coordinates: most coordinates that are
+    nonzero before or after.
     """
 
     distance: float
     coordinates: int
 
     def steps(self, step: float) -> float:
-        """The L2 bound in steps of the fixed-point vector: scaling into a ball moves nothing apart, but rounding
-        may."""
+        """Return the L2 bound in steps of the fixed-point vector.
+
+        Scaling into a ball never moves two vectors further apart, but rounding may.
+        """
         return self.distance / step + ROUNDED * math.sqrt(self.coordinates)
 
 
@@ -133,24 +136,27 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class SumsAlone:
-    """Total rho of all sums if every other device was fake, over sums of any channel (Bun and Steinke 2016).
+    """The total rho of all sums if every other device was fake (Bun and Steinke 2016).
 
-    rho_today covers this UTC day, rho_in_all the device's life.
+    It covers sums of every channel. rho_today covers this UTC day, rho_in_all the device's life.
     """
 
     rho_today: float = 0.0
     rho_in_all: float = 0.0
 
     def today(self, delta: float) -> float:
-        """Epsilon of today's sums together, at delta."""
+        """Return epsilon of today's sums together, at delta."""
         return epsilon_of(self.rho_today, delta)
 
     def in_all(self, delta: float) -> float:
-        """Epsilon of all sums together, at delta."""
+        """Return epsilon of all sums together, at delta."""
         return epsilon_of(self.rho_in_all, delta)
 
     def check(self, rho: float, ceilings: Ceilings) -> None:
-        """Raise BudgetSpent if one more sum of this rho would pass a ceiling, at a delta used once for all sums."""
+        """Raise BudgetSpent if one more sum of this rho would exceed a ceiling.
+
+        The ceilings are epsilons at one delta for all sums together.
+        """
         delta = ceilings.delta
         for before, ceiling, lifetime in (
             (self.rho_today, ceilings.alone_day, False),

@@ -1,4 +1,4 @@
-"""The privacy ledger: charges each release to its channel before anything leaves, or refuses it.
+"""Charge each release of data to its channel before anything leaves, or refuse it.
 
 Every channel has a ceiling for a day and may have one for the device's life.
 """
@@ -20,7 +20,9 @@ ROUNDING = 1e-9
 
 
 class Ledger:
-    """One account of everything that leaves: three channels, each with a daily and a lifetime ceiling of pure epsilon.
+    """The privacy account of this device.
+
+    Three channels, each with a daily and a lifetime ceiling of pure epsilon.
 
     Formal guarantees:
 
@@ -102,37 +104,42 @@ class Ledger:
         return self._clock().astimezone(UTC).date()
 
     def now(self) -> datetime:
-        """The ledger's clock."""
+        """Return the ledger's clock."""
         return self._clock()
 
     def per_day(self, channel: str) -> float:
-        """The ceiling of a channel; raises ValueError for an unknown one."""
+        """Return the ceiling of a channel; raises ValueError for an unknown one."""
         return self.ceilings.day[_known(channel)]
 
     def lifetime(self, channel: str) -> float | None:
-        """The lifetime ceiling of a channel, None if it has none; raises ValueError for an unknown channel."""
+        """Return the lifetime ceiling of a channel, None if it has none.
+
+        Raises ValueError for an unknown channel.
+        """
         return self.ceilings.life[_known(channel)]
 
     def alone(self) -> SumsAlone:
-        """The total cost of noisy sums of all channels if every other device was fake: today, and over the device's
-        life."""
+        """Return the cost of all noisy sums if every other device was fake, today and in all."""
         return SumsAlone(self.repository.rho_alone(self._midnight()), self.repository.rho_alone())
 
     def spent_today(self, channel: str) -> float:
-        """Pure epsilon charged since midnight UTC; a charge dated later than now (a clock set back) counts too."""
+        """Return pure epsilon charged since midnight UTC.
+
+        A charge dated later than now (a clock set back) counts too.
+        """
         return self.repository.spent(channel, self._midnight())
 
     def _midnight(self) -> datetime:
         return datetime.combine(self.day(), datetime.min.time(), tzinfo=UTC)
 
     def left(self, channel: str) -> float:
-        """Pure epsilon that may still be charged today, under both ceilings; never below 0."""
+        """Return pure epsilon that may still be charged today, under both ceilings; never below 0."""
         today = self.per_day(channel) - self.spent_today(channel)
         whole = self.lifetime(channel)
         return max(0.0, today if whole is None else min(today, whole - self.total(channel)))
 
     def total(self, channel: str) -> float:
-        """Pure epsilon charged over the life of the device."""
+        """Return pure epsilon charged over the life of the device."""
         return self.repository.total(channel)
 
 

@@ -1,4 +1,7 @@
-"""The ledger's ceilings, and the highest ones in force, kept for a ledger that may lose some of its days."""
+"""The ledger's ceilings.
+
+The highest ones in force are kept for a ledger that may lose some of its days.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ CHANNELS = ("reports", "training", "counts")
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What may be charged, in epsilon: by channel, and for noisy sums if every other device is fake.
+    """What may be charged, in epsilon.
 
-    A lifetime ceiling of None means no limit. delta: at which noisy sums are priced.
+    By channel, and for noisy sums if every other device is fake. A lifetime ceiling of None means no limit. delta: at
+    which noisy sums are priced.
     """
 
     day: Mapping[str, float]
@@ -28,7 +32,7 @@ class Ceilings:
 
     @classmethod
     def of(cls, settings: PrivacySettings) -> Ceilings:
-        """The ceilings that the reader set."""
+        """Return the ceilings that the reader set."""
         return cls(
             day={channel: getattr(settings, f"epsilon_per_day_{channel}") for channel in CHANNELS},
             life={channel: getattr(settings, f"epsilon_lifetime_{channel}") for channel in CHANNELS},
@@ -39,7 +43,10 @@ class Ceilings:
 
 
 class Limits(BaseModel):
-    """Ceilings as they are stored: those of noisy sums if every other device is fake are in rho."""
+    """Ceilings as they are stored.
+
+    Those of noisy sums if every other device is fake are given as rho.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -51,7 +58,7 @@ class Limits(BaseModel):
 
     @classmethod
     def of(cls, ceilings: Ceilings) -> Limits:
-        """These ceilings as they are stored."""
+        """Return these ceilings as they are stored."""
         delta, life = ceilings.delta, ceilings.alone_life
         return cls(
             day=dict(ceilings.day),
@@ -73,7 +80,10 @@ class Limits(BaseModel):
         return read
 
     def or_higher(self, other: Limits) -> Limits:
-        """The higher of each ceiling: an upper bound on what held at any time, if these two did."""
+        """Return the higher of each pair of ceilings.
+
+        If each of the two held at some time, this is an upper bound on what held at any time.
+        """
         return Limits(
             day={channel: max(self.day[channel], other.day[channel]) for channel in CHANNELS},
             life={channel: _higher(self.life[channel], other.life[channel]) for channel in CHANNELS},

@@ -1,4 +1,4 @@
-"""Imports the charges of the reader's other device into this ledger, so that moving devices gains no new budget."""
+"""Import the charges of the reader's other device, so that moving brings no new budget."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ ChargeKey = tuple[int, str, str, tuple[tuple[str, float], ...], float, float]
 
 
 def take_charges(database: Database, charges: Sequence[MovedCharge]) -> int:
-    """Append the charges that this ledger lacks; returns how many. Call it in the transaction that imports the rest.
+    """Append the charges that this ledger lacks; returns how many.
+
+    Call it in the transaction that imports the rest.
 
     Formal guarantees:
 
@@ -61,7 +63,10 @@ def take_charges(database: Database, charges: Sequence[MovedCharge]) -> int:
 
 
 def paid_since(repository: LedgerRepository, exported_at: datetime) -> list[LedgerEntry]:
-    """Charges made here earlier for what the other device may have spent after exporting at this time."""
+    """Return the charges that an earlier import of this export has made here.
+
+    They cover what the other device may have spent after it made the export.
+    """
     made = float(to_us(exported_at))
     return [one for one in repository.all() if one.mechanism == MECHANISM and one.parameters.get(EXPORTED_AT) == made]
 
@@ -73,7 +78,7 @@ def charges_since(
     now: datetime,
     paid: Sequence[LedgerEntry] = (),
 ) -> list[LedgerEntry]:
-    """Charges for what another device may have spent since it exported `charges`, if its reader went on using it.
+    """Return charges for what another device may have spent since it exported `charges`.
 
     Formal guarantees: for the day of the export, today and every day between, each cost is raised from what the other
     device had spent to its daily ceiling, within its lifetime ceilings; `limits` must be the highest that it had since.
@@ -120,8 +125,10 @@ def charges_since(
 
 
 def _rho_alone(given: Mapping[str, float]) -> float:
-    """rho with one share of noise, as stored in the ledger; charges made before 2026-11-22 store the rho of all
-    shares."""
+    """rho with one share of noise, as stored in the ledger.
+
+    Charges made before 2026-11-22 store the rho of all shares.
+    """
     return float(given.get(RHO_ALONE, given.get("rho", 0) * given.get("survivors_at_least", 0)))
 
 

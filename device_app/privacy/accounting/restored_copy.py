@@ -1,4 +1,4 @@
-"""Charges a device whose database was restored from an older copy for all that it may have spent since."""
+"""Charge a device that was restored from a copy for all it may have spent since."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _DAY, _MOMENT = timedelta(days=1), timedelta(microseconds=1)
 
 
 def make_up_for_copy(database: Database, ledger: Ledger) -> int:
-    """Charge for every day since this database was copied; returns the number of days, 0 if it isn't a copy.
+    """Charge for every day since this database was copied.
 
-    For the copy's day, today and every day between, each channel is charged the difference between its daily ceiling
-    and what the copy knows of that day, and so are noisy sums with one share of noise each; all of it within the
-    lifetime ceilings. Displays and clicks until now are excluded from all later counts, because they may already have
-    been counted.
+    Returns the number of days, 0 if it isn't a copy. For the copy's day, today and every day between, each channel is
+    charged the difference between its daily ceiling and what the copy knows of that day, and so are noisy sums with one
+    share of noise each; all of it within the lifetime ceilings. Displays and clicks until now are excluded from all
+    later counts, because they may already have been counted.
 
     Formal guarantees:
 
@@ -70,7 +70,10 @@ def make_up_for_copy(database: Database, ledger: Ledger) -> int:
 
 
 def _missing(ledger: Ledger, limits: Limits, day: date, at: datetime, subject: str) -> list[LedgerEntry]:
-    """Entries that raise one day's spending to its ceilings, within the lifetime ceilings."""
+    """Return entries that raise one day's spending to its ceilings.
+
+    The lifetime ceilings are kept.
+    """
     repository, since, before = ledger.repository, _midnight(day), _midnight(day + _DAY)
     rho = _left(limits.rho_day, repository.rho_alone(since, before), limits.rho_life, repository.rho_alone())
     entries = []

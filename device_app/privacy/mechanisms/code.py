@@ -1,4 +1,4 @@
-"""One code: the nearest of K public prototypes, sent by randomised response (the default; docs/decisions/017)."""
+"""One of K numbers by randomised response (docs/decisions/017), in the modes `interest`, the default, and `code`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Protects a training update with Laplace noise on every clipped coordinate, charged for the whole update."""
+"""Protect an update with Laplace noise on every clipped coordinate.
+
+The charge is for the whole update.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ class NoisyUpdate:
 
 
 def check_noise(protection: LocalLaplace, privacy: PrivacySettings) -> None:
-    """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts."""
+    """Raise ProtectionTooWeak if the noise is too weak for the reader.
+
+    Its strength is the ratio of scale to clip.
+    """
     clip, scale = protection.clip, protection.scale
     if scale / clip < privacy.weakest_scale_to_clip * (1 - ROUNDING):
         raise ProtectionTooWeak(
@@ -45,7 +51,9 @@ def check_noise(protection: LocalLaplace, privacy: PrivacySettings) -> None:
 
 @dataclass(frozen=True)
 class LaplaceProtection:
-    """Uni-FedRec, section 3.5, eq. 8: Laplace(0, lambda_g) on every coordinate of an update clipped to theta.
+    """Adds Laplace(0, lambda_g) to every coordinate of an update clipped to theta.
+
+    Source: Uni-FedRec, section 3.5, eq. 8.
 
     Formal guarantees, in pure local differential privacy, for any two readers: one coordinate 2 theta / lambda_g (20 at
     the paper's 0.1 and 0.01); one upload of P coordinates 2 theta P / lambda_g, which is what is charged (4.9 million
@@ -57,7 +65,7 @@ class LaplaceProtection:
     protection: LocalLaplace
 
     def epsilon_of(self, clipped: Clipped) -> float:
-        """What one upload of this update costs, from the bound it really has."""
+        """Return what one upload of this update costs, from the bound it really has."""
         return clipped.sensitivity_per_coordinate / self.protection.scale * clipped.coordinates
 
     def seal(
@@ -92,7 +100,9 @@ class LaplaceProtection:
 
 
 def reseal(item: OutboxItem, ledger: Ledger, privacy: PrivacySettings) -> Sealed[OutboxItem]:
-    """Seal an upload of the outbox again, to retry the same bytes, if the reader's settings still allow it.
+    """Seal an upload of the outbox again, to send the same bytes once more.
+
+    The reader's settings must still allow it.
 
     Raises ValueError unless the ledger holds a charge for exactly these bytes, made by this protection: only this one
     has single uploads. Raises ProtectionTooWeak if its noise is below what the settings require now, and BudgetSpent if

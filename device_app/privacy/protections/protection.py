@@ -1,4 +1,4 @@
-"""The interface of a protection: how a device checks, prices and seals an update that must be protected."""
+"""The interface of protections on the device: they check, price and seal updates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True)
 class ComputedUpdate:
-    """An update as a task computed it, in clear and without private parameters, with what its cost depends on.
+    """An update as a task computed it, with what its cost depends on.
+
+    It is in clear, without private parameters.
 
     Args:
         shared: the tensors; neither clipped nor noisy yet.
@@ -39,13 +41,13 @@ class ComputedUpdate:
 
 
 class DeviceProtection(Protocol):
-    """The device's side of a protection, made from the protocol's settings (`registry.resolve`).
+    """The device's side of a protection, created from the protocol's value (`registry.resolve`).
 
     An update leaves by `seal` as a single upload, or by `contribute` in a secure sum.
     """
 
     def check(self, privacy: PrivacySettings) -> None:
-        """Raises ProtectionTooWeak for a protection below what the reader accepts."""
+        """Raise ProtectionTooWeak for a protection below what the reader accepts."""
         ...
 
     def price(
@@ -56,27 +58,36 @@ class DeviceProtection(Protocol):
         alone: SumsAlone,
         one_click: OneClick | None,
     ) -> float:
-        """The epsilon that an update of so many numbers would cost. Raises ProtectionTooWeak or BudgetSpent.
+        """Return the epsilon that an update of so many numbers would cost.
 
-        alone: what noisy sums have cost so far if every other device was fake. one_click: how far one click moves the
-        update. The errors mean that the reader doesn't accept the terms.
+        Raises ProtectionTooWeak or BudgetSpent. alone: what noisy sums have cost so far if every other device was fake.
+        one_click: how far one click moves the update. The errors mean that the reader doesn't accept the terms.
         """
         ...
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
-        """Check the reader's terms for one update again, once it is paid for but has messages left to send. Raises
-        ProtectionTooWeak."""
+        """Check again whether the reader's settings allow this paid update.
+
+        It may still have messages to send.
+
+        Raises ProtectionTooWeak.
+        """
         ...
 
     def seal(
         self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
     ) -> Sealed[Any]:
-        """Clip, add noise, charge, and seal one upload. Raises BudgetSpent, and ValueError if it has no single
-        uploads."""
+        """Clip, add noise, charge, and seal one upload.
+
+        Raises BudgetSpent, and ValueError if it has no single uploads.
+        """
         ...
 
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
     ) -> Contribution:
-        """The vector to be masked and its charge at delta. Raises ValueError if it has no secure sum."""
+        """Return the vector to be masked and its charge at delta.
+
+        Raises ValueError if it has no secure sum.
+        """
         ...

@@ -1,8 +1,8 @@
-"""The protections that this device supports, by kind. A new one is a class and a line of `PROTECTIONS` here.
+"""The protections that this device supports, by kind.
 
-The other modules of this package say how each clips, adds noise and charges, with its formal guarantees:
-`local_laplace`, `secure_sum`, `union_marks`. Masked updates share their checks and their cost:
-`secure_sum.MaskedProtection`.
+A new one is a class and a line of `PROTECTIONS` here. The other modules of this package say how each clips, adds noise
+and charges, with its formal guarantees: `local_laplace`, `secure_sum`, `union_marks`. Masked updates share their checks
+and their cost: `secure_sum.MaskedProtection`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class LocalLaplaceProtection:
     protection: LocalLaplace
 
     def check(self, privacy: PrivacySettings) -> None:
-        """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts."""
+        """Raise ProtectionTooWeak if the noise is too weak for the reader.
+
+        Its strength is the ratio of scale to clip.
+        """
         check_noise(self.protection, privacy)
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
@@ -51,13 +54,13 @@ class LocalLaplaceProtection:
         alone: SumsAlone,
         one_click: OneClick | None,
     ) -> float:
-        """The pure epsilon of one upload."""
+        """Return the pure epsilon of one upload."""
         return self.protection.epsilon_per_upload(coordinates)
 
     def seal(
         self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
     ) -> Sealed[NoisyUpdate]:
-        """The update clipped, and then as `LaplaceProtection.seal`, with its formal guarantees.
+        """Clip the update, then seal it as `LaplaceProtection.seal`, with its formal guarantees.
 
         Raises BudgetSpent, and ValueError for values that are not finite: nothing is released then.
         """
@@ -69,7 +72,7 @@ class LocalLaplaceProtection:
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
     ) -> Contribution:
-        """Raises ValueError: Laplace noise has no secure sum."""
+        """Raise ValueError: Laplace noise has no secure sum."""
         raise ValueError(f"protection: {self.protection.kind} leaves as a single upload, and in no secure sum")
 
 
@@ -80,10 +83,10 @@ class SecureSumProtection(MaskedProtection[SecureSum]):
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
     ) -> Contribution:
-        """The update within the ball, weighed, perhaps noisy, and what the opened sum costs: see `contribute`.
+        """Return the clipped, weighted, perhaps noisy update and the cost of the opened sum.
 
-        Under a protection that is priced for no value below 0, such values count as 0: which task an offer combines it
-        with is the server's choice, and a reader's values may not decide whether anything is sent.
+        See `contribute`. Under a protection that is priced for no value below 0, such values count as 0: which task an
+        offer combines it with is the server's choice, and a reader's values may not decide whether anything is sent.
         """
         shared = update.shared
         if self.protection.nonnegative:
@@ -109,7 +112,7 @@ class UnionMarksProtection(MaskedProtection[UnionMarks]):
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
     ) -> Contribution:
-        """This device's marks, perhaps noisy, and what the opened sum costs: see `mark`."""
+        """Return this device's marks, perhaps noisy, and what the opened sum costs: see `mark`."""
         held = update.shared.tensors[NEWS]
         return replace(mark(held, self.protection, terms_of(manifest), noise, delta=delta), paid=update.paid)
 
@@ -122,5 +125,8 @@ PROTECTIONS: dict[str, Callable[[Any], DeviceProtection]] = {
 
 
 def resolve(protection: Protection) -> DeviceProtection:
-    """The device's side of a protection on the wire. Raises ValueError for a kind that isn't in `PROTECTIONS`."""
+    """Return the device's side of a protection on the wire.
+
+    Raises ValueError for a kind that isn't in `PROTECTIONS`.
+    """
     return of_kind(PROTECTIONS, protection)

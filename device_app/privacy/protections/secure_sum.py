@@ -1,4 +1,4 @@
-"""A device's part in a secure sum: the checks and the cost of masked updates, and the vector to be masked.
+"""Check and price a device's part in a secure sum, and make the vector to be masked.
 
 `MaskedProtection` checks what the reader accepts and computes the cost in the worst case. `contribute` scales an update
 into a ball, weights it, encodes it in fixed point and adds noise if the protection has any.
@@ -17,7 +17,7 @@ from device_app.errors import NotEligible, ProtectionTooWeak
 from device_app.privacy.accounting.cost_of_sums import DELTA, OneClick, SumPrices, SumsAlone, sum_prices
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.accounting.limits import Ceilings
-from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode
+from device_app.privacy.noise_share import add_noise_share, clip_and_encode
 from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.private_parameters import SharedUpdate
 from device_app.privacy.protections.protection import ROUNDING, ComputedUpdate
@@ -40,7 +40,7 @@ class MaskedProtection(Generic[Masked]):
     protection: Masked
 
     def check(self, privacy: PrivacySettings) -> None:
-        """Raises ProtectionTooWeak if the reader allows no secure sums, or none without noise."""
+        """Raise ProtectionTooWeak if the reader allows no secure sums, or none without noise."""
         if privacy.secure_sum == "never":
             raise ProtectionTooWeak("the settings allow no secure sums.")
         if privacy.secure_sum == "noisy" and not self.protection.sigma:
@@ -54,11 +54,11 @@ class MaskedProtection(Generic[Masked]):
         alone: SumsAlone,
         one_click: OneClick | None,
     ) -> float:
-        """The cost of the sum in the worst case; 0 for an exact one, which no epsilon bounds.
+        """Return the cost of the sum in the worst case.
 
-        The sum's terms must be those that follow from the protection, from which the cost is computed. Raises
-        ProtectionTooWeak if the sum has too few members, or reveals more than is allowed; BudgetSpent as
-        `SumsAlone.check`.
+        0 for an exact one, which no epsilon bounds. The sum's terms must be those that follow from the protection, from
+        which the cost is computed. Raises ProtectionTooWeak if the sum has too few members, or reveals more than is
+        allowed; BudgetSpent as `SumsAlone.check`.
         """
         prices = self._allowed(manifest, coordinates, privacy, one_click)
         if prices is None:
@@ -67,10 +67,10 @@ class MaskedProtection(Generic[Masked]):
         return prices.epsilon
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
-        """Like `check` and `price`, for a sum that is paid for but has messages left to send. Raises ProtectionTooWeak.
+        """Like `check` and `price`, for a sum that is paid for but has messages left to send.
 
-        The reader's limits for one sum may have changed since, while the budget for all sums has already been charged.
-        The ceiling for one click is checked only at payment, not again here.
+        Raises ProtectionTooWeak. The reader's limits for one sum may have changed since, while the budget for all sums
+        has already been charged. The ceiling for one click is checked only at payment, not again here.
         """
         self.check(privacy)
         self._allowed(manifest, sum(math.prod(shape) for shape in manifest.shapes.values()), privacy, None)
@@ -78,7 +78,10 @@ class MaskedProtection(Generic[Masked]):
     def _allowed(
         self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings, one_click: OneClick | None
     ) -> SumPrices | None:
-        """The costs of a sum that the reader's settings allow, None for an exact one. Raises ProtectionTooWeak."""
+        """Return the costs of a sum that the reader's settings allow, None for an exact one.
+
+        Raises ProtectionTooWeak.
+        """
         self._check_terms(manifest, coordinates, privacy)
         if not self.protection.sigma:
             return None
@@ -100,7 +103,7 @@ class MaskedProtection(Generic[Masked]):
     def seal(
         self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
     ) -> Sealed[Any]:
-        """Raises ValueError: a masked vector is no single upload."""
+        """Raise ValueError: a masked vector is no single upload."""
         raise ValueError(f"protection: {self.protection.kind} leaves under masks, and never as a single upload")
 
     def _check_terms(self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings) -> None:
@@ -127,7 +130,7 @@ class MaskedProtection(Generic[Masked]):
 def _ceilings(
     prices: SumPrices, privacy: PrivacySettings, one_click: OneClick | None
 ) -> list[tuple[str, float, float]]:
-    """The label, cost and allowed maximum of each of a sum's costs.
+    """Return the label, cost and allowed maximum of each of a sum's costs.
 
     Without a proven bound for one click, the click may move the vector as far as all data, so the ceiling for all data
     applies.
@@ -141,7 +144,10 @@ def _ceilings(
 
 
 def terms_of(manifest: RoundManifest) -> SumTerms:
-    """The terms of a round's sum. Raises ValueError for a round without one, which a manifest's own check rules out."""
+    """Return the terms of a round's sum.
+
+    Raises ValueError for a round without one, which a manifest's own check rules out.
+    """
     if manifest.terms is None:
         raise ValueError(f"terms: {manifest.round} is a secure sum without any")
     return manifest.terms
@@ -151,7 +157,7 @@ NAME = "secure_sum"
 
 
 def secure_sum_of(protection: Protection, otherwise: str) -> SecureSum:
-    """The protection itself, for a task that only supports sums of clipped vectors.
+    """Return the protection itself, for a task that only supports sums of clipped vectors.
 
     Raises NotEligible, with `otherwise` as its message.
     """
@@ -178,7 +184,9 @@ class NormClipped:
 
 
 def clip_norm(update: SharedUpdate, norm: float) -> NormClipped:
-    """Scale an update down to `norm` if it's longer. Raises ValueError for NaN or infinity: nothing is released.
+    """Scale an update down to `norm` if it's longer.
+
+    Raises ValueError for NaN or infinity: nothing is released.
 
     Formal guarantees: those of `NormClipped`, whatever the values.
     """
@@ -205,7 +213,7 @@ def contribute(
     channel: str = "training",
     one_click: OneClick | None = None,
 ) -> Contribution:
-    """The vector to be masked and what the opened sum costs this device.
+    """Return the vector to be masked and what the opened sum costs this device.
 
     Args:
         clipped: the mean gradient g_u, at most at the round's clip.
@@ -258,14 +266,17 @@ def contribute(
 
 
 def _noisy(clipped: NormClipped, protection: SecureSum, terms: SumTerms, source: NoiseSource) -> RingVector:
-    """The layout's vector at weight 1, with a noise share on every coordinate. The 1 at the end is public."""
+    """Return the layout's vector at weight 1, with a noise share on every coordinate.
+
+    The 1 at the end is public.
+    """
     code = clip_and_encode(_flat(clipped.update), protection.clip, terms.fixed_point())
     noisy = add_noise_share(code, protection.sigma, source, terms.bits)
     return np.append(noisy, np.ones(1, dtype=ring_dtype(terms.bits)))
 
 
 def _flat(update: SharedUpdate) -> NDArray[np.float64]:
-    """All values in the order of `UpdateLayout`: by ascending name, each in C order."""
+    """Return all values in the order of `UpdateLayout`: by ascending name, each in C order."""
     return np.concatenate([update.tensors[name].astype(np.float64).reshape(-1) for name in sorted(update.tensors)])
 
 

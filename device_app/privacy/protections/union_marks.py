@@ -1,4 +1,7 @@
-"""A device's part of the union of articles: marks, or counts with a share of noise (Efficient-FedRec, eq. 8)."""
+"""A device's part in the union of articles (Efficient-FedRec, eq. 8).
+
+It consists of marks, or of counts with a share of noise.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import NotEligible
 from device_app.privacy.accounting.cost_of_sums import DELTA, sum_prices
-from device_app.privacy.discrete_noise import BoundedCode, add_noise_share
+from device_app.privacy.noise_share import BoundedCode, add_noise_share
 from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg.messages import Contribution
@@ -23,7 +26,10 @@ NAME = "union_marks"
 
 
 def union_marks_of(protection: Protection, otherwise: str) -> UnionMarks:
-    """The protection itself, for a task that marks articles. Raises NotEligible, with `otherwise` as its message."""
+    """Return the protection itself, for a task that marks articles.
+
+    Raises NotEligible, with `otherwise` as its message.
+    """
     if not isinstance(protection, UnionMarks):
         raise NotEligible(otherwise)
     return protection
@@ -32,7 +38,7 @@ def union_marks_of(protection: Protection, otherwise: str) -> UnionMarks:
 def mark(
     held: NDArray[np.float32], protection: UnionMarks, terms: SumTerms, source: NoiseSource, *, delta: float = DELTA
 ) -> Contribution:
-    """The vector to be masked, and what the opened sum costs.
+    """Return the vector to be masked, and what the opened sum costs.
 
     Args:
         held: [n], 1 at this device's articles and 0 elsewhere; at most `rows_limit` ones.

@@ -1,4 +1,4 @@
-"""The sealed messages of a device in a secure sum, and the vector it contributes with its charge.
+"""The messages of a device in a secure sum, and the vector it contributes with its charge.
 
 The charge is paid before the vector is masked. Messages are sealed one by one, each for one stage.
 """
@@ -32,10 +32,11 @@ class Spender(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """What a device adds to a sum: its clipped, encoded and perhaps noisy vector, and the cost of the opened sum.
+    """What a device adds to a sum: its vector, and the cost of the opened sum.
 
-    The charge is that of the opened sum at the smallest number of survivors that the round's terms allow, since the
-    device has to pay before it can know how many will survive. paid is called in the transaction that charges.
+    The vector is clipped, encoded and perhaps noisy. The charge is that of the opened sum at the smallest number of
+    survivors that the round's terms allow, since the device has to pay before it can know how many will survive. paid
+    is called in the transaction that charges.
     """
 
     vector: RingVector
@@ -53,7 +54,9 @@ class Contribution:
     def masked(
         self, ledger: Spender, *, plus: Sequence[bytes], minus: Sequence[bytes], threads: int
     ) -> tuple[bytes, str]:
-        """The vector with these masks added and subtracted, and its SHA-256; it is charged before this returns.
+        """Return the vector with these masks added and subtracted, and its SHA-256.
+
+        It is charged before this returns.
 
         Raises BudgetSpent, after which nothing of it may leave.
 
@@ -76,7 +79,10 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, eq=False)
 class MaskedInput:
-    """Ring elements, little-endian, one after the other: uniform noise to whoever lacks the masks."""
+    """Ring elements, little-endian, one after the other.
+
+    They are uniform noise to whoever lacks the masks.
+    """
 
     round: str
     payload: bytes
@@ -84,17 +90,21 @@ class MaskedInput:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A message to send. Before it leaves, `state` (and the payload of the `masked` stage) must be on the disk."""
+    """A message to send.
+
+    Before it leaves, `state` (and the payload of the `masked` stage) must be on the disk.
+    """
 
     state: SumState
     sealed: Sealed[object]
 
 
 def step_of(state: SumState, payload: bytes | None = None) -> Step:
-    """The message of the state's stage; `payload`: the masked vector as it was kept, in the `masked` stage.
+    """Return the message of the state's stage.
 
-    Only the masked vector depends on clicks, and it was paid for when it was made: keys, shares and signatures are
-    random. Raises SumAborted for a masked vector that wasn't kept: a second one must not be made.
+    `payload`: the masked vector as it was kept, in the `masked` stage. Only the masked vector depends on clicks, and it
+    was paid for when it was made: keys, shares and signatures are random. Raises SumAborted for a masked vector that
+    wasn't kept: a second one must not be made.
     """
     round_id = state.terms.round
     match state.stage:

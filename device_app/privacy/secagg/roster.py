@@ -1,4 +1,4 @@
-"""A device's checks of the members that the server names: their number, identities and keys."""
+"""Check the members that the server names: their number, identities and keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class RosterRules:
     smallest: int
 
     def check(self, keys: AdvertisedKeys, roster: Roster) -> None:
-        """Raise SecaggError unless the terms allow this roster and it holds these keys for this device."""
+        """Raise SecaggError unless the terms allow this roster.
+
+        It must show these keys for this device.
+        """
         terms, holders, context = self.terms, len(roster.members), self.terms.digest()
         if roster.round != terms.round:
             raise SecaggError(f"the roster is of {roster.round}")
@@ -62,7 +65,10 @@ class RosterRules:
                 check_keys(context, entry.keys)
 
     def check_sharers(self, held: Sequence[HeldShares], roster: Roster, sharers: Sharers) -> None:
-        """Raise SecaggError unless this device and enough others are in the sum, and it holds shares of all of them."""
+        """Raise SecaggError unless this device and enough others are in the sum.
+
+        This device must hold shares of all of them.
+        """
         if roster.me not in sharers.members:
             raise SecaggError("the server has left this device out: it has complained of another, or another of it")
         if unknown := sorted(set(sharers.members) - {one.member for one in held}):
@@ -71,13 +77,16 @@ class RosterRules:
             raise SecaggError(f"{len(sharers.members)} members are in the sum, at least {least} are needed")
 
     def least(self, roster: Roster) -> int:
-        """The fewest members of its roster, including itself, with whom this device continues.
+        """Return the fewest members of the roster with whom this device continues.
 
-        In the sparse form it sees its neighbours only; only the server can count the whole cohort.
+        It counts itself. In the sparse form it sees its neighbours only; only the server can count the whole cohort.
         """
         return max(roster.threshold, self.smallest, self.terms.cohort_minimum if roster.is_whole else 0)
 
     def least_sharers(self, roster: Roster) -> int:
-        """The fewest members of its roster, including itself, with whom this device masks its vector."""
+        """Return the fewest members of the roster with whom this device masks its vector.
+
+        It counts itself.
+        """
         due = None if roster.is_whole else choose_neighbourhood(roster.cohort)
         return max(self.least(roster), due.sharers if due else 0)

@@ -1,4 +1,7 @@
-"""The state of a device in a secure sum, kept so that a kill at any point neither loses nor repeats a message."""
+"""The stored state of a device in a secure sum.
+
+After a kill at any point no message is lost or sent in two forms.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,10 @@ class HeldShares(Message):
 
 
 class SumState(Message):
-    """A device's memory of one secure sum; JSON by `model_dump_json`. Never on the wire: it holds every secret.
+    """A device's memory of one secure sum; JSON by `model_dump_json`.
 
-    stage names the message that is being sent, or has been. Messages are kept as they were sent, since a second, other
-    message of the same stage could open what the first one hid.
+    Never on the wire: it holds every secret. stage names the message that is being sent, or has been. Messages are kept
+    as they were sent, since a second, other message of the same stage could open what the first one hid.
     """
 
     terms: SumTerms
@@ -51,7 +54,10 @@ class SumState(Message):
 
     @property
     def keys(self) -> AdvertisedKeys:
-        """The message of the `keys` stage; Ed25519 signatures are deterministic, so it's the same bytes every time."""
+        """The message of the `keys` stage.
+
+        Ed25519 signatures are deterministic, so it's the same bytes every time.
+        """
         identity = Ed25519PrivateKey.from_private_bytes(self.identity_secret)
         publics = [
             X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
@@ -61,7 +67,10 @@ class SumState(Message):
 
 
 def begin_sum(terms: SumTerms, identity: Ed25519PrivateKey | None = None) -> SumState:
-    """Fresh keys for one round. `identity` signs them; without one (no directory of members) it's fresh too."""
+    """Return fresh keys for one round.
+
+    `identity` signs them; without one (no directory of members) it's fresh too.
+    """
     return SumState(
         terms=terms,
         stage="keys",

@@ -1,4 +1,7 @@
-"""A device's part in a secure sum: its state changes with each answer of the server, and gives the next message."""
+"""A device's part in a secure sum.
+
+Each answer of the server changes its state, which gives the next message.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,9 @@ R = TypeVar("R", Roster, Shares, Sharers, Survivors, Agreements)
 
 
 class SumTransitions:
-    """Steps from one `SumState` to the next, one for each answer of the server; `SumParticipant` states the guarantees.
+    """Steps from one `SumState` to the next, one for each answer of the server.
 
-    Each raises SumAborted if the answer is not an honest server's.
+    `SumParticipant` states the guarantees. Each raises SumAborted if the answer is not an honest server's.
     """
 
     def __init__(
@@ -59,13 +62,13 @@ class SumTransitions:
         self._channels: dict[int, tuple[bytes, bytes]] = {}
 
     def expect(self, reply: Reply, kind: type[R]) -> R:
-        """The reply, if it has the expected kind."""
+        """Return the reply, if it has the expected kind."""
         if not isinstance(reply, kind):
             raise self.abort(f"the server answered {type(reply).__name__} where {kind.__name__} was due")
         return reply
 
     def abort(self, why: str) -> SumAborted:
-        """The error that ends this device's part."""
+        """Return the error that ends this device's part."""
         return SumAborted(self.terms.round, why)
 
     def share(self, state: SumState, roster: Roster) -> SumState:
@@ -96,7 +99,10 @@ class SumTransitions:
         )
 
     def open_boxes(self, state: SumState, shares: Shares) -> SumState:
-        """Between rounds 1 and 2, not in the paper: keep the shares, and complain about boxes without valid ones."""
+        """Store the valid shares and complain about the boxes without any.
+
+        This step lies between rounds 1 and 2 and is not in the paper.
+        """
         roster, own = state.roster, state.own
         assert roster is not None
         assert own is not None
@@ -120,8 +126,10 @@ class SumTransitions:
         )
 
     def mask(self, state: SumState, sharers: Sharers) -> tuple[SumState, bytes]:
-        """Round 2: pay, add the self mask and pair masks; the lower member adds a pair's mask, the higher subtracts
-        it."""
+        """Round 2: pay, add the self mask and pair masks.
+
+        The lower member adds a pair's mask, the higher subtracts it.
+        """
         roster, seed = state.roster, state.seed
         assert roster is not None
         assert seed is not None
@@ -168,9 +176,10 @@ class SumTransitions:
         return heard if self.terms.mode == "active" else self._reveal(heard)
 
     def hear_agreements(self, state: SumState, agreements: Agreements) -> SumState:
-        """Round 3's second half: check that at least t members have signed the survivors that this device was sent.
+        """Check that at least t members have signed the survivors that this device was sent.
 
-        In the sparse form they have signed that this device is one of the survivors.
+        This is the second half of round 3. In the sparse form they have signed that this device is one of the
+        survivors.
         """
         roster = state.roster
         assert roster is not None
@@ -210,7 +219,7 @@ class SumTransitions:
         return state.model_copy(update={"stage": "unmask", "revealed": revealed})
 
     def _channel(self, state: SumState, entry: RosterEntry, me: int) -> tuple[bytes, bytes]:
-        """The keys of the boxes to another member and of those from it."""
+        """Return the keys of the boxes to another member and of those from it."""
         if entry.member not in self._channels:
             # Loading a key computes its public half: done once, not for every member.
             secret = self._encryption or X25519PrivateKey.from_private_bytes(state.encryption_secret)
@@ -226,7 +235,9 @@ class SumTransitions:
 
 
 class SumParticipant:
-    """A device's part in a secure sum, without I/O: it returns sealed messages and takes the server's answers.
+    """A device's part in a secure sum, without I/O.
+
+    It returns sealed messages and takes the server's answers.
 
         keys -> shares -> complaints -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figure 4
 
@@ -257,7 +268,7 @@ class SumParticipant:
     members around any one device, no sum of fewer than `COMPANY` honest devices opens, whatever the server says of who
     shared its keys or dropped out (docs/decisions/004). Of one member, either the share of the seed or that of the key
     is revealed, never both, and once. The sum itself is exact: what it reveals is bounded only by noise inside it
-    (`discrete_noise`). That this device takes part isn't hidden. A complaint comes before anything is paid or masked
+    (`noise_share`). That this device takes part isn't hidden. A complaint comes before anything is paid or masked
     and names members only: it reveals to the server which boxes failed, and nothing of a key or a share. Who was
     complained of is in no sum with this device, whatever the server says.
     """
@@ -278,7 +289,10 @@ class SumParticipant:
         self._transitions = SumTransitions(state.terms, contribution, ledger, rules, threads)
 
     def step(self) -> Step:
-        """The message of the current stage. Raises SumAborted if the masked vector was not kept."""
+        """Return the message of the current stage.
+
+        Raises SumAborted if the masked vector was not kept.
+        """
         return step_of(self._state, self._payload)
 
     def hear(self, reply: Reply) -> Step:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.report_meaning import ReportMeaning
-from device_app.privacy.reporter import Clear, MadeFrom, MadeReport, Mechanism, ReportInput
+from device_app.privacy.reporter import Clear, Decompose, MadeFrom, MadeReport, Mechanism, ReportInput
 from protocol.releases import RecallProtocol
 
 M = TypeVar("M", bound=Mechanism)
@@ -71,6 +71,15 @@ class ModeReporter(ABC, Generic[M]):
     @abstractmethod
     def meaning(self) -> ReportMeaning:
         """See `Reporter.meaning`."""
+
+    def decomposed(self, reader: ReportInput, labels: NDArray[np.int64], on_basis: Decompose) -> ReportInput:
+        """See `Reporter.decomposed`; by default the input as it is."""
+        return reader
+
+    def shown(self, reader: ReportInput) -> Clear:
+        """See `Reporter.shown`; by default the true value alone."""
+        value = self.value(reader)
+        return () if value is None else ((float(value),),)
 
     def value(self, reader: ReportInput | None) -> int | None:
         """See `Reporter.value`; None if there are too many values to keep each draw: then every report is drawn."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from device_app.privacy.mechanisms.basis_l1 import BasisL1
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.report_meaning import ReportMeaning, meaning_of_release
-from device_app.privacy.reporter import Clear, MadeFrom, ReportInput
+from device_app.privacy.reporter import Clear, Decompose, MadeFrom, ReportInput
 from device_app.reports.reporters.base import M, ModeReporter, ReportTerms
 from protocol.recall import BasisL1Report, BasisLaplaceReport
 
@@ -30,6 +31,11 @@ class OnTheBasis(ModeReporter[M]):
         """The reporter with the noise that the release asks for."""
         drawing: Any = mechanism
         return cls(mechanism=drawing.under(terms.protocol), under=terms.under)
+
+    def decomposed(self, reader: ReportInput, labels: NDArray[np.int64], on_basis: Decompose) -> ReportInput:
+        """The input with its scores on the basis."""
+        scores, counts = on_basis()
+        return replace(reader, scores=scores, counts=counts)
 
     @staticmethod
     def known(reader: ReportInput | None, basis_size: int) -> ReportInput:

@@ -22,7 +22,7 @@ LENGTH_BYTES, PIECE_BYTES = 8, 1 << 20
 
 
 class ViewTerms(Message):
-    """A round's material `views`: how every view protects its gradient, and steps its own tower.
+    """A round's material `views`: how each view protects its gradient and steps its own tower.
 
     views take part, each once; repeating one has no effect. clip is C and sigma the noise multiplier of
     `privacy.local_aggregate.ViewProtection`; tower_rate is the size of the step that a view's own user tower takes with
@@ -73,13 +73,14 @@ class ViewProcesses(Protocol):
     """Where views compute."""
 
     def why_not(self) -> str | None:
-        """Why views can't be kept apart here, in a sentence; None if they can."""
+        """Return why views can't be kept apart here, in a sentence; None if they can."""
         ...
 
     def gradient(self, job: ViewJob) -> Mapping[str, NDArray[np.float64]] | None:
-        """The view's gradient of the shared parameters, `g.<parameter>`, clipped and with noise of its own.
+        """Return the view's clipped, noisy gradient of the shared parameters.
 
-        None if the view has nothing to learn from. Raises ViewFailed.
+        It is named `g.<parameter>`; each view adds its own noise. None if the view has nothing to learn from. Raises
+        ViewFailed.
         """
         ...
 
@@ -89,7 +90,7 @@ class ViewFailed(RuntimeError):
 
 
 def to_bytes(job: ViewJob) -> bytes:
-    """A job as its process reads it."""
+    """Return a job as its process reads it."""
     ids, vectors = job.items
     tensors = save({"items": vectors, **{f"p.{name}": value for name, value in job.parameters.items()}})
     head = json.dumps(
@@ -103,7 +104,7 @@ def to_bytes(job: ViewJob) -> bytes:
 
 
 def from_bytes(data: bytes) -> ViewJob:
-    """What `to_bytes` wrote."""
+    """Return what `to_bytes` wrote."""
     size = int.from_bytes(data[:8], "little")
     head = json.loads(data[8 : 8 + size])
     graph_ends = 8 + size + head["graph_bytes"]

@@ -1,4 +1,4 @@
-"""The device's views as a round's task uses them: their stores, their processes, and the log of their contributions."""
+"""The device's views for a round's task: their stores, processes and log of contributions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ class LocalViews:
     source: NoiseSource = field(default_factory=SystemNoise)
 
     def check(self, terms: ViewTerms) -> None:
-        """Raises NotEligible if views can't be isolated, ProtectionTooWeak for less noise than the reader requires."""
+        """Raise NotEligible if views can't be isolated here.
+
+        Raises ProtectionTooWeak for less noise than the reader requires.
+        """
         if (why := self.processes.why_not()) is not None:
             raise NotEligible(why)
         least = self.weakest_sigma()
@@ -69,7 +72,7 @@ class LocalViews:
         job: Callable[[View, Path, Items], ViewJob],
         rng: np.random.Generator,
     ) -> dict[View, NoisyGradient]:
-        """A protected gradient of each view that the round asks (`asked`), in the order of VIEWS.
+        """Return a protected gradient of each view that takes part (`asked`), in the order of VIEWS.
 
         A view without a store, without anything to learn from, or whose process fails gives zeros under the same noise,
         and is charged like any other. (The graph is the server's, and may be made to fail on some clicks alone.)
@@ -94,20 +97,24 @@ class LocalViews:
     def noise(
         self, terms: ViewTerms, parameters: Callable[[View], Parameters], rng: np.random.Generator
     ) -> dict[View, NoisyGradient]:
-        """What `gradients` returns on a device without any data. No view computes, so none is charged."""
+        """Return what `gradients` returns on a device without any data.
+
+        No view computes, so none is charged.
+        """
         return {view: self.zeros(parameters(view), terms) for view in asked(terms, rng)}
 
     def zeros(self, parameters: Parameters, terms: ViewTerms) -> NoisyGradient:
-        """A gradient of zeros for these parameters, under a view's noise."""
+        """Return a gradient of zeros for these parameters, under a view's noise."""
         protection = ViewProtection(terms.clip, terms.sigma)
         zeros = {f"g.{name}": np.zeros(each.shape) for name, each in parameters.items()}
         return protection.noisy(protection.bounded(zeros), self.source)
 
 
 def asked(terms: ViewTerms, rng: np.random.Generator) -> list[View]:
-    """The views that take part: those that the terms name, or a random subset of at_once of them, the paper's B_v.
+    """Return the views that take part in a round.
 
-    A device's data makes no difference: a server sees by the user towers which views were drawn.
+    These are all that the terms name, or a random subset of at_once of them (the paper's B_v). A device's data makes no
+    difference: a server sees by the user towers which views were drawn.
     """
     named = [view for view in VIEWS if view in terms.views]
     if terms.at_once is None or terms.at_once >= len(named):

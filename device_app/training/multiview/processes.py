@@ -1,4 +1,4 @@
-"""Runs a process for each view, which computes its gradient on its own store and returns only a protected gradient."""
+"""Run a process for each view, which returns only a protected gradient."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_LOCKDOWN = "this system can't keep the views of a device apart (it needs Linu
 
 
 class ViewWorkers:
-    """Workers of this process, started on demand and shared by all of its devices (a fleet has many).
+    """The worker processes, started on demand and shared by all devices of this process.
 
     Args:
         most: how many compute at the same time; None for as many as there are cores.
@@ -39,8 +39,10 @@ class ViewWorkers:
         self._idle: list[tuple[float, subprocess.Popen[bytes]]] = []
 
     def answer(self, job: bytes) -> tuple[int, bytes]:
-        """The exit code and answer of a job's process. Raises OSError if none could be started, or it took
-        LONGEST_SEC."""
+        """Return the exit code and answer of a job's process.
+
+        Raises OSError if none could be started, or it took LONGEST_SEC.
+        """
         with self._room:
             process = self._take()
             late = threading.Timer(LONGEST_SEC, _kill, (process,))
@@ -99,21 +101,25 @@ WORKERS = ViewWorkers()
 
 
 class SpawnedViews:
-    """A process per view. The device never reads a view's data in clear; it receives clipped, noisy gradients.
+    """A process per view.
 
-    The device's own process is trusted: it serves the pages on which the reader reads and searches, and has both stores
-    open. One view's computation is isolated from the other's store and gradient.
+    The device never reads a view's data in clear; it receives clipped, noisy gradients. The device's own process is
+    trusted: it serves the pages on which the reader reads and searches, and has both stores open. One view's
+    computation is isolated from the other's store and gradient.
     """
 
     def __init__(self, workers: ViewWorkers = WORKERS) -> None:
         self._workers = workers
 
     def why_not(self) -> str | None:
-        """Why views can't be kept apart here; None if they can."""
+        """Return why views can't be kept apart here; None if they can."""
         return None if version() else NO_LOCKDOWN
 
     def gradient(self, job: ViewJob) -> Mapping[str, NDArray[np.float64]] | None:
-        """See ViewProcesses. Raises ViewFailed if the process fails, answers nonsense, or takes two minutes."""
+        """See ViewProcesses.
+
+        Raises ViewFailed if the process fails, answers nonsense, or takes two minutes.
+        """
         try:
             code, answer = self._workers.answer(to_bytes(job))
         except (OSError, EOFError) as broken:
@@ -137,7 +143,10 @@ def _answer(job: ViewJob, code: int, answer: bytes) -> Mapping[str, NDArray[np.f
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill it and the view's process that it may wait for. Its pipes stay open: another thread may be reading them."""
+    """Kill it and the view's process that it may wait for.
+
+    Its pipes stay open: another thread may be reading them.
+    """
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -153,7 +162,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """What Python needs to start, and one thread for every library; nothing else of this process's environment."""
+    """Return what Python needs to start, and one thread for every library.
+
+    Nothing else of this process's environment.
+    """
     needed = ("SYSTEMROOT", "LD_LIBRARY_PATH", "PATH")
     kept = {name: os.environ[name] for name in needed if name in os.environ}
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

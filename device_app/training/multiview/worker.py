@@ -1,4 +1,4 @@
-"""The worker of views, and the sandbox of each job's process (Linux 5.13 or newer, Landlock).
+"""The worker process of the views, and the sandbox of each job (Linux 5.13 or newer, Landlock).
 
 The worker (`-m` of this module) reads jobs from stdin and writes protected gradients to stdout, each in its frame. A
 separate process computes each job, forked from the worker, which has imported everything needed and knows nothing of
@@ -58,7 +58,10 @@ class _Beneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The version of the kernel's Landlock interface; 0 if it is missing or switched off."""
+    """Return the version of the kernel's Landlock interface.
+
+    0 if it is missing or switched off.
+    """
     if sys.platform != "linux":
         return 0
     found = int(_libc().syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(VERSION_FLAG)))
@@ -66,7 +69,9 @@ def version() -> int:
 
 
 def lock_down(files: Sequence[Path]) -> None:
-    """Limit this process to reading and writing these files, which must exist. It can't be undone.
+    """Limit this process to reading and writing these files, which must exist.
+
+    It can't be undone.
 
     Raises LockdownUnavailable if the kernel refuses; the process must end then.
     """
@@ -109,13 +114,15 @@ FAILED = 1
 
 
 def store_files(store: Path) -> list[Path]:
-    """A store's file, and the two that SQLite keeps beside it while it is open."""
+    """Return a store's file, and the two that SQLite keeps beside it while it is open."""
     return [store.with_name(store.name + ending) for ending in BESIDE]
 
 
 def main() -> None:
-    """Answer jobs one after another until stdin ends: a byte with the exit code of the job's process, and its
-    answer."""
+    """Answer jobs one after another until stdin ends.
+
+    An answer is a byte with the exit code of the job's process, then its output.
+    """
     while True:
         try:
             job = read_frame(sys.stdin.fileno())
@@ -126,8 +133,10 @@ def main() -> None:
 
 
 def _apart(job: bytes) -> tuple[int, bytes]:
-    """Run the job in a forked process. An error ends it without a message, since its text could reveal data of the
-    store."""
+    """Run the job in a forked process.
+
+    An error ends it without a message, since its text could reveal data of the store.
+    """
     reads, writes = os.pipe()
     child = os.fork()
     if child == 0:

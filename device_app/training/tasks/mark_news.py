@@ -1,4 +1,7 @@
-"""Marks which articles of a public list this device's samples name, for the union (Efficient-FedRec, eq. 8)."""
+"""Marks articles of a public list for the union: those in this device's samples, or all that were displayed.
+
+Source: Efficient-FedRec, eq. 8. The paper's N_u is the news in a user's behaviors.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ _IDS = TypeAdapter(tuple[NewsId, ...])
 class MarkNewsTask:
     """1 at the articles that this device's samples name and 0 elsewhere.
 
+    With `displayed` also at all others that the reader was shown, as the paper has it: their rows carry no gradient.
+
     The samples are drawn here, once: the gradient round that follows uses this draw (`training.union_draws`), so that
     the marks are exactly the rows that can carry a gradient of this device: histories, clicks, drawn negatives.
 
@@ -36,6 +41,7 @@ class MarkNewsTask:
         negatives: K.
         samples_limit: most samples drawn.
         keep: receives the draw, in the transaction that charges.
+        displayed: whether articles are marked that were displayed and are in no sample.
     """
 
     ids: Sequence[str]
@@ -43,6 +49,7 @@ class MarkNewsTask:
     negatives: int
     samples_limit: int
     keep: Callable[[UnionDraw], None]
+    displayed: bool = False
 
     def shapes(self, params: Params) -> Shapes:
         """One number for each article of the list."""
@@ -55,7 +62,9 @@ class MarkNewsTask:
         known = tuple(FEATURES) if isinstance(samples, ReaderSamples) and samples.contexts is not None else ()
         drawn = samples.draw_rows(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=known)
         row_of = {news_id: row for row, news_id in enumerate(self.ids)}
-        marked = [news_id for news_id in drawn.ids if news_id in row_of][: self.rows_limit]
+        held_here = samples.vectors if self.displayed and isinstance(samples, ReaderSamples) else ()
+        named = dict.fromkeys((*drawn.ids, *held_here))
+        marked = [news_id for news_id in named if news_id in row_of][: self.rows_limit]
         held = np.zeros(len(self.ids), dtype=np.float32)
         held[[row_of[news_id] for news_id in marked]] = 1.0
         mark = samples.mark if isinstance(samples, ReaderSamples) else None
@@ -79,6 +88,11 @@ def mark_news_task(given: TaskInputs) -> MarkNewsTask:
         samples_limit=manifest.samples_limit,
         keep=partial(given.draws.keep, manifest.round),
     )
+
+
+def mark_displayed_task(given: TaskInputs) -> MarkNewsTask:
+    """The same, with all articles that were displayed. Raises NotEligible as `mark_news_task`."""
+    return replace(mark_news_task(given), displayed=True)
 
 
 def listed_news(blob: bytes) -> tuple[str, ...]:

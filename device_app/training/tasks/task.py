@@ -110,6 +110,9 @@ class TaskKind:
         held_out: whether its samples are those that gradients leave out.
         one_click: how far a single click exchanged for another moves the update; None where that is as far as
             exchanging everything. It is asked before the round is joined, too, and raises as `make`.
+        all_displayed: whether its samples hold every article that was ever displayed, and not only some of them.
+        all_negatives: whether a click's negatives are all articles displayed and never clicked, and not those of the
+            same feed.
         zeros: the update that stands for one which can't be computed; tensors that it doesn't have count as zeros.
     """
 
@@ -120,6 +123,8 @@ class TaskKind:
     channel: Literal["training", "counts"] = "training"
     reads_release: bool = True
     held_out: bool = False
+    all_displayed: bool = False
+    all_negatives: bool = False
     one_click: Callable[[TaskInputs], OneClick | None] = as_far_as_everything
     zeros: Callable[[TaskInputs], Update] = zeros
 

@@ -32,7 +32,7 @@ def test_setting_names_are_unique_across_classes() -> None:
 
 def test_defaults_pay_for_three_reports_and_for_no_training() -> None:
     privacy = PrivacySettings()
-    assert (privacy.mode, privacy.epsilon_per_report, privacy.clicks_per_report) == ("code", 4, 20)
+    assert (privacy.mode, privacy.epsilon_per_report, privacy.clicks_per_report) == ("interest", 4, 20)
     assert (privacy.epsilon_per_day_reports, privacy.epsilon_lifetime_reports) == (8, 40)
     assert (privacy.training, privacy.epsilon_per_day_training) == (False, 0)
     assert privacy.weakest_scale_to_clip == 0.1
@@ -128,7 +128,8 @@ def test_paper_presets_contain_only_valid_settings(paper: str, tmp_path: Path) -
     for table, given in values["device"].items():
         assert getattr(device, table).model_dump().items() >= given.items()
     backend = load_settings(data_dir=tmp_path, as_published=paper)
-    assert backend.model_dump().items() >= values["backend"].items()
+    held = backend.model_dump(mode="json")
+    assert {name: held[name] for name in values["backend"]} == values["backend"]
 
 
 def test_explicit_setting_overrides_the_papers_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +139,7 @@ def test_explicit_setting_overrides_the_papers_value(tmp_path: Path, monkeypatch
     settings = DeviceSettings(data_dir=tmp_path)
     assert (settings.privacy.mode, settings.privacy.epsilon_per_day_reports) == ("basis_laplace", 50)
     assert (settings.feed.variety, settings.feed.fresh_slots) == (0.5, 0)
-    assert DeviceSettings(data_dir=tmp_path, as_published=None).privacy.mode == "code"
+    assert DeviceSettings(data_dir=tmp_path, as_published=None).privacy.mode == "interest"
 
 
 def test_unknown_paper_is_refused_with_the_known_ones(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from experiments.bench.groups import PAIRS, GroupsOutcome, GroupsSizes, played, told, told_new
-from experiments.finding import synthetic_populations
-from experiments.quality.heldout_readers import Pool
+from experiments.bench.heldout_readers import Pool
+from experiments.papers.finding import synthetic_populations
 from tests.doubles.news import NOW, synthetic_pool
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import growth_figure, records
+from experiments import records
+from experiments.bench import growth_figure
 from experiments.bench.growth import GrowthCurve, cohorts, devices, pools, sums, tables
 from experiments.bench.headlines import BASIS_SIZE
 from experiments.records import Record

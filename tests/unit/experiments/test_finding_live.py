@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from backend.federation.grouping.interpolation import Constant
+from backend.federation.grouping.group_models import Constant
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.grouped import Grouped
 from backend.federation.systems import COMPOSED
 from backend.federation.systems.finding import PROTOTYPES
 from backend.federation.systems.system import SystemSpec
 from device_app.ranking.ranker import FEATURES
-from experiments.finding import synthetic_populations as under_test
-from experiments.finding.live import RANKER_MODEL, LiveRounds, ServedModels
-from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
-from experiments.quality.heldout_readers import Pool
+from experiments.bench.heldout_readers import Pool
+from experiments.papers.finding import synthetic_populations as under_test
+from experiments.papers.finding.live import RANKER_MODEL, LiveRounds, ServedModels
+from experiments.papers.finding.synthetic_populations import SyntheticPopulation, told_apart
 from experiments.simulation.strategies.method import ModelChoice
 from models.metrics import auc
 from protocol.protections import SecureSum

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from experiments.datasets.mind import Impressions, Mind, NewsTable, Ragged
-from experiments.finding import methods
-from experiments.finding.methods import BASES, BUILDERS, CENTRAL, CHOSEN, GRIDS, NAMES, Setting, methods_of
-from experiments.finding.protocol import Protocol, rows_of, split, vectors_of
-from experiments.finding.study import FindingComparison, FindingTuning
-from experiments.finding.training import METRICS, Job, Result, best
+from experiments.papers.finding import methods
+from experiments.papers.finding.methods import BASES, BUILDERS, CENTRAL, CHOSEN, GRIDS, NAMES, Setting, methods_of
+from experiments.papers.finding.protocol import Protocol, rows_of, split, vectors_of
+from experiments.papers.finding.study import FindingComparison, FindingTuning
+from experiments.papers.finding.training import METRICS, Job, Result, best
 from experiments.ranking.models import STUDY_MODELS
 from experiments.simulation.readers import Library
 from experiments.simulation.strategies.method import ModelChoice

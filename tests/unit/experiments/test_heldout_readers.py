@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from device_app.privacy.mechanisms.code import RandomisedCode
 from device_app.ranking.ranker import FeatureContext
-from experiments.quality import heldout_readers as under_test
-from experiments.quality.figure import MeasuredRelease, curves, gain_interval
-from experiments.quality.heldout_readers import HeldoutReader, Marks, Pool, ServedRanking, heldout_readers, judge
+from experiments.bench import heldout_readers as under_test
+from experiments.bench.heldout_readers import HeldoutReader, Marks, Pool, ServedRanking, heldout_readers, judge
+from experiments.bench.quality_figure import MeasuredRelease, curves, gain_interval
 from tests.doubles.news import NOW, synthetic_pool
 
 K = 4

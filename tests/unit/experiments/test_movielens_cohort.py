@@ -15,7 +15,7 @@ from torch import Tensor
 
 from device_app.privacy.local_aggregate import clip_l2, l2_norm, mean_of
 from device_app.training.gradients import GRADIENT_PREFIX
-from experiments.movielens.cohort import BATCH, Films, ItemSpace, LocalSgd, Pass, adapt, descend, passes
+from experiments.papers.fl_mv_dssm.cohort import BATCH, Films, ItemSpace, LocalSgd, Pass, adapt, descend, passes
 from exporters.signature import GraphInput
 from models.builders.dssm import dssm_tower
 from models.dssm import Dssm, Tower

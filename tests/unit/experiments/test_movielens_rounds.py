@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 
 from backend.federation.optimizers import Adam, Carried
 from experiments.datasets.movielens import GENRES, MovieLens
-from experiments.movielens.baselines import Factorising, Shared, device_gradients, factorise, user_factors
-from experiments.movielens.cohort import Films, ItemSpace, LocalSgd, Moved, descend, passes
-from experiments.movielens.features import ItemFactors, Vocabulary, demographics
-from experiments.movielens.protocols import MovieLensSplit, cold_users, warm
-from experiments.movielens.rounds import (
+from experiments.papers.fl_mv_dssm.baselines import Factorising, Shared, device_gradients, factorise, user_factors
+from experiments.papers.fl_mv_dssm.cohort import Films, ItemSpace, LocalSgd, Moved, descend, passes
+from experiments.papers.fl_mv_dssm.features import ItemFactors, Vocabulary, demographics
+from experiments.papers.fl_mv_dssm.protocols import MovieLensSplit, cold_users, warm
+from experiments.papers.fl_mv_dssm.rounds import (
     SYSTEMS,
     Choices,
     Features,

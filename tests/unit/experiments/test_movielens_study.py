@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments.movielens.evaluation import Figures
-from experiments.movielens.report import PUBLISHED, tables
-from experiments.movielens.rounds import Choices
-from experiments.movielens.study import MovieLensStudy, wanted
-from experiments.movielens.training import ALL, HELD_OUT, TRAININGS, MovieLensRun, MovieLensSettings
+from experiments.papers.fl_mv_dssm.evaluation import Figures
+from experiments.papers.fl_mv_dssm.report import PUBLISHED, tables
+from experiments.papers.fl_mv_dssm.rounds import Choices
+from experiments.papers.fl_mv_dssm.study import MovieLensStudy, wanted
+from experiments.papers.fl_mv_dssm.training import ALL, HELD_OUT, TRAININGS, MovieLensRun, MovieLensSettings
 from ownfeed import app
 
 
@@ -21,7 +21,7 @@ def run(row: str, build: int, precision: float) -> MovieLensRun:
 
 
 def test_missing_data_is_one_line_without_a_table(tmp_path: Path) -> None:
-    found = CliRunner().invoke(app, ["evaluate", "movielens", "--data", str(tmp_path / "nowhere")])
+    found = CliRunner().invoke(app, ["evaluate", "fl-mv-dssm", "--data", str(tmp_path / "nowhere")])
     assert found.exit_code == 1
     assert "u.occupation does not exist" in found.stderr
     assert not found.stdout

@@ -10,8 +10,8 @@ import pytest
 
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.sum_bounds import check_sum, noise_deviation, too_alike
-from experiments.poisoning.attacks import ATTACKS, DrawnGroups, Known, boosted, huge, sign_flip
-from experiments.poisoning.study import PoisoningOutcome, PoisoningSizes, PoisoningStudy, planted_pool
+from experiments.attacks.attacks import ATTACKS, DrawnGroups, Known, boosted, huge, sign_flip
+from experiments.attacks.study import PoisoningOutcome, PoisoningSizes, PoisoningStudy, planted_pool
 from protocol.protections import SecureSum
 from protocol.ring import WeightedSum
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from backend.federation.strategies.joined_sums import JoinedSums
 from backend.federation.systems import COMPOSED
 from device_app.training.tasks.task import Update
+from experiments.bench.replayed_readers import clip_factor, opened, shown_only, summed, uncounted
 from experiments.datasets.mind import Ragged
 from experiments.datasets.samples import TrainingSamples
-from experiments.quality.replay import clip_factor, opened, shown_only, summed, uncounted
 from experiments.simulation.readers import Library
 from protocol.protections import SecureSum
 

@@ -1,7 +1,7 @@
 // Fetches the texts of whole returned lists in the background, before any story on them is opened.
 import { BackendRefused, BackendUnreachable } from "../errors";
 import type { Clock, Pause } from "../protocol/moments";
-import { sealBlock, sealCommon, sealReturned } from "../privacy/list_texts";
+import { sealBlock, sealCommon, sealReturned } from "../privacy/requests";
 import type { Sealed } from "../privacy/sealed";
 import type { NewsStore } from "../store/news";
 import type { PoolBlock } from "../store/pool_codes";

@@ -156,7 +156,7 @@ export class Recall {
   private inOwnPool({ models, clicks, watch }: Search, notice: string | null = null): Found | null {
     if (!this.broadcast.ready(models.encoder)) return null;
     try {
-      const { vector } = this.reports.reader(models, clicks);
+      const { vector } = this.reports.reader(models, clicks, []);
       const find = (): Candidates => this.broadcast.find(vector, this.reports.limit, models.encoder);
       return found(watch.stage("search", find), "personal", notice);
     } catch (broken) {

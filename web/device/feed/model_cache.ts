@@ -59,7 +59,14 @@ export async function loadModels(release: Release, graphs: Graphs, chosen: strin
   const recall = new RecallModel(context, manifest.recall);
   if (OF_VIEWS.includes(entry.architecture) || entry.groups) {
     const ranker = entry.groups
-      ? await GroupRanker.make(graphs, graph, await release.groups(name), name, entry.features)
+      ? await GroupRanker.make(
+          graphs,
+          graph,
+          await release.groups(name),
+          await release.weights(name),
+          name,
+          entry.features,
+        )
       : await ViewsRanker.make(graphs, graph, await release.weights(name), name);
     return new ServingModels(manifest, recall, ranker, await release.spaces(), [context, ...ranker.sessions]);
   }

@@ -10,6 +10,8 @@ import { Stopwatch } from "../protocol/server_timing";
 import type { Bodies } from "./bodies";
 import { readerOf } from "./build";
 import { BUSY } from "./candidate_search";
+import type { ServingModels } from "./model_cache";
+import type { Vectors } from "../vectors";
 import type { RecallAnswers } from "./recall_answers";
 import type { ChosenReport, ReportChoice } from "../reports/choice";
 import type { Serving } from "./serving";
@@ -39,8 +41,9 @@ export class RecallStep {
     if (policy.mode.finds !== "server") return null;
     const [watch, models] = [new Stopwatch(), await this.serving.models()];
     const { erasures } = this.serving;
-    const clicks = watch.stage("store", () => readerOf(this.serving.context, models).preferences.clickVectors);
-    const chosen = this.reports.due(models, clicks, watch);
+    const [clicks, labels] = await this.clustered(models, watch);
+    if (this.serving.erasures !== erasures) return null;
+    const chosen = this.reports.due(models, clicks, labels, watch);
     if (!chosen) {
       this.answers.asked = {};
       return null;
@@ -60,6 +63,17 @@ export class RecallStep {
       if (report.message.release !== shortened((await this.serving.models()).release)) desk.memo.clear();
     }
     return null;
+  }
+
+  /** The clicks and their clusters; read again if one was added or deleted while the graph ran. */
+  private async clustered(models: ServingModels, watch: Stopwatch): Promise<[Vectors, number[]]> {
+    for (;;) {
+      const clicks = watch.stage("store", () => readerOf(this.serving.context, models).preferences.clickVectors);
+      const contexts = await watch.during("cluster", () => models.recall.contexts(clicks));
+      const now = readerOf(this.serving.context, models).preferences.clickVectors;
+      if (now.data.length === clicks.data.length && now.data.every((value, at) => value === clicks.data[at]))
+        return [clicks, watch.stage("cluster", () => models.recall.clusters(contexts))];
+    }
   }
 
   private async keep(

@@ -109,7 +109,7 @@ export class WholePool {
    */
   async search(text: string, page: number, { hidden: withHidden = false } = {}): Promise<SearchResults> {
     const { erasures } = this.serving;
-    this.stores.searches.looked(text, this.clock());
+    this.stores.searches.viewed(text, this.clock());
     const hits = (await this.hits(text)).map((hit) => hit.id);
     if (this.serving.erasures !== erasures) throw new ErasedMeanwhile(); // no await from here on
     const held = this.lists.holdFound(text, hits, "found", !this.isUnread());

@@ -1,11 +1,12 @@
-// Which drawn picture a story without a photograph shows, and its section's hue, as device_app/pages/art.py chooses them.
-// All pictures are one file of the build, which every device downloads, so no request depends on what is shown.
+// Pictures on pages: publishers' ones, and the drawn picture and hue of a story without one, chosen as in
+// device_app/pages/art.py. All drawn pictures are one file of the build, which every device downloads, so no request
+// depends on what is shown.
 import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import table from "../../../device_app/pages/art.json";
 import artFile from "../../static/art?pictures";
-
-export { artFile };
+import type { Device } from "../device";
+import { toBase64 } from "../protocol/forms";
 
 /** SVG source of every illustration, by name. */
 export type Drawn = Readonly<Record<string, string>>;
@@ -37,7 +38,51 @@ export function pictureName({ section, id, topic }: { section: string; id: strin
 }
 
 /** The picture of this name as a data: address; empty where there is none. */
-export function pictureAddress(drawn: Drawn, name: string): string {
+function drawnAddress(drawn: Drawn, name: string): string {
   const picture = own(drawn, name);
   return picture === undefined ? "" : `data:image/svg+xml,${encodeURIComponent(picture)}`;
+}
+
+const DRAWN = /^\/static\/art\/([a-z]+-\d+)\.svg$/;
+const PUBLISHERS = /^\/pictures\/([^/]+)\.webp\?of=[^&]*(?:&n=(\d))?$/;
+
+/** Returns the pictures that pages name. Sends no request. */
+export class Pictures {
+  /** Resolves once the drawn pictures are loaded, or can't be. */
+  readonly ready: Promise<void>;
+  private drawn: Drawn = {};
+
+  /** file: loads a file of the build by its address. */
+  constructor(
+    private readonly device: Device,
+    file: (address: string) => Promise<ArrayBuffer>,
+  ) {
+    this.ready = file(artFile).then(
+      (bytes) => {
+        this.drawn = JSON.parse(new TextDecoder().decode(bytes)) as Drawn;
+      },
+      (fault: unknown) => console.error("drawn pictures could not be loaded:", fault),
+    );
+  }
+
+  /** Whether the drawn pictures are here. */
+  get loaded(): boolean {
+    return Object.keys(this.drawn).length > 0;
+  }
+
+  /** An address that contains the picture's data; empty for one that no page of this app uses. */
+  at(address: string): string {
+    const [, story, number = "0"] = PUBLISHERS.exec(address) ?? [];
+    if (story !== undefined) return this.publishers(decodeURIComponent(story), Number(number));
+    return drawnAddress(this.drawn, DRAWN.exec(address)?.[1] ?? "");
+  }
+
+  /** The publisher's picture; the drawn one if it has been deleted since the page was made. */
+  private publishers(newsId: string, ofText: number): string {
+    const { news, pictures } = this.device.parts.stores;
+    const content = pictures.content(newsId, ofText);
+    if (content) return `data:image/webp;base64,${toBase64(content).replaceAll("-", "+").replaceAll("_", "/")}`;
+    const [card] = news.cards([newsId]);
+    return card ? drawnAddress(this.drawn, pictureName(card)) : "";
+  }
 }

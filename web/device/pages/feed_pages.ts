@@ -1,6 +1,5 @@
-// For you, Popular now, Fresh, saved stories and the first visit.
-//
-// Explore and Following, and all that is here of one topic, section or publisher. Nobody is told which was opened.
+// Pages with lists of stories: For you, Popular, Fresh, Saved, Explore, Following, the first visit, and all stories of a
+// topic, section or publisher. None sends a request, so nobody learns which one was opened.
 import type { Device } from "../device";
 import { inSlot, type Feed, type FeedItem } from "../feed/item";
 import { ADDED, type Offer } from "../feed/offer";
@@ -12,7 +11,7 @@ import { type NewsCard, countedMs } from "../protocol/news";
 import type { StanceKind } from "../store/opinions";
 import { regrouped } from "../view_models/explore";
 import { mechanismFacts, worthOf } from "../view_models/privacy";
-import { todayView } from "../view_models/today";
+import { todayView } from "../view_models/traffic";
 import { WORDS, lookup, type PageAnswer, type PageRenderer, type PageRequest } from "./renderer";
 import { Nowhere, pageNumber, seeOther, type Route } from "./route";
 

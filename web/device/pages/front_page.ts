@@ -1,10 +1,10 @@
-// Keeps the front page as a device opened now would draw it, for the next tab. The reader's next action removes it
+// Keeps the front page, as a newly opened device would draw it, for the next tab. The reader's next action removes it
 // before it is performed, so that no tab shows an outdated page.
 import type { Asking } from "../link";
 import { HOUR_MS, msOf } from "../protocol/moments";
 import type { FrontPage, FrontPageFile } from "../store/front_page";
 import { frontPage } from "./feed_pages";
-import type { Pictures } from "./picture_links";
+import type { Pictures } from "./art";
 import { KEPT, type PageRenderer } from "./renderer";
 
 /** A page is kept after this long without a request. */
@@ -13,7 +13,7 @@ const PICTURE = /<img\b[^>]* src="([^"]*)"/g;
 /** The templates' escapes for characters of an address. */
 const WRITTEN: Readonly<Record<string, string>> = { "&amp;": "&", "&#x2f;": "/", "&#x27;": "'", "&quot;": '"' };
 /** Seen cards change at most a number in the page's offer, which the next kept page will have right. */
-const LOOKS = "/seen";
+const SEEN_FORM = "/seen";
 const DELETES = /\/(?:delete|forget|erase)$/;
 
 /** The kept page couldn't be overwritten, so nothing that it may show is deleted. The message is for readers. */
@@ -41,8 +41,8 @@ export class FrontPages {
    * killed. Throws NotOverwritten before a deletion.
    */
   async around<R>(asked: Asking, answer: () => Promise<R>): Promise<R> {
-    const isDeed = (asked.form !== null && asked.address !== LOOKS) || (asked.followed && asked.address.startsWith("/story/"));
-    if (!isDeed) {
+    const isAction = (asked.form !== null && asked.address !== SEEN_FORM) || (asked.followed && asked.address.startsWith("/story/"));
+    if (!isAction) {
       const made = await answer();
       if (asked.address === "/") this.keepSoon();
       return made;
@@ -85,8 +85,8 @@ export class FrontPages {
   }
 
   /**
-   * Null where a device that opens now would show another page than this one, or say what is of this visit alone, or where
-   * the drawn pictures are not here yet.
+   * Draws the page to keep. Null if a device opened now would show another page, if the page has messages that belong to
+   * this visit only, or if the drawn pictures aren't loaded yet.
    */
   drawn(): FrontPage | null {
     if (!this.pictures.loaded) return null;

@@ -4,7 +4,7 @@ import { plural } from "../protocol/formatting";
 import { type PrivacySettings, privacySettings } from "../privacy/settings";
 import { exportAll } from "../view_models/export";
 import { historyPage } from "../view_models/explore";
-import { todayView } from "../view_models/today";
+import { todayView } from "../view_models/traffic";
 import { WORDS, sectionName, type PageAnswer, type PageRenderer } from "./renderer";
 import { privacyView } from "../view_models/privacy";
 import { RARE_FIRST } from "../store/preferences";

@@ -1,6 +1,6 @@
-// Writes a story's checked text as HTML of the story page, as device_app/pages/story_text.py does: only elements and
-// attributes written in this file, around escaped text, and no address that a browser loads by itself but pictures of this
-// device.
+// Writes a story's checked text as HTML, as device_app/pages/story_text.py does. Only elements and attributes named in
+// this file are written, around escaped text. The only addresses that a browser loads by itself are of this device's
+// own pictures.
 import words from "../../../device_app/pages/words.toml";
 import { escaped, type Piece } from "../protocol/bodies";
 import { size } from "../protocol/formatting";

@@ -1,9 +1,5 @@
 // Exact sampling from uniform bits with integers only, for randomised response and noise.
 //
-// Whether a uniform number lies below exp(-x), with as many digits of both as it takes.
-//
-// Exact sampling from uniform bits with whole numbers alone: what randomised response is drawn with.
-//
 // After Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (NeurIPS 2020), algorithm 1. The
 // same uniform bits give the same draws as those of the Python device.
 import type { Bytes } from "../protocol/forms";

@@ -15,13 +15,14 @@ export function userVector(clicks: Vectors): Float32Array {
 }
 
 /**
- * The input of a report; sensitive. clicks: [H, D]; searched: the second view's vector [D] of length 1, null if there
+ * The input of a report; sensitive. clicks: [H, D], in interest clusters by labels [H]; searched: the second view's vector [D] of length 1, null if there
  * is none or it is excluded from reports. The views have equal weight: each gives its vector, whatever number of items
  * it is based on.
  */
 export class ReportInput {
   constructor(
     readonly clicks: Vectors,
+    readonly labels: readonly number[],
     readonly searched: Float32Array | null = null,
   ) {}
 
@@ -39,6 +40,8 @@ export interface Reporter {
   readonly meaning: ReportMeaning;
   /** The true value that is sent with noise; UNKNOWN for a blank report, which is about no reader. */
   value(reader: ReportInput | null): number;
+  /** What the report is made of, for the reader alone: the true value, and the steps that led to it. */
+  shown(reader: ReportInput): readonly (readonly number[])[];
   /** Draws a report; for a blank one, of a uniformly drawn value, which is one more input at the same epsilon. */
   make(value: number, noise: NoiseSource): CodeReport;
 }

@@ -50,7 +50,7 @@ export function sealReport(
   const [value, { meaning }] = [reporter.value(reader), reporter];
   const both = reader?.searched ? WORDS.say("both_views") : "";
   const keep = (payload: Memo["payload"], madeAt: number): void => {
-    memo.keep(memoOf(meaning, { release, payload, clear: reader ? [[value]] : [], clicks, madeAt }));
+    memo.keep(memoOf(meaning, { release, payload, clear: reader ? reporter.shown(reader) : [], clicks, madeAt }));
   };
   const requestOf = (report: CodeReport): RecallRequest => recallRequest.make({ release: shortened(release), limit, report });
   return ledger.store.transaction(() => {

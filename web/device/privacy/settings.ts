@@ -6,11 +6,11 @@ const anyPrice = real({ min: 0 });
 const positive = real({ above: 0 });
 const days = integer({ min: 1, max: 100 });
 
-export const modeName = literal("code", "auto", "broadcast", "none", "topics", "subset", "basis_l1", "basis_laplace");
+export const modeName = literal("interest", "auto", "broadcast", "none", "code", "topics", "subset", "basis_l1", "basis_laplace");
 
 /** Only these settings can change what leaves the device; null: no ceiling. */
 export const privacySettings = record({
-  mode: optional(modeName, "code"),
+  mode: optional(modeName, "interest"),
   epsilon_per_report: optional(positive, 4),
   bytes_per_list: optional(integer({ min: 100_000 }), 2_500_000),
   epsilon_per_day_reports: optional(anyPrice, 8),

@@ -112,7 +112,7 @@ function unescaped(text: string): string {
   });
 }
 
-/** Text as it stands between tags and in attributes. */
+/** Escapes a text for use between tags and in attributes. */
 export function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

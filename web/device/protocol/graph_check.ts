@@ -18,7 +18,7 @@ const MASKS: readonly unknown[] = ["click_mask", "membership", "word_mask", "abs
 const [FLOAT, INT32, INT64, BOOL, DOUBLE] = [1, 6, 7, 9, 11];
 const WIDTHS_BYTES = new Map([[FLOAT, 4], [INT32, 4], [INT64, 8], [BOOL, 1], [DOUBLE, 8]]);
 
-/** A graph that no device opens; the message is half a sentence that names the place and the limit. */
+/** No device opens this graph. The message names the place and the limit, and continues a sentence. */
 export class GraphRefused extends Error {}
 
 // The file format: protobuf, with the fields of onnx.proto that our graphs use. A list marks a repeated field.

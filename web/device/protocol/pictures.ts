@@ -6,12 +6,12 @@ import { distinct, newsId } from "./ids";
 import { blobRef } from "./releases";
 
 export const [PICTURE_WIDTH, PICTURE_HEIGHT] = [480, 300];
-/** Of a card's picture, which has exactly this size. */
+/** Limit for a card's picture, whose size in pixels is fixed. */
 export const PICTURE_LIMIT_BYTES = 16_384;
-/** Of a picture in a text, which is at most so large and shown whole. */
+/** Limits for a picture in a text, which is shown whole. */
 export const [TEXT_PICTURE_WIDTH, TEXT_PICTURE_HEIGHT] = [800, 2_400];
 export const TEXT_PICTURE_LIMIT_BYTES = 98_304;
-/** Pictures of one text. */
+/** Most pictures of one text. */
 const TEXT_PICTURES_LIMIT = LIMITS.pictures;
 export const SHARD_PICTURES_LIMIT = 64;
 export const SHARDS_LIMIT = 4_096;

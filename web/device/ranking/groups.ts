@@ -1,7 +1,5 @@
 // FINDING's groups on the device: which of a ranker's group models is this reader's (CIKM 2023, section 4.2). The device
-// finds its group by itself and reports it to nobody. All devices fetch all groups.
-//
-// A ranker with a model for each group of readers, by the one that this reader is in.
+// finds its group by itself and reports it to nobody. All devices download the models of all groups.
 import type { Tensor } from "../protocol/tensors";
 import { bestFirst, products, scaled, type Vectors } from "../vectors";
 import { Ranker, type FeatureContext, type Fit, type LocalRanker } from "./ranker";
@@ -89,18 +87,19 @@ export class GroupRanker implements LocalRanker {
     readonly sessions: readonly GraphSession[],
   ) {}
 
-  /** Throws GraphMismatch like `Ranker`. */
+  /** everybody: the global weights, which rank for a reader without clicks. Throws GraphMismatch like `Ranker`. */
   static async make(
     graphs: Graphs,
     graph: Uint8Array,
     groups: GroupModels,
+    everybody: Weights,
     name: string,
     features: readonly string[],
   ): Promise<GroupRanker> {
     const sessions: GraphSession[] = [];
     try {
       const weights = Array.from({ length: groups.size }, (_, group) => weightsOf(groups, group));
-      for (const each of [groups.vectors, groups.nextVectors, ...weights]) sessions.push(await graphs.session(graph, each));
+      for (const each of [groups.vectors, groups.nextVectors, ...weights, everybody]) sessions.push(await graphs.session(graph, each));
       const [now, next, ...own] = sessions as [GraphSession, GraphSession, ...GraphSession[]];
       const choice = new GroupChoice(groups, scoresOf(now), scoresOf(next), features.length);
       return new GroupRanker(choice, own.map((each) => new Ranker(each, name, features)), sessions);
@@ -135,7 +134,8 @@ export class GroupRanker implements LocalRanker {
   }
 
   private async of(clicks: Vectors): Promise<Ranker> {
-    return this.rankers[await this.choice.inForce(clicks)] as Ranker;
+    const place = clicks.rows ? await this.choice.inForce(clicks) : this.rankers.length - 1;
+    return this.rankers[place] as Ranker;
   }
 }
 

@@ -1,7 +1,7 @@
 // ONNX Runtime in a worker of its own (runtime_worker.ts): starting it takes as long as opening a new device's store,
 // so both run in parallel, and a round's gradient doesn't delay pages.
 import type { Declared, Values } from "./padding";
-import type { LoadedGraph, Runtime } from "./runtime";
+import type { LoadedGraph, Runtime } from "./onnx_runtime";
 
 /** Messages to the worker; a loaded graph is identified by a number. Only `bind` has no answer. */
 export type Order =
@@ -11,7 +11,7 @@ export type Order =
   | { readonly kind: "release"; readonly loaded: number };
 
 /** A loaded graph as its worker describes it. */
-export interface Told {
+export interface LoadReply {
   readonly loaded: number;
   readonly inputs: readonly Declared[];
   readonly outputs: readonly Declared[];
@@ -47,7 +47,7 @@ export class RuntimeThread implements Runtime {
   }
 
   async load(graph: Uint8Array): Promise<LoadedGraph> {
-    const { loaded, inputs, outputs } = (await this.ordered({ kind: "load", graph })) as Told;
+    const { loaded, inputs, outputs } = (await this.ordered({ kind: "load", graph })) as LoadReply;
     return {
       inputs,
       outputs,
@@ -93,6 +93,6 @@ export class RuntimeThread implements Runtime {
     }
     const waited = [...this.waiting.values()];
     this.waiting.clear();
-    for (const { reject } of waited) reject(new Error(message || "its worker can't be had"));
+    for (const { reject } of waited) reject(new Error(message || "its worker could not be started"));
   }
 }

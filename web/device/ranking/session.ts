@@ -5,7 +5,7 @@ import { finite } from "../vectors";
 import { checkGraph, type GraphCosts, GraphRefused } from "../protocol/graph_check";
 import type { Tensor } from "../protocol/tensors";
 import { SharedPadding, type Values } from "./padding";
-import type { LoadedGraph, Runtime } from "./runtime";
+import type { LoadedGraph, Runtime } from "./onnx_runtime";
 
 const PARAMETER_PREFIX = "p.";
 /** Limit for the reason of a refusal: shapes in it come from the server and may be long. */

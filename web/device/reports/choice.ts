@@ -80,9 +80,9 @@ export class ReportChoice {
   }
 
   /** Combines both views, each as a single vector. */
-  reader(models: ReleaseModels, clicks: Vectors): ReportInput {
+  reader(models: ReleaseModels, clicks: Vectors, labels: readonly number[]): ReportInput {
     const wanted = this.policy.settings.searches_in_reports;
-    return new ReportInput(clicks, wanted ? this.sources.searched(models.encoder) : null);
+    return new ReportInput(clicks, labels, wanted ? this.sources.searched(models.encoder) : null);
   }
 
   /** The reader's ceiling that is too low for any report, whatever was spent; null if neither is. */
@@ -101,13 +101,13 @@ export class ReportChoice {
    * Returns the report to send now; null if mode, ceilings and release rule out any, whatever was read. Prefers the
    * current report, then a new one, which may be charged; if none may be drawn now, the last one or a cover report.
    */
-  due(models: ReleaseModels, clicks: Vectors, watch: Stopwatch): ChosenReport | null {
+  due(models: ReleaseModels, clicks: Vectors, labels: readonly number[], watch: Stopwatch): ChosenReport | null {
     const reporter = this.reporter(models);
     if (!reporter || this.beyond(reporter)) return null;
     let [report, why]: [Sealed<RecallRequest> | null, ChosenReport["why"]] = [this.inUse(models), null];
     if (!report) {
       try {
-        report = this.fresh(reporter, models, clicks, watch);
+        report = this.fresh(reporter, models, clicks, labels, watch);
       } catch (spent) {
         if (!(spent instanceof BudgetSpent || spent instanceof VectorsIncomplete)) throw spent;
         why = spent;
@@ -142,10 +142,16 @@ export class ReportChoice {
    * Draws a report of the reader's current value (or finds the one drawn before) and charges for it. Throws
    * BudgetSpent, or VectorsIncomplete: vectors still to come would change the value without any action of the reader.
    */
-  private fresh(reporter: Reporter, models: ReleaseModels, clicks: Vectors, watch: Stopwatch): Sealed<RecallRequest> {
+  private fresh(
+    reporter: Reporter,
+    models: ReleaseModels,
+    clicks: Vectors,
+    labels: readonly number[],
+    watch: Stopwatch,
+  ): Sealed<RecallRequest> {
     if (this.sources.generation(models.encoder) === null) throw new VectorsIncomplete();
     const sent = this.policy.mode.label.sent(reporter.mechanism);
-    const [terms, reader] = [{ ...this.terms(models), sent }, this.readsEnough ? this.reader(models, clicks) : null];
+    const [terms, reader] = [{ ...this.terms(models), sent }, this.readsEnough ? this.reader(models, clicks, labels) : null];
     return watch.stage("noise", () => sealReport(reporter, reader, terms, this.desk));
   }
 

@@ -1,10 +1,10 @@
-// The report modes: each one value that names its mechanism, its reporter and its label. This device reports in `code`
-// and searches in `broadcast`; under the Python device's modes for comparison it sends no report.
+// The report modes: each one value that names its mechanism, its reporter and its label. This device reports in `interest`
+// and `code` and searches in `broadcast`; under the Python device's modes for comparison it sends no report.
 import { RandomisedCode } from "../privacy/mechanisms/code";
 import type { PrivacySettings } from "../privacy/settings";
 import { type ListChoice, chooseList } from "../protocol/recall_frontier";
 import type { RecallProtocol } from "../protocol/releases";
-import { CodeReporter } from "./code_reporter";
+import { CodeReporter, InterestReporter } from "./code_reporter";
 import { Label } from "./label";
 
 const FEWEST_NEW_CLICKS = 3;
@@ -17,7 +17,7 @@ const FEWEST_NEW_CLICKS = 3;
 export interface ReportMode {
   readonly label: Label;
   readonly mechanism?: typeof RandomisedCode;
-  readonly reporter?: typeof CodeReporter;
+  readonly reporter?: typeof CodeReporter | typeof InterestReporter;
   readonly finds: "server" | "here" | "nobody";
   readonly chooses?: (news: number, settings: PrivacySettings, protocol: RecallProtocol) => ListChoice;
 }
@@ -32,15 +32,21 @@ function auto(news: number, settings: PrivacySettings, protocol: RecallProtocol)
 }
 
 export const MODES: Readonly<Record<PrivacySettings["mode"], ReportMode>> = {
+  interest: {
+    label: new Label("interest", { inASentence: true, usual: new RandomisedCode(16, 4) }),
+    mechanism: RandomisedCode,
+    reporter: InterestReporter,
+    finds: "server",
+  },
+  auto: { label: new Label("auto"), finds: "nobody", chooses: auto },
+  broadcast: { label: new Label("broadcast"), finds: "here" },
+  none: { label: new Label("none"), finds: "nobody" },
   code: {
     label: new Label("code", { inASentence: true, usual: new RandomisedCode(16, 4) }),
     mechanism: RandomisedCode,
     reporter: CodeReporter,
     finds: "server",
   },
-  auto: { label: new Label("auto"), finds: "nobody", chooses: auto },
-  broadcast: { label: new Label("broadcast"), finds: "here" },
-  none: { label: new Label("none"), finds: "nobody" },
   topics: { label: new Label("topics"), finds: "server" },
   subset: { label: new Label("subset", { inASentence: true }), finds: "server" },
   basis_l1: { label: new Label("basis_l1"), finds: "server" },

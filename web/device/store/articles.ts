@@ -41,11 +41,11 @@ export class Articles {
    */
   byName(names: Iterable<Named>, without: Iterable<Named> = [], { events = false } = {}): string[] {
     const sql = `SELECT id, story FROM article WHERE hidden_by IS NULL AND (${ANY_NAME}) AND NOT (${ANY_NAME}) ORDER BY published_at DESC, id DESC`;
-    const told = new Set<string>();
+    const seen = new Set<string>();
     const found = this.database.rows<{ id: string; story: string | null }>(sql, [...byKind(names), ...byKind(without)]);
     return found.flatMap(({ id, story }) => {
-      if (events && story && told.has(story)) return [];
-      if (story) told.add(story);
+      if (events && story && seen.has(story)) return [];
+      if (story) seen.add(story);
       return [id];
     });
   }

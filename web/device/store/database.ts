@@ -6,9 +6,19 @@ import sqlite3InitModule, { type Database as Oo1Database, type PreparedStatement
 import bookkeeping from "./bookkeeping.sql";
 import { StoreBroken } from "../errors";
 import { FOLDER, onceFree } from "./held_file";
-import { MIGRATIONS, SEARCH_MIGRATIONS, type Migration } from "./migrations";
+import storeSchema from "../../../device_app/store/migrations/0001_first_schema.sql";
+import searchesSchema from "../../../device_app/store/search_migrations/0001_first_schema.sql";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+
+/** A migration's name in the table of applied ones, and its statements. They are the Python device's own. */
+interface Migration {
+  readonly name: string;
+  readonly sql: string;
+}
+const MIGRATIONS: readonly Migration[] = [{ name: "0001_first_schema", sql: storeSchema }];
+/** Migrations of the second view's store. */
+const SEARCH_MIGRATIONS: readonly Migration[] = [{ name: "0001_first_schema", sql: searchesSchema }];
 
 /** To the store's microseconds since 1970, as on the Python device. Elsewhere moments are milliseconds since 1970. */
 export function toUs(ms: number): number {

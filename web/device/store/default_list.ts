@@ -39,7 +39,7 @@ export class DefaultListStore {
     return this.known;
   }
 
-  /** Replace the list. */
+  /** Replaces the list. */
   keep(list: StoredDefaultList): void {
     this.database.transaction(() => {
       this.database.run(

@@ -89,7 +89,7 @@ export type ChargeRow = ValueOf<typeof chargeRow>;
 const drawnRow = record(
   { mechanism: name, book: name, value: integer(), report: object, drawn_at: us },
   ({ mechanism, report }) => {
-    if (mechanism === "code") codeReport.read(Object.fromEntries(report));
+    if (mechanism === "interest" || mechanism === "code") codeReport.read(Object.fromEntries(report));
   },
 );
 

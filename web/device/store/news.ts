@@ -8,7 +8,7 @@ import { wordsOfCard } from "./search_index";
 
 export type Naming = "topic" | "section" | "publisher";
 const WIDE = "SELECT value FROM json_each(?)";
-/** So many of a publisher's articles stay however long they have been here, as the server keeps a feed's newest. */
+/** This many articles of each publisher are kept, whatever their age, as on the server. */
 const KEPT_OF_A_PUBLISHER = 20;
 const LAST_OF_PUBLISHERS = `
   SELECT id FROM (

@@ -186,7 +186,7 @@ export class PoolIndex {
   step(): boolean {
     const shards = this.pool.current()?.listing.shards ?? [];
     const days = new Map(shards.map((shard) => [shard.cards.sha256, shard.count]));
-    return this.letGo(days) || this.takeIn(days) > 0;
+    return this.removeRows(days) || this.indexRows(days) > 0;
   }
 
   /** All indexed cards with every word of `text`, in no order; a card in two days is returned twice. */
@@ -202,7 +202,7 @@ export class PoolIndex {
   }
 
   /** Removes some rows of a day that isn't named; returns whether there were any. */
-  private letGo(days: ReadonlyMap<string, number>): boolean {
+  private removeRows(days: ReadonlyMap<string, number>): boolean {
     return this.database.quickTransaction(() => {
       const gone = this.indexed().find(({ shard, size }) => days.get(shard) !== size);
       if (!gone) return false;
@@ -216,7 +216,7 @@ export class PoolIndex {
   }
 
   /** Indexes cards of a named day; returns how many, 0 if all are indexed. */
-  private takeIn(days: ReadonlyMap<string, number>): number {
+  private indexRows(days: ReadonlyMap<string, number>): number {
     return this.database.quickTransaction(() => {
       const held = new Map(this.indexed().map((day) => [day.shard, day]));
       const next = [...days].find(([shard, size]) => size > 0 && (held.get(shard)?.done ?? 0) < size);

@@ -82,10 +82,10 @@ export class InstalledReleases {
   }
 
   /**
-   * Makes a verified release current, in one transaction; its blobs must be here. link: the chain's new end; anew: it
-   * is from another server, whose chain replaces the old one.
+   * Makes a verified release current, in one transaction; its blobs must be here. link: the chain's new end.
+   * replacesChain: the release is from another server, whose chain replaces the old one.
    */
-  install(signed: SignedManifest, at: number, link: ChainLink, { anew = false } = {}): void {
+  install(signed: SignedManifest, at: number, link: ChainLink, { replacesChain = false } = {}): void {
     const manifest = readMessage(releaseManifest, signed.manifest);
     this.database.transaction(() => {
       const kept = this.database.one<{ id: number }>(
@@ -94,7 +94,7 @@ export class InstalledReleases {
         [manifest.release, signed.manifest, signed.signature, signed.public_key, toUs(at)],
       );
       this.database.run("DELETE FROM release WHERE id <= ?", [(kept?.id ?? 0) - RELEASES_KEPT]);
-      if (anew) this.database.run("DELETE FROM release_chain");
+      if (replacesChain) this.database.run("DELETE FROM release_chain");
       this.database.run("INSERT OR REPLACE INTO release_chain (number, manifest_sha256, head) VALUES (?, ?, ?)", [
         link.number,
         link.manifestSha256,

@@ -1,6 +1,5 @@
-// The report in use: sent again and again, so that only the first sending costs.
-//
-// Reports drawn once and sent for good: the second time a reader is at a value, nothing is drawn nor charged.
+// The report in use, which costs only when it is first sent, and every report ever drawn: when a reader returns to an
+// earlier value, the report drawn then is sent again, and nothing is drawn or charged.
 import type { Bytes } from "../protocol/forms";
 import { fromUs, toUs, type Database } from "./database";
 

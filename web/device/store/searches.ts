@@ -54,7 +54,7 @@ export class Searches {
   }
 
   /** Records that these words' results were viewed, if they are saved. */
-  looked(words: string, at: number): void {
+  viewed(words: string, at: number): void {
     const plain = plainOf(words);
     if (!this.saved().some((one) => one.words === plain)) return;
     this.database.transaction(() => this.database.run("UPDATE search SET looked_at = ? WHERE words = ?", [toUs(at), plain]));

@@ -1,6 +1,5 @@
-// Blobs of the backend whose size and hash are as a signed message says, and which round tasks need besides.
-//
-// What the publisher's signed list of builds says of this app's: asked when the app is opened, the same by everybody.
+// Downloads blobs and checks their size and hash against a signed message: parts of releases and material of rounds.
+// Also looks up this app's builds in the publisher's signed list, when the app is opened, the same way on every device.
 import type { Device } from "../device";
 import { BackendRefused, ReleaseRefused } from "../errors";
 import { type BlobRef, type BuildVerdict, verdictOf } from "../protocol/releases";
@@ -55,7 +54,7 @@ export async function fetchBlobs(client: HttpClient, group: readonly BlobRef[], 
     // a backend failure says nothing against the release
     if (!(refused instanceof BackendRefused) || refused.problem.status >= 500) throw refused;
     const names = group.map((ref) => ref.sha256.slice(0, 12)).join(", ");
-    throw new ReleaseRefused(release, `blob ${names} can't be had: ${refused.message}`);
+    throw new ReleaseRefused(release, `blob ${names} can't be downloaded: ${refused.message}`);
   }
 }
 

@@ -299,10 +299,10 @@ export class ReleaseSync {
     const now = this.clock();
     if (!this.pinnedKey && !this.store.pinnedKey()) this.store.pin(signed.public_key, now);
     if (!current || signed.manifest !== current.signed.manifest) {
-      const anew = current !== null && this.isOfAnotherServer(signed, current);
+      const replacesChain = current !== null && this.isOfAnotherServer(signed, current);
       const key = signed.public_key;
-      if (anew) this.store.pinSuccessor({ publicKey: key, first: key, rotation: 0 }, now);
-      this.store.install(signed, now, await linkOf(signed, manifest, this.primitives), { anew });
+      if (replacesChain) this.store.pinSuccessor({ publicKey: key, first: key, rotation: 0 }, now);
+      this.store.install(signed, now, await linkOf(signed, manifest, this.primitives), { replacesChain });
       this.chainCheckedAt = null;
     }
     await this.store.pruneBlobs();

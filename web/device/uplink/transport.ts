@@ -83,3 +83,15 @@ async function whole(answer: Response, limitBytes: number): Promise<Bytes> {
   }
   return body;
 }
+
+/**
+ * Returns the bytes of one of this build's files, by its address relative to `base`. Throws Error if it isn't available.
+ *
+ * These files have content-hash names, are the same for every reader and are cached by the browser, so they aren't in
+ * the byte log.
+ */
+export async function ownFile(address: string, base: string): Promise<ArrayBuffer> {
+  const answer = await fetch(new URL(address, base), { credentials: "omit", redirect: "error" });
+  if (!answer.ok) throw new Error(`a file of this app can't be loaded (status ${answer.status})`);
+  return answer.arrayBuffer();
+}

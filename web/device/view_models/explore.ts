@@ -1,8 +1,4 @@
-// The Explore page: every section of the default list.
-//
-// The reader's own click history, a page at a time.
-//
-// The saved list: searches and followed topics, what is new in each, and what they are used for.
+// Values of the pages Explore, History and Saved searches.
 import type { Candidates } from "../feed/candidates";
 import { recency } from "../feed/scores";
 import { momentOf } from "../protocol/moments";
@@ -25,8 +21,10 @@ export interface ExploreSection {
 }
 
 /**
- * The default list by section, the fullest first; within one by editorial weight plus recency. Blocked topics and
- * publishers, and what a mute rule hides, are left out; a blocked section stays, marked, so that it can be unblocked. now: milliseconds since 1970.
+ * The default list by section, sections with most stories first, each ordered by editorial weight plus recency.
+ *
+ * Leaves out blocked topics and publishers and what a mute rule hides. A blocked section stays, marked, so that it can
+ * be unblocked. now: milliseconds since 1970.
  */
 export function exploreSections(
   list: Candidates,

@@ -10,6 +10,7 @@ import { MODES } from "../reports/modes";
 import { RHO } from "../privacy/accounting/cost_of_sums";
 import { composed } from "../privacy/accounting/composition";
 import { isBlank } from "../privacy/sealed_reports";
+import type { PrivacySettings } from "../privacy/settings";
 import { newsInPool } from "../protocol/broadcast";
 import { epsilonOf } from "../protocol/concentrated";
 import { readMessage } from "../protocol/forms";
@@ -17,9 +18,10 @@ import { recallRequest } from "../protocol/recall";
 import { USUAL_PLACES, gainOf } from "../protocol/recall_frontier";
 import type { RecallProtocol, ReleaseManifest } from "../protocol/releases";
 import type { LedgerEntry } from "../store/ledger_entries";
+import type { Memo } from "../store/report_memo";
 import type { StoredPool } from "../store/pool_codes";
 import { PROMISE_UP_TO, WORDS } from "./status";
-import { todayView } from "./today";
+import { todayView } from "./traffic";
 import { trafficLog, type ShownTraffic } from "./traffic";
 
 const DELTA = 1e-6;
@@ -51,7 +53,7 @@ export function aloneView(ledger: Ledger) {
 }
 
 /** The modes of this device; the Python device's others are for comparison. */
-const OFFERED = ["code", "auto", "broadcast", "none"] as const;
+const OFFERED = ["interest", "auto", "broadcast", "none", "code"] as const;
 const COUNTS_SHOWN = 10;
 const VIEW_DELTA = 1e-3;
 
@@ -91,7 +93,7 @@ export function privacyView(device: Device, page = 1, shown: ShownTraffic | null
     })),
     days: stores.ledgerEntries.days(),
     log: trafficLog(stores.database, page, shown),
-    report: memo && settings.mode === "code" ? reportPair(memo, settings.report_window_hours) : null,
+    report: memo && policy.mode.reporter ? reportPair(memo, settings) : null,
     new_clicks: newClicks,
     clicks_until_report: memo ? Math.max(0, isBlank(memo) ? settings.clicks_before_report - stores.clicks.count() : settings.clicks_per_report - madeSince) : 0,
     alone: aloneView(ledger),
@@ -175,7 +177,7 @@ function modeFacts(device: Device, name: (typeof OFFERED)[number], protocol: Rec
   const cost =
     name === "none" ? WORDS.say("costs_nothing")
     : name === "broadcast" ? WORDS.say("costs_no_pool")
-    : name === "code" && book ? WORDS.say("costs_report", { epsilon: book.epsilon })
+    : MODES[name].reporter && book ? WORDS.say("costs_report", { epsilon: book.epsilon })
     : ""; // prettier-ignore
   return {
     name,
@@ -190,13 +192,13 @@ function modeFacts(device: Device, name: (typeof OFFERED)[number], protocol: Rec
 }
 
 function reportPair(
-  memo: { payload: Uint8Array<ArrayBuffer>; clear: readonly (readonly number[])[]; madeAt: number; release: string },
-  windowHours: number,
+  memo: Pick<Memo, "payload" | "clear" | "madeAt" | "release" | "mechanism">,
+  { mode, report_window_hours: windowHours }: PrivacySettings,
 ): Record<string, unknown> | null {
   const { report } = readMessage(recallRequest, memo.payload);
-  if (report.kind !== "code") return null;
+  if (report.kind !== "code" || (memo.mechanism.split("/")[0] || "code") !== mode) return null;
   return {
-    kind: "code",
+    kind: mode,
     made_at: momentOf(memo.madeAt),
     expires_at: momentOf(memo.madeAt + windowHours * HOUR_MS),
     release: memo.release,
@@ -204,9 +206,30 @@ function reportPair(
     noisy: [[report.code]],
     counts: [],
     labels: [],
+    steps: reportSteps(memo.clear),
     in_a_sentence: true,
     row_label: null,
   };
+}
+
+const GROUPS_SHOWN = 3;
+
+/** Each interest's heaviest groups, then those of all together (`InterestReporter.shown`); empty for other reports. */
+function reportSteps([, weights, ...interests]: readonly (readonly number[])[]): Record<string, unknown>[] {
+  if (!weights) return [];
+  const steps = interests.map(([count = 0, ...row], at) => ({
+    title: WORDS.say("step_interest", {
+      name: WORDS.say("step_unnamed", { number: at + 1 }),
+      clicks: `${count} ${count === 1 ? "story" : "stories"}`,
+    }),
+    groups: heaviest(row),
+  }));
+  return [...steps, { title: WORDS.say("step_together"), groups: heaviest(weights) }];
+}
+
+function heaviest(weights: readonly number[]): (readonly [number, number])[] {
+  const order = weights.map((weight, group) => [group, weight] as const);
+  return order.sort(([, one], [, other]) => other - one).slice(0, GROUPS_SHOWN);
 }
 
 /** When the UTC day ends and new budgets begin; in milliseconds since 1970. */

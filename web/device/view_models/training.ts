@@ -7,7 +7,7 @@ import { type Release, currentRelease } from "../sync/installed_release";
 import type { OwnGroup } from "../training/computation";
 import { TASKS } from "../training/tasks/registry";
 import { aloneView, sumCost } from "./privacy";
-import { LEFT_BEFORE_ERASE } from "./today";
+import { LEFT_BEFORE_ERASE } from "./traffic";
 
 const WAITING: readonly unknown[] = [null, "looking"];
 const ENDED: readonly string[] = ["applied", "failed"];

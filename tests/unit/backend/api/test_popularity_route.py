@@ -22,8 +22,8 @@ from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.releases.store import ReleaseStore
 from backend.server.problems import install_problems
 from backend.settings import BackendSettings
-from device_app.uplink.in_process import InProcess
 from protocol.popularity import LIFT_STEP, POPULAR_LIMIT, Popularity
+from tests.doubles.in_process import InProcess
 from tests.doubles.recall_world import ENCODER, fill, indexes_in, publish, settings_in
 
 NEWS = 260

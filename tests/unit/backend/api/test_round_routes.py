@@ -26,7 +26,6 @@ from backend.releases.errors import UnknownShard
 from backend.releases.store import ReleaseStore
 from backend.server.problems import install_problems
 from backend.storage.object_store import LocalFolder
-from device_app.uplink.in_process import InProcess
 from protocol.ids import PROTOCOL_VERSION
 from protocol.releases import ShardList, SignedManifest, verify
 from protocol.rounds import (
@@ -40,6 +39,7 @@ from protocol.rounds import (
 )
 from protocol.tensors import TensorSpec, dequantise, pack, unpack
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import BASIS, DIM, TOKEN, BackendRig
 

@@ -163,7 +163,7 @@ def test_feeds_are_listed_with_errors_and_removed_only_when_confirmed() -> None:
     assert services.feeds.woken == 2, "what is due at once is not left waiting"
     refused = client.post("/console/pool/feeds/remove", data={"url": url}, headers=OURS)
     assert refused.status_code == 422
-    assert "asks whether it shall be" in refused.text
+    assert "Confirm the removal on the page" in refused.text
     asked = client.get("/console/pool/feeds/remove", params={"url": url}).text
     assert url in asked
     assert 'name="confirmed" value="yes"' in asked
@@ -308,7 +308,7 @@ def test_round_is_opened_or_queued_and_refused_when_the_queue_is_full() -> None:
     queue.limit = 2
     refused = client.post("/console/rounds", data=form, headers=OURS)
     assert refused.status_code == 409
-    assert "No further round can wait" in refused.text
+    assert "The queue is full" in refused.text
     client.post("/console/rounds/queue/2/cancel", headers=OURS)
     assert queue.out == [2]
     page = client.get("/console/rounds").text
@@ -409,14 +409,14 @@ def test_noisy_sum_costs_less_than_the_classic_bound() -> None:
 
 
 def test_alerts_name_problems_with_the_worst_first() -> None:
-    assert [one.words for one in alerts(fresh_services()) if one.weight == "bad"] == [  # type: ignore[arg-type]
+    assert [one.message for one in alerts(fresh_services()) if one.weight == "bad"] == [  # type: ignore[arg-type]
         "No release is published, so devices get no feed. The first start publishes one.",
         "The catalogue is empty. Ingest a source.",
     ]
     services = StandInServices(live=StandInLive(StandInCatalogue(encoder="c" * 64, without_vector=12)))
     found = alerts(services)  # type: ignore[arg-type]
     assert [one.weight for one in found] == sorted((one.weight for one in found), key=lambda weight: weight == "due")
-    words = " ".join(one.words for one in found)
+    words = " ".join(one.message for one in found)
     for part in ("different encoder than release r3", "12 articles have no vector", "feed is HTML", "rejected 3 rows"):
         assert part in words
 
@@ -426,4 +426,4 @@ def test_slow_recall_raises_an_alert_only_beyond_its_limit() -> None:
     assert not any(one.page == "latency" for one in alerts(services))  # type: ignore[arg-type]
     for _ in range(2_000):
         services.latency.record("recall", {}, 12.5)
-    assert any("12.5 ms at p95" in one.words for one in alerts(services))  # type: ignore[arg-type]
+    assert any("12.5 ms at p95" in one.message for one in alerts(services))  # type: ignore[arg-type]

@@ -39,7 +39,7 @@ def test_noise_only_counts_rank_no_story() -> None:
         )
         found = counted_news(catalogue, counts, datetime.now(UTC))  # type: ignore[arg-type]
         assert sum(row.clicks > row.clicks_within for row in found) > 5
-        told += any(row.is_told_from_noise for row in found)
+        told += any(row.exceeds_noise for row in found)
     assert told <= 4, "5 of 100 counts, and 5 or more of 20 once in four hundred times"
 
 

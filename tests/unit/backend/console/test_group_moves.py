@@ -48,7 +48,7 @@ def test_bands_are_proportional_to_moved_devices_and_fill_the_bars() -> None:
 
 
 def test_non_square_moves_are_refused_and_empty_ones_draw_nothing() -> None:
-    with pytest.raises(ValueError, match="as many to groups as from groups"):
+    with pytest.raises(ValueError, match="must be square"):
         drawn(GroupMoves("round-1", "prototypes", None, ((1, 2), (3,))))
     nobody = drawn(GroupMoves("round-1", "prototypes", None, ((0, 0), (0, 0))))
     assert nobody.bands == ()

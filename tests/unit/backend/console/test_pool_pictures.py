@@ -12,7 +12,7 @@ def test_operator_allows_a_feeds_pictures_and_sees_failures() -> None:
     text = client.get("/console/pool").text
     assert "Withdraw pictures" in text
     assert "Allow pictures" in text
-    assert "It is no JPEG, PNG, WebP or GIF." in text
+    assert "It is not a JPEG, PNG, WebP or GIF." in text
     done = client.post("/console/pool/feeds/pictures", data={"url": courant, "allowed": "off"}, headers=OURS)
     assert done.headers["location"] == "/console/pool?said=pictures-off"
     client.post("/console/pool/feeds", data={"url": "https://new.example/rss", "pictures": "on"}, headers=OURS)

@@ -10,8 +10,9 @@ from typing import get_args
 
 from backend.console.declared import sum_costs
 from backend.console.purposes import backfill_shown, purposes, written
-from backend.console.round_pages import WORDS, became_words, ended_words
+from backend.console.round_pages import WORDS, ended_messages, fleet_message
 from backend.federation.rounds.records import CheckIns
+from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
@@ -30,6 +31,7 @@ FORM = {"system": "naml", "cohort": "31", "cohort_minimum": "11", "seconds": "45
 def test_every_manual_system_and_every_paper_is_offered_once() -> None:
     told = [choice.system for purpose in written().purposes for choice in purpose.choices]
     ordered = {RELEASE_GATE.name, BASIS_VOTE.name} | {spec.begins_with for spec in COMPOSED.values()}
+    ordered |= {spec.strategy.follow for spec in COMPOSED.values() if isinstance(spec.strategy, FedAvg)}
     assert sorted(told) == sorted((SYSTEMS.keys() | PRESETS.keys() | STEPS.keys()) - ordered)
     papers = {choice.paper for purpose in written().purposes for choice in purpose.choices if not choice.variant}
     assert papers == written().papers.keys() | {None}
@@ -92,7 +94,7 @@ def test_only_runnable_systems_can_be_chosen_and_others_prepared() -> None:
     told = client_of(services).get("/console/rounds")
     assert 'data-state="ranker.naml working"' in told.text
     assert "/console/rounds/prepare" not in told.text, "what is prepared already has no button"
-    assert "No release has its model, ranker.naml, yet. Status: being prepared." in told.text
+    assert "The current release has no model ranker.naml yet. Status: being prepared." in told.text
     live = {"state": "ranker.naml working", "figures": {}}
     assert client_of(services).get("/console/rounds/preparing").json() == live
 
@@ -104,7 +106,7 @@ def test_refused_form_keeps_its_input_and_uses_the_page_labels() -> None:
         odd = FORM | {"system": "nrms", "cohort": "many", "every_minutes": "7"}
         refused = client.post(f"/console/rounds{path}", data=odd, headers=OURS)
         assert refused.status_code == 422
-        assert "“Cohort, devices” is no whole number." in refused.text
+        assert "“Cohort, devices” is not a whole number." in refused.text
         assert "Nothing was changed." in refused.text
         for kept in ('value="many"', 'value="11"', 'value="45"'):
             assert refused.text.count(kept) == 1
@@ -129,19 +131,19 @@ def test_started_round_is_in_view() -> None:
 
 
 def test_failed_round_states_only_what_the_server_can_know() -> None:
-    found = CheckIns({"release": 3, "full": 2}, address=1, looked=20)
-    few = " ".join(ended_words(status("failed", joined=4, uploaded=0, cohort_minimum=10), found))
+    found = CheckIns({"release": 3, "full": 2}, address=1, polls=20)
+    few = " ".join(ended_messages(status("failed", joined=4, uploaded=0, cohort_minimum=10), found))
     assert "20 requests for rounds arrived in its last 30 seconds. A device sends about two" in few
     assert "3 from devices with another release, 2 after all places were given, 1 from addresses" in few
-    assert "4 devices joined and 0 updates arrived in time; 10 were needed." in few
+    assert "4 devices joined and 0 updates arrived in time; at least 10 were needed." in few
     assert "cannot know why" in few
-    silent = ended_words(status("failed", joined=12, uploaded=4, cohort_minimum=10), CheckIns({}, 0, None))
+    silent = ended_messages(status("failed", joined=12, uploaded=4, cohort_minimum=10), CheckIns({}, 0, None))
     assert silent[-1].startswith("The others joined but sent nothing")
     assert not any("cannot know why" in each for each in silent)
-    applied = ended_words(status("applied", joined=12, uploaded=12, cohort_minimum=10), replace(found, looked=None))
+    applied = ended_messages(status("applied", joined=12, uploaded=12, cohort_minimum=10), replace(found, polls=None))
     assert len(applied) == 1, "who got no place, and no reason for a failure"
     assert "3 from devices with another release" in applied[0]
-    assert ended_words(status("open", joined=4, uploaded=0, cohort_minimum=10), found) == ()
+    assert ended_messages(status("open", joined=4, uploaded=0, cohort_minimum=10), found) == ()
 
 
 def test_only_a_demo_fleet_reports_why_devices_stayed_out(tmp_path: Path) -> None:
@@ -158,9 +160,9 @@ def test_only_a_demo_fleet_reports_why_devices_stayed_out(tmp_path: Path) -> Non
 
 
 def test_unknown_reason_is_shown_by_name_and_last() -> None:
-    told = became_words(RoundOfFleet(round="round-1", devices=3, became={"odd": 1, "sent": 2}))
+    told = fleet_message(RoundOfFleet(round="round-1", devices=3, became={"odd": 1, "sent": 2}))
     assert "2 took part, 1 odd." in told
-    assert became_words(None) == ""
+    assert fleet_message(None) == ""
     assert WORDS.table("became").keys() == {*get_args(Hindrance), "sent", "absent"}
 
 
@@ -180,4 +182,4 @@ def test_overview_shows_preparation_progress_until_complete() -> None:
         assert words in page
     assert (shown.state, shown.figures()) == ("vectors working", {"vectors": "1,536 of 4,976"})
     assert backfill_shown([replace(each, stage="published") for each in tasks]).state == "published"
-    assert backfill_shown(tasks[1:2]).words == "1 of 1 failed. The next start tries again."
+    assert backfill_shown(tasks[1:2]).message == "1 of 1 failed. The next start tries again."

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from backend.console.round_pages import opened_words, scheduled, steps
+from backend.console.round_pages import opened_message, scheduled, steps
 from backend.federation.protections.registry import resolve
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies.strategy import RoundRequest
@@ -43,19 +43,19 @@ def test_failed_secure_round_shows_how_far_it_came(uploaded: int, shown: list[st
 
 
 def test_opened_sum_is_shown_with_survivors_and_price() -> None:
-    assert opened_words(status("masked")) == "not opened yet"
-    assert opened_words(status("failed", finished_at=secure_round_status.OPENED)) == "nothing was opened"
+    assert opened_message(status("masked")) == "not opened yet"
+    assert opened_message(status("failed", finished_at=secure_round_status.OPENED)) == "nothing was opened"
     applied = status(
         "applied", published="r2", survivors=5, finished_at=secure_round_status.OPENED, epsilon=4.3254, delta=1e-6
     )
-    assert opened_words(applied) == "r2: the sum of 5 devices, epsilon 4.33 at delta 1e-06"
+    assert opened_message(applied) == "r2: the sum of 5 devices, epsilon 4.33 at delta 1e-06"
     exact = applied.model_copy(update={"epsilon": None, "delta": None})
-    assert opened_words(exact).endswith("no noise, so no epsilon limits what the sum reveals")
+    assert opened_message(exact).endswith("no noise, so no epsilon limits what the sum reveals")
 
 
 def test_unpublished_sum_is_shown_without_a_release() -> None:
     counted = status("applied", survivors=5, finished_at=secure_round_status.OPENED, epsilon=4.3254, delta=1e-6)
-    assert opened_words(counted) == "the sum of 5 devices, epsilon 4.33 at delta 1e-06"
+    assert opened_message(counted) == "the sum of 5 devices, epsilon 4.33 at delta 1e-06"
     plain = status("applied", stages="updates", finished_at=secure_round_status.OPENED)
     assert steps(plain)[-1] == ("Averaged and published", "no release", "done")
 

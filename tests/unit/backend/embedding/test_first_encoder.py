@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -37,10 +38,11 @@ from backend.embedding.weights import PACKAGED, find_weights
 from backend.errors import BackendSettingsRefused
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model_files import LAYERS_FILE, LayersRefused, StoredEncoder, keep, named_weights
-from backend.federation.split.process import VectorGradients, step_aside
+from backend.federation.split.process import VectorGradients, run_step
 from backend.server.progress import Advance, SilentSteps
 from backend.settings import BackendSettings, load_settings
 from backend.setup.first_start import make_servable
+from tests.doubles.long_form import by_length
 from tests.doubles.small_world import hand_made_news
 
 TITLES = [
@@ -55,6 +57,9 @@ TITLES = [
     "word " * 2_000,
 ]
 ODD = TITLES[-6:]
+FILES = ("encoder.json", "encoder.onnx", "head.safetensors", "tokenizer.json")
+DAMAGES = ("truncated", "empty", "bit flipped", "another file")
+"""The short form has each file and each damage: a file is known by its hash, whatever was done to it."""
 
 
 class StepsTold(SilentSteps):
@@ -201,8 +206,14 @@ def test_head_that_does_not_match_its_description_is_refused(settings: BackendSe
         OnnxEmbedder(folder, threads=1)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "bit flipped", "empty", "another file"])
-@pytest.mark.parametrize("name", ["encoder.json", "encoder.onnx", "head.safetensors", "tokenizer.json"])
+@pytest.mark.long_form
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    by_length(
+        [*zip(FILES, DAMAGES, strict=True), ("encoder.json", "bit flipped"), ("encoder.onnx", "bit flipped")],
+        long=[*product(FILES, DAMAGES)],
+    ),
+)
 def test_damaged_encoder_file_is_named_and_gives_no_vector(
     settings: BackendSettings, tmp_path: Path, name: str, damage: str
 ) -> None:
@@ -293,7 +304,7 @@ def test_encoder_with_trained_layers_has_its_own_matching_graph(
     settings: BackendSettings, embedder: OnnxEmbedder, tmp_path: Path
 ) -> None:
     titles = TITLES[:24]
-    made = step_aside(
+    made = run_step(
         tmp_path,
         encoder_dir=settings.encoder_dir,
         encoder=embedder.digest,

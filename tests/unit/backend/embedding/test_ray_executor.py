@@ -20,10 +20,10 @@ from backend.embedding.embedder import OnnxEmbedder, state_store
 from backend.embedding.initial_encoder import make_initial_encoder
 from backend.embedding.ray_executor import ClusterTaskFailed, RayExecutor
 from backend.federation.optimizers import Memory
-from backend.federation.split.process import StepDelayed, Stepped, VectorGradients, step_aside
+from backend.federation.split.process import StepDelayed, Stepped, VectorGradients, run_step
 from backend.settings import BackendSettings, load_settings
-from experiments.bench.ray_nodes import ray_nodes
 from tests.doubles.batch_tasks import Divides, MeetsAnother
+from tests.doubles.ray_nodes import ray_nodes
 from tests.doubles.small_world import free_port
 
 TEAMS, SCORES = ("Ajax", "Celtic", "Lyon", "Porto", "Gent"), ("1-0", "3-2", "0-0", "2-2")
@@ -78,7 +78,7 @@ def stepped(settings: BackendSettings, folder: Path, executor: ExecutorSettings)
     shutil.copytree(settings.encoder_dir, folder / "encoder", ignore=shutil.ignore_patterns("states", "trained"))
     (folder / "job").mkdir()
     slopes = np.random.default_rng(3).normal(size=(300, settings.news_dimensions))
-    return step_aside(
+    return run_step(
         folder / "job",
         encoder_dir=folder / "encoder",
         encoder=OnnxEmbedder(settings.encoder_dir, threads=1).digest,

@@ -69,7 +69,7 @@ def test_source_hash_covers_tasks_and_models(tmp_path: Path) -> None:
     assert ray_node.sources(tmp_path) == same()["source"]
     for changed in (
         "backend/embedding/encoder_task.py",
-        "backend/federation/split/jacobian.py",
+        "backend/federation/split/torch_tasks.py",
         "models/news/upper.py",
     ):
         before = ray_node.sources(tmp_path)

@@ -32,10 +32,10 @@ from device_app.privacy.protections.registry import SecureSumProtection
 from device_app.privacy.reporter import user_vector
 from device_app.privacy.secagg.messages import Contribution
 from device_app.settings import PrivacySettings
-from device_app.uplink.in_process import InProcess
 from protocol.releases import BlobRef, Codebook
 from protocol.tensors import TensorSpec, pack, unpack
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
 from tests.doubles.simulated_reader import simulated_reader

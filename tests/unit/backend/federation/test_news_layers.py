@@ -23,7 +23,7 @@ from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
 from backend.federation.split.adam_step import carried_on
-from backend.federation.split.jacobian import vector_jacobian
+from backend.federation.split.torch_tasks import vector_jacobian
 from backend.federation.strategies.news_split import NewsSplit
 from backend.federation.systems import COMPOSED
 from backend.federation.systems.efficient_fedrec import with_news_layers

@@ -12,8 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from backend.federation.bounded_mean import Aggregate, length, reach, within_ball
-from backend.federation.grouping.group_models import Models
-from backend.federation.grouping.interpolation import Constant, Layers
+from backend.federation.grouping.group_models import Constant, Layers, Models
 from backend.federation.optimizers import Sgd
 from backend.federation.protections.registry import resolve
 from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped

@@ -29,11 +29,11 @@ from backend.releases.publish import publish_changes
 from device_app.settings import PrivacySettings
 from device_app.training.samples import is_held_out
 from device_app.training.tasks.evaluate import mean_auc
-from device_app.uplink.in_process import InProcess
 from protocol.protections import SecureSum
 from protocol.ring import BOUND, GAIN_LIMIT
 from protocol.rounds import RoundManifest, RoundStatus
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.liar import AddsToMasked
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig

@@ -15,8 +15,8 @@ from sqlalchemy import Connection, event
 
 from backend.db.engine import writing_session
 from backend.errors import DiskFull
+from backend.federation.errors import SumFailed, SumMessageRefused, SumStageClosed
 from backend.federation.secagg import exchange
-from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.sum_files import RunningSums
 from backend.storage import durable_files
 from backend.storage.object_store import LocalFolder
@@ -181,13 +181,13 @@ def test_truncated_vector_is_in_no_sum(rig: SumStoreRig, monkeypatch: pytest.Mon
     """Red where the sum that half of it went to is held: the next vector is added to that."""
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
-    whole = exchange._stretches
+    whole = exchange._read_blocks
 
     def half(file: FileIO, agreed: SumTerms) -> Iterator[RingVector]:
         yield next(whole(file, agreed))[:20]
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(exchange, "_stretches", half)
+    monkeypatch.setattr(exchange, "_read_blocks", half)
     with pytest.raises(OSError, match="the disk is gone"):
         deliver(store, devices[1])
     monkeypatch.undo()

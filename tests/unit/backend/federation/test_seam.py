@@ -33,11 +33,11 @@ from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import Shapes, TaskInputs, TaskKind, Update
-from device_app.uplink.in_process import InProcess
 from protocol.protections import LocalLaplace, Protection, SecureSum
 from protocol.releases import BlobRef
 from protocol.rounds import RoundManifest, RoundStatus
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.kills import Killed
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig

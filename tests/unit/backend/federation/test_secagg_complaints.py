@@ -8,8 +8,8 @@ from itertools import combinations
 
 import pytest
 
+from backend.federation.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.complaints import ComplaintVerdict, judge
-from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.graph import Sources
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.errors import SumAborted
@@ -28,7 +28,9 @@ def test_single_complaint_excludes_both_members() -> None:
 
 def test_member_with_many_complaints_is_excluded_as_malicious() -> None:
     assert judge(heard(10, of_3=[7], of_4=[7]), 1) == ComplaintVerdict(frozenset({7}), frozenset({7}))
-    assert judge(heard(20, of_3=[7], of_4=[7]), 2) == ComplaintVerdict(frozenset({3, 7})), "two may be liars together"
+    assert judge(heard(20, of_3=[7], of_4=[7]), 2) == ComplaintVerdict(frozenset({3, 7})), (
+        "two may be malicious together"
+    )
 
 
 def test_member_complaining_too_often_is_excluded_as_malicious() -> None:
@@ -44,7 +46,7 @@ def test_complaint_about_a_vanished_member_has_no_effect() -> None:
 def test_too_many_malicious_members_leave_all_unnamed() -> None:
     everybody = range(1, 11)
     verdict = judge(heard(10, of_1=[n for n in everybody if n != 1], of_2=[n for n in everybody if n != 2]), 1)
-    assert verdict.liars == frozenset()
+    assert verdict.malicious == frozenset()
 
 
 def test_too_many_bad_box_senders_exclude_no_honest_member() -> None:
@@ -67,11 +69,13 @@ LIES: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
 
 
 def test_three_places_of_one_machine_blame_no_honest_member() -> None:
-    """Red before: 3 liars are more than k = 2, so each of their two victims was named; they themselves went on."""
+    """Red before: 3 malicious members are more than k = 2, so each of their two victims was named and they stayed."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
     said = heard(12, of_1=[4, 5], of_2=[4, 5], of_3=[4, 5])
     assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 2, 4, 5}))
-    assert judge(said, 2).liars == {4, 5}, "the same where each has an address of its own: more than k liars"
+    assert judge(said, 2).malicious == {4, 5}, (
+        "the same where each has an address of its own: more than k malicious members"
+    )
 
 
 def test_machine_with_a_victim_per_place_is_named() -> None:
@@ -85,7 +89,7 @@ def test_honest_members_behind_one_address_count_once_and_stay_unnamed() -> None
     sources = Sources(dict.fromkeys((4, 5, 6), "one address"))
     said = heard(12, of_4=[1], of_5=[1], of_6=[1])
     assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 4}))
-    assert judge(heard(12, of_1=[4, 5, 6], of_2=[4, 5, 6]), 2, sources).liars == frozenset()
+    assert judge(heard(12, of_1=[4, 5, 6], of_2=[4, 5, 6]), 2, sources).malicious == frozenset()
 
 
 def test_lies_of_few_addresses_name_no_other_address() -> None:
@@ -93,14 +97,14 @@ def test_lies_of_few_addresses_name_no_other_address() -> None:
     for _ in range(3_000):
         n, limit = draw.randint(6, 20), draw.randint(1, 3)
         sources = Sources({member: draw.randint(1, 8) for member in range(1, n + 1) if draw.random() < 0.8})
-        crowds = sources.crowds(range(1, n + 1))
-        lying = set().union(*draw.sample(crowds, min(limit, len(crowds))))
+        by_source = sources.by_source(range(1, n + 1))
+        lying = set().union(*draw.sample(by_source, min(limit, len(by_source))))
         gang = {member for member in lying if draw.random() < 0.8}
         honest = [member for member in range(1, n + 1) if member not in gang]
         pairs = [(liar, other) for liar in gang for other in honest] + [(o, liar) for liar in gang for o in honest]
         lies = set(draw.sample(pairs, draw.randint(0, len(pairs))))
         verdict = judge(told(n, lies), limit, sources)
-        assert sources.of(verdict.liars) <= sources.of(gang), "an address without a liar is named"
+        assert sources.of(verdict.malicious) <= sources.of(gang), "an address without a liar is named"
         assert len({one for one in verdict.left_out - gang if one not in lying}) <= len(gang)
         assert all(one in verdict.left_out or other in verdict.left_out for one, other in lies), "two at odds remain"
 
@@ -111,15 +115,15 @@ def told(n: int, lies: set[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
 
 def check_bounds(n: int, limit: int, gang: set[int], lies: set[tuple[int, int]]) -> None:
     verdict = judge(told(n, lies), limit)
-    assert verdict.liars <= gang, "an honest member is named a liar"
-    assert len(verdict.left_out - gang) <= len(gang), "more honest members are left out than there are liars"
+    assert verdict.malicious <= gang, "an honest member is named a liar"
+    assert len(verdict.left_out - gang) <= len(gang), "more honest members are left out than there are malicious ones"
     assert all(one in verdict.left_out or other in verdict.left_out for one, other in lies), "two at odds remain"
 
 
-@pytest.mark.parametrize("liars", [1, 2, 3, 5])
+@pytest.mark.parametrize("malicious", [1, 2, 3, 5])
 @pytest.mark.parametrize("lies", [pair for size in (1, 2) for pair in combinations(LIES, size)], ids="-".join)
-def test_colluding_members_exclude_at_most_one_honest_member_each(liars: int, lies: tuple[str, ...]) -> None:
-    n, gang = 16, set(range(1, liars + 1))
+def test_colluding_members_exclude_at_most_one_honest_member_each(malicious: int, lies: tuple[str, ...]) -> None:
+    n, gang = 16, set(range(1, malicious + 1))
     said = {pair for at, liar in enumerate(sorted(gang)) for pair in LIES[lies[at % len(lies)]](liar, n, gang)}
     check_bounds(n, 5, gang, said)
 
@@ -202,13 +206,13 @@ def goes_on(server: SecureSumServer, devices: list[SumDevice]) -> list[int]:
 def test_sender_of_unreadable_boxes_is_excluded_alone() -> None:
     server, devices = brought_to_complaints(spoilt={4: range(1, 11)})
     assert goes_on(server, devices) == [4]
-    assert server.record.liars == (devices[3].pseudonym,)
+    assert server.record.malicious == (devices[3].pseudonym,)
 
 
 def test_one_unreadable_box_excludes_two_members_unnamed() -> None:
     server, devices = brought_to_complaints(spoilt={4: [9]})
     assert goes_on(server, devices) == [4, 9]
-    assert server.record.liars == ()
+    assert server.record.malicious == ()
 
 
 def test_false_complaint_about_everybody_excludes_its_sender() -> None:
@@ -218,7 +222,7 @@ def test_false_complaint_about_everybody_excludes_its_sender() -> None:
     for device in devices[1:]:
         deliver(server, device)
     server.close()
-    assert (server.record.dropped, server.record.liars) == ((1,), (devices[0].pseudonym,))
+    assert (server.record.dropped, server.record.malicious) == ((1,), (devices[0].pseudonym,))
 
 
 def test_silent_member_is_excluded_before_masking() -> None:
@@ -242,7 +246,7 @@ def test_too_few_after_complaints_fail_before_payment() -> None:
     with pytest.raises(SumFailed, match="7 members are left after the complaints; 8 are needed"):
         server.close()
     assert server.record.by_members
-    assert server.record.liars == (devices[0].pseudonym,)
+    assert server.record.malicious == (devices[0].pseudonym,)
     assert [device.ledger.charges for device in devices] == [[]] * 8
 
 

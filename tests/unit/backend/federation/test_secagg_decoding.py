@@ -6,9 +6,9 @@ import random
 
 import pytest
 
+from backend.federation.errors import SumFailed
 from backend.federation.secagg.decoding import decode, tolerated
-from backend.federation.secagg.errors import SumFailed
-from backend.federation.secagg.messages import HeldMessages
+from backend.federation.secagg.messages import InMemoryMessages
 from backend.federation.secagg.secure_sum import SecureSumServer
 from protocol.secagg import RevealedShare, RevealedShares, SharedKeys
 from protocol.shamir import PRIME, split
@@ -57,7 +57,7 @@ def answered(
                 deliver(server, device)
         if stage != "unmask":
             server.close()
-    assert isinstance(server.messages, HeldMessages)
+    assert isinstance(server.messages, InMemoryMessages)
     server.messages.places |= dict.fromkeys(server.messages.pseudonyms(crowd), "one address")
     return restored(server)
 
@@ -81,13 +81,13 @@ NOBODY: frozenset[int] = frozenset()
 ALL = frozenset(range(1, 13))
 
 
-@pytest.mark.parametrize("liars", [frozenset({4}), frozenset({1, 12})])
-def test_false_seed_commitment_is_named_despite_false_answers(liars: frozenset[int]) -> None:
-    server = answered(12, liars, frozenset({2, 3}), ALL)
-    pseudonyms = server.messages.pseudonyms(liars)
+@pytest.mark.parametrize("malicious", [frozenset({4}), frozenset({1, 12})])
+def test_false_seed_commitment_is_named_despite_false_answers(malicious: frozenset[int]) -> None:
+    server = answered(12, malicious, frozenset({2, 3}), ALL)
+    pseudonyms = server.messages.pseudonyms(malicious)
     with pytest.raises(SumFailed, match="false"):
         server.open()
-    assert (server.record.by_members, server.record.liars) == (True, pseudonyms)
+    assert (server.record.by_members, server.record.malicious) == (True, pseudonyms)
 
 
 def test_holders_lying_about_one_member_can_not_have_it_named() -> None:
@@ -99,7 +99,7 @@ def test_too_many_malicious_members_stay_unnamed() -> None:
     for server in (answered(12, NOBODY, frozenset(range(1, 7)), ALL), answered(12, frozenset({1, 2, 3}), NOBODY, ALL)):
         with pytest.raises(SumFailed, match="false"):
             server.open()
-        assert (server.record.by_members, server.record.liars) == (True, ())
+        assert (server.record.by_members, server.record.malicious) == (True, ())
 
 
 THREE = frozenset({1, 2, 3})
@@ -119,7 +119,7 @@ def test_malicious_machine_is_named_with_all_its_places() -> None:
     named = server.messages.pseudonyms(THREE)
     with pytest.raises(SumFailed, match="false"):
         server.open()
-    assert server.record.liars == named
+    assert server.record.malicious == named
 
 
 def test_one_machine_holding_all_spare_shares_prevents_naming() -> None:
@@ -128,4 +128,4 @@ def test_one_machine_holding_all_spare_shares_prevents_naming() -> None:
     server = answered(12, frozenset({9}), NOBODY, NOBODY, six)
     with pytest.raises(SumFailed, match="false"):
         server.open()
-    assert (server.record.by_members, server.record.liars) == (True, ())
+    assert (server.record.by_members, server.record.malicious) == (True, ())

@@ -9,7 +9,7 @@ from math import comb
 
 import pytest
 
-from backend.federation.secagg.errors import SumFailed
+from backend.federation.errors import SumFailed
 from backend.federation.secagg.secure_sum import SecureSumServer
 from tests.doubles.secure_sums import STAGES, SumDevice, answer, cohort, deliver, plain_sum, restored, run_sum, terms
 

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scipy.stats import hypergeom
 
-from backend.federation.secagg.errors import SumMessageRefused
+from backend.federation.errors import SumMessageRefused
 from backend.federation.secagg.graph import MaskGraph, random_circle
 from device_app.errors import SumAborted
 from protocol.pairing import sign_alive

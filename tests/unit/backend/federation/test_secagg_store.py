@@ -17,7 +17,7 @@ from backend.db import statements as prepared
 from backend.db.engine import reading_session, writing_session
 from backend.db.statements import StatementAnswer, ask_sqlite
 from backend.db.tables import SecureSumRow
-from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
+from backend.federation.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
 from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
 from backend.federation.secagg.sum_store import SecureSumStore, times_beside_keys
 from backend.storage import object_store as local_folder

@@ -13,11 +13,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from backend.federation.errors import UnknownPseudonym
+from backend.federation.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed, UnknownPseudonym
 from backend.federation.secagg import secure_sum as server_module
 from backend.federation.secagg import unmask as unmask_module
-from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
-from backend.federation.secagg.messages import HeldMessages
+from backend.federation.secagg.messages import InMemoryMessages
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.privacy.secagg import transitions as client_module
 from protocol import masks as masks_module
@@ -259,13 +258,13 @@ def test_shares_of_both_secrets_are_never_requested_or_accepted() -> None:
         server.reveal(helper.pseudonym, RevealedShares(seeds=revealed.seeds[1:], keys=revealed.keys))
 
 
-def with_false_shares(liars: int, answering: int) -> tuple[SecureSumServer, list[SumDevice]]:
+def with_false_shares(malicious: int, answering: int) -> tuple[SecureSumServer, list[SumDevice]]:
     """A sum at its end to which some answered with shares of zeros."""
     server, devices = brought_to("unmask", size=7)
     for place, device in enumerate(devices[:answering]):
         revealed = device.state.revealed
         assert revealed is not None
-        if place < liars:
+        if place < malicious:
             false = tuple(RevealedShare(member=one.member, share=bytes(33)) for one in revealed.seeds)
             server.reveal(device.pseudonym, RevealedShares(seeds=false, keys=()))
         else:
@@ -273,26 +272,26 @@ def with_false_shares(liars: int, answering: int) -> tuple[SecureSumServer, list
     return server, devices
 
 
-@pytest.mark.parametrize("liars", [1, 2, 3])
-def test_false_shares_are_detected_while_enough_true_ones_exist(liars: int) -> None:
-    server, devices = with_false_shares(liars, 7)
+@pytest.mark.parametrize("malicious", [1, 2, 3])
+def test_false_shares_are_detected_while_enough_true_ones_exist(malicious: int) -> None:
+    server, devices = with_false_shares(malicious, 7)
     assert server.record.threshold == 4
     assert (server.open().vector == plain_sum(devices, range(7))).all()
 
 
-@pytest.mark.parametrize(("liars", "answering"), [(1, 4), (4, 7)])
-def test_false_shares_among_too_few_true_ones_fail_the_sum(liars: int, answering: int) -> None:
-    server, _ = with_false_shares(liars, answering)
+@pytest.mark.parametrize(("malicious", "answering"), [(1, 4), (4, 7)])
+def test_false_shares_among_too_few_true_ones_fail_the_sum(malicious: int, answering: int) -> None:
+    server, _ = with_false_shares(malicious, answering)
     with pytest.raises(SumFailed, match="false"):
         server.open()
-    assert (server.stage, server.messages) == ("failed", HeldMessages())
+    assert (server.stage, server.messages) == ("failed", InMemoryMessages())
     assert not server.total.any()
 
 
 def test_failed_sum_accepts_and_returns_nothing() -> None:
     server, devices = brought_to("masked")
     server.fail("cancelled by the operator")
-    assert (server.record.reason, server.messages) == ("cancelled by the operator", HeldMessages())
+    assert (server.record.reason, server.messages) == ("cancelled by the operator", InMemoryMessages())
     for use in (lambda: deliver(server, devices[0]), server.close, server.open, lambda: answer(server, devices[0])):
         with pytest.raises(SumStageClosed):
             use()

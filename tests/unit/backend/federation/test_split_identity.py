@@ -12,7 +12,7 @@ from torch import nn
 
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.optimizers import Memory
-from backend.federation.split.jacobian import vector_jacobian
+from backend.federation.split.torch_tasks import vector_jacobian
 from backend.federation.strategies.news_model_release import divided, joined
 from backend.federation.strategies.news_split import SplitCost
 from device_app.training.gradients import OnnxGradients

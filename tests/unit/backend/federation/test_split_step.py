@@ -22,7 +22,7 @@ from backend.federation.split.process import (
     NewsModelFailed,
     SplitStepJob,
     VectorGradients,
-    step_aside,
+    run_step,
 )
 from backend.settings import BackendSettings
 from tests.doubles.small_world import WordEmbedder
@@ -95,7 +95,7 @@ def test_second_step_continues_from_the_memory(settings: BackendSettings, tmp_pa
 def test_failed_process_reports_why(settings: BackendSettings, tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     with pytest.raises(NewsModelFailed, match="no news encoder feedbeef"):
-        step_aside(
+        run_step(
             tmp_path / "job",
             encoder_dir=settings.encoder_dir,
             encoder="feedbeef",

@@ -233,7 +233,7 @@ def test_feed_without_usable_entries_reports_it(take: Follow, engine: Engine, ca
         take(rss(*["<item><author>x</author></item>"] * 10))
     said = (
         "answered, but none of its 10 entries could be used: "
-        "has neither a title nor a text nor a link (10 of them, the first is entry 1)"
+        "has no title, text or link (10 of them, the first is entry 1)"
     )
     (feed,) = FollowedFeeds(engine).all()
     assert (str(feed.answer), feed.answer and feed.answer.is_unusable) == (said, True)

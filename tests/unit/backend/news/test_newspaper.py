@@ -237,7 +237,7 @@ def test_one_of_several_newspapers_running_dry_is_reported(monkeypatch: pytest.M
     monkeypatch.setattr("backend.news.sources.newspaper.newspaper", short_of_matter)
     monkeypatch.setattr("backend.news.newspaper.PAPER_A_DAY", 50)
     monkeypatch.setattr("backend.news.newspaper.ProcessPoolExecutor", lambda workers, **_: ThreadPoolExecutor(workers))
-    with pytest.raises(NewspaperDry, match="matter for 50 articles, 100 are wanted"):
+    with pytest.raises(NewspaperDry, match="facts for 50 articles, not 100"):
         printed_by_several(NOON, 7, 100, 1)
 
 

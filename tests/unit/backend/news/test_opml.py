@@ -193,9 +193,9 @@ def test_declared_entities_are_neither_expanded_nor_opened(tmp_path: Path) -> No
 
 
 def test_document_that_is_not_a_list_is_reported() -> None:
-    assert refused(b"<rss><channel/></rss>") == "feeds.opml is a feed itself; name its address."
+    assert refused(b"<rss><channel/></rss>") == "feeds.opml is a feed, not a list; add its address."
     for data in (b"", b" ", b"words", b"<opml><body/></opml>", b"\0" * 9):
-        assert "no OPML" in refused(data)
+        assert "it isn't OPML" in refused(data)
     assert "lists no feed" in refused(b"<opml><body><outline text='empty'/></body></opml>")
 
 
@@ -204,7 +204,7 @@ def test_size_depth_and_number_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_
     assert len(parse_opml(deep, "feeds.opml").feeds[0].folder) == 199
     assert "nested more than 200 deep" in refused(b"<opml>" + b"<outline>" * 100_000)
     monkeypatch.setattr(backend.news.opml, "FEEDS_IN_A_LIST", 2)
-    assert refused(LIST) == "feeds.opml, line 7: lists more than 2 feeds."
+    assert refused(LIST) == "feeds.opml, line 7: more than 2 feeds."
     path = tmp_path / "feeds.opml"
     with pytest.raises(OpmlRefused, match=r"feeds.opml can't be read: no such file"):
         read_opml(path)

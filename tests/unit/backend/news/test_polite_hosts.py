@@ -14,7 +14,7 @@ import httpx
 import pytest
 from sqlalchemy import Engine
 
-from backend.news.feed_pace import learnt, pace
+from backend.news.feed_refresh import learnt, pace
 from backend.news.feed_scheduler import FeedScheduler
 from backend.news.followed_feeds import FollowedFeed
 from backend.news.polite_hosts import PAUSE_LIMIT_SEC, REST_SEC, PoliteHosts
@@ -241,7 +241,7 @@ def test_answer_410_ends_a_feed_until_it_is_resumed(engine: Engine) -> None:
     rig.add("https://gone.example/feed")
     rig.scheduler.step()
     assert rig.only().ended
-    assert "gone for ever" in str(rig.only().error)
+    assert "gone permanently" in str(rig.only().error)
     rig.clock.go_on(30 * 86_400)
     assert rig.scheduler.step() == 0
     rig.answer = lambda _: rss("back")

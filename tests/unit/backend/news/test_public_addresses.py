@@ -149,7 +149,7 @@ def test_each_request_on_a_reused_connection_is_checked(feed_server: Listening, 
 
 @pytest.mark.parametrize("port", [22, 25, 110, 389, 1023])
 def test_ports_of_other_services_are_refused(port: int) -> None:
-    with pytest.raises(SourceUnreachable, match=f"port {port} of {FEED_HOST} is no port of the web"):
+    with pytest.raises(SourceUnreachable, match=f"port {port} of {FEED_HOST} is not a web port"):
         fetch(f"http://{FEED_HOST}:{port}/", allowed=ALLOWED)
 
 

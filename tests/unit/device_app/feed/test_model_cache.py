@@ -11,8 +11,8 @@ import pytest
 from device_app.errors import ReleaseRefused
 from device_app.feed.model_cache import ModelCache
 from device_app.sync.installed_release import Release, current_release
-from device_app.uplink.in_process import InProcess
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import FEATURES, BackendRig, DeviceRig
 

@@ -18,12 +18,12 @@ import pytest
 from rich.console import Console
 
 from device_app.fleet.faults import FaultRates
-from device_app.fleet.round_table import RoundTable
+from device_app.fleet.run import RoundTable
 from device_app.settings import PrivacySettings
 from device_app.uplink.faulty_transport import Crashed, Fault, FaultyTransport
-from device_app.uplink.in_process import InProcess
 from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
@@ -157,7 +157,7 @@ def test_undetectable_malicious_vector_is_summed(
 def test_half_of_malicious_clients_poison_masked_vectors_by_varied_amounts() -> None:
     rng = np.random.default_rng(1)
     strikes = [injected for _ in range(2_000) if (injected := FaultRates(liar=1.0).draw(rng)) is not None]
-    lies = np.array([injected.lie_steps for injected in strikes])
+    lies = np.array([injected.offset_steps for injected in strikes])
 
     assert np.mean([injected.message == 3 for injected in strikes]) == pytest.approx(0.6, abs=0.05)
     assert (np.abs(lies) >= 2**8).all()

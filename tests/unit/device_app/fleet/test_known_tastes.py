@@ -20,7 +20,7 @@ from device_app.fleet import participation
 from device_app.fleet.fleet import Fleet, catch_up, warm_up
 from device_app.fleet.known_tastes import KnownTastes, expected_auc, ndcg, point
 from device_app.fleet.participation import FleetParticipation
-from device_app.fleet.run import FleetTeller
+from device_app.fleet.run import FleetFigureWriter
 from device_app.settings import DeviceSettings
 from device_app.training.participant import Outcome
 from protocol.fleet_figures import (
@@ -56,13 +56,13 @@ def test_ndcg_is_one_in_the_readers_order_and_stops_at_its_depth() -> None:
 
 
 def test_interval_is_computed_from_paired_differences() -> None:
-    told = point("r2", [(0.6, 0.5), (0.8, 0.9), (0.7, 0.4)])
-    assert told.readers == 3
-    assert told.value == pytest.approx(0.7)
-    assert told.gain == pytest.approx(0.1)
+    found = point("r2", [(0.6, 0.5), (0.8, 0.9), (0.7, 0.4)])
+    assert found.readers == 3
+    assert found.value == pytest.approx(0.7)
+    assert found.gain == pytest.approx(0.1)
     within = 1.96 * np.std([0.1, -0.1, 0.3], ddof=1) / np.sqrt(3)
-    assert told.low == pytest.approx(0.1 - within)
-    assert told.high == pytest.approx(0.1 + within)
+    assert found.low == pytest.approx(0.1 - within)
+    assert found.high == pytest.approx(0.1 + within)
 
 
 @pytest.fixture
@@ -89,9 +89,9 @@ def test_reversed_ranking_and_its_roll_back_are_detected_at_once(
     assert not few.ask(fleet.members[:7]), "of seven readers no interval could be told"
     assert few.curves() == ()
     path = tmp_path / "figures.json"
-    told = FleetTeller(path, READERS)
-    told.of_release(fleet)
-    told.of_release(fleet)
+    figures = FleetFigureWriter(path, READERS)
+    figures.of_release(fleet)
+    figures.of_release(fleet)
     whole = backend.models
     turned = backend._model(
         "cosine", "ranker", {"score": cosine_score_graph(backend.pool.vectors.shape[1])}, {"beta": np.array(-8.0, "f4")}
@@ -100,7 +100,7 @@ def test_reversed_ranking_and_its_roll_back_are_detected_at_once(
         backend.models = models
         backend.publish()
         fleet.run(catch_up)
-        told.of_release(fleet)
+        figures.of_release(fleet)
     known = read_fleet_figures(path)
     assert known is not None
     assert (known.readers, known.since is not None) == (READERS, True)

@@ -16,7 +16,7 @@ import device_app.fleet.fleet as fleet_module
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import BackendRefused, BackendUnreachable, DeviceError
-from device_app.fleet.retrying import WAIT_LIMIT_SEC, patiently, pause_sec
+from device_app.fleet.fleet import WAIT_LIMIT_SEC, patiently, pause_sec
 from device_app.fleet.run import run_fleet
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.uplink.http import retry_after_sec

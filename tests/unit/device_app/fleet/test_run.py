@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from device_app.fleet import run as module
-from device_app.fleet.round_table import RoundTable
+from device_app.fleet.run import RoundTable
 from device_app.settings import DeviceSettings, PerformanceSettings
 from protocol.rounds import RoundState, RoundStatus
 
@@ -46,7 +46,7 @@ def test_fleet_joins_a_round_that_others_already_joined_once(
     monkeypatch.setattr(module, "_take_part", take_part)
     monkeypatch.setattr("device_app.fleet.run.time.sleep", lambda seconds: None)
     settings = DeviceSettings(performance=PerformanceSettings(training_poll_sec=0.1))
-    told = module.FleetTeller(None, 1)
+    told = module.FleetFigureWriter(None, 1)
     module._live(fleet, settings, 3, Console(file=io.StringIO()), RoundTable(), told, visits=False)  # type: ignore[arg-type]
     assert joined == ["round-2", "round-4", "round-5"]
     assert set(module.TAKES_DEVICES) < set(get_args(RoundState))

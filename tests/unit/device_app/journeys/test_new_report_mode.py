@@ -57,7 +57,7 @@ FARTHEST = ReportMode(
 def test_registering_a_report_mode_is_enough_to_use_it(
     make: Make, backend: FakeBackend, clock: StillClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValidationError, match="Input should be 'code', 'auto', 'broadcast'"):
+    with pytest.raises(ValidationError, match="Input should be 'interest', 'auto', 'broadcast'"):
         PrivacySettings(mode="farthest")
     monkeypatch.setitem(MODES, "farthest", FARTHEST)
     monkeypatch.setattr("device_app.privacy.settings.MODE_NAMES", tuple(MODES))

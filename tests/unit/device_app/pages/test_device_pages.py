@@ -159,7 +159,7 @@ def test_first_visit_shows_the_measured_benefit_of_reports_for_this_pool(
     record = json.loads(files("protocol").joinpath("recall_frontier.json").read_text("utf-8"))
     assert record["pools"][0] == 12_312
     found = {(each["mode"], each["codebook"], each["places"]): each["found"][0] for each in record["lists"]}
-    gain = found["code", 16, 400] - found["none", None, 400]
+    gain = found["interest", 16, 400] - found["none", None, 400]
     assert f"about {gain:.0f} more of every 100 stories" in " ".join(reader.get("/welcome").split())
     measured = (
         f"Measured with 12,312 stories: of the next 100 stories that readers opened, {gain:.1f} more were among the"

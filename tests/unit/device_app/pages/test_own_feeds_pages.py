@@ -181,5 +181,9 @@ def test_feeds_pages_exist_only_on_a_device_with_own_feeds() -> None:
     assert 'href="/feeds"' in other.get("/fresh")
 
 
+def test_followed_feed_without_stories_has_a_page(reader: Reader) -> None:
+    assert "Silent" in reader.get("/feeds/stories?feed=Silent")
+
+
 def test_unknown_feed_is_not_found(reader: Reader) -> None:
     assert reader.client.get("/feeds/stories?feed=Nobody").status_code == 404

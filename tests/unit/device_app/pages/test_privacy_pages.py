@@ -109,7 +109,7 @@ def test_settings_explain_every_mode_its_cost_and_the_recommended_one(
     text = reader.get("/settings")
     for mode in ("code", "broadcast", "none", "topics", "subset", "basis_l1", "basis_laplace"):
         assert f'name="mode" value="{mode}"' in text
-    assert 'name="mode" value="code" checked' in text
+    assert 'name="mode" value="interest" checked' in text
     assert "the right one 78 % of the time" in text
     assert "stricter, recommended for a catalogue of this size" in text
     assert "0 epsilon, 6.9 MB downloaded for 12,312 stories" in text

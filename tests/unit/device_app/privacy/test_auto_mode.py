@@ -171,7 +171,7 @@ def test_default_list_length_follows_the_mode_when_nothing_else_is_fetched() -> 
 
     performance = PerformanceSettings()
     assert Standing("none").list_length(performance) == 1_000
-    assert Standing("code").list_length(performance) == 600
+    assert Standing("interest").list_length(performance) == 600
     assert ReportPolicy(PrivacySettings(mode="none")).list_length(performance) == 600
 
 
@@ -200,7 +200,7 @@ def test_list_covering_the_whole_pool_needs_no_report(news: int) -> None:
     )
     assert (chosen.mode, chosen.epsilon, chosen.found, chosen.silent) == ("none", 0, 100, 100)
     assert chosen.places >= news, "the list holds all of it"
-    assert report_worth("code", *HONEST[0], news) == (
+    assert report_worth("interest", *HONEST[0], news) == (
         f"The list everyone gets (400 stories) already contains all {news} stories, so a report adds nothing here."
     )
 
@@ -208,7 +208,7 @@ def test_list_covering_the_whole_pool_needs_no_report(news: int) -> None:
 def test_extrapolated_figures_are_labelled_as_such() -> None:
     frontier = packaged_frontier()
     least, most = frontier.pools[0], frontier.pools[-1]
-    said = {news: measured_worth("code", *HONEST[0], news) for news in (0, 401, least, least + 1, most, 10 * most)}
+    said = {news: measured_worth("interest", *HONEST[0], news) for news in (0, 401, least, least + 1, most, 10 * most)}
     assert said[0] == "", "nothing is said of an empty pool"
     between = f"Measured with {least:,} and with {frontier.pools[1]:,} stories (here there are {least + 1:,}): of the "
     assert said[least + 1].startswith(between)
@@ -220,7 +220,7 @@ def test_extrapolated_figures_are_labelled_as_such() -> None:
 
 def test_gain_is_given_in_whole_stories_per_hundred() -> None:
     for news in packaged_frontier().pools:
-        gain = packaged_frontier().gain("code", *HONEST[0], news)
+        gain = packaged_frontier().gain("interest", *HONEST[0], news)
         assert gain is not None
-        said = report_worth("code", *HONEST[0], news)
+        said = report_worth("interest", *HONEST[0], news)
         assert f"about {gain[0]:.0f} more of every 100 stories" in said if gain[0] >= 0.5 else "hardly" in said

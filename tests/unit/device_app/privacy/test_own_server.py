@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from device_app.privacy.own_server import is_this_machine, seal_for_own_server
+from device_app.privacy.requests import is_this_machine, seal_for_own_server
 from protocol.own_feeds import NamedFeed
 
 

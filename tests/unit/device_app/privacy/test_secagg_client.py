@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from backend.federation.secagg.errors import SumMessageRefused
+from backend.federation.errors import SumMessageRefused
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.errors import SumAborted
 from device_app.privacy.secagg.messages import Step

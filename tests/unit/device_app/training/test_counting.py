@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from device_app.privacy.discrete_noise import clip_and_encode
+from device_app.privacy.noise_share import clip_and_encode
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute

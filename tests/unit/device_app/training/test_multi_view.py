@@ -23,7 +23,7 @@ from device_app.store.searches import SearchVector
 from device_app.stores import DeviceStores
 from device_app.training.gradients import OnnxGradients
 from device_app.training.multiview.job import View, ViewFailed, ViewJob, ViewTerms, from_bytes, to_bytes
-from device_app.training.multiview.searched_samples import SearchedSamples
+from device_app.training.multiview.view import SearchedSamples
 from device_app.training.samples import StoredSamples
 from device_app.training.tasks.full_gradient import FullGradientTask
 from tests.doubles.news import NOW, synthetic_pool

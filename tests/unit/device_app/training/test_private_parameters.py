@@ -21,7 +21,6 @@ from device_app.store.preferences import PrivateParameters
 from device_app.sync.installed_release import current_release
 from device_app.training.computation import ComputationFactory
 from device_app.training.gradients import PRIVATE_RATE, OnnxGradients, stepped
-from device_app.uplink.in_process import InProcess
 from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.graphs import ranker_graphs
 from exporters.signature import parameters
@@ -32,6 +31,7 @@ from protocol.protections import LocalLaplace
 from protocol.releases import ModelEntry
 from protocol.tensors import pack
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import BASIS, DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
 from tests.doubles.simulated_reader import simulated_reader

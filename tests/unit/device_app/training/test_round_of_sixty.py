@@ -13,9 +13,9 @@ import pytest
 
 from device_app.training.tasks.recall_gradient import RecallTask
 from device_app.training.tasks.task import Update
-from device_app.uplink.in_process import InProcess
 from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import BASIS, DIM, TOKEN, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader

@@ -14,7 +14,7 @@ from device_app.ranking.views_ranker import ReaderViews, ViewsRanker, of_view, r
 from device_app.store.preferences import TowerStore
 from device_app.training.gradients import Batch, BoundGraph, Params
 from device_app.training.multiview.job import ViewTerms
-from device_app.training.multiview.searched_samples import SearchedSamples
+from device_app.training.multiview.view import SearchedSamples
 from device_app.training.samples import Samples, SampleSource, StoredSamples
 from device_app.training.tasks.evaluate import EvaluateTask
 from device_app.training.tasks.full_gradient import ranker_batch

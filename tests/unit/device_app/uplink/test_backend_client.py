@@ -28,12 +28,12 @@ from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.participations import Outbox
 from device_app.uplink.backend_client import Uplink, read_codes, read_vectors, upload_path
 from device_app.uplink.http import HttpClient
-from device_app.uplink.in_process import InProcess
 from protocol.ids import PROTOCOL_VERSION
 from protocol.protections import LocalLaplace
 from protocol.recall import RecallAnswer
 from protocol.rounds import CheckIn, RoundManifest, RoundOffer, sign_offer
 from protocol.tensors import pack, quantise
+from tests.doubles.in_process import InProcess
 from tests.doubles.sealing import allowing, seal_nothing
 from tests.doubles.sharing import shared
 

@@ -65,7 +65,7 @@ export function composed(groups: readonly ChargeGroup[]): Composed {
  * (moved_charges.ts); there, anything else is simply added up.
  */
 function isResponse({ mechanism, parameters, epsilon, count }: ChargeGroup): boolean {
-  return mechanism === "code" && (parameters["size"] ?? 0) >= 2 && epsilon <= EXACT_UP_TO && count <= COUNTED_EXACTLY;
+  return ["interest", "code"].includes(mechanism) && (parameters["size"] ?? 0) >= 2 && epsilon <= EXACT_UP_TO && count <= COUNTED_EXACTLY;
 }
 
 function sum(groups: readonly ChargeGroup[], of: (group: ChargeGroup) => number): number {

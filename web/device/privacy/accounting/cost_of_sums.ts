@@ -1,6 +1,5 @@
-// Computes on the device what a noisy secure sum costs it: if the other devices are real, and if they are all fake.
-//
-// Also adds up what all noisy sums have cost if every other device was fake: each protected by one share of noise.
+// Computes what a noisy secure sum costs this device: if the other devices are real, and if they are all fake. In the
+// second case this device's own share of the noise is the only protection; those costs are also added up over all sums.
 import { BudgetSpent } from "../../errors";
 import { epsilonOf, rhoOfSum } from "../../protocol/concentrated";
 import { reachSteps, type SecureSum } from "../../protocol/protections";

@@ -7,7 +7,7 @@ import { RingError, byCodePoint, put, ringVector, type RingVector, type UpdateLa
 import { type SecureSum, layoutOf, termsOf } from "../../protocol/protections";
 import type { RoundManifest } from "../../protocol/rounds";
 import { type SumTerms, fixedPointOf, sumTerms } from "../../protocol/secagg";
-import { addNoiseShare, clipAndEncode } from "../discrete_noise";
+import { addNoiseShare, clipAndEncode } from "../noise_share";
 import type { NoiseSource } from "../exact_samplers";
 import { clickSteps, parametersOf, possible, sumPrices, type OneClick, type SumPrices, type SumsAlone } from "../accounting/cost_of_sums";
 import { type UpdateTensors, SharedUpdate, elements } from "../private_parameters";

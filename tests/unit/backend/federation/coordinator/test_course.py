@@ -92,7 +92,7 @@ def test_too_few_updates_at_the_deadline_fail_the_round_with_a_reason(rig: Plain
 
     assert ended is not None
     assert ended.state == "failed"
-    assert ended.reason == f"{updates} updates came until the deadline; the minimum is 2"
+    assert ended.reason == f"{updates} updates arrived before the deadline; the minimum is 2"
     assert rig.releases.require_current().release == "r1"
 
 

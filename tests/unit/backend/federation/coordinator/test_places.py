@@ -31,10 +31,10 @@ def test_place_is_offered_only_to_suitable_devices_while_available(rig: PlainRou
     assert first.pseudonym != second.pseudonym
     assert first.manifest.protection == COMPOSED["uni_fedrec"].protection
     assert coordinator.check_in(CHECK_IN) is None, "full"
-    assert coordinator.check_ins("round-1") == CheckIns({"release": 1, "task": 2, "full": 1}, address=0, looked=None)
+    assert coordinator.check_ins("round-1") == CheckIns({"release": 1, "task": 2, "full": 1}, address=0, polls=None)
     coordinator.polls.note()
     coordinator.cancel("round-1")
-    assert coordinator.check_ins("round-1").looked == 1
+    assert coordinator.check_ins("round-1").polls == 1
 
 
 def test_over_selection_offers_more_places_than_updates_needed(rig: PlainRoundRig) -> None:

@@ -15,8 +15,7 @@ from backend.db.engine import writing_session
 from backend.db.tables import RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
-from backend.federation.grouping.group_models import Model, Models
-from backend.federation.grouping.interpolation import Layers, TimeAndLayer
+from backend.federation.grouping.group_models import Layers, Model, Models, TimeAndLayer
 from backend.federation.grouping.reader_groups import Clusters, nearest, unit
 from backend.federation.optimizers import Adam, Memory, MemoryOptimizer, Sgd
 from backend.federation.strategies.clustering import MOVES, VECTORS

@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from backend.federation.grouping.group_models import Model, Models
-from backend.federation.grouping.interpolation import Constant, Layers, TimeAndLayer, interpolated
+from backend.federation.grouping.group_models import Constant, Layers, Model, Models, TimeAndLayer, interpolated
 from backend.federation.grouping.reader_groups import (
     cluster,
     kept_names,

@@ -107,7 +107,7 @@ def test_check_in_allowance_refills_evenly_for_each_source() -> None:
 @pytest.mark.parametrize("name", ["proxies", "unbounded"])
 def test_invalid_network_is_refused_by_setting_name(name: str) -> None:
     setting = {"proxies": "trusted_proxies", "unbounded": "unbounded_addresses"}[name]
-    with pytest.raises(BackendSettingsRefused, match=f"{setting}: '10.0.0.300/8' is no network"):
+    with pytest.raises(BackendSettingsRefused, match=f"{setting}: '10.0.0.300/8' is not a network"):
         addresses(**{name: ("10.0.0.300/8",)})
 
 

@@ -224,13 +224,13 @@ def test_clock_that_was_ahead_leaves_no_stale_polls_or_pause(server: RestartedCo
     other = PollCounter(server.clock, server.engine)
     for polls in (server.coordinator.polls, other):
         polls.note()
-        polls.tell()
+        polls.publish()
     server.coordinator.step()
     assert server.opened() == ["round-1"]
     server.coordinator.cancel("round-1")
     server.clock.go_on(-24 * 3_600.0)
     assert server.coordinator.polls.waiting() == 0
-    other.tell()
+    other.publish()
     other.note()
     assert other.waiting() == 1
     server.coordinator.step()
@@ -250,15 +250,15 @@ def test_processes_serving_together_share_one_poll_count(tmp_path: Path) -> None
     for polls, count in ((one, 30), (other, 70)):
         for _ in range(count):
             polls.note()
-        polls.tell()
+        polls.publish()
     assert (one.waiting(), other.waiting()) == (100, 100)
     assert (one.fair_chance(60), other.fair_chance(60)) == (0.6, 0.6), "half of the polls would double the chance"
 
     one.note()
-    one.tell()
+    one.publish()
     assert (one.waiting(), other.waiting()) == (101, 100), "told every other second"
     clock.go_on(2)
-    one.tell()
+    one.publish()
     assert other.waiting() == 101
     clock.go_on(29)
     assert other.waiting() == 31, "its own are over; the other's were told 29 seconds ago"
@@ -266,7 +266,7 @@ def test_processes_serving_together_share_one_poll_count(tmp_path: Path) -> None
     assert other.waiting() == 0, "a process that has ended counts for half a minute more"
     clock.go_on(SWEEP_AGE_SEC)
     other.note()
-    other.tell()
+    other.publish()
     with reading_session(engine) as session:
         assert [row.polls for row in session.scalars(select(PollCountRow))] == [1], "of the others nothing is left"
 

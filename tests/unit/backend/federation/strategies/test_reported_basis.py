@@ -45,7 +45,6 @@ from device_app.settings import PrivacySettings
 from device_app.training.gradients import OnnxGradients, no_gradients
 from device_app.training.samples import Samples
 from device_app.training.tasks.reported_basis import BasisGradientTask, BasisVoteTask, standing
-from device_app.uplink.in_process import InProcess
 from experiments.recall.basis_rounds import ClickSamples, clipped, gradients, votes
 from exporters.package import export_basis_gradient
 from models.recall.reported_basis import ASSIGNMENT
@@ -54,6 +53,7 @@ from protocol.reported_basis import ReportLists, report_chances
 from protocol.ring import WeightedSum
 from protocol.tensors import TensorError, TensorSpec, pack, unpack
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 from tests.doubles.round_rig import DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
 from tests.doubles.simulated_reader import simulated_reader

@@ -112,7 +112,7 @@ def test_missing_or_invalid_picture_is_dropped_at_once(rig: Rig, monkeypatch) ->
     assert sorted(rig.served()) == ["fine"]
     assert {why for _, _, why in rig.worker.store.counts(5).reasons} == {
         "Its server answered 404.",
-        "It is no JPEG, PNG, WebP or GIF.",
+        "It is not a JPEG, PNG, WebP or GIF.",
     }
     rig.clock.go_on(10 * 86_400)
     rig.worker.step()
@@ -192,7 +192,7 @@ def test_download_is_bounded_and_restricted_to_public_addresses() -> None:
     with pytest.raises(PictureMissing, match="more than 8,000,000 bytes"):
         download("https://img.example/a", transport=answering(said))
     loop = httpx.Response(302, headers={"location": "https://img.example/b"})
-    with pytest.raises(PictureMissing, match="leads on more than 5 times"):
+    with pytest.raises(PictureMissing, match="redirected more than 5 times"):
         download("https://img.example/a", transport=answering(loop))
     away = httpx.Response(302, headers={"location": "file:///etc/passwd"})
     with pytest.raises(PictureMissing, match="Only http and https"):

@@ -13,8 +13,7 @@ import pytest
 import zstandard
 
 from backend.news.errors import SourceMalformed, SourceTooLarge
-from backend.news.sources.content_encodings import FEED_LIMIT_BYTES, unpacked
-from backend.news.sources.download import Document, fetch
+from backend.news.sources.download import FEED_LIMIT_BYTES, Document, fetch, unpacked
 
 TEXT = b"<rss>" + b"".join(b"word %d " % number for number in range(5_000))
 

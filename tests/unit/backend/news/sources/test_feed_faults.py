@@ -22,10 +22,10 @@ from backend.news import plain_text
 from backend.news.errors import SourceTooLarge
 from backend.news.item import NewsItem, Rejection
 from backend.news.sources import feed_dates, feed_parser, json_feed, picture_links
-from backend.news.sources.content_encodings import FEED_LIMIT_BYTES
-from backend.news.sources.download import Document, Validators
+from backend.news.sources.download import FEED_LIMIT_BYTES, Document, Validators
 from backend.news.sources.feed_parser import FeedUnreadable, element
 from backend.news.sources.rss import read_feed, read_rss
+from tests.doubles.feeds_in_process import in_processes
 from tests.doubles.local_links import LOCAL_LINKS
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -199,7 +199,7 @@ def test_incomplete_entry_is_completed(entry: str, title: str, url: str) -> None
 def test_empty_entry_is_refused_alone_with_its_reason() -> None:
     rows = read(rss(ITEM + "<item><guid isPermaLink='false'>7</guid></item><item/>"))
     assert only(rows).title == "One"
-    reason = "has neither a title nor a text nor a link"
+    reason = "has no title, text or link"
     assert [row for row in rows if isinstance(row, Rejection)] == [Rejection(n, "entry", reason) for n in (2, 3)]
 
 
@@ -275,6 +275,7 @@ def test_link_with_millions_of_parameters_is_refused_unread() -> None:
 
 
 def test_entries_beyond_the_limit_are_counted_and_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    in_processes(monkeypatch)
     script = Path(feed_parser.__file__).read_text(encoding="utf-8")
     fewer = tmp_path / "feed_parser.py"
     fewer.write_text(script.replace("ENTRIES_LIMIT = 10_000", "ENTRIES_LIMIT = 2"), encoding="utf-8")
@@ -297,9 +298,9 @@ def test_gzip_bomb_is_cut_off_at_the_limit() -> None:
     [
         (-signal.SIGKILL, "of processor time"),
         (feed_parser.OUT_OF_MEMORY, "of memory"),
-        (feed_parser.ANSWER_TOO_LONG, "once it is read"),
-        (-signal.SIGSEGV, "SIGSEGV.*defect"),
-        (1, "exit code 1.*defect"),
+        (feed_parser.ANSWER_TOO_LONG, "once it is parsed"),
+        (-signal.SIGSEGV, "SIGSEGV.*bug"),
+        (1, "exit code 1.*bug"),
     ],
 )
 def test_parser_ending_without_an_answer_reports_its_limit_or_failure(

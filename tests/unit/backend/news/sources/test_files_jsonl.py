@@ -60,7 +60,7 @@ def test_malformed_item_is_rejected_by_line_and_field(
     ("line", "reason"),
     [
         ("{", "not JSON"),
-        ("[1]", "not a JSON object but list"),
+        ("[1]", "not a JSON object"),
         ("[" * 100_000, "not JSON"),
         ("null", "not a JSON object"),
     ],

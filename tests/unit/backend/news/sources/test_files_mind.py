@@ -38,8 +38,8 @@ def test_row_becomes_an_item(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "field", "reason"),
     [
-        ("N1\tsports\tnfl", "row", "3 columns; MIND has 8, of which 6 are needed"),
-        (GOOD + "\tmore", "row", "9 columns; MIND has 8, of which 6 are needed"),
+        ("N1\tsports\tnfl", "row", "3 columns; MIND has 8, and 6 are required"),
+        (GOOD + "\tmore", "row", "9 columns; MIND has 8, and 6 are required"),
         (GOOD.replace("A title", " "), "title", "String should have at least 1 character"),
         (GOOD.replace("A title", "x" * 10_000), "title", "String should have at most 1000 characters"),
         (GOOD.replace("An abstract", "x" * 10_000), "abstract", "String should have at most 5000 characters"),

@@ -55,8 +55,8 @@ def test_tracking_parameters_are_removed_and_all_else_kept(link: str, expected: 
         ("javascript:alert(1)", "must begin with http:// or https://"),
         ("file:///etc/passwd", "must begin with http:// or https://"),
         ("relative/path", "must begin with http:// or https://"),
-        ("https:///path", "names no host"),
-        ("https://example.org:port/", "is no link"),
+        ("https:///path", "has no host"),
+        ("https://example.org:port/", "is not a link"),
         ("https://example.org/" + "x" * 2_000, "has 2,020 characters; the limit is 2,000"),
     ],
 )

@@ -27,6 +27,6 @@ def test_each_article_becomes_one_news_item_field_by_field() -> None:
 
 def test_too_many_articles_are_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("newsroom.edition.sections", lambda: sections()[:1])
-    with pytest.raises(NewspaperDry, match="3,000 are wanted") as refused:
+    with pytest.raises(NewspaperDry, match="not 3,000") as refused:
         newspaper(NOW, articles=3000)
     assert refused.value.code == "paper-dry"

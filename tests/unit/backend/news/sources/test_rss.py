@@ -16,8 +16,7 @@ from backend.news.feed_refresh import follow
 from backend.news.followed_feeds import FollowedFeeds
 from backend.news.item import UNSORTED, NewsItem, Rejection
 from backend.news.pool import NewsPool
-from backend.news.sources.content_encodings import FEED_LIMIT_BYTES
-from backend.news.sources.download import REDIRECT_LIMIT, Document, Validators, fetch
+from backend.news.sources.download import FEED_LIMIT_BYTES, REDIRECT_LIMIT, Document, Validators, fetch
 from backend.news.sources.rss import read_feed, read_rss
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -198,7 +197,7 @@ def test_truncated_feed_gives_its_complete_entries_with_a_warning(tmp_path: Path
     assert isinstance(rows[-1], Rejection)
     assert rows[-1].field == "feed"
     assert rows[-1].reason.startswith("is not well-formed")
-    assert rows[-1].reason.endswith("what could be read was read")
+    assert rows[-1].reason.endswith("only part of it may have been read")
 
 
 def test_file_of_50_megabytes_is_refused_by_its_limit(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from device_app.uplink.in_process import InProcess
 from tests.doubles.clock import StillClock
+from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader

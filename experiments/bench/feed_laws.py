@@ -1,0 +1,187 @@
+"""Measures what a feed promises its reader.
+
+The promises are true reasons, and learning that is damped and remembered. Measured on the generated newspaper, whose
+topics and names are known, with simulated readers (`quality.newspaper_pages`). `ownfeed bench feed` prints the results;
+tests hold them to the bars.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from device_app.ranking.ranker import Ranker
+from device_app.settings import FeedSettings
+from experiments.bench.newspaper_pages import NewspaperPool, PageCard, Reader
+from protocol.similarity import random_cosines
+
+COMMON_SHARE = 0.01
+"""A name in a greater share of the newspaper doesn't make stories related."""
+RANDOM_PAIRS = 200_000
+PICKED = ("food", "film")
+READS = 5
+REFRESHES = 2
+BLEND_READS = 20
+
+
+@dataclass(frozen=True)
+class KinshipFigures:
+    """Reasons that name a story that was read: their number, and the share with a common topic or name.
+
+    random_pairs: the share of random pairs of the pool above the floor, a cosine.
+    """
+
+    whys: int
+    akin: float
+    random_pairs: float
+    floor: float
+
+
+@dataclass(frozen=True)
+class LearningFigures:
+    """One reader after five reads of one topic: shares of its topic and of the picked sections, page by page."""
+
+    topic: str
+    picked: bool
+    of_topic: tuple[float, ...]
+    of_picked: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ColdFigures:
+    """A first page: its number of sections, and the greatest share of a section that was not picked."""
+
+    picked: tuple[str, ...]
+    sections: int
+    greatest: float
+
+
+@dataclass(frozen=True)
+class Newspaper:
+    """The pool with a ranker, and its known topics and names."""
+
+    pool: NewspaperPool
+    ranker: Ranker
+    settings: FeedSettings = field(default_factory=FeedSettings)
+
+    @cached_property
+    def _common(self) -> frozenset[str]:
+        counts = Counter(name for names in self.pool.names for name in names)
+        return frozenset(name for name, count in counts.items() if count > COMMON_SHARE * len(self.pool.cards))
+
+    @cached_property
+    def _row(self) -> dict[str, int]:
+        return {card.id: row for row, card in enumerate(self.pool.cards)}
+
+    def akin(self, one: int, other: int) -> bool:
+        """Return whether two stories have the same topic or a name in common."""
+        cards, names = self.pool.cards, self.pool.names
+        same = (cards[one].section, cards[one].topic) == (cards[other].section, cards[other].topic)
+        return same or bool((names[one] & names[other]) - self._common)
+
+    def reader(self, *picked: str) -> Reader:
+        """Return a reader at the first visit."""
+        return Reader(self.pool, self.ranker, self.settings, picked=frozenset(picked))
+
+    def mixed_reader(self, rng: np.random.Generator) -> Reader:
+        """Return a reader with one to four reads of a few topics, and three other reads."""
+        cards = self.pool.cards
+        read: list[int] = []
+        for row in rng.choice(len(cards), 3, replace=False):
+            of_topic = self.pool.rows(section=cards[row].section, topic=cards[row].topic)
+            read += rng.choice(of_topic, min(len(of_topic), int(rng.integers(1, 5))), replace=False).tolist()
+        read += rng.choice(len(cards), 3, replace=False).tolist()
+        return self.reader(*(PICKED if rng.random() < 0.5 else ())).reads(*dict.fromkeys(read))
+
+    def kinship(self, whys: int, seed: int) -> KinshipFigures:
+        """Check at least this many reasons that name a story, on pages of readers drawn with `seed`."""
+        rng = np.random.default_rng(seed)
+        true: list[bool] = []
+        while len(true) < whys:
+            page = self.mixed_reader(rng).page(int(rng.integers(2**31)))
+            named = [shown for shown in page if shown.reason.clicks]
+            true += [self.akin(shown.row, self._row[shown.reason.clicks[0].id]) for shown in named]
+        assert self.pool.floor is not None
+        above = random_cosines(self.pool.vectors, rng, RANDOM_PAIRS) > self.pool.floor
+        return KinshipFigures(len(true), float(np.mean(true)), float(above.mean()), self.pool.floor)
+
+    def learning(self, section: str, seed: int, *, picked: bool, reads: int = READS) -> LearningFigures:
+        """Read the section's largest topic; measure the next page, and those after REFRESHES more."""
+        rng = np.random.default_rng(seed)
+        topics = Counter(self.pool.cards[row].topic for row in self.pool.rows(section=section))
+        topic = max(topics, key=lambda name: topics[name])
+        of_topic = self.pool.rows(section=section, topic=topic)
+        reader = self.reader(*(PICKED if picked else ()))
+        reader = reader.reads(*rng.choice(of_topic, reads, replace=False).tolist())
+        pages: list[list[PageCard]] = []
+        for number in range(1 + REFRESHES):
+            pages.append(reader.page(seed + number))
+            reader = reader.looks_at(pages[-1])
+        cards = self.pool.cards
+        return LearningFigures(
+            topic=f"{section}: {topic}",
+            picked=picked,
+            of_topic=tuple(_share(page, set(of_topic)) for page in pages),
+            of_picked=tuple(
+                _share(page, {shown.row for shown in page if cards[shown.row].section in PICKED}) for page in pages
+            ),
+        )
+
+    def cold(self, seed: int, picked: Sequence[str] = ()) -> ColdFigures:
+        """Measure the first page of a reader who picked these sections."""
+        page = self.reader(*picked).page(seed)
+        sections = Counter(self.pool.cards[shown.row].section for shown in page)
+        others = [count for name, count in sections.items() if name not in picked]
+        return ColdFigures(tuple(picked), len(sections), max(others) / len(page))
+
+    def moved(self, seed: int, kind: Literal["liked", "less"], *, position: int) -> int:
+        """Count the cards of a page that change after one reaction to the card at a position."""
+        rng = np.random.default_rng(seed)
+        reader = self.mixed_reader(rng)
+        before = [shown.row for shown in reader.page(seed)]
+        pressed = before[min(position, len(before) - 1)]
+        other = replace(reader, liked=(pressed,)) if kind == "liked" else replace(reader, less=(pressed,))
+        return len(set(before) - {shown.row for shown in other.page(seed)})
+
+
+def _share(page: Sequence[PageCard], rows: set[int]) -> float:
+    return sum(shown.row in rows for shown in page) / len(page)
+
+
+def measured(newspaper: Newspaper, *, sections: Sequence[str], seeds: Sequence[int], whys: int = 300) -> dict[str, Any]:
+    """Return all results as JSON values, with several seeds."""
+    positions = (0, 1, 2, 5, 9, 14)
+    return {
+        "settings": newspaper.settings.model_dump(),
+        "stories": len(newspaper.pool.cards),
+        "kinship": [asdict(newspaper.kinship(whys, seed)) for seed in seeds],
+        "learning": [
+            asdict(newspaper.learning(section, seed, picked=picked))
+            for section in sections
+            for seed in seeds
+            for picked in (False, True)
+        ],
+        "blend": [
+            asdict(newspaper.learning(section, seeds[0], picked=True, reads=BLEND_READS - 1)) for section in sections
+        ],
+        "cold": [asdict(newspaper.cold(seed, picked)) for seed in seeds for picked in _picks()],
+        "moved": {
+            kind: sorted(newspaper.moved(seed, kind, position=at) for seed in range(12) for at in positions)
+            for kind in _KINDS
+        },
+    }
+
+
+_KINDS: tuple[Literal["liked", "less"], ...] = ("liked", "less")
+
+
+def _picks() -> Iterator[tuple[str, ...]]:
+    yield ()
+    yield ("food",)
+    yield ("football", "science")
+    yield ("food", "film", "games")

@@ -77,7 +77,8 @@ class FeedSettings(BaseModel):
         default=0.2,
         gt=0,
         le=1,
-        description="Maximum share of a feed for a section that is neither picked, followed nor read.",
+        description="Maximum share of a feed for a section that is neither picked, followed nor read. Others may have "
+        "half.",
     )
     seen_penalty: float = Field(
         default=1.0,

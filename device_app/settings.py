@@ -47,7 +47,7 @@ class PerformanceSettings(BaseModel):
         default=50_000,
         ge=0,
         le=10_000_000,
-        description="Largest pool, in articles, of which the device keeps a copy to search when its budget is spent. "
+        description="Largest pool, in articles, of which the device keeps a copy, to find stories in without a report. "
         "Mode 'broadcast' keeps one of any size, mode 'none' never.",
     )
     default_list_limit: int = Field(

@@ -78,7 +78,7 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
         profile = named_profile(reading.active, reading.muted, labels, reading.kept)
         user_preferences = replace(user_preferences, click_interests=profile.click_names)
 
-    found = feed_context.recall.find(models, user_preferences.click_vectors, labels, watch)
+    found = feed_context.recall.find(models, user_preferences.click_vectors, watch)
     return _ranked(feed_context, models, found, default_list, user_preferences, now, watch)
 
 

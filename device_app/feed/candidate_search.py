@@ -1,11 +1,12 @@
 """Finds a page's candidates on this device.
 
-They come from the last answer to a report, the copy of the pool, and the default list.
+They come from the last answer to a report, the copy of the pool, and the default list. The copy counts wherever it is
+here: a noisy report's answer may hold hardly any of what the reader reads, and searching the copy sends nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import BackendRefused, BackendUnreachable, BudgetSpent, CodebooksSpent, DeviceError
 from device_app.feed.broadcast import Broadcast, PoolBroken
-from device_app.feed.candidates import Candidates, nothing
+from device_app.feed.candidates import Candidates, nothing, together
 from device_app.feed.item import FeedMode
 from device_app.feed.model_cache import ServingModels
 from device_app.feed.recall_answers import RecallAnswers
@@ -38,16 +39,19 @@ class Found:
 
 @dataclass(frozen=True)
 class _Search:
-    """The recent clicks [H, D] that candidates are sought by, and their interests' labels [H]."""
+    """clicks: how many have vectors. pool: what is near them in this device's copy of the pool; None without a copy."""
 
     models: ServingModels
-    clicks: NDArray[np.float32]
-    labels: NDArray[np.int64]
-    watch: Stopwatch
+    clicks: int
+    pool: Candidates | None
 
     def default_list(self, notice: str | None = None, mode: FeedMode = "front") -> Found:
         """Return no candidates beyond the default list."""
         return Found(nothing(self.models.encoder, self.models.dimensions), mode, notice)
+
+    def in_own_pool(self, notice: str | None = None) -> Found | None:
+        """Return what this device finds in its pool; None if it finds nothing there."""
+        return None if self.pool is None else Found(self.pool, "personal", notice)
 
 
 class Recall:
@@ -66,15 +70,15 @@ class Recall:
         self,
         models: ServingModels,
         clicks: NDArray[np.float32],
-        labels: NDArray[np.int64],
         watch: Stopwatch,
     ) -> Found:
         """Return candidates for the reader's interests: what the first step that applies finds.
 
-        clicks [H, D] and labels [H] are of the recent clicks.
+        A page for the reader also gets what is in this device's copy of the pool, if there is one. clicks [H, D] are
+        the recent clicks.
         """
-        search = _Search(models, clicks, labels, watch)
-        return (
+        search = _Search(models, len(clicks), self._of_own_pool(models, clicks, watch))
+        found = (
             self._if_nobody_searches(search)
             or self._if_nothing_was_clicked(search)
             or self._if_this_device_searches(search)
@@ -84,6 +88,9 @@ class Recall:
             or self._last_answer(search)
             or self._default_list(search)
         )
+        if search.pool is None or found.candidates is search.pool or found.mode == "front":
+            return found
+        return replace(found, candidates=together(found.candidates, search.pool))
 
     def known(self, default_list: Candidates) -> Candidates:
         """Return the last answer and the default list together."""
@@ -110,14 +117,14 @@ class Recall:
         return search.default_list(NOTICES("silent")) if self._finds() == "nobody" else None
 
     def _if_nothing_was_clicked(self, search: _Search) -> Found | None:
-        clicked = self._reports.clicks and (self._finds() != "here" or len(search.labels))
+        clicked = self._reports.clicks and (self._finds() != "here" or search.clicks)
         return None if clicked else search.default_list(mode="cold")
 
     def _if_this_device_searches(self, search: _Search) -> Found | None:
         if self._finds() != "here":
             return None
         why = NOTICES("no_pool" if search.models.manifest.recall.pool_codes else "no_pool_offered")
-        return self._in_own_pool(search) or search.default_list(why)
+        return search.in_own_pool() or search.default_list(why)
 
     def _if_no_report_can_be_made(self, search: _Search) -> Found | None:
         reporter = self._reports.reporter(search.models)
@@ -144,7 +151,7 @@ class Recall:
         """Return the last answer, however old; before the first one, what this device finds."""
         answer, trouble = self._answers.personal(search.models.encoder), self._answers.asked.trouble
         if _is_silent(trouble):
-            return self._in_own_pool(search) if answer is None else Found(answer, "personal")
+            return search.in_own_pool() if answer is None else Found(answer, "personal")
         if answer is not None and isinstance(trouble, BackendRefused) and trouble.problem.status in BUSY:
             return Found(answer, "personal", NOTICES("last_answer", trouble=trouble))
         return None
@@ -163,22 +170,20 @@ class Recall:
 
         notice: makes the notice; its argument `how` names which of the two is shown.
         """
-        found = self._in_own_pool(search, notice(how=INSTEAD["here"]))
+        found = search.in_own_pool(notice(how=INSTEAD["here"]))
         return found or search.default_list(notice(how=INSTEAD["common"]))
 
-    def _in_own_pool(self, search: _Search, notice: str | None = None) -> Found | None:
-        """Return what this device finds in its pool; None if it has no pool of this encoder."""
-        models = search.models
-        if not self.broadcast.ready(models.encoder):
+    def _of_own_pool(self, models: ServingModels, clicks: NDArray[np.float32], watch: Stopwatch) -> Candidates | None:
+        """Return the nearest articles of this device's pool; None without clicks or without a pool of this encoder."""
+        if not len(clicks) or self._finds() == "nobody" or not self.broadcast.ready(models.encoder):
             return None
         try:
-            with search.watch.stage("search"):
-                vector = self._reports.reader(models, search.clicks).vector
-                found = self.broadcast.find(vector, self._reports.limit, models.encoder)
+            with watch.stage("search"):
+                vector = self._reports.reader(models, clicks).vector
+                return self.broadcast.find(vector, self._reports.limit, models.encoder)
         except PoolBroken:
             self.broadcast.discard()
             return None
-        return Found(found, "personal", notice)
 
 
 def _is_silent(trouble: DeviceError | None) -> bool:

@@ -25,6 +25,8 @@ from device_app.settings import FeedSettings
 
 FRESH_POOL = 40
 """Fresh articles are drawn from this many of the newest."""
+COLUMN_SHARE = 0.75
+"""How much of `reading_share` one topic may fill with personal places; its developing stories come on top."""
 
 
 def fresh_rows(
@@ -95,17 +97,17 @@ class PageShares:
     """Minimum shares and caps of one page.
 
     topics, sections and chosen are the shares of topics and sections that are read, and of sections picked at the first
-    visit. own [n] marks candidates in a section that the reader picked, follows or reads. section_limit caps any other
-    section; half of the page caps each of the reader's own. unwanted counts, by topic, stories the reader wants less
-    of.
+    visit. limits [n] caps each candidate's section: half of the page for one that the reader picked, follows or reads,
+    section_share for others. column_topic caps one topic among the personal places. unwanted counts, by topic, stories
+    the reader wants less of.
     """
 
     topics: dict[int, Share]
     sections: dict[int, Share]
     chosen: Share | None
-    own: NDArray[np.bool_]
-    section_limit: int
+    limits: NDArray[np.int64]
     half: int
+    column_topic: int
     unwanted: Mapping[int, int]
     candidates: Candidates
 
@@ -121,13 +123,14 @@ class PageShares:
         blending = bool(picked) and len(clicks) < settings.blend_reads
         mine = {card.section for card in clicks} | picked | user_preferences.followed.sections
         topics = _by_name(candidates.topics, [card.topic for card in clicks if card.topic], reading)
+        own, half = candidates.named(candidates.sections, mine), max(1, size // 2)
         return cls(
             topics=topics,
             sections=_by_name(candidates.sections, [card.section for card in clicks], reading),
             chosen=Share(in_picked, math.ceil(settings.chosen_share * size)) if blending else None,
-            own=candidates.named(candidates.sections, mine),
-            section_limit=max(1, int(settings.section_share * size)),
-            half=max(1, size // 2),
+            limits=np.where(own, half, max(1, int(settings.section_share * size))),
+            half=half,
+            column_topic=math.ceil(COLUMN_SHARE * settings.reading_share * size - 1e-9),
             unwanted=Counter(map(hash, user_preferences.unwanted)),
             candidates=candidates,
         )
@@ -142,31 +145,33 @@ class PageShares:
         """All shares, in the order in which they are filled."""
         return (*self.topics.values(), *self.outermost)
 
-    def caps(self, topic_limit: int, taken: Sequence[int]) -> tuple[Cap, ...]:
-        """Return the caps on topics, sections and picked sections that remain beside these rows.
+    def caps(self, topic_limit: int, taken: Sequence[int], places: int) -> tuple[Cap, ...]:
+        """Return the caps on topics, sections and picked sections for `places` personal places beside these rows.
 
         A topic may have `topic_limit` places, or its share if that is more, minus one for each of its stories that the
         reader wants less of, but at least one: hiding a topic completely is a separate choice. Without that deduction,
-        a section that the reader reads would fill its share with stories the reader keeps dismissing. A section that
-        isn't the reader's own may have section_limit places. Each of the reader's own, and all picked sections
-        together, may have half of the page.
+        a section that the reader reads would fill its share with stories the reader keeps dismissing. A section may
+        have its limit, and all picked sections together half of the page. The personal places, which a reader sees as
+        one column, are capped too: `column_topic` of one topic, and half of one section.
         """
         topics, sections = self.candidates.topics, self.candidates.sections
         of_topics = {code: share.least for code, share in self.topics.items() if share.least > topic_limit}
         of_topics |= {code: max(1, of_topics.get(code, topic_limit) - less) for code, less in self.unwanted.items()}
-        of_own = dict.fromkeys(sections[self.own].tolist(), self.half)
+        of_sections = dict(zip(sections.tolist(), self.limits.tolist(), strict=True))
         found = [_beside(Cap(topics, topic_limit, of_topics), taken)]
-        found.append(_beside(Cap(sections, self.section_limit, of_own), taken))
+        found.append(_beside(Cap(sections, self.half, of_sections), taken))
+        found.append(Cap(topics, max(topic_limit, self.column_topic)))
+        found.append(Cap(sections, max(1, places // 2)))
         if self.chosen is not None:
-            apart = np.where(self.chosen.rows, -1, np.arange(len(self.own)))
+            apart = np.where(self.chosen.rows, -1, np.arange(len(self.limits)))
             found.append(_beside(Cap(apart, self.half), taken))
         return tuple(found)
 
     def room(self, taken: Sequence[int]) -> NDArray[np.bool_]:
         """Return whether each row's section may have another place beside these rows, [n]."""
         counts = Counter(self.candidates.sections[list(taken)].tolist())
-        full = [code for code, count in counts.items() if count >= self.section_limit]
-        return self.own | ~np.isin(self.candidates.sections, full)
+        held = np.fromiter(map(counts.__getitem__, self.candidates.sections.tolist()), np.int64, len(self.limits))
+        return held < self.limits
 
 
 def _beside(cap: Cap, taken: Sequence[int]) -> Cap:

@@ -19,8 +19,8 @@ LONGEST = 150
 def grown(feed_context: FeedContext, models: ServingModels, feed: Feed) -> Feed:
     """Return the feed extended by the next best stories and stored.
 
-    Complete if there are no more. The stories are ranked like a page, from the last answer and the default list; no
-    request is sent.
+    Complete if there are no more. The stories are found and ranked like those of a page, and also from an answer to
+    a blank report; no request is sent.
     """
     if feed.complete:
         return feed
@@ -31,7 +31,8 @@ def grown(feed_context: FeedContext, models: ServingModels, feed: Feed) -> Feed:
     names = named_profile(reading.active, reading.muted, labels, reading.kept).click_names
     preferences = replace(preferences, click_interests=names)
     default_list = feed_context.default_list.candidates(models.encoder, models.dimensions)
-    known = feed_context.recall.known(default_list)
+    found = feed_context.recall.find(models, preferences.click_vectors, watch)
+    known = feed_context.recall.joined(found.candidates, feed_context.recall.known(default_list))
     ids = frozenset(item.card.id for item in feed.items)
     left = known.only(allowed(known, preferences) & ~known.named(known.ids, ids))
     size = min(ADDED, LONGEST - len(feed.items))

@@ -102,7 +102,7 @@ def placed(
     free &= shares.room(grouped)
     rows = np.flatnonzero(free)
     places = max(1, size - len(grouped) - others)
-    caps = [Cap(candidates.publishers, settings.publisher_cap), *shares.caps(settings.topic_cap, grouped)]
+    caps = [Cap(candidates.publishers, settings.publisher_cap), *shares.caps(settings.topic_cap, grouped, places)]
     caps = [cap.only(rows) for cap in caps]
     least = [share.beside(grouped).only(rows) for share in shares.least]
     page_of = partial(diversified, scores[rows], candidates.vectors[rows], caps, least, variety=settings.variety)

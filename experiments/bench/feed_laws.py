@@ -17,7 +17,7 @@ import numpy as np
 
 from device_app.ranking.ranker import Ranker
 from device_app.settings import FeedSettings
-from experiments.bench.newspaper_pages import NewspaperPool, PageCard, Reader
+from experiments.bench.newspaper_pages import PAGE, NewspaperPool, PageCard, Reader
 from protocol.similarity import random_cosines
 
 COMMON_SHARE = 0.01
@@ -26,6 +26,10 @@ RANDOM_PAIRS = 200_000
 PICKED = ("food", "film")
 READS = 5
 REFRESHES = 2
+TOPICS, TOPIC_EVENTS = 40, 20
+"""How many topics are read, each with at least so many different events: two fifths of a page, and what was read."""
+WITHIN = (0.30, 0.45)
+"""Allowed shares of a topic that was read five times."""
 BLEND_READS = 20
 
 
@@ -44,12 +48,25 @@ class KinshipFigures:
 
 @dataclass(frozen=True)
 class LearningFigures:
-    """One reader after five reads of one topic: shares of its topic and of the picked sections, page by page."""
+    """One reader after five reads of one topic: shares of each page.
+
+    of_topic: its topic; in_column: its topic's share of the personal places, which a reader sees as one column;
+    greatest, greatest_in_column: any one section; of_picked: the picked sections together.
+    """
 
     topic: str
     picked: bool
     of_topic: tuple[float, ...]
+    in_column: tuple[float, ...]
+    greatest: tuple[float, ...]
+    greatest_in_column: tuple[float, ...]
     of_picked: tuple[float, ...]
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the topic keeps its share on every page, and no section has more than half."""
+        least, most = WITHIN
+        return min(self.of_topic) >= least and max(self.of_topic) <= most and max(self.greatest) <= 0.5
 
 
 @dataclass(frozen=True)
@@ -63,11 +80,12 @@ class ColdFigures:
 
 @dataclass(frozen=True)
 class Newspaper:
-    """The pool with a ranker, and its known topics and names."""
+    """The pool with a ranker, and its known topics and names. has_pool: whether devices have a copy of the pool."""
 
     pool: NewspaperPool
     ranker: Ranker
     settings: FeedSettings = field(default_factory=FeedSettings)
+    has_pool: bool = True
 
     @cached_property
     def _common(self) -> frozenset[str]:
@@ -86,7 +104,15 @@ class Newspaper:
 
     def reader(self, *picked: str) -> Reader:
         """Return a reader at the first visit."""
-        return Reader(self.pool, self.ranker, self.settings, picked=frozenset(picked))
+        return Reader(self.pool, self.ranker, self.settings, picked=frozenset(picked), has_pool=self.has_pool)
+
+    def topics(self, count: int, seed: int) -> list[tuple[str, str]]:
+        """Draw topics, with their sections, that have at least TOPIC_EVENTS different events."""
+        events: dict[tuple[str, str], set[str]] = {}
+        for card in self.pool.cards:
+            events.setdefault((card.section, card.topic), set()).add(card.story or card.id)
+        large = sorted(name for name, of_topic in events.items() if len(of_topic) >= TOPIC_EVENTS)
+        return [large[at] for at in np.random.default_rng(seed).permutation(len(large))[:count]]
 
     def mixed_reader(self, rng: np.random.Generator) -> Reader:
         """Return a reader with one to four reads of a few topics, and three other reads."""
@@ -110,27 +136,37 @@ class Newspaper:
         above = random_cosines(self.pool.vectors, rng, RANDOM_PAIRS) > self.pool.floor
         return KinshipFigures(len(true), float(np.mean(true)), float(above.mean()), self.pool.floor)
 
-    def learning(self, section: str, seed: int, *, picked: bool, reads: int = READS) -> LearningFigures:
-        """Read the section's largest topic; measure the next page, and those after REFRESHES more."""
-        rng = np.random.default_rng(seed)
+    def largest_topic(self, section: str) -> str:
+        """Return the section's topic with the most articles."""
         topics = Counter(self.pool.cards[row].topic for row in self.pool.rows(section=section))
-        topic = max(topics, key=lambda name: topics[name])
+        return max(topics, key=lambda name: topics[name])
+
+    def learning(self, section: str, topic: str, seed: int, *, picked: bool, reads: int = READS) -> LearningFigures:
+        """Read a topic; measure the next page, and those after REFRESHES more, each page seen from top to bottom."""
+        rng = np.random.default_rng(seed)
         of_topic = self.pool.rows(section=section, topic=topic)
         reader = self.reader(*(PICKED if picked else ()))
         reader = reader.reads(*rng.choice(of_topic, reads, replace=False).tolist())
         pages: list[list[PageCard]] = []
         for number in range(1 + REFRESHES):
             pages.append(reader.page(seed + number))
-            reader = reader.looks_at(pages[-1])
+            reader = reader.looks_at(pages[-1], PAGE)
         cards = self.pool.cards
+        columns = [[shown for shown in page if shown.slot in ("lead", "for_you")] for page in pages]
         return LearningFigures(
             topic=f"{section}: {topic}",
             picked=picked,
             of_topic=tuple(_share(page, set(of_topic)) for page in pages),
+            in_column=tuple(_share(column, set(of_topic)) for column in columns),
+            greatest=tuple(map(self._greatest, pages)),
+            greatest_in_column=tuple(map(self._greatest, columns)),
             of_picked=tuple(
                 _share(page, {shown.row for shown in page if cards[shown.row].section in PICKED}) for page in pages
             ),
         )
+
+    def _greatest(self, page: Sequence[PageCard]) -> float:
+        return max(Counter(self.pool.cards[shown.row].section for shown in page).values()) / len(page)
 
     def cold(self, seed: int, picked: Sequence[str] = ()) -> ColdFigures:
         """Measure the first page of a reader who picked these sections."""
@@ -154,20 +190,25 @@ def _share(page: Sequence[PageCard], rows: set[int]) -> float:
 
 
 def measured(newspaper: Newspaper, *, sections: Sequence[str], seeds: Sequence[int], whys: int = 300) -> dict[str, Any]:
-    """Return all results as JSON values, with several seeds."""
+    """Return all results, with several seeds."""
     positions = (0, 1, 2, 5, 9, 14)
     return {
         "settings": newspaper.settings.model_dump(),
         "stories": len(newspaper.pool.cards),
         "kinship": [asdict(newspaper.kinship(whys, seed)) for seed in seeds],
         "learning": [
-            asdict(newspaper.learning(section, seed, picked=picked))
+            newspaper.learning(section, newspaper.largest_topic(section), seed, picked=True)
             for section in sections
             for seed in seeds
-            for picked in (False, True)
+        ],
+        "topics": [
+            newspaper.learning(section, topic, seed, picked=False)
+            for section, topic in newspaper.topics(TOPICS, seeds[0])
+            for seed in seeds
         ],
         "blend": [
-            asdict(newspaper.learning(section, seeds[0], picked=True, reads=BLEND_READS - 1)) for section in sections
+            newspaper.learning(section, newspaper.largest_topic(section), seeds[0], picked=True, reads=BLEND_READS - 1)
+            for section in sections
         ],
         "cold": [asdict(newspaper.cold(seed, picked)) for seed in seeds for picked in _picks()],
         "moved": {

@@ -1,12 +1,13 @@
 """Builds simulated readers' pages from the generated newspaper with the product's ranking, slots and reasons.
 
-No server takes part: candidates are the default list and the articles that a report without noise would bring, so that
-only the feed is measured.
+No server takes part. Candidates are the default list, what a device finds in its copy of the pool, and the answer to a
+report whose noise drew another reader's interest, which is the worst that an answer can be.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -112,33 +113,38 @@ class PageCard:
 
 @dataclass(frozen=True)
 class Reader:
-    """A simulated reader: rows that were read (in order), viewed, liked and marked "Less"."""
+    """A simulated reader: rows that were read (in order), viewed on a page (once per page), liked and marked "Less".
+
+    has_pool: whether the device has its copy of the pool.
+    """
 
     pool: NewspaperPool
     ranker: Ranker
     settings: FeedSettings = field(default_factory=FeedSettings)
     picked: frozenset[str] = frozenset()
     read: tuple[int, ...] = ()
-    seen: frozenset[int] = frozenset()
+    seen: tuple[int, ...] = ()
     liked: tuple[int, ...] = ()
     less: tuple[int, ...] = ()
+    has_pool: bool = True
 
     def reads(self, *rows: int) -> Reader:
         """Return the same reader after opening these stories."""
-        return replace(self, read=self.read + rows, seen=self.seen | set(rows))
+        return replace(self, read=self.read + rows, seen=self.seen + rows)
 
-    def looks_at(self, page: Sequence[PageCard]) -> Reader:
-        """Return the same reader after seeing the upper half of a page."""
-        return replace(self, seen=self.seen | {shown.row for shown in page[:LOOKED_AT]})
+    def looks_at(self, page: Sequence[PageCard], cards: int = LOOKED_AT) -> Reader:
+        """Return the same reader after seeing the first cards of a page."""
+        return replace(self, seen=self.seen + tuple(shown.row for shown in page[:cards]))
 
     def page(self, seed: int) -> list[PageCard]:
-        """Build a page now. Seen articles are left out, which is the hardest case: a device only ranks them lower."""
+        """Build a page now."""
         user_preferences = self._preferences()
-        offered = self._offered()
-        rows = np.array([row for row in offered.tolist() if row not in self.seen], dtype=np.intp)
+        rows = self._offered(seed)
         rows = rows[allowed(self._candidates(rows), user_preferences)]
         candidates = self._candidates(rows)
-        score = scored(self.ranker, candidates, user_preferences, NOW, self.settings)
+        views = Counter(self.seen)
+        times_seen = np.array([views[row] for row in rows.tolist()], dtype=np.float64)
+        score = scored(self.ranker, candidates, user_preferences, NOW, self.settings, times_seen=times_seen)
         kinship = Kinship(candidates, self.pool.floor)
         page = placed(
             candidates,
@@ -149,18 +155,23 @@ class Reader:
             size=PAGE,
             chance=random.Random(seed),
             kinship=kinship,
+            seen=times_seen > 0,
             steady=score.total - score.terms["reactions"],
         )
         said = reasons(candidates, page, user_preferences, score, kinship)
         return [PageCard(int(rows[place.row]), place.slot, reason) for place, reason in zip(page, said, strict=True)]
 
-    def _offered(self) -> NDArray[np.intp]:
-        """The default list, and the articles nearest to the reader's mean click."""
+    def _offered(self, seed: int) -> NDArray[np.intp]:
+        """Rows of the last answer, the copy of the pool, and the default list, each row once."""
         if not self.read:
             return self.pool.listed
-        user = self.pool.vectors[list(self.read)].mean(axis=0)
-        nearest = np.argsort(-(self.pool.vectors @ user), kind="stable")[:RECALLED]
-        return np.concatenate([nearest, self.pool.listed[~np.isin(self.pool.listed, nearest)]])
+        vectors = self.pool.vectors
+        wanted = [vectors[np.random.default_rng(seed).integers(len(vectors))]]
+        if self.has_pool:
+            wanted.append(vectors[list(self.read)].mean(axis=0))
+        found = [np.argsort(-(vectors @ each), kind="stable")[:RECALLED] for each in wanted]
+        rows = np.concatenate([*found, self.pool.listed])
+        return rows[np.sort(np.unique(rows, return_index=True)[1])]
 
     def _candidates(self, rows: NDArray[np.intp]) -> Candidates:
         return Candidates(tuple(self.pool.cards[row] for row in rows), self.pool.vectors[rows], "newspaper")

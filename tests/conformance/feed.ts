@@ -95,6 +95,20 @@ export const feed = {
     return { feed: feedForm.write(built), interests, spent };
   },
 
+  /** Ids of the stories of pages made one after the other, each seen whole; from a store that the Python device wrote. */
+  async feed_pages({ pages, ...given }: Reader & { pages: number }, wasm: Wasm): Promise<string[][]> {
+    const database = await openMemory(wasm(SQLITE), wasm(given.file));
+    const { serving, stores } = await device(database, given, wasm);
+    const found: string[][] = [];
+    while (found.length < pages) {
+      const { feed_id, items } = await serving.feed({ refresh: true });
+      found.push(items.map(({ card }) => card.id));
+      stores.impressions.view(feed_id, found.at(-1)!, given.now);
+    }
+    database.close();
+    return found;
+  },
+
   /** A new page after an answer, and the first one of the next start, which finds nobody to ask. */
   async feed_started_again(given: Reader, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE), wasm(given.file));

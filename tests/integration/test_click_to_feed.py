@@ -62,7 +62,7 @@ def test_clicks_on_a_topic_raise_its_share_without_appearing_in_requests(world: 
 
     warm = new_page(device)
     assert warm.mode == "personal"
-    assert warm.recalled == 400
+    assert warm.recalled >= 400, "those of the answer, and of the copy of the pool"
     assert share(warm, TOPIC) >= share(cold, TOPIC) + 0.15
     assert any(item.reason.kind == "interest" and TOPIC in item.reason.words for item in warm.items)
     assert not {item.card.id for item in warm.items} & set(clicked)

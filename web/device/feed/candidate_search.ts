@@ -1,11 +1,13 @@
-// Finds a page's candidates on this device: in the last answer, the copy of the pool, and the default list.
+// Finds a page's candidates on this device: in the last answer, the copy of the pool, and the default list. The copy
+// counts wherever it is here: a noisy report's answer may hold hardly any of what the reader reads, and searching the
+// copy sends nothing.
 import notices from "../../../device_app/feed/notices.toml";
 import { BackendRefused, BackendUnreachable, type BudgetSpent, CodebooksSpent, FirstUseOpen } from "../errors";
 import { TextCatalogue } from "../protocol/text_catalogue";
 import type { Vectors } from "../vectors";
 import type { Stopwatch } from "../protocol/server_timing";
 import { type Broadcast, PoolBroken } from "./broadcast";
-import { type Candidates, nothing } from "./candidates";
+import { type Candidates, nothing, together } from "./candidates";
 import type { FeedMode } from "./item";
 import type { ServingModels } from "./model_cache";
 import type { RecallAnswers } from "./recall_answers";
@@ -24,11 +26,11 @@ export interface Found {
   readonly notice: string | null;
 }
 
-/** The recent clicks [H, D] that candidates are sought by. */
+/** clicks: how many have vectors. pool: what is near them in this device's copy of the pool; null without a copy. */
 interface Search {
   readonly models: ServingModels;
-  readonly clicks: Vectors;
-  readonly watch: Stopwatch;
+  readonly clicks: number;
+  readonly pool: Candidates | null;
 }
 
 function found(candidates: Candidates, mode: FeedMode, notice: string | null = null): Found {
@@ -38,6 +40,11 @@ function found(candidates: Candidates, mode: FeedMode, notice: string | null = n
 /** No candidates beyond the default list. */
 function onlyDefault({ models }: Search, notice: string | null = null, mode: FeedMode = "front"): Found {
   return found(nothing(models.encoder, models.dimensions), mode, notice);
+}
+
+/** What this device finds in its pool; null if it finds nothing there. */
+function inOwnPool({ pool }: Search, notice: string | null = null): Found | null {
+  return pool && found(pool, "personal", notice);
 }
 
 /**
@@ -51,10 +58,13 @@ export class Recall {
     readonly broadcast: Broadcast,
   ) {}
 
-  /** Candidates for the reader's interests: what the first step that applies finds. clicks [H, D]: the recent clicks. */
+  /**
+   * Candidates for the reader's interests: what the first step that applies finds. A page for the reader also gets what
+   * is in this device's copy of the pool, if there is one. clicks [H, D]: the recent clicks.
+   */
   find(models: ServingModels, clicks: Vectors, watch: Stopwatch): Found {
-    const search: Search = { models, clicks, watch };
-    return (
+    const search: Search = { models, clicks: clicks.rows, pool: this.ofOwnPool(models, clicks, watch) };
+    const first =
       this.ifNobodySearches(search) ??
       this.ifNothingWasClicked(search) ??
       this.ifThisDeviceSearches(search) ??
@@ -62,8 +72,9 @@ export class Recall {
       this.ifTooLittleWasRead(search) ??
       this.ifNoReportWasDrawn(search) ??
       this.lastAnswer(search) ??
-      this.defaultList(search)
-    );
+      this.defaultList(search);
+    if (!search.pool || first.candidates === search.pool || first.mode === "front") return first;
+    return { ...first, candidates: together(first.candidates, search.pool) };
   }
 
   /** The kept answer and the default list combined. */
@@ -97,14 +108,14 @@ export class Recall {
   }
 
   private ifNothingWasClicked(search: Search): Found | null {
-    const clicked = this.reports.clicks && (this.finds !== "here" || search.clicks.rows);
+    const clicked = this.reports.clicks && (this.finds !== "here" || search.clicks);
     return clicked ? null : onlyDefault(search, null, "cold");
   }
 
   private ifThisDeviceSearches(search: Search): Found | null {
     if (this.finds !== "here") return null;
     const why = search.models.manifest.recall.pool_codes ? "no_pool" : "no_pool_offered";
-    return this.inOwnPool(search) ?? onlyDefault(search, NOTICES.say(why));
+    return inOwnPool(search) ?? onlyDefault(search, NOTICES.say(why));
   }
 
   private ifNoReportCanBeMade(search: Search): Found | null {
@@ -130,7 +141,7 @@ export class Recall {
   /** The last answer, whatever its age; before the first one, what is found here. */
   private lastAnswer(search: Search): Found | null {
     const [answer, { trouble }] = [this.answers.personal(search.models.encoder), this.answers.asked];
-    if (isSilent(trouble)) return answer ? found(answer, "personal") : this.inOwnPool(search);
+    if (isSilent(trouble)) return answer ? found(answer, "personal") : inOwnPool(search);
     if (answer && trouble instanceof BackendRefused && BUSY.includes(trouble.problem.status))
       return found(answer, "personal", NOTICES.say("last_answer", { trouble: trouble.message }));
     return null;
@@ -149,16 +160,15 @@ export class Recall {
   private withoutReport(search: Search, sentence: string): Found {
     const limit = this.reports.policy.settings.epsilon_per_report;
     const say = (how: string | undefined): string => noticeOf(sentence, { limit, how });
-    return this.inOwnPool(search, say(INSTEAD["here"])) ?? onlyDefault(search, say(INSTEAD["common"]));
+    return inOwnPool(search, say(INSTEAD["here"])) ?? onlyDefault(search, say(INSTEAD["common"]));
   }
 
-  /** What this device finds in its pool; null if it keeps no pool by this encoder. */
-  private inOwnPool({ models, clicks, watch }: Search, notice: string | null = null): Found | null {
-    if (!this.broadcast.ready(models.encoder)) return null;
+  /** The nearest articles of this device's pool; null without clicks or without a pool by this encoder. */
+  private ofOwnPool(models: ServingModels, clicks: Vectors, watch: Stopwatch): Candidates | null {
+    if (!clicks.rows || this.finds === "nobody" || !this.broadcast.ready(models.encoder)) return null;
     try {
       const { vector } = this.reports.reader(models, clicks, []);
-      const find = (): Candidates => this.broadcast.find(vector, this.reports.limit, models.encoder);
-      return found(watch.stage("search", find), "personal", notice);
+      return watch.stage("search", () => this.broadcast.find(vector, this.reports.limit, models.encoder));
     } catch (broken) {
       if (!(broken instanceof PoolBroken)) throw broken;
       this.broadcast.discard();

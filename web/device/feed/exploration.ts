@@ -13,6 +13,8 @@ import { ageHours, recency } from "./scores";
 
 /** Fresh articles are drawn from this many of the newest. */
 const FRESH_POOL = 40;
+/** How much of reading_share one topic may fill with personal places; its developing stories come on top. */
+const COLUMN_SHARE = 0.75;
 
 /**
  * Rows from the last hours, drawn at random from the newest, from different sections if possible. free [n]: the rows
@@ -73,18 +75,18 @@ export function exploreRows(
 
 /**
  * Shares and caps of one page. topics, sections, chosen: shares of what the reader reads and of the sections picked at
- * the first visit. own [n]: whether a candidate is in a section that the reader picked, follows or reads. sectionLimit:
- * the most places for any other section, and half the most for one's own. unwanted: the number of disliked stories per
- * topic.
+ * the first visit. limits [n]: the most places for each candidate's section: half the page for one that the reader
+ * picked, follows or reads, section_share for others. columnTopic: the most personal places for one topic. unwanted: the
+ * number of disliked stories per topic.
  */
 export class PageShares {
   private constructor(
     readonly topics: ReadonlyMap<string, Share>,
     readonly sections: ReadonlyMap<string, Share>,
     readonly chosen: Share | null,
-    readonly own: readonly boolean[],
-    readonly sectionLimit: number,
+    readonly limits: readonly number[],
     readonly half: number,
+    readonly columnTopic: number,
     readonly unwanted: ReadonlyMap<string, number>,
     private readonly candidates: Candidates,
   ) {}
@@ -96,13 +98,15 @@ export class PageShares {
     const blending = picked.size > 0 && clicks.length < settings.blend_reads;
     const mine = new Set([...clicks.map((card) => card.section), ...picked, ...preferences.followed.sections]);
     const read = clicks.map((card) => card.topic).filter((topic) => topic !== "");
+    const half = Math.max(1, Math.floor(size / 2));
+    const other = Math.max(1, Math.trunc(settings.section_share * size));
     return new PageShares(
       byName(candidates.topics, read, reading),
       byName(candidates.sections, clicks.map((card) => card.section), reading),
       blending ? new Share(named(candidates.sections, picked), Math.ceil(settings.chosen_share * size)) : null,
-      named(candidates.sections, mine),
-      Math.max(1, Math.trunc(settings.section_share * size)),
-      Math.max(1, Math.floor(size / 2)),
+      named(candidates.sections, mine).map((own) => (own ? half : other)),
+      half,
+      Math.ceil(COLUMN_SHARE * settings.reading_share * size - 1e-9),
       tally(preferences.unwanted),
       candidates,
     );
@@ -119,31 +123,33 @@ export class PageShares {
   }
 
   /**
-   * The remaining places, next to these rows, for each topic, each section, and the picked sections together. A topic
-   * gets `topicLimit` or its share if greater, minus one per disliked story. A section outside the reader's own gets
-   * sectionLimit; one of their own, and all picked ones together, half the page.
+   * The most of `places` personal places, next to these rows, for each topic, each section, and the picked sections
+   * together. A topic gets `topicLimit` or its share if greater, minus one per disliked story; a section its limit, and
+   * all picked ones together half the page. The personal places, which a reader sees as one column, are capped too:
+   * columnTopic of one topic, and half of one section.
    */
-  caps(topicLimit: number, taken: readonly number[]): Cap[] {
+  caps(topicLimit: number, taken: readonly number[], places: number): Cap[] {
     const { topics, sections } = this.candidates;
     const shares = [...this.topics].filter(([, share]) => share.least > topicLimit);
     const ofTopics = new Map(shares.map(([topic, share]) => [topic, share.least]));
     for (const [topic, less] of this.unwanted)
       ofTopics.set(topic, Math.max(1, (ofTopics.get(topic) ?? topicLimit) - less));
-    const ofOwn = sections.filter((_, row) => this.own[row]).map((section) => [section, this.half] as const);
-    const found = [
-      new Cap(topics, topicLimit, ofTopics),
-      new Cap(sections, this.sectionLimit, new Map(ofOwn)),
-    ];
+    const ofSections = new Map(sections.map((section, row) => [section, this.limits[row] as number]));
+    const found = [new Cap(topics, topicLimit, ofTopics), new Cap(sections, this.half, ofSections)];
     const { chosen } = this;
     if (chosen) found.push(new Cap(chosen.rows.map((here, row) => (here ? -1 : row)), this.half));
-    return found.map((cap) => cap.beside(taken));
+    const ofColumn = [
+      new Cap(topics, Math.max(topicLimit, this.columnTopic)),
+      new Cap(sections, Math.max(1, Math.floor(places / 2))),
+    ];
+    return [...found.map((cap) => cap.beside(taken)), ...ofColumn];
   }
 
   /** [n]: whether a row's section may have another place next to these rows. */
   room(taken: readonly number[]): boolean[] {
     const { sections } = this.candidates;
     const held = tally(taken.map((row) => sections[row] as string));
-    return sections.map((section, row) => this.own[row] || (held.get(section) ?? 0) < this.sectionLimit);
+    return sections.map((section, row) => (held.get(section) ?? 0) < (this.limits[row] as number));
   }
 }
 

@@ -87,14 +87,15 @@ const LONGEST = 150;
  */
 export async function grown(context: FeedContext, models: ServingModels, feed: Feed): Promise<Feed> {
   if (feed.complete) return feed;
-  const now = context.clock();
+  const [now, watch] = [context.clock(), new Stopwatch()];
   const reader = withContexts(models, readerOf(context, models));
   const defaultList = context.defaultList.candidates(models.encoder, models.dimensions);
-  const known = context.recall.known(defaultList);
+  const { candidates } = context.recall.find(models, reader.preferences.clickVectors, watch);
+  const known = context.recall.joined(candidates, context.recall.known(defaultList));
   const here = new Set(feed.items.map((item) => item.card.id));
   const left = known.where(allowed(known, reader.preferences).map((may, row) => may && !here.has(known.ids[row] as string)));
   const size = Math.min(ADDED, LONGEST - feed.items.length);
-  const page = await rankedPage(context, models, left, defaultList, reader, now, new Stopwatch(), size);
+  const page = await rankedPage(context, models, left, defaultList, reader, now, watch, size);
   const first = feed.items.length;
   const added = page.items.map((item, at) => ({ ...item, slot: "more" as const, position: first + at }));
   const items = [...feed.items, ...added];

@@ -94,7 +94,7 @@ export function placed(
   free = both(shares.room(grouped));
   const rows = placesOf(free);
   const places = Math.max(1, size - grouped.length - others);
-  const caps = [new Cap(candidates.publishers, settings.publisher_cap), ...shares.caps(settings.topic_cap, grouped)];
+  const caps = [new Cap(candidates.publishers, settings.publisher_cap), ...shares.caps(settings.topic_cap, grouped, places)];
   const cut = caps.map((cap) => cap.only(rows));
   const least = shares.least.map((share) => share.beside(grouped).only(rows));
   const of = Float64Array.from(rows, (row) => scores[row] as number);

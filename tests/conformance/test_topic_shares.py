@@ -1,0 +1,44 @@
+"""A topic that was read five times gets about two fifths of the next three pages, on both devices.
+
+Oracle: the topics of the synthetic news; the browser's pages are held to the Python device's. The long form, with 40
+topics of the newspaper and 3 seeds, is in tests/qa/learning.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from device_app.privacy.settings import ModeName
+from tests.conformance.node_end import ask_node
+from tests.doubles.backend import FakeBackend
+from tests.doubles.news import synthetic_pool
+from tests.doubles.topic_readers import ReaderPages, TopicReaders
+
+pytestmark = pytest.mark.node
+
+TOPICS = [(f"section{at}", f"section{at} topic{at % 3}") for at in range(6)]
+LISTED = 100
+MODES: tuple[ModeName, ...] = ("interest", "broadcast")
+
+
+@pytest.fixture(scope="module", params=MODES)
+def read(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[TopicReaders, list[ReaderPages]]:
+    backend = FakeBackend(pool=synthetic_pool(), pool_codes=True)
+    readers = TopicReaders(backend, tmp_path_factory.mktemp("topics"), listed=LISTED)
+    return readers, [readers.pages_of(*topic, 1, request.param) for topic in TOPICS]
+
+
+def test_topic_keeps_its_share_on_three_pages_and_no_section_has_more_than_half(
+    read: tuple[TopicReaders, list[ReaderPages]],
+) -> None:
+    for reader in read[1]:
+        assert reader.is_steady, (reader.topic, reader.shares, reader.sections)
+
+
+def test_both_devices_make_the_same_three_pages(read: tuple[TopicReaders, list[ReaderPages]]) -> None:
+    readers, made = read
+    _, *answers = ask_node([readers.blobs, *(("feed_pages", reader.asked) for reader in made)])
+    for reader, answer in zip(made, answers, strict=True):
+        assert answer == [[card.id for _, card in page] for page in reader.pages], reader.topic

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments import records
-from experiments.bench import growth_figure
+from experiments.bench import growth
 from experiments.records import Cell, Record, Table, text_of, writer
 
 FILE = Path(__file__).with_name("summary.toml")
@@ -94,7 +94,7 @@ MARKED = re.compile(
     rf"(?P<table>.*?)({END})",
     re.S,
 )
-FIGURE, END_OF_FIGURE = f"<!-- figure: {growth_figure.RECORD} -->\n", "<!-- end of figure -->"
+FIGURE, END_OF_FIGURE = f"<!-- figure: {growth.RECORD} -->\n", "<!-- end of figure -->"
 DRAWN = re.compile(rf"{FIGURE}.*?{END_OF_FIGURE}", re.S)
 SUMMARISED = re.compile(rf"{SUMMARY}.*?{END}", re.S)
 
@@ -132,9 +132,9 @@ def rewritten(text: str, read: Callable[[str], Record] = records.read) -> str:
 
     def figure(mark: re.Match[str]) -> str:
         try:
-            return f"{FIGURE}{growth_figure.shown(read(growth_figure.RECORD))}\n{END_OF_FIGURE}"
+            return f"{FIGURE}{growth.shown(read(growth.RECORD))}\n{END_OF_FIGURE}"
         except FileNotFoundError:
-            return f"{FIGURE}Not measured yet: `{records.writer(growth_figure.RECORD)} --record`.\n{END_OF_FIGURE}"
+            return f"{FIGURE}Not measured yet: `{records.writer(growth.RECORD)} --record`.\n{END_OF_FIGURE}"
 
     text = DRAWN.sub(figure, MARKED.sub(table, text))
     return SUMMARISED.sub(lambda mark: f"{SUMMARY}{summary(read)}{END}", text)
@@ -191,15 +191,15 @@ def main() -> int:
 
 def _drawn() -> int:
     """Redraw the figure if its record changed."""
-    path = ROOT / growth_figure.PATH
+    path = ROOT / growth.PATH
     try:
-        figure = growth_figure.draw(records.read(growth_figure.RECORD))
+        figure = growth.draw(records.read(growth.RECORD))
     except FileNotFoundError:
         return 0
     if path.is_file() and path.read_text(encoding="utf-8") == figure:
         return 0
     path.write_text(figure, encoding="utf-8")
-    sys.stderr.write(f"{growth_figure.PATH.as_posix()}\n")
+    sys.stderr.write(f"{growth.PATH.as_posix()}\n")
     return 1
 
 

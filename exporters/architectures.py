@@ -35,22 +35,16 @@ from exporters.signature import GraphSpec
 from models.builders import dssm, news, rankers, recall, user
 from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, Tower
 from models.layers.words import WordEmbedding
-from models.news.naml_lstur import NamlNews, TopicNews, WordVectorLstur, WordVectorNaml
-from models.news.plm import PlmNewsEncoder
-from models.news.text import TitleEncoder, WordVectorNews
-from models.news.upper import PooledHead
+from models.news.plm import PlmNewsEncoder, PooledHead
+from models.news.words import NamlNews, TitleEncoder, TopicNews, WordVectorLstur, WordVectorNaml, WordVectorNews
 from models.one_vector import CosineResidual
 from models.rankers import RANKERS
-from models.recall.basis import BasisRecall
-from models.recall.ebnr_huita_youtubenet import Ebnr, Huita, YoutubeNet
-from models.recall.octopus import Octopus
-from models.recall.reported_basis import ReportedBasis
-from models.recall.sasrec import SasRec
+from models.recall.baselines import Ebnr, Huita, Octopus, SasRec, YoutubeNet
+from models.recall.basis import BasisRecall, ReportedBasis
 from models.scoring import EndToEnd
 from models.shapes import NEWS_DIM
 from models.user.candidate_attention import CandidateAttention
-from models.user.fednewsrec import FedNewsRecUser
-from models.user.papers import LsturConUser, NrmsUser
+from models.user.papers import FedNewsRecUser, LsturConUser, NrmsUser
 
 Kind = Literal["ranker", "recall", "news", "end to end", "towers"]
 VOCABULARY = 1_000

@@ -16,19 +16,14 @@ from torch.nn.functional import embedding
 from exporters.signature import GraphInput, GraphSpec, MethodOrName, call
 from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
 from models.layers.words import TextCnn, WordEmbedding
-from models.news.naml_lstur import NamlNews, TopicNews, WordVectorLstur, WordVectorNaml
-from models.news.plm import PlmNewsEncoder
-from models.news.text import TitleEncoder, WordVectorNews
-from models.news.upper import PooledHead
+from models.news.plm import PlmNewsEncoder, PooledHead
+from models.news.words import NamlNews, TitleEncoder, TopicNews, WordVectorLstur, WordVectorNaml, WordVectorNews
 from models.one_vector import CosineResidual, OneVectorModel, UserModel
-from models.recall.basis import BasisRecall
-from models.recall.ebnr_huita_youtubenet import Ebnr
-from models.recall.octopus import Octopus
-from models.recall.reported_basis import ReportedBasis
+from models.recall.baselines import Ebnr, Octopus
+from models.recall.basis import BasisRecall, ReportedBasis
 from models.scoring import EndToEnd
 from models.shapes import ABSTRACT_WORDS, CHANNELS_LIMIT, CLICKS, NEGATIVES, TITLE_WORDS
-from models.user.candidate_attention import CandidateAttention, CosineRanker
-from models.user.feature_ranker import FeatureRanker
+from models.user.candidate_attention import CandidateAttention, CosineRanker, FeatureRanker
 from models.user.papers import LsturUser
 from protocol.recall import CLICKS_AXIS
 
@@ -48,7 +43,7 @@ def table_loss(
 def vectors_product(model: nn.Module, *inputs: Tensor) -> Tensor:
     """sum_i <e_i, G_i> -> [], for a news model's vectors e [n, D] and G [n, D], the last input.
 
-    Like `models.news.upper.PooledHead.product`: if G is the gradient of a loss for the vectors, its gradient for the
+    Like `models.news.plm.PooledHead.product`: if G is the gradient of a loss for the vectors, its gradient for the
     model is the loss's (Efficient-FedRec, eq. 6), and its gradient for G is the vectors.
     """
     *read, slopes = inputs

@@ -25,8 +25,8 @@ from exporters.parity import check_parity
 from exporters.signature import GraphSpec, parameters
 from exporters.translate import bytes_of
 from models.builders.news import fednewsrec_words, lstur_words, naml_words
-from models.news.upper import PooledHead
-from models.recall.reported_basis import ReportedBasis
+from models.news.plm import PooledHead
+from models.recall.basis import ReportedBasis
 from models.shapes import TITLE_WORDS
 from protocol.graph_check import check_graph
 from protocol.releases import ModelRole

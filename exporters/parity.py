@@ -5,11 +5,13 @@ one with a single click, and one with a full history in one channel; where the l
 of 1, 2, 17 and 50; with the model's own weights and with random ones. torch computes in float64, because its float32
 deviates as much as a graph may (2.2e-6 in a DSSM gradient). Tolerances are absolute where no output exceeds 1, and
 relative to the largest value of loss and gradients otherwise: near 100, neighbouring float32 numbers are 8e-6 apart.
+
+`draw_inputs` draws a graph's inputs as devices and servers feed them, with the hard cases; the Node test uses it, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +19,166 @@ import onnxruntime as ort
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import normalize, one_hot
 
 from exporters.graph import loss_and_gradients
-from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs
-from exporters.signature import GraphSpec, call, parameters
+from exporters.signature import GraphInput, GraphSpec, call, parameters
 from models.shapes import CLICKS, TITLE_WORDS
 from protocol.recall import CLICKS_AXIS
+
+NONE, ONE, FULL, SOME = "no clicks", "one click", "full history", "some clicks"
+NEWS = 7  # candidates, or rows of a table: far fewer than clicks, so that rows repeat
+LONGER = 3  # additional words of the longest abstract, compared with the longest title
+UNNAMED = 2  # rows of a table that no reader names
+
+
+class _Draw:
+    """One batch of readers; each kind of input has a method of the input's name."""
+
+    def __init__(
+        self, spec: GraphSpec, readers: Sequence[str], draw: torch.Generator, clicks: int, length: int
+    ) -> None:
+        self.spec = spec
+        self.readers = readers
+        self.draw = draw
+        texts = {"length": length, "abstract_length": length + LONGER}
+        self.sizes = {"batch": len(readers), "news": NEWS, CLICKS_AXIS: clicks, **texts}
+        self.clicks = next((self.shape(each)[1] for each in spec.inputs if each.name in CLICK_INPUTS), 0)
+        counts = torch.tensor([self._count(kind) for kind in readers])
+        self.mask = (torch.arange(self.clicks) >= self.clicks - counts[:, None]).float()  # [b, H], left padding
+        self.members: Tensor | None = None
+
+    def _count(self, kind: str) -> int:
+        fixed = {NONE: 0, ONE: 1, FULL: self.clicks}
+        return fixed[kind] if kind in fixed else int(torch.randint(2, max(self.clicks, 3), (), generator=self.draw))
+
+    def shape(self, given: GraphInput) -> tuple[int, ...]:
+        return given.shape(self.sizes)
+
+    def click_mask(self, given: GraphInput) -> Tensor:
+        return self.mask
+
+    def click_vectors(self, given: GraphInput) -> Tensor:
+        return self.vectors(given) * self.mask[..., None]
+
+    def vectors(self, given: GraphInput) -> Tensor:
+        return normalize(torch.randn(self.shape(given), generator=self.draw), dim=-1)
+
+    def membership(self, given: GraphInput) -> Tensor:
+        """Every real click in one channel; one reader has a single full channel, every reader an empty one."""
+        channels = self.shape(given)[1]
+        labels = torch.randint(channels, self.mask.shape, generator=self.draw)
+        for row, kind in enumerate(self.readers):
+            labels[row] = 0 if kind == FULL else labels[row].clamp_max(channels - 2)
+        self.members = one_hot(labels, channels).transpose(1, 2) * self.mask[:, None, :]
+        return self.members
+
+    def quotas(self, given: GraphInput) -> Tensor:
+        if self.members is None:
+            raise ValueError("quotas are drawn after membership")
+        return self.members.sum(-1) / self.mask.sum(-1).clamp_min(1)[:, None]
+
+    def click_rows(self, given: GraphInput) -> Tensor:
+        return self.rows(given) * self.mask.long()
+
+    def rows(self, given: GraphInput) -> Tensor:
+        return torch.randint(given.rows(self.sizes) - UNNAMED, self.shape(given), generator=self.draw)
+
+    def words(self, given: GraphInput) -> Tensor:
+        """Texts of random lengths: the first is empty, the second is full."""
+        news, length = self.shape(given)
+        ids = torch.randint(1, given.rows(self.sizes), (news, length), generator=self.draw)
+        lengths = torch.randint(1, length, (news,), generator=self.draw)
+        lengths[0], lengths[1] = 0, length
+        return ids * (torch.arange(length) < lengths[:, None])
+
+    def topics(self, given: GraphInput) -> Tensor:
+        """A topic's row number for each article; the first article has the unknown topic, 0."""
+        ids = torch.randint(given.rows(self.sizes), self.shape(given), generator=self.draw)
+        ids[0] = 0
+        return ids
+
+    def piece_mask(self, given: GraphInput) -> Tensor:
+        news, length = self.shape(given)
+        lengths = torch.randint(1, length, (news,), generator=self.draw)
+        lengths[0], lengths[1] = 0, length
+        return (torch.arange(length) < lengths[:, None]).float()
+
+    def word_mask(self, given: GraphInput) -> Tensor:
+        """Titles of random lengths, with an empty one, one of one word, and a full one, as for readers."""
+        titles, length = self.shape(given)
+        lengths = torch.randint(1, length + 1, (titles,), generator=self.draw)
+        fixed = {NONE: 0, ONE: 1, FULL: length}
+        for row, kind in enumerate(self.readers[:titles]):
+            lengths[row] = fixed.get(kind, int(lengths[row]))
+        return (torch.arange(length) < lengths[:, None]).float()
+
+    def shares(self, given: GraphInput) -> Tensor:
+        return torch.rand(self.shape(given), generator=self.draw)
+
+    def sparse(self, given: GraphInput) -> Tensor:
+        """A few features out of many; the first user or item has none."""
+        shape = self.shape(given)
+        drawn = (torch.rand(shape, generator=self.draw) < min(0.3, 20 / shape[-1])).float()
+        drawn.view(-1, shape[-1])[0] = 0
+        return drawn
+
+
+CLICK_INPUTS = ("clicks", "contexts", "click_mask", "click_rows")
+DRAWN: dict[str, Callable[[_Draw, GraphInput], Tensor]] = {
+    "clicks": _Draw.click_vectors,
+    "contexts": _Draw.click_vectors,
+    "click_mask": _Draw.click_mask,
+    "membership": _Draw.membership,
+    "quotas": _Draw.quotas,
+    "candidates": _Draw.vectors,
+    "table": _Draw.vectors,
+    "clicked": _Draw.vectors,
+    "basis": _Draw.vectors,
+    "axes": _Draw.vectors,
+    "log_normalisers": _Draw.shares,
+    "chances": _Draw.shares,
+    "log_posterior": _Draw.shares,
+    "click_rows": _Draw.click_rows,
+    "candidate_rows": _Draw.rows,
+    "features": _Draw.shares,
+    "words": _Draw.words,
+    "word_vectors": _Draw.vectors,
+    "word_mask": _Draw.word_mask,
+    "abstract_vectors": _Draw.vectors,
+    "abstract_mask": _Draw.word_mask,
+    "title": _Draw.words,
+    "abstract": _Draw.words,
+    "category": _Draw.topics,
+    "subcategory": _Draw.topics,
+    "states": _Draw.vectors,
+    "pooled": _Draw.vectors,
+    "slopes": _Draw.vectors,
+    "piece_mask": _Draw.piece_mask,
+    "users": _Draw.sparse,
+    "items": _Draw.sparse,
+}
+
+
+def draw_inputs(
+    spec: GraphSpec, readers: Sequence[str], draw: torch.Generator, *, clicks: int = CLICKS, length: int = TITLE_WORDS
+) -> dict[str, Tensor]:
+    """Return a tensor for every input of the graph: unit news vectors, left padding, clusters with gaps.
+
+    clicks: length of a full history, where the graph leaves it free; length: length of the longest title, likewise.
+    """
+    batch = _Draw(spec, readers, draw, clicks, length)
+    drawn = {}
+    for each in spec.inputs:
+        name = each.name.split(".")[0]
+        if name not in DRAWN:
+            raise ValueError(
+                f"graph {spec.purpose}: no sample input is defined for {each.name}; "
+                "add it to DRAWN in exporters/parity.py"
+            )
+        drawn[each.name] = DRAWN[name](batch, each)
+    return drawn
+
 
 SCORE_TOLERANCE = 1e-5
 GRADIENT_TOLERANCE = 2e-6

@@ -55,7 +55,7 @@ class RankerSpec:
 RANKERS: dict[str, RankerSpec] = {
     DEFAULT: RankerSpec(
         "feature_ranker",
-        "models.user.feature_ranker:FeatureRanker",
+        "models.user.candidate_attention:FeatureRanker",
         "models.builders.rankers:feature_ranker",
         always=True,
     ),
@@ -81,7 +81,7 @@ RANKERS: dict[str, RankerSpec] = {
     ),
     "ranker.fednewsrec": RankerSpec(
         "fednewsrec",
-        "models.user.fednewsrec:FedNewsRecUser",
+        "models.user.papers:FedNewsRecUser",
         "models.builders.user:fednewsrec_user",
         recurrent=True,
         news_over_words="fednewsrec_words",
@@ -99,7 +99,7 @@ RANKERS: dict[str, RankerSpec] = {
     # Groups: with cohorts of 60 about 15 readers a group and round; 8 as published on the paper's models.
     "ranker.finding": RankerSpec(
         "feature_ranker",
-        "models.user.feature_ranker:FeatureRanker",
+        "models.user.candidate_attention:FeatureRanker",
         "models.builders.rankers:feature_ranker",
         groups=4,
     ),

@@ -17,7 +17,7 @@ from exporters.package import ExportedModel
 from exporters.parity import ParityError
 from models.rankers import RANKERS, offered
 from models.shapes import private_names
-from models.user.feature_ranker import FeatureRanker
+from models.user.candidate_attention import FeatureRanker
 from protocol.releases import USER_TOWER, USER_TOWERS, ModelEntry
 from protocol.tensors import pack
 

@@ -134,8 +134,8 @@ class Ranker:
         """Return what each feature adds to `score`, [R] by name.
 
         Empty for a ranker without features. Each feature enters a score with one weight
-        (models/user/feature_ranker.py). The weights are recovered from the graph by scoring one candidate with each
-        feature alone. The remainder of a score is the fit to the clicks.
+        (models/user/candidate_attention.py). The weights are recovered from the graph by scoring one candidate with
+        each feature alone. The remainder of a score is the fit to the clicks.
         """
         if not self.features or not len(candidates):
             return {}

@@ -1,21 +1,42 @@
-"""Attacks by malicious devices: what they add to their masked vectors.
+"""Attacks by malicious devices: what they add to their masked vectors, and to a private count.
 
 Nobody can check a single masked vector, so an attack is anything that passes the checks of the sum. An attacker knows
 everything public: the weights, the clip, the noise, the number of participants, the server's limits. It also gets the
 round's honest gradient, which it could estimate from readers of its own.
+
+The study of counts uses live bounds, groups, join and rows, without messages and masks. A malicious device may add
+anything to its group's sum, so only the number of groups with one matters. Every attack is tried at every strength
+below, on articles that few open; the difference to the same row without the attack is forged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.protections.sum_bounds import alike_deviations, noise_deviation, noise_length, noise_reach
+from backend.federation.bounded_mean import Aggregate
+from backend.federation.errors import UpdateRefused
+from backend.federation.protections.secure_sum import secure_sum_of
+from backend.federation.protections.sum_bounds import (
+    alike_deviations,
+    check_sum,
+    noise_deviation,
+    noise_length,
+    noise_reach,
+)
+from backend.federation.strategies.counting import Counting, opened_count
+from backend.federation.strategies.joined_sums import JoinOfSums
+from backend.federation.systems import COMPOSED
+from backend.federation.systems.private_counts import MEMBERS
+from experiments.ranking.popularity import AT
+from experiments.records import Cell, Table
+from protocol.popularity import CLICKED, DISPLAYED
 from protocol.protections import SecureSum
+from protocol.ring import WeightedSum
 
 Vector = NDArray[np.float64]
 LENGTH_FACTOR: Final = 0.9
@@ -141,3 +162,156 @@ class DrawnGroups:
 
 def _unit(vector: Vector) -> Vector:
     return vector / max(float(np.linalg.norm(vector)), 1e-30)
+
+
+PRIVATE_COUNTS = COMPOSED["private_counts/secure/huber"]
+
+PROTECTION = secure_sum_of(PRIVATE_COUNTS.protection)
+CLICKS = 3
+"""Clicks of an honest device: between the mean of MIND's readers (1.5) and the limit (5)."""
+SIZES = (20, 60, 65, 66, 71, 76, 88, 120, 200, 1_000)
+COLUMNS = (
+    "devices",
+    "groups",
+    "bound",
+    "one sum",
+    "most",
+    "groups, 1 malicious device",
+    "most",
+    "groups, 3 malicious devices",
+    "most",
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ForgedCount:
+    """The clicks that the strongest attack adds to an article.
+
+    Mean over articles and draws, and the most in any draw.
+    """
+
+    mean: float = 0.0
+    most: float = 0.0
+
+
+@dataclass(frozen=True)
+class CountedCohort:
+    """Counts by this many devices, some of them malicious.
+
+    join: how groups are joined; None for one sum.
+    """
+
+    devices: int
+    malicious: int = 1
+    join: JoinOfSums | None = None
+    news: int = 1_500
+    draws: int = 5
+    strategy: Counting = field(default_factory=Counting)
+
+    @property
+    def groups(self) -> int:
+        """The groups, drawn as `parts.CohortSplit` does."""
+        if self.join is None:
+            return 1
+        minimum = min(MEMBERS, self.devices)
+        terms = PROTECTION.terms("round-1", cohort=self.devices, cohort_minimum=minimum, coordinates=2 * self.news)
+        return self.join.split_of(self.devices).parts_of(self.devices, terms) or 1
+
+    @property
+    def tail(self) -> float:
+        """A click plus the largest noise of one sum of all devices."""
+        return 1 + noise_reach(noise_deviation(PROTECTION, self.devices), 2 * self.news)
+
+    def strongest(self) -> ForgedCount:
+        """Return the strongest of all attacks that are tried."""
+        found: dict[tuple[int, float], list[Floats]] = {}
+        for seed in range(self.draws):
+            rng = np.random.default_rng((seed, self.devices))
+            sums = list(self._honest(rng))
+            lying = sorted(set(rng.permutation(np.arange(self.devices) % self.groups)[: self.malicious].tolist()))
+            honest = self._rows(sums)
+            assert honest is not None, "honest sums pass but once in 1e9"
+            for stories, strength in _lies(self.devices // self.groups, self.news):
+                where = rng.choice(np.arange(self.news // 2, self.news), size=stories, replace=False)
+                told = self._rows(
+                    [_lied(each, where, strength) if at in lying else each for at, each in enumerate(sums)]
+                )
+                added = np.zeros(stories) if told is None else (told - honest)[where]
+                found.setdefault((stories, strength), []).append(added)
+        every = [np.stack(each) for each in found.values()]
+        return ForgedCount(max(float(each.mean()) for each in every), max(float(each.max()) for each in every))
+
+    def _honest(self, rng: np.random.Generator) -> Iterator[WeightedSum]:
+        """One sum for each group; some stories are far more popular than others."""
+        likely = -np.log(np.arange(1, self.news + 1))
+        for at in range(self.groups):
+            size = len(range(at, self.devices, self.groups))
+            order = np.argsort(-(likely + rng.gumbel(size=(size, self.news))), axis=1)
+            shown = np.bincount(order[:, : self.strategy.displayed_limit].ravel(), minlength=self.news)
+            clicked = np.bincount(order[:, :CLICKS].ravel(), minlength=self.news)
+            noise = rng.normal(0, noise_deviation(PROTECTION, size), (2, self.news))
+            yield WeightedSum(
+                {CLICKED: clicked + noise[0], DISPLAYED: shown * self.strategy.displayed_unit + noise[1]}, size
+            )
+
+    def _rows(self, sums: Sequence[WeightedSum]) -> Floats | None:
+        """Clicks as the server writes them; None if the round fails."""
+        passed = [each for each in sums if _passes(each)]
+        if len(passed) < (1 if self.join is None else min(self.join.left, len(sums))):
+            return None
+        if len(sums) == 1 or self.join is None:
+            total = Aggregate.of_opened(passed[0])
+        else:
+            share = noise_deviation(PROTECTION, 1) ** 2
+            total = self.join.join(passed, PROTECTION.clip, share)
+        listed = self.strategy.listed(tuple(f"n{at}" for at in range(self.news)))
+        opened = opened_count(listed, total, PROTECTION, round_number=1, counted_at=AT)
+        return np.array(list(opened.clicks.values()))
+
+
+def _lies(devices: int, news: int) -> Iterator[tuple[int, float]]:
+    """The attacks: numbers of articles and clicks for each, in one sum of this many devices."""
+    deviation = noise_deviation(PROTECTION, devices)
+    reach = noise_reach(deviation, 2 * news)
+    for stories in (10, 50):
+        for strength in (2 * deviation, 5 * deviation, devices, devices + 3 * deviation, 0.8 * reach, devices + reach):
+            yield stories, float(strength)
+    for part in (0.3, 0.6, 1.0):
+        yield news // 2, part * deviation
+
+
+def _lied(each: WeightedSum, where: NDArray[np.int64], strength: float) -> WeightedSum:
+    clicks = each.tensors[CLICKED].copy()
+    clicks[where] += strength
+    return WeightedSum({**each.tensors, CLICKED: clicks}, each.samples)
+
+
+def _passes(each: WeightedSum) -> bool:
+    try:
+        check_sum(PROTECTION, each, each.samples)
+    except UpdateRefused:
+        return False
+    return True
+
+
+def forged_table(*, draws: int, sizes: Sequence[int] = SIZES) -> Table:
+    """One malicious device and three, in one sum and in groups."""
+    rows: list[tuple[Cell, ...]] = []
+    for devices in sizes:
+        cohort = CountedCohort(devices, draws=draws, join=PRIVATE_COUNTS.join)
+        cells: list[Cell] = [f"{devices:,}", cohort.groups, round(cohort.tail)]
+        found = [CountedCohort(devices, draws=draws).strongest()]
+        if cohort.groups > 1:
+            three = CountedCohort(devices, malicious=3, draws=draws, join=PRIVATE_COUNTS.join)
+            found += [cohort.strongest(), three.strongest()]
+        for each in found:
+            cells += [round(each.mean), round(each.most)]
+        rows.append((*cells, *[None] * (len(COLUMNS) - len(cells))))
+    notes = (
+        "1,500 articles. Clicks that the strongest of 15 attacks adds to an article: mean over the forged articles and "
+        f"{draws} draws, and the most in any draw. Bound: one click of each device and the tail of the noise of one "
+        "sum. In one sum three malicious devices do no more than one.",
+    )
+    return Table("Forged clicks in private counts", COLUMNS, rows, notes)

@@ -29,7 +29,7 @@ from device_app.ranking.session import GraphSession
 from experiments.records import Cell, Table
 from exporters.architectures import architectures
 from exporters.graph import export_gradient_graph, export_inference_graph
-from exporters.readers import FULL, SOME, draw_inputs
+from exporters.parity import FULL, SOME, draw_inputs
 from exporters.signature import GraphInput, GraphSpec, parameters
 from exporters.translate import bytes_of
 from models.layers.attention import AdditiveAttention, SelfAttention, masked_softmax

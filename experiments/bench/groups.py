@@ -19,8 +19,7 @@ from backend.federation.systems import COMPOSED
 from backend.releases.store import ReleaseStore
 from experiments.bench.heldout_readers import Pool
 from experiments.bench.newspaper import prepared_newspaper
-from experiments.bench.quality import pool_of
-from experiments.bench.quality_figure import gain_interval
+from experiments.bench.quality import gain_interval, pool_of
 from experiments.papers.finding.live import RANKER_MODEL, LiveRounds
 from experiments.papers.finding.synthetic_populations import SyntheticPopulation, told_apart
 from experiments.records import Cell, Table

@@ -24,7 +24,7 @@ from backend.news.pool_version import lock_version, raise_version
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings, load_settings
 from experiments.bench.headlines import Floats, basis_of, bench_now, noisy_scores
-from experiments.bench.recall_server import ENCODER, RELEASE, publish
+from experiments.bench.recall_endpoint import ENCODER, RELEASE, publish
 from protocol.ids import short_release
 from protocol.recall import CHANNELS_LIMIT, RecallRequest
 from protocol.server_timing import Stopwatch

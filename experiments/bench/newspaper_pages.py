@@ -93,7 +93,7 @@ def default_ranker() -> Ranker:
     """Return the default ranker of a first release, exported as for a release."""
     from exporters.package import export_ranker
     from models.rankers import DEFAULT, RANKERS
-    from models.user.feature_ranker import FeatureRanker
+    from models.user.candidate_attention import FeatureRanker
 
     model = RANKERS[DEFAULT].build(NEWS_DIM)
     assert isinstance(model, FeatureRanker)

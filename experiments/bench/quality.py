@@ -3,6 +3,7 @@
 A fleet trains over HTTP on the newsroom's articles; held-out readers evaluate. The schedule is an operator's: the
 default ranker under noise again and again, now and then followed by a step of the codebook of reports or by a private
 count.
+Releases are compared by the differences of the same readers, with intervals.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from rich.console import Console
 
 from backend.db.engine import open_engine
 from backend.demo import DEMO_ADDRESSES
-from backend.measurements.curves import Curve, MeasuredCurves, quality_file
+from backend.measurements.curves import Curve, MeasuredCurves, Point, quality_file
 from backend.news.pool import NewsPool
 from backend.operations.admin_client import Operator
 from backend.settings import BackendSettings, load_settings
@@ -31,8 +33,7 @@ from device_app.privacy.mechanisms.code import RandomisedCode
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.settings import DeviceSettings, PrivacySettings
-from experiments.bench import quality_figure as curve
-from experiments.bench.heldout_readers import Floats, HeldoutReader, Pool, ServedRanking, heldout_readers, judge
+from experiments.bench.heldout_readers import Floats, HeldoutReader, Marks, Pool, ServedRanking, heldout_readers, judge
 from experiments.bench.newspaper import RunningBackend, free_port, prepared_newspaper, running_backend
 from experiments.records import Cell, Table
 from protocol.ids import short_release
@@ -40,6 +41,57 @@ from protocol.news import NewsCard
 from protocol.recall import CodeReport, RecallAnswer, RecallRequest
 from protocol.releases import ReleaseManifest
 from protocol.rounds import RoundStatus
+
+DRAWS = 2_000
+INTERVAL = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class MeasuredRelease:
+    """A release, and the number of rounds before it."""
+
+    rounds: int
+    release: str
+    marks: Marks
+
+
+MEASURES = {
+    "auc": "AUC of the small ranker",
+    "ranked": "R@100 of the answer, ranked on the device",
+    "answered": "R@100 in the server's order",
+}
+
+
+def curves(measured: Sequence[MeasuredRelease]) -> tuple[Curve, ...]:
+    """One curve for each measure: each release against the first, paired by reader."""
+    found = []
+    for name, words in MEASURES.items():
+        first: Floats = getattr(measured[0].marks, name)
+        points = []
+        for each in measured:
+            mine: Floats = getattr(each.marks, name)
+            low, high = gain_interval(mine - first)
+            points.append(
+                Point(
+                    rounds=each.rounds,
+                    release=each.release,
+                    value=float(mine.mean()),
+                    gain=float((mine - first).mean()),
+                    low=low,
+                    high=high,
+                )
+            )
+        found.append(Curve(name=words, points=tuple(points)))
+    return tuple(found)
+
+
+def gain_interval(gains: Floats) -> tuple[float, float]:
+    """The 95 % percentile interval of the mean gain, from a bootstrap over readers."""
+    dice = np.random.default_rng(0)
+    counts = dice.multinomial(len(gains), np.full(len(gains), 1 / len(gains)), size=DRAWS)
+    low, high = np.percentile(counts @ gains / len(gains), INTERVAL)
+    return float(low), float(high)
+
 
 DEVICES, COHORT = 66, 60
 READERS = 300
@@ -84,11 +136,11 @@ def run(data: Path) -> list[Table]:
                 failures = list(fleet.failures)
             finally:
                 fleet.close()
-    found = curve.curves(measured)
+    found = curves(measured)
     return [_curves_table(found), _rounds_table(statuses, failures)]
 
 
-def _live(backend: RunningBackend, fleet: Fleet) -> tuple[list[curve.MeasuredRelease], list[tuple[RoundStatus, float]]]:
+def _live(backend: RunningBackend, fleet: Fleet) -> tuple[list[MeasuredRelease], list[tuple[RoundStatus, float]]]:
     fleet.run(warm_up)
     now = datetime.now(UTC)
     pool = pool_of(backend.settings, now, _release_of(fleet.members[0].device).encoder)
@@ -107,7 +159,7 @@ def _live(backend: RunningBackend, fleet: Fleet) -> tuple[list[curve.MeasuredRel
             read(member)
         if number in JUDGED_AFTER:
             measured.append(_judged(number, backend.url, fleet, pool, readers))
-            _write(curve.curves(measured))
+            _write(curves(measured))
     return measured, statuses
 
 
@@ -188,11 +240,11 @@ def _answer(url: str, release: str, code: int, row_of: Mapping[str, int]) -> np.
     return np.array([row_of[card.id] for card in cards if card.id in row_of], dtype=np.int64)
 
 
-def _judged(rounds: int, url: str, fleet: Fleet, pool: Pool, readers: list[HeldoutReader]) -> curve.MeasuredRelease:
+def _judged(rounds: int, url: str, fleet: Fleet, pool: Pool, readers: list[HeldoutReader]) -> MeasuredRelease:
     release, given = served(url, fleet.members[0].device, pool)
     marks = judge(readers, pool, given)
     _tell(rounds, release, marks.auc, marks.ranked, marks.answered)
-    return curve.MeasuredRelease(rounds, release, marks)
+    return MeasuredRelease(rounds, release, marks)
 
 
 def _tell(rounds: int, release: str, *values: Floats) -> None:

@@ -43,7 +43,7 @@ BENCHES = {
     "endpoint": Bench("experiments.bench.recall_endpoint", 30, timed=True, short=True),
     "large-pools": Bench("experiments.bench.large_pools", 120, timed=True),
     "capacity": Bench("experiments.bench.capacity", 1),
-    "recall": Bench("experiments.bench.recall_frontier", 120),
+    "recall": Bench("experiments.recall.frontier", 120),
     "pools": Bench("experiments.bench.pools", 120),
     "latency": Bench("experiments.bench.latency", 10, timed=True, short=True),
     "feed": Bench("experiments.bench.feed", 30),

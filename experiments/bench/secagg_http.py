@@ -1,6 +1,8 @@
 """Measures secure rounds through the real server, which runs in its own process.
 
-Sizes: 500 clients in the sparse form, and 50 at the paper's size.
+Sizes: 500 clients in the sparse form, and 50 at the paper's size. The server (`python -m experiments.bench.secagg_http
+FOLDER PORT LENGTH`) sums plain vectors in its rounds and publishes nothing. Everything except that system is real: the
+limits, routes, coordinator and database.
 """
 
 from __future__ import annotations
@@ -22,15 +24,99 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
+from backend.app import create_app
+from backend.composition import Services, build_services
 from backend.db.engine import open_engine, reading_session
 from backend.db.tables import RoundRow
+from backend.federation.bounded_mean import Aggregate
+from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
+from backend.federation.systems.system import SystemSpec
 from backend.operations.admin_client import Operator
-from backend.settings import load_settings
+from backend.releases.blobs import ReleaseDraft
+from backend.releases.store import ReleaseStore
+from backend.server.http_server import serve_until_stopped
+from backend.settings import BackendSettings, load_settings
 from experiments.bench.newspaper import free_port
 from experiments.bench.secagg_clients import WireClient
-from experiments.bench.secagg_server import SUMMING
 from experiments.records import Cell, Table
+from protocol.protections import SecureSum
+from protocol.releases import ModelEntry, RecallProtocol
+from protocol.rounds import RoundManifest
 from protocol.secagg import SPARSE_FROM, choose_neighbourhood
+from protocol.tensors import pack
+
+SUMMING, ACTIVE = "summing", "summing_actively"
+CLIP = 512.0
+
+
+class KeepDigest:
+    """A strategy that asks for one vector and stores the SHA-256 of the float64 sum."""
+
+    def __init__(self, coordinates: int) -> None:
+        self._coordinates = coordinates
+
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
+        """Ask for one tensor."""
+        return Plan({"x": (self._coordinates,)})
+
+    def conclude(
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
+        """Publish nothing."""
+        return RoundResult(facts={"sum": sha256(total.sums()["x"].data).hexdigest()})
+
+
+def summing_systems(length: int) -> dict[str, SystemSpec]:
+    """Systems with vectors of this length: the default, sparse above 100 devices, and with an active server."""
+    protection = SecureSum(clip=CLIP, fraction_bits=8)
+    active = SecureSum(clip=CLIP, fraction_bits=8, mode="active", graph="complete")
+    strategy = KeepDigest(length - 1)
+    return {
+        name: SystemSpec(name=name, task=SUMMING, protection=each, strategy=strategy)
+        for name, each in ((SUMMING, protection), (ACTIVE, active))
+    }
+
+
+def publish_nothing_much(store: ReleaseStore) -> None:
+    """Publish a first release, which rounds require; nobody runs its graphs."""
+    graph = store.add_blob(b"no graph: nobody runs it")
+    basis = np.eye(2, 3, dtype=np.float32)
+    weights = store.add_blob(pack({"basis_keys": basis, "basis_values": basis}))
+    store.commit(
+        ReleaseDraft(
+            encoder="none",
+            dimensions=3,
+            opset=18,
+            recall=RecallProtocol(
+                basis_size=2, channels_limit=5, cluster_distance=1.0, score_clip=0.2, score_noise=1.2
+            ),
+            models={
+                "recall": ModelEntry(architecture="basis", role="recall", graphs={"context": graph}, weights=weights),
+                "ranker.cosine": ModelEntry(architecture="cosine", role="ranker", graphs={"score": graph}),
+            },
+            default_ranker="ranker.cosine",
+        ),
+        note="for a bench",
+    )
+
+
+def summing_services(settings: BackendSettings, length: int) -> Services:
+    """Return the server's parts with these systems instead of its own."""
+    services = build_services(settings)
+    if services.releases.current() is None:
+        publish_nothing_much(services.releases)
+    services.coordinator = Coordinator(
+        services.engine, services.releases, summing_systems(length), settings.data_dir, storage=services.storage
+    )
+    return services
+
+
+def main(folder: Path, port: int, length: int) -> None:
+    """Serve until killed."""
+    settings = load_settings(data_dir=folder, port=port, requests_per_minute=0, requests_per_minute_in_all=0)
+    serve_until_stopped(create_app(services=summing_services(settings, length)), settings)
+
 
 SIZES = ((500, 250_000), (50, 1_089_602))
 """Clients and the length of their vectors."""
@@ -145,7 +231,7 @@ def _peak_bytes(process: psutil.Process) -> int:
 def serving(folder: Path, length: int) -> Iterator[tuple[str, psutil.Process]]:
     """Run the summing server while the block runs; yields its URL and its process."""
     port = free_port()
-    command = [sys.executable, "-m", "experiments.bench.secagg_server", str(folder), str(port), str(length)]
+    command = [sys.executable, "-m", "experiments.bench.secagg_http", str(folder), str(port), str(length)]
     process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
     url = f"http://127.0.0.1:{port}"
     try:
@@ -162,3 +248,7 @@ def serving(folder: Path, length: int) -> Iterator[tuple[str, psutil.Process]]:
     finally:
         process.kill()
         process.wait()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -23,8 +23,7 @@ from models.builders.rankers import candidate_attention, feature_ranker, nrms, n
 from models.builders.user import fednewsrec, fednewsrec_user, lstur_user, naml, naml_user
 from models.metrics import RankingMetrics
 from models.shapes import CLICKS, HEAD_DIM, HEADS, NEWS_DIM
-from models.user.candidate_attention import CandidateAttention
-from models.user.feature_ranker import FeatureRanker
+from models.user.candidate_attention import CandidateAttention, FeatureRanker
 
 CLICKS_EXPECTED, SHOWN_EXPECTED = 1.0, 10.0
 """An article without displays counts as clicked once in ten."""

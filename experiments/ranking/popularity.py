@@ -29,7 +29,7 @@ from experiments.datasets.mind import Impressions, Mind
 from experiments.ranking.evaluation import metrics
 from experiments.ranking.models import live_popularity
 from experiments.records import Cell, Table
-from models.user.feature_ranker import KNOWN_WEIGHTS
+from models.user.candidate_attention import KNOWN_WEIGHTS
 from protocol.concentrated import epsilon_of
 from protocol.popularity import CLICKED, DISPLAYED, LIFT_REACH, CountList
 from protocol.protections import SecureSum

@@ -20,7 +20,7 @@ from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.counting import Counting
 from backend.federation.systems import COMPOSED
 from backend.popularity.estimate import Usage, devices_needed, reliability
-from experiments.attacks.forged_counts import CountedCohort, forged_table
+from experiments.attacks.attacks import CountedCohort, forged_table
 from experiments.datasets.mind import FOLDER, Mind, load_mind
 from experiments.datasets.titles import title_vectors, unit_rows
 from experiments.ranking.evaluation import metrics

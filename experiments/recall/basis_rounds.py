@@ -37,7 +37,7 @@ from experiments.recall.modes import EmbeddedSplit, Mixtures, ReportCodebook, le
 from experiments.recall.tower import Vectors, reader_vectors
 from experiments.records import Cell, Table, required
 from experiments.study import Study
-from models.recall.reported_basis import ASSIGNMENT
+from models.recall.basis import ASSIGNMENT
 from models.shapes import NEWS_DIM
 from protocol.reported_basis import STEPS, ReportLists, report_chances
 from protocol.ring import SHAPES, WeightedSum, written

@@ -2,22 +2,40 @@
 
 Choices are made on the validation split and used once on the test readers: the epoch of the tower, and for each kind
 of list the sharpness s with the greatest mean gain over popularity. Each bar stands beside its measurement.
+Each mode, the device's and the laboratory's own, is measured over its epsilons (`sweeps`). `run` is `ownfeed bench
+recall`, on MIND.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from backend.measurements.frontier import Chosen, Frontier, FrontierRow, PairedGain
+from backend.measurements.frontier import DRAWN_FROM, Chosen, Frontier, FrontierRow, PairedGain, keep
 from device_app.privacy.noise_sources import SeededNoise
+from device_app.reports.modes import MODES
+from experiments.datasets.mind import FOLDER, load_mind
+from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.recall import interests
 from experiments.recall.interests import Channels, channels, decomposed, noisy
-from experiments.recall.measure import DEPTHS, PossibleLists, Rows, WarmSplit, changed, final_page, paired, recall
+from experiments.recall.measure import (
+    DEPTHS,
+    LEAST_CLICKS,
+    PossibleLists,
+    Rows,
+    WarmSplit,
+    changed,
+    final_page,
+    paired,
+    recall,
+    splits,
+)
 from experiments.recall.modes import (
     DRAWS,
     MIXED,
@@ -28,9 +46,71 @@ from experiments.recall.modes import (
     prototypes_of,
     topic_book,
 )
-from experiments.recall.sweeps import PAPER, sweeps
-from experiments.recall.tower import Vectors, train_tower
-from experiments.recall.uni_fedrec import Decomposed, FirstModel, scale_of
+from experiments.recall.tower import WIDTH, Vectors, train_tower
+from experiments.recall.uni_fedrec import BOUNDS, Decomposed, FirstModel, scale_of
+from experiments.records import Cell, Table
+
+PAPER = (1.0, 4.0, 16.0, 50.0, 300.0)
+"""Epsilons of reports by scores; at the paper's noise one costs 50."""
+COMMON = {16: (1.0, 4.0, 16.0)}
+AT: Mapping[str, Mapping[int, Sequence[float]]] = {
+    "code": {
+        4: (1.0, 2.0),
+        8: (4.0,),
+        32: (4.0,),
+        16: (1.0, 2.0, 4.0, 8.0, 16.0),
+        64: (1.0, 2.0, 4.0, 8.0, 16.0),
+    },
+    "direction": {64: (1.0, 2.0, 4.0, 8.0, 16.0)},
+}
+"""Epsilons by mode and size of the codebook; COMMON for a mode that isn't named."""
+LABORATORY = ("direction",)
+"""Modes that no device offers: their reports are decoded by a codebook too."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One mode over its epsilons.
+
+    size: of the codebook that decodes it; None if reports are scores.
+    """
+
+    mode: str
+    epsilons: Sequence[float]
+    size: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The mode's name in the table."""
+        return f"{self.mode}, as served" if self.size is None else f"{self.mode} K={self.size}"
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it has a line in the drawing."""
+        return len(self.epsilons) >= DRAWN_FROM
+
+
+def sweeps() -> Iterator[Sweep]:
+    """All registered modes with which the server finds articles, except `unmeasured`, and the laboratory's."""
+    for name, mode in MODES.items():
+        if mode.reporter is None or name in unmeasured():
+            continue
+        if mode.reporter.made_from == "decomposition":
+            yield Sweep(name, PAPER)
+        else:
+            yield from _by_codebook(name)
+    for name in LABORATORY:
+        yield from _by_codebook(name)
+
+
+def _by_codebook(name: str) -> Iterator[Sweep]:
+    return (Sweep(name, epsilons, size) for size, epsilons in AT.get(name, COMMON).items())
+
+
+def unmeasured() -> tuple[str, ...]:
+    """Report modes whose lists can't be computed here yet."""
+    return tuple(name for name, mode in MODES.items() if mode.reporter is not None and name not in {*MIXED, *BOUNDS})
+
 
 AT_100, AT_400 = DEPTHS.index(100), DEPTHS.index(400)
 SLACK = 0.5
@@ -276,3 +356,64 @@ def _strongest(study: EmbeddedSplit, mode: Callable[[float], PossibleLists]) -> 
 def _told(answers: PossibleLists, targets: Sequence[Rows], news: int) -> tuple[float, float]:
     found = 100 * recall(answers, targets, news, (100, 400)).mean(axis=0)
     return float(found[0]), float(found[1])
+
+
+def run(data: Path) -> list[Table]:
+    """Return the frontier and its bars, also written for the console's page. Raises DataMissing.
+
+    The first run computes the titles' vectors, which takes some minutes more; they are cached.
+    """
+    torch.set_num_threads(1)
+    mind = load_mind(data / FOLDER)
+    pooled = title_vectors(mind.news.titles)
+    histories = mind.train.longest_histories()
+    validation, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
+    titles, first = unit_rows(pooled), product_vectors(pooled, WIDTH)
+    frontier = measure(titles, first, test, choose(titles, first, validation))
+    keep(frontier)
+    return [_table(frontier, len(mind.news)), _bars(frontier)]
+
+
+def _table(frontier: Frontier, news: int) -> Table:
+    columns = (
+        "report",
+        "epsilon",
+        *(f"R@{depth} %" for depth in DEPTHS),
+        *(f"@{depth} against popularity" for depth in (100, 400)),
+        "R@20 ranked %",
+        "of these 20 new %",
+        "by content %",
+        "attack R@100 / 400 %",
+    )
+    notes: tuple[str, ...] = (
+        f"{frontier.readers} test readers with {LEAST_CLICKS} clicks or more, up to 3 held out, {news:,} articles; "
+        "differences are paired by reader, in points, 95 %. As served: the first release's model and decoder; naive: "
+        f"the paper's decoder; epsilons of both cover 5 channels. List of 600 for everybody: R@600 {frontier.wide:.1f} "
+        "%. attack: share of the history that an observer of the report guesses.",
+    )
+    if left := unmeasured():
+        notes += (f"Not measured: {', '.join(left)}.",)
+    return Table("Recall by report mode, MIND subset", columns, [_row(row) for row in frontier.rows], notes, BOOK_SEEDS)
+
+
+def _row(row: FrontierRow) -> tuple[Cell, ...]:
+    return (
+        row.mode,
+        "none" if math.isinf(row.epsilon) else f"{row.epsilon:g}",
+        *(f"{share:.1f}" for share in row.found),
+        _gain(row.gain[DEPTHS.index(100)]),
+        _gain(row.gain[DEPTHS.index(400)]),
+        f"{row.page:.1f}",
+        f"{row.changed:.1f}",
+        f"{row.cosine:.1f}",
+        None if row.attack is None else f"{row.attack[0]:.1f} / {row.attack[1]:.1f}",
+    )
+
+
+def _gain(gain: PairedGain) -> str:
+    return f"{gain.mean:+.1f} ({gain.low:+.1f} .. {gain.high:+.1f})"
+
+
+def _bars(frontier: Frontier) -> Table:
+    rows = [(bar.what, bar.wanted, bar.measured, "yes" if bar.met else "no") for bar in bars(frontier)]
+    return Table("Bars", ("what", "wanted", "measured", "met"), rows, seeds=BOOK_SEEDS)

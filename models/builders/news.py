@@ -13,9 +13,18 @@ from torch import nn
 from models.builders.rankers import self_attention
 from models.layers.attention import AdditiveAttention
 from models.layers.words import TextCnn, WordEmbedding
-from models.news.naml_lstur import ElementView, NamlNews, TopicNews, WordVectorLstur, WordVectorNaml
 from models.news.plm import PlmNewsEncoder
-from models.news.text import Rectified, TextView, TitleEncoder, WordVectorNews
+from models.news.words import (
+    ElementView,
+    NamlNews,
+    Rectified,
+    TextView,
+    TitleEncoder,
+    TopicNews,
+    WordVectorLstur,
+    WordVectorNaml,
+    WordVectorNews,
+)
 from models.shapes import HEAD_DIM, HEADS, NEWS_DIM, heads_of
 
 WORD_DIM = 300

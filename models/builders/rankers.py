@@ -6,8 +6,7 @@ from torch import nn
 
 from models.layers.attention import AdditiveAttention, SelfAttention
 from models.shapes import NEWS_DIM, heads_of
-from models.user.candidate_attention import CandidateAttention, CosineRanker
-from models.user.feature_ranker import FEATURES, FeatureRanker
+from models.user.candidate_attention import FEATURES, CandidateAttention, CosineRanker, FeatureRanker
 from models.user.papers import NrmsUser
 
 

@@ -1,6 +1,6 @@
 """Builders of recall models.
 
-PinnerSage has no parameters: see `models.recall.pinnersage.medoids`.
+PinnerSage has no parameters: see `models.recall.baselines.medoids`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ from models.builders.rankers import self_attention
 from models.layers.attention import AdditiveAttention
 from models.layers.gru import MaskedGru
 from models.one_vector import CosineResidual
-from models.recall.basis import BasisRecall
-from models.recall.ebnr_huita_youtubenet import Ebnr, Huita, YoutubeNet
-from models.recall.octopus import Octopus
-from models.recall.reported_basis import ReportedBasis
-from models.recall.sasrec import CausalAttention, CausalBlock, SasRec
+from models.recall.baselines import CausalAttention, CausalBlock, Ebnr, Huita, Octopus, SasRec, YoutubeNet
+from models.recall.basis import BasisRecall, ReportedBasis
 from models.shapes import BASIS_SIZE, CLICKS, NEWS_DIM, heads_of
 
 OCTOPUS_CHANNELS = 8  # M

@@ -11,8 +11,7 @@ from models.builders.rankers import nrms_user, self_attention
 from models.layers.attention import AdditiveAttention
 from models.layers.gru import MaskedGru
 from models.shapes import NEWS_DIM, PAPER_DIM, heads_of
-from models.user.fednewsrec import FedNewsRecUser
-from models.user.papers import LsturConUser, LsturIniUser, LsturUser, NamlUser, NrmsUser
+from models.user.papers import FedNewsRecUser, LsturConUser, LsturIniUser, LsturUser, NamlUser, NrmsUser
 
 ATTENTION_DIM = 200  # A of every AddAttn in these papers
 

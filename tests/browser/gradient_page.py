@@ -18,7 +18,7 @@ from playwright.sync_api import BrowserContext, Route
 
 from exporters.architectures import architectures
 from exporters.package import export_model
-from exporters.readers import FULL, draw_inputs
+from exporters.parity import FULL, draw_inputs
 from protocol.tensors import pack
 from tests.conformance.node_end import WEB
 

@@ -36,7 +36,7 @@ from device_app.training.due_updates import DueUpdates
 from device_app.training.participant import Outcome
 from exporters.architectures import architectures
 from exporters.package import export_once
-from exporters.readers import FULL, ONE, SOME, draw_inputs
+from exporters.parity import FULL, ONE, SOME, draw_inputs
 from protocol.protections import SecureSum
 from protocol.rounds import RoundStatus
 from protocol.tensors import pack

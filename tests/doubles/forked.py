@@ -15,7 +15,7 @@ IMPORTED = (
     "backend.app",
     "backend.operations.backup",
     "device_app.composition",
-    "experiments.bench.secagg_server",
+    "experiments.bench.secagg_http",
     "tests.doubles.backend",
     "tests.doubles.round_rig",
     "tests.doubles.small_world",

@@ -25,7 +25,7 @@ from device_app.errors import BackendRefused
 from device_app.training.samples import RowSamples
 from exporters.graphs import table_loss
 from models.builders.rankers import nrms_user
-from models.news.upper import PooledHead
+from models.news.plm import PooledHead
 from protocol.ids import ReleaseId
 from protocol.pooled_states import HEAD, SHARDS, joined_states, unpack_head
 from protocol.recall import RecallRequest, Report

@@ -19,7 +19,7 @@ from exporters.graph import export_gradient_graph
 from exporters.graphs import ranker_graphs, table_loss
 from exporters.translate import bytes_of
 from models.builders.rankers import nrms
-from models.news.upper import UpperEncoder
+from models.news.plm import UpperEncoder
 from models.user.papers import NrmsUser
 
 WIDTH, DIM, NEWS, NEGATIVES = 12, 16, 24, 4

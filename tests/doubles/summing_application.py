@@ -15,7 +15,7 @@ def summing_application(length: int, settings_json: str) -> ASGIApp:
 
     from backend.app import create_app
     from backend.settings import BackendSettings
-    from experiments.bench.secagg_server import summing_services
+    from experiments.bench.secagg_http import summing_services
 
     settings = BackendSettings.model_validate_json(settings_json)
     services = summing_services(settings, length)

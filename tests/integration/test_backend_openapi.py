@@ -25,7 +25,7 @@ from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.strategy import RoundRequest
 from backend.settings import BackendSettings
 from experiments.bench.secagg_clients import ANSWERS, WireClient
-from experiments.bench.secagg_server import ACTIVE, SUMMING, summing_services, summing_systems
+from experiments.bench.secagg_http import ACTIVE, SUMMING, summing_services, summing_systems
 from protocol.ids import PROTOCOL_VERSION
 from protocol.rounds import CheckIn, QueuedRound, SumStage
 from protocol.tensors import pack

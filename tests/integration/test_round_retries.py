@@ -23,7 +23,7 @@ from backend.operations.admin_client import Operator
 from backend.settings import BackendSettings
 from device_app.errors import SumAborted
 from experiments.bench.secagg_clients import WireClient
-from experiments.bench.secagg_server import ACTIVE, SUMMING, publish_nothing_much
+from experiments.bench.secagg_http import ACTIVE, SUMMING, publish_nothing_much
 from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.lying_members import (

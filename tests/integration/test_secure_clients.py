@@ -29,7 +29,7 @@ from backend.federation.secagg.exchange import MemberExchange
 from backend.settings import BackendSettings
 from device_app.errors import SumAborted
 from experiments.bench.secagg_clients import WireClient, drive
-from experiments.bench.secagg_server import ACTIVE, SUMMING, summing_services, summing_systems
+from experiments.bench.secagg_http import ACTIVE, SUMMING, summing_services, summing_systems
 from protocol.ring import ring_dtype
 from protocol.rounds import RoundStatus
 from protocol.secagg import Agreements, Sharers, Survivors

@@ -24,7 +24,7 @@ from backend.db.tables import ParticipationRow
 from backend.federation.rounds.coordinator import Coordinator
 from backend.settings import BackendSettings
 from experiments.bench.secagg_clients import WireClient
-from experiments.bench.secagg_server import SUMMING, publish_nothing_much, summing_systems
+from experiments.bench.secagg_http import SUMMING, publish_nothing_much, summing_systems
 from protocol.ids import PROTOCOL_VERSION
 from protocol.pairing import sign_keys
 from tests.doubles.clock import StillClock

@@ -36,9 +36,9 @@ from backend.operations.admin_client import Operator
 from backend.server.address import ServerAddress
 from backend.settings import load_settings
 from backend.storage.object_store import LocalFolder
-from experiments.bench import secagg_server
+from experiments.bench import secagg_http
 from experiments.bench.secagg_clients import WireClient, drive
-from experiments.bench.secagg_server import SUMMING, summing_services
+from experiments.bench.secagg_http import SUMMING, summing_services
 from protocol.ids import PROTOCOL_VERSION
 from protocol.rounds import CheckIn
 from protocol.secagg import Shares
@@ -63,7 +63,7 @@ def worker(
     """A server process that answers when the block begins. environment: more of its own."""
     port = free_port()
     variables = {"OWNFEED_BACKEND_DATABASE_URL": database, "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.05"}
-    with running(secagg_server.main, folder, port, LENGTH, environment={**variables, **(environment or {})}) as process:
+    with running(secagg_http.main, folder, port, LENGTH, environment={**variables, **(environment or {})}) as process:
         url = f"http://127.0.0.1:{port}"
         await_health(url, process)
         yield url, process

@@ -30,7 +30,7 @@ from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.mechanisms.topics import NoisyTopics, histogram
 from device_app.privacy.noise_sources import SystemNoise
 from device_app.reports.modes import MODES
-from experiments.recall.direction import PrivUnit, cap_share
+from experiments.recall.modes import PrivUnit, cap_share
 from protocol.recall import onto_l1_ball
 
 FALSE_ALARM = 1e-7

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from exporters.architectures import architectures
 from exporters.package import ExportedModel, export_once
-from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs
+from exporters.parity import FULL, NONE, ONE, SOME, draw_inputs
 from exporters.signature import GraphSpec, trained
 from models.shapes import CLICKS
 from protocol.recall import CLICKS_AXIS

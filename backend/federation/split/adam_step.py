@@ -45,7 +45,7 @@ from backend.federation.split.process import (
     SplitStepJob,
 )
 from backend.federation.split.torch_tasks import Batch, FrozenStates, ModuleInputs, ModuleVectors, vector_jacobian
-from models.news.upper import UpperEncoder
+from models.news.plm import UpperEncoder
 
 BATCH = 256
 BERT_BATCH = 64

@@ -30,8 +30,7 @@ from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import BertWeights
 from backend.storage.durable_files import put_folder
 from exporters.news_encoder import export_news_encoder
-from models.news.plm import PlmNewsEncoder
-from models.news.upper import UpperEncoder, stack
+from models.news.plm import PlmNewsEncoder, UpperEncoder, stack
 from protocol.tensors import pack
 
 LAYERS_FILE = "layers.safetensors"

@@ -2,7 +2,7 @@
 
 A vote decides whether to publish it. The codebook of K prototypes is the recall model's basis. A reader's report is the
 nearest basic interest, under randomised response, and lists are the posterior mixture over the basis. The loss is the
-expected likelihood of clicks in these lists, over the K possible reports (`models.recall.reported_basis`). Devices send
+expected likelihood of clicks in these lists, over the K possible reports (`models.recall.basis`). Devices send
 its gradient to a secure sum, and the server makes a step of a draft, which costs readers no new report. Every few
 rounds devices vote on the draft with held-out clicks, using the release gate's numbers and sum, and only a draft that
 finds more clicks is published, because readers whose codebook changes pay for one new report.

@@ -25,7 +25,7 @@ from backend.releases.blobs import blob_refs
 from backend.releases.store import ReleaseStore
 from backend.storage.durable_files import files_below
 from experiments.bench.secagg_clients import WireClient
-from experiments.bench.secagg_server import SUMMING
+from experiments.bench.secagg_http import SUMMING
 from protocol.ids import PROTOCOL_VERSION, release_number, short_release
 from protocol.rounds import RoundStatus, SignedOffer, verify_offer
 from protocol.tensors import pack

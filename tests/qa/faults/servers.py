@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from backend.operations.admin_client import Operator, OperatorRefused
 from backend.server.log import LOG_FILE
 from backend.settings import BackendSettings, load_settings
-from experiments.bench.secagg_server import SUMMING, summing_systems
+from experiments.bench.secagg_http import SUMMING, summing_systems
 from protocol.tensors import pack
 from tests.doubles.small_release import small_draft
 from tests.doubles.small_world import START_WITHIN_SEC, free_port

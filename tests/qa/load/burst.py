@@ -1,6 +1,6 @@
 """`python -m tests.qa.load.burst --cohort 1000 --length 262`: many small vectors in one secure sum.
 
-The server is a process of its own (`experiments.bench.secagg_server`). Prints how long its vectors took to come in,
+The server is a process of its own (`experiments.bench.secagg_http`). Prints how long its vectors took to come in,
 and the round from its opening to its end; exits with 1 where it failed, or a device was lost.
 """
 
@@ -18,8 +18,7 @@ from rich.console import Console
 
 from backend.operations.admin_client import Operator
 from backend.settings import load_settings
-from experiments.bench.secagg_http import serving
-from experiments.bench.secagg_server import SUMMING
+from experiments.bench.secagg_http import SUMMING, serving
 from experiments.records import Table
 from tests.qa.load.participants import Burst
 

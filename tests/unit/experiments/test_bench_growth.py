@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments import records
-from experiments.bench import growth_figure
+from experiments.bench import growth
 from experiments.bench.growth import GrowthCurve, cohorts, devices, pools, sums, tables
 from experiments.bench.headlines import BASIS_SIZE
 from experiments.records import Record
@@ -51,20 +51,20 @@ def test_http_requests_of_a_round_grow_with_its_cohort() -> None:
 
 
 def test_figure_has_a_panel_per_quantity_and_a_point_per_size() -> None:
-    drawn = ElementTree.fromstring(growth_figure.draw(Record.of_now("ownfeed bench growth", tables([SQUARE, SHARE]))))
+    drawn = ElementTree.fromstring(growth.draw(Record.of_now("ownfeed bench growth", tables([SQUARE, SHARE]))))
     panels = drawn.findall(f"{SVG}g")
     assert [len(panel.findall(f"{SVG}circle")) for panel in panels] == [3, 2]
     points = [(float(one.get("cx", "")), float(one.get("cy", ""))) for one in panels[0].findall(f"{SVG}circle")]
     slopes = {round((b[1] - a[1]) / (b[0] - a[0]), 2) for a, b in itertools.pairwise(points)}
     assert len(slopes) == 1, "a power is a line"
-    assert "exponent 2" in growth_figure.draw(Record.of_now("x", tables([SQUARE])))
+    assert "exponent 2" in growth.draw(Record.of_now("x", tables([SQUARE])))
 
 
 def test_committed_figure_is_drawn_from_the_committed_record() -> None:
-    recorded = (records.FOLDER / f"{growth_figure.RECORD}.json").is_file()
-    assert growth_figure.PATH.is_file() is recorded, "python -m experiments.documents draws it"
+    recorded = (records.FOLDER / f"{growth.RECORD}.json").is_file()
+    assert growth.PATH.is_file() is recorded, "python -m experiments.documents draws it"
     text = Path("docs/results/timings.md").read_text(encoding="utf-8")
-    assert (f"](../images/{growth_figure.PATH.name})" in text) is recorded
+    assert (f"](../images/{growth.PATH.name})" in text) is recorded
     if recorded:
-        drawn = growth_figure.draw(records.read(growth_figure.RECORD))
-        assert growth_figure.PATH.read_text(encoding="utf-8") == drawn, "python -m experiments.documents draws it anew"
+        drawn = growth.draw(records.read(growth.RECORD))
+        assert growth.PATH.read_text(encoding="utf-8") == drawn, "python -m experiments.documents draws it anew"

@@ -12,7 +12,7 @@ from device_app.privacy.mechanisms.code import RandomisedCode
 from device_app.ranking.ranker import FeatureContext
 from experiments.bench import heldout_readers as under_test
 from experiments.bench.heldout_readers import HeldoutReader, Marks, Pool, ServedRanking, heldout_readers, judge
-from experiments.bench.quality_figure import MeasuredRelease, curves, gain_interval
+from experiments.bench.quality import MeasuredRelease, curves, gain_interval
 from tests.doubles.news import NOW, synthetic_pool
 
 K = 4

@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 
 from experiments.datasets.mind import MalformedRow
 from experiments.datasets.movielens import FOLDER, GENRES, MovieLens, load_movielens
-from experiments.papers.fl_mv_dssm.evaluation import evaluate
 from experiments.papers.fl_mv_dssm.features import FACTORS, ItemFactors, Vocabulary, demographics, trigrams
 from experiments.papers.fl_mv_dssm.protocols import PROTOCOLS, MovieLensSplit, validation
+from experiments.papers.fl_mv_dssm.training import evaluate
 from experiments.records import DataMissing
 
 DATA = Path(os.environ.get("OWNFEED_DATA", Path(__file__).parents[4] / "shared" / "data"))

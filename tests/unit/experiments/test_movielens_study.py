@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments.papers.fl_mv_dssm.evaluation import Figures
-from experiments.papers.fl_mv_dssm.report import PUBLISHED, tables
 from experiments.papers.fl_mv_dssm.rounds import Choices
-from experiments.papers.fl_mv_dssm.study import MovieLensStudy, wanted
-from experiments.papers.fl_mv_dssm.training import ALL, HELD_OUT, TRAININGS, MovieLensRun, MovieLensSettings
+from experiments.papers.fl_mv_dssm.study import PUBLISHED, MovieLensStudy, tables, wanted
+from experiments.papers.fl_mv_dssm.training import ALL, HELD_OUT, TRAININGS, Figures, MovieLensRun, MovieLensSettings
 from ownfeed import app
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.recall.direction import PrivUnit, cap_share, direction_weights
+from experiments.recall.modes import PrivUnit, cap_share, direction_weights
 
 
 def test_cap_share_is_that_of_one_coordinate_on_the_sphere() -> None:

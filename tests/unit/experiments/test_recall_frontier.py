@@ -13,11 +13,10 @@ from backend.recall.posterior import code_weights
 from backend.recall.prototype_lists import PrototypeLists
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.reports.modes import MODES
-from experiments.recall.frontier import bars
+from experiments.recall.frontier import LABORATORY, Sweep, bars, sweeps, unmeasured
 from experiments.recall.interests import channels, decomposed, lists, noisy
 from experiments.recall.measure import HeldOut, WarmSplit, recall
 from experiments.recall.modes import MIXED, EmbeddedSplit, Mixtures, learned_book, nearest, topic_book
-from experiments.recall.sweeps import LABORATORY, Sweep, sweeps, unmeasured
 from experiments.recall.tower import reader_vectors, train_tower
 
 NEWS, GROUPS, DIM = 600, 6, 32

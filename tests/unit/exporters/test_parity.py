@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.news_encoder import without_known_noise
 from exporters.package import recall_graphs
-from exporters.parity import ParityError, check_parity
-from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs
+from exporters.parity import FULL, NONE, ONE, SOME, ParityError, check_parity, draw_inputs
 from exporters.signature import GraphInput, GraphSpec, parameters
 
 SPEC = GraphSpec(

@@ -29,8 +29,7 @@ from models.builders.news import (
 )
 from models.layers.attention import SelfAttention
 from models.layers.words import TextCnn, WordEmbedding
-from models.news.naml_lstur import NamlNews, WordVectorLstur, WordVectorNaml
-from models.news.text import TitleEncoder
+from models.news.words import NamlNews, TitleEncoder, WordVectorLstur, WordVectorNaml
 
 seeds = st.integers(0, 2**31)
 VOCABULARY = 20

@@ -16,8 +16,7 @@ from models.builders import recall
 from models.layers.attention import AdditiveAttention
 from models.layers.gru import MaskedGru
 from models.one_vector import CosineResidual, OneVectorModel
-from models.recall.ebnr_huita_youtubenet import Ebnr, Huita
-from models.recall.octopus import Octopus
+from models.recall.baselines import Ebnr, Huita, Octopus
 from tests.doubles.torch_gradients import ModelLoss
 
 seeds = st.integers(0, 2**31)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from models.builders.recall import octopus
-from models.recall.octopus import Octopus, one_hot_of_largest
+from models.recall.baselines import Octopus, one_hot_of_largest
 
 seeds = st.integers(0, 2**31)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.recall.pinnersage import medoids
+from models.recall.baselines import medoids
 
 GOLDEN = np.array([[0.0], [0.5], [2.0]])
 

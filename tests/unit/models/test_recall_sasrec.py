@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from models.builders.recall import sequence_recall
-from models.recall.sasrec import CausalAttention, CausalBlock, SasRec
+from models.recall.baselines import CausalAttention, CausalBlock, SasRec
 
 seeds = st.integers(0, 2**31)
 

@@ -7,8 +7,7 @@ import torch
 from torch.testing import assert_close
 from transformers import BertConfig, BertModel
 
-from models.news.plm import PlmNewsEncoder
-from models.news.upper import UpperEncoder, stack
+from models.news.plm import PlmNewsEncoder, UpperEncoder, stack
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from models.builders.rankers import candidate_attention, feature_ranker
-from models.user.candidate_attention import START_BETA, CandidateAttention, CosineRanker
-from models.user.feature_ranker import FEATURES, FeatureRanker
+from models.user.candidate_attention import FEATURES, START_BETA, CandidateAttention, CosineRanker, FeatureRanker
 
 seeds = st.integers(0, 2**31)
 D = 8

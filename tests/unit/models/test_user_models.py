@@ -23,8 +23,7 @@ from models.builders.user import (
     nrms_400,
 )
 from models.one_vector import UserModel
-from models.user.fednewsrec import most_recent
-from models.user.papers import LsturConUser, LsturIniUser
+from models.user.papers import LsturConUser, LsturIniUser, most_recent
 
 seeds = st.integers(0, 2**31)
 D = 8

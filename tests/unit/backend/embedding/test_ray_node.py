@@ -70,7 +70,7 @@ def test_source_hash_covers_tasks_and_models(tmp_path: Path) -> None:
     for changed in (
         "backend/embedding/encoder_task.py",
         "backend/federation/split/torch_tasks.py",
-        "models/news/upper.py",
+        "models/news/plm.py",
     ):
         before = ray_node.sources(tmp_path)
         with (tmp_path / changed).open("a") as file:

@@ -19,7 +19,7 @@ from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.task import Update
 from exporters.graphs import table_loss
 from exporters.package import export_head_gradient
-from models.news.upper import PooledHead
+from models.news.plm import PooledHead
 from protocol.protections import SecureSum
 from protocol.releases import ModelEntry
 from protocol.ring import UpdateLayout

@@ -34,7 +34,7 @@ from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.split_gradient import SplitGradientTask
 from exporters.graphs import table_loss
-from models.news.upper import UpperEncoder, stack
+from models.news.plm import UpperEncoder, stack
 from protocol.protections import SecureSum
 from protocol.releases import ModelEntry
 from protocol.ring import UpdateLayout

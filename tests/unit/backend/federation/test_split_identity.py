@@ -19,7 +19,7 @@ from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
 from device_app.training.tasks.task import Update
 from exporters.graphs import table_loss
-from models.news.upper import UpperEncoder
+from models.news.plm import UpperEncoder
 from protocol.protections import SecureSum
 from protocol.ring import UpdateLayout
 from tests.doubles.secure_sums import cohort, run_sum

@@ -25,8 +25,7 @@ from models.builders.news import cnn_view, fednewsrec_view
 from models.builders.user import fednewsrec, lstur, naml
 from models.layers.attention import AdditiveAttention
 from models.layers.words import WordEmbedding
-from models.news.naml_lstur import ElementView, WordVectorLstur, WordVectorNaml
-from models.news.text import WordVectorNews
+from models.news.words import ElementView, WordVectorLstur, WordVectorNaml, WordVectorNews
 from models.one_vector import UserModel
 from models.scoring import EndToEnd
 from models.shapes import private_names

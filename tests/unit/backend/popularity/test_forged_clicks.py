@@ -12,7 +12,7 @@ import pytest
 from backend.federation.protections.sum_bounds import noise_deviation
 from backend.federation.systems import COMPOSED
 from backend.settings import BackendSettings
-from experiments.attacks.forged_counts import PROTECTION, CountedCohort
+from experiments.attacks.attacks import PROTECTION, CountedCohort
 
 PRIVATE_COUNTS = COMPOSED["private_counts/secure/huber"]
 

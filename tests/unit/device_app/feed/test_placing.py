@@ -22,7 +22,7 @@ from device_app.feed.scores import adjusted, recency
 from device_app.feed.similarity import Kinship
 from device_app.ranking.ranker import FEATURES, feature_columns
 from device_app.settings import FeedSettings
-from models.user.feature_ranker import KNOWN_WEIGHTS
+from models.user.candidate_attention import KNOWN_WEIGHTS
 from tests.doubles.news import NOW, card, synthetic_pool
 
 NONE = np.zeros((0, 256), np.float32)

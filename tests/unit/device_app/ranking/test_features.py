@@ -32,6 +32,6 @@ def test_features_are_between_0_and_1_in_the_requested_order(column: list[int], 
 
 
 def test_device_computes_exactly_the_released_rankers_features() -> None:
-    from models.user.feature_ranker import FEATURES as RELEASED
+    from models.user.candidate_attention import FEATURES as RELEASED
 
     assert set(RELEASED) == set(FEATURES)

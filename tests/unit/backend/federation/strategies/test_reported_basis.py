@@ -47,7 +47,7 @@ from device_app.training.samples import Samples
 from device_app.training.tasks.reported_basis import BasisGradientTask, BasisVoteTask, standing
 from experiments.recall.basis_rounds import ClickSamples, clipped, gradients, votes
 from exporters.package import export_basis_gradient
-from models.recall.reported_basis import ASSIGNMENT
+from models.recall.basis import ASSIGNMENT
 from protocol.releases import Codebook
 from protocol.reported_basis import ReportLists, report_chances
 from protocol.ring import WeightedSum

@@ -24,7 +24,7 @@ import typer
 from backend.news.sources import SOURCES
 from backend.terminal.backup_commands import backup_app
 from backend.terminal.feed_commands import feeds_app
-from backend.terminal.key_commands import keys_app
+from backend.terminal.keys import keys_app
 from backend.terminal.options import BackendDir, BackendUrl, Pictures, Workers, chosen, says
 from backend.terminal.round_commands import round_, rounds_app
 from backend.terminal.source_commands import add_source_commands

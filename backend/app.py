@@ -12,20 +12,18 @@ from functools import partial
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
-from backend.api import admin, health, metrics, news, own_feeds, pictures, recall, releases, rounds, sums
+from backend.api import admin, health, metrics, news, own_feeds, recall, releases, rounds
 from backend.api.openapi import document
-from backend.browser_device.built import built_folder, read_build
+from backend.browser_device.builds import BuildHistory, built_folder, read_build
 from backend.browser_device.routes import router as reader_router
-from backend.browser_device.signed_builds import BuildHistory
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
 from backend.errors import may_pass
 from backend.federation.rounds.coordinator import Coordinator
-from backend.server.admission import Admission, RateLimits
 from backend.server.log import server_log
 from backend.server.problems import install_problems
 from backend.server.public_face import PublicFace
-from backend.server.request_limits import BodyTimes, RequestLimits
+from backend.server.request_limits import Admission, BodyTimes, RateLimits, RequestLimits
 from backend.settings import BackendSettings, load_settings
 from backend.setup.backfill import missing_parts
 
@@ -74,8 +72,10 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         redirect_slashes=False,  # such a redirect leads to whatever host the request names
     )  # fmt: skip
     # The most requested routes come first: a request is matched against one route after another.
-    for each in (recall, sums, rounds, news, pictures, releases, health, admin):
-        app.routes.extend(each.router(parts).routes)  # include_router would create each of its routes a second time
+    for router in (
+        recall.router, rounds.sum_router, rounds.router, news.router, releases.router, health.router, admin.router,
+    ):  # fmt: skip
+        app.routes.extend(router(parts).routes)  # include_router would create each of its routes a second time
     measured = metrics.BackendMetrics(parts)
     app.routes.extend(metrics.router(parts, measured).routes)
     app.routes.extend(console_router(parts).routes)

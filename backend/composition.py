@@ -33,7 +33,7 @@ from backend.news.pictures.shards import PictureShards
 from backend.news.pictures.worker import PictureRules, PictureWorker
 from backend.news.pool import NewsPool
 from backend.news.public_addresses import networks
-from backend.news.sections.sorting import SectionSorter
+from backend.news.sections import SectionSorter
 from backend.popularity.store import CountRepository
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
@@ -47,9 +47,9 @@ from backend.recall.service import AnswerCache, RecallService, VectorRules
 from backend.releases.errors import NothingPublished
 from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
-from backend.server.admission import Admission
 from backend.server.latency import LatencyLog
 from backend.server.public_face import TOKEN_CHARS
+from backend.server.request_limits import Admission
 from backend.server.uploads import Uploads
 from backend.settings import BackendSettings
 from backend.setup.backfill import Backfill

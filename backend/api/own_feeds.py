@@ -23,7 +23,7 @@ from backend.news.discovery import discover_or_take
 from backend.news.followed_feeds import FollowedFeed
 from backend.news.opml import Subscription, parse_opml, write_opml
 from backend.news.public_addresses import networks
-from backend.news.sections.taxonomy import chosen_section, section_named, taxonomy
+from backend.news.sections import chosen_section, section_named, taxonomy
 from backend.news.sources.download import Document, fetch
 from backend.recall.catalogue import card_of
 from backend.setup.own_feeds import follow_all

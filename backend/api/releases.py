@@ -1,4 +1,4 @@
-"""Routes of releases, their blobs, the pool's vectors and codes by day, and popularity.
+"""Routes of releases, their blobs, the pool's vectors and codes by day, popularity, and pictures.
 
 The same for every device.
 """
@@ -25,6 +25,7 @@ from backend.releases.rotation import key_history
 from protocol.broadcast import PoolCodes
 from protocol.chain import LENGTHS, KeyHistory, ReleaseChain
 from protocol.ids import NewsId, ReleaseId, Sha256, ShardName, ShortRelease, short_release
+from protocol.pictures import PictureList
 from protocol.popularity import Popularity
 from protocol.releases import ReleaseManifest, ShardList, SignedManifest
 
@@ -134,6 +135,15 @@ def router(services: Services) -> APIRouter:
         _of_live_encoder(services, short, services.live.current.encoder)
         ref, content = store.ids(shard)
         return tagged(request, content, ref.blob.sha256, JSON)
+
+    @routes.get("/v1/pictures", response_class=Response, responses=answers(also={200: PictureList, 304: None}))
+    def pictures(request: Request) -> Response:
+        """The list, which is the same for every device.
+
+        Its ETag is the hash of its bytes, which a device computes itself.
+        """
+        content, tag = services.pictures.shards.listing()
+        return tagged(request, content, tag, JSON)
 
     return routes
 

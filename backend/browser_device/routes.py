@@ -15,9 +15,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from backend.browser_device.built import BrowserBuild, path_of, plain, read_build
-from backend.browser_device.kept_builds import ServedFile
-from backend.browser_device.signed_builds import BuildHistory
+from backend.browser_device.builds import BrowserBuild, BuildHistory, ServedFile, path_of, plain, read_build
 from backend.errors import NotFound
 from backend.server.request_limits import READER, takes_gzip
 from protocol.text_catalogue import TextCatalogue

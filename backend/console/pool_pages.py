@@ -16,7 +16,7 @@ from backend.news.errors import UnknownNews
 from backend.news.feed_addresses import URL_CHARS
 from backend.news.followed_feeds import TITLE_CHARS
 from backend.news.ingest_runs import IngestSummary
-from backend.news.sections.taxonomy import chosen_section
+from backend.news.sections import chosen_section
 from protocol.text_catalogue import TextCatalogue
 
 WORDS = TextCatalogue("backend.console", "words.toml")

@@ -8,9 +8,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController
-from backend.measurements.frontier import PUBLISHED, drawing, measured, measured_gains, published_gains
-from backend.measurements.pool_frontier import PUBLISHED as BY_POOL
-from backend.measurements.pool_frontier import drawn_pools
+from backend.measurements.frontier import (
+    PUBLISHED,
+    PUBLISHED_BY_POOL,
+    drawing,
+    drawn_pools,
+    measured,
+    measured_gains,
+    published_gains,
+)
 from backend.measurements.published import published
 from protocol.recall_frontier import USUAL_BYTES, USUAL_EPSILON, ListChoice, packaged_frontier
 from protocol.releases import Codebook, ReleaseManifest
@@ -42,7 +48,7 @@ def router(controller: ConsoleController) -> APIRouter:
     @routes.get("/recall")
     def recall(request: Request) -> Response:
         def view() -> dict[str, object]:
-            found, record, by_pool = measured(), published(PUBLISHED), published(BY_POOL)
+            found, record, by_pool = measured(), published(PUBLISHED), published(PUBLISHED_BY_POOL)
             gains = measured_gains(found.rows) if found else published_gains(record) if record else []
             manifest = controller.services.releases.current_manifest()
             return {

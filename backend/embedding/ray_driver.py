@@ -18,7 +18,7 @@ from typing import Any
 
 import ray
 
-from backend.embedding.driver_pipe import AnswerUnreadable, messages, send_answer
+from backend.embedding.ray_executor import AnswerUnreadable, messages, send_answer
 from backend.embedding.ray_node import FAILED, NODE_ENVIRONMENT, REFUSED, compute, line, same
 
 IDLE_SEC = 60.0

@@ -30,11 +30,11 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
-from backend.embedding.besides_titles import BesidesTitles
 from backend.embedding.embedder import (
     GRAPH_FILE,
     HEAD_FILE,
     TOKENIZER_FILE,
+    BesidesTitles,
     categories_of,
     encoder_digest,
     encoder_folder,

@@ -22,10 +22,17 @@ from backend.news.ingest_runs import IngestSummary, last_runs, note_answer, note
 from backend.news.item import IngestReport, NewsItem
 from backend.news.newest import among_newest, has_expired
 from backend.news.plain_text import longest_whole
-from backend.news.pool_reading import COLUMNS, ROWS_PER_FETCH, PoolReading, PoolRow, read_pool
+from backend.news.pool_reading import (
+    COLUMNS,
+    ROWS_PER_FETCH,
+    PoolReading,
+    PoolRow,
+    read_pool,
+    read_vectors,
+    write_vectors,
+)
 from backend.news.pool_version import PoolCounts, changed_since, lock_version, pool_counts, raise_version, read_version
 from backend.news.sources.full_text import FullText
-from backend.news.vectors import read_vectors, write_vectors
 from protocol.bodies import BODY_CHARS, cut_body
 
 NEWS_LIFETIME = timedelta(days=30)

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import IndexBroken
-from backend.recall.indexes.exact import ExactIndex
-from backend.recall.indexes.index import Keys, VectorIndex, VectorRows, Vectors
+from backend.recall.indexes.index import ExactIndex, Keys, VectorIndex, VectorRows, Vectors
 from backend.recall.indexes.selection import (
     AUTO,
     BASIS,

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from backend.releases.blobs import ReleaseDraft
-from backend.releases.calibration import Calibration, calibrate, pseudo_readers
-from backend.releases.codebooks import first_codebooks, topic_centroids
+from backend.releases.codebooks import Calibration, calibrate, first_codebooks, pseudo_readers, topic_centroids
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.store import ReleaseStore
 from backend.server.progress import Advance

@@ -25,8 +25,7 @@ from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.errors import OwnfeedError
 from backend.news.pool import NewsPool
 from backend.news.pool_reading import PoolRow
-from backend.news.sections.sorting import SectionSorter
-from backend.news.sections.taxonomy import sentences
+from backend.news.sections import SectionSorter, sentences
 from backend.releases.codebooks import pool_categories, pool_vocabulary
 from backend.releases.store import ReleaseStore
 from backend.server.progress import Steps

@@ -24,7 +24,7 @@ from backend.news.feed_scheduler import JITTER
 from backend.news.followed_feeds import FollowedFeed, FollowedFeeds
 from backend.news.opml import RefusedSubscription, Subscription
 from backend.news.public_addresses import networks
-from backend.news.sections.taxonomy import section_named
+from backend.news.sections import section_named
 from backend.server.local_processes import LOOPBACK, LocalPlan, LocalProcesses, StartRefused, link_of
 from backend.server.progress import Steps
 from backend.settings import BackendSettings, load_settings

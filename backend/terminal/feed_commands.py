@@ -71,7 +71,7 @@ def add(
     Where a page names several feeds, you choose. What can't be followed is listed, and the exit status is then 1.
     """
     from backend.news.public_addresses import networks
-    from backend.news.sections.taxonomy import chosen_section
+    from backend.news.sections import chosen_section
     from backend.setup.own_feeds import follow_all
     from backend.terminal.feed_sources import named_feeds, tell_refused
 
@@ -104,7 +104,7 @@ def section_(
     data_dir: BackendDir = None,
 ) -> None:
     """Choose a section for all of a feed's articles. The feed is read again at once."""
-    from backend.news.sections.taxonomy import chosen_section
+    from backend.news.sections import chosen_section
 
     _followed(data_dir).sort_into(url, None if name is None else chosen_section(name), datetime.now(UTC))
 

@@ -76,7 +76,7 @@ def round_(
 @rounds_app.command("list")
 def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """List the last hundred rounds, newest first, and the schedule."""
-    from backend.terminal.schedule import show_rounds
+    from backend.terminal.rounds import show_rounds
 
     show_rounds(operator(backend, data_dir), as_json, says)
 
@@ -84,7 +84,7 @@ def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJs
 @rounds_app.command()
 def pause(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """Open no round and give no places until `resume`. Devices that have places continue."""
-    from backend.terminal.schedule import show_schedule
+    from backend.terminal.rounds import show_schedule
 
     show_schedule(operator(backend, data_dir).pause(), as_json, says)
 
@@ -92,7 +92,7 @@ def pause(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJs
 @rounds_app.command()
 def resume(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """Let rounds open again; waiting ones open at once."""
-    from backend.terminal.schedule import show_schedule
+    from backend.terminal.rounds import show_schedule
 
     show_schedule(operator(backend, data_dir).resume(), as_json, says)
 
@@ -105,7 +105,7 @@ def cancel(
     as_json: AsJson = False,
 ) -> None:
     """Cancel a round in progress: its updates are discarded and nothing is opened. Or remove one from the queue."""
-    from backend.terminal.schedule import show_cancelled
+    from backend.terminal.rounds import show_cancelled
 
     asked = operator(backend, data_dir)
     if round_id.isdecimal():
@@ -129,7 +129,7 @@ def schedule(
     as_json: AsJson = False,
 ) -> None:
     """Open rounds at an interval, or when enough devices wait; with both options, when both hold."""
-    from backend.terminal.schedule import show_schedule
+    from backend.terminal.rounds import show_schedule
 
     status = operator(backend, data_dir).schedule(
         system,
@@ -147,6 +147,6 @@ def schedule(
 @rounds_app.command()
 def unschedule(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """Stop opening rounds automatically."""
-    from backend.terminal.schedule import show_schedule
+    from backend.terminal.rounds import show_schedule
 
     show_schedule(operator(backend, data_dir).unschedule(), as_json, says)

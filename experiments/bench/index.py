@@ -12,9 +12,8 @@ from pathlib import Path
 import faiss
 import numpy as np
 
-from backend.recall.indexes.exact import ExactIndex
 from backend.recall.indexes.faiss import FaissIndex
-from backend.recall.indexes.index import VectorIndex
+from backend.recall.indexes.index import ExactIndex, VectorIndex
 from backend.recall.indexes.selection import IndexRecall as Gate
 from backend.recall.indexes.selection import choose_index, overlap, tune
 from backend.recall.indexing import IndexRules

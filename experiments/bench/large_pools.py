@@ -17,8 +17,8 @@ import faiss
 import numpy as np
 
 from backend.recall.indexes.basis import BasisScan
-from backend.recall.indexes.exact import ExactIndex
 from backend.recall.indexes.faiss import TRAINING_VECTORS_PER_LIST, lists_for
+from backend.recall.indexes.index import ExactIndex
 from backend.recall.indexes.selection import overlap
 from experiments.bench.headlines import (
     CLUSTERS_SEED,

@@ -14,8 +14,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.news.sections.classifier import SectionClassifier, text_of, with_neighbours
-from backend.news.sections.taxonomy import sentences, taxonomy
+from backend.news.sections import SectionClassifier, sentences, taxonomy, text_of, with_neighbours
 from experiments.bench.headlines import headlines
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from backend.popularity.estimate import SHARPNESS
 from backend.recall.decode import aggregate
 from backend.recall.posterior import Bound, ScorePrior, clipped, within_l1
-from backend.releases.calibration import calibrate, pseudo_readers
-from backend.releases.codebooks import topic_centroids
+from backend.releases.codebooks import calibrate, pseudo_readers, topic_centroids
 from backend.releases.publish import SEED
 from device_app.privacy.noise_sources import SeededNoise, laplace
 from device_app.reading.click_clusters import average_linkage, membership, quotas

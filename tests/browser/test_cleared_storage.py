@@ -22,7 +22,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.browser_device.built import read_build
+from backend.browser_device.builds import read_build
 from backend.settings import BackendSettings
 from tests.browser.conftest import BEGIN, begin_first_visit
 from tests.browser.test_browser_device import CONTROLLED

@@ -17,7 +17,7 @@ import pytest
 from fastapi import FastAPI
 from playwright.sync_api import Browser, expect
 
-from backend.browser_device.built import read_build
+from backend.browser_device.builds import read_build
 from backend.browser_device.routes import router
 from tests.browser.conftest import Serve
 

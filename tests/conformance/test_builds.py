@@ -12,7 +12,7 @@ from typing import cast
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from backend.browser_device.signed_builds import BuildHistory, SignedBuilds
+from backend.browser_device.builds import BuildHistory, SignedBuilds
 from backend.db.engine import open_engine
 from backend.releases.signing import public_half
 from backend.releases.store import ReleaseStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from backend.console.auth import cookie_name, pass_of
+from backend.console.controller import cookie_name, pass_of
 from backend.console.routes import router
 from tests.doubles.console_services import TOKEN, StandInServices
 

@@ -16,7 +16,7 @@ import numpy as np
 from fastapi import FastAPI
 from sqlalchemy import Engine
 
-from backend.api import admin, releases, rounds, sums
+from backend.api import admin, releases, rounds
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems import COMPOSED
 from backend.popularity.store import CountRepository
@@ -145,7 +145,7 @@ class BackendRig:
             pictures=SimpleNamespace(shards=SimpleNamespace(shard=lambda sha256: None)),
         )
         app = FastAPI()
-        for each in (releases, rounds, sums, admin):
+        for each in (releases, rounds, rounds, admin):
             app.routes.extend(each.router(services).routes)
         install_problems(app)
         app.add_middleware(RequestLimits)

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from backend.app import create_app
-from backend.console.auth import COOKIE, pass_of
+from backend.console.controller import COOKIE, pass_of
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.strategy import RoundRequest
 from backend.settings import BackendSettings

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from backend.api.sums import READ_AT_ONCE_BYTES
+from backend.api.rounds import READ_AT_ONCE_BYTES
 from backend.db.engine import reading
 from backend.db.tables import ParticipationRow, RoundRow, SumKeyRow, SumMessageRow
 from backend.federation.systems import COMPOSED

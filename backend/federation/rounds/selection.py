@@ -23,7 +23,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 from pathlib import Path
 
 from backend.errors import BackendSettingsRefused
-from backend.server.admission import TokenBuckets
+from backend.server.request_limits import TokenBuckets
 from backend.storage.durable_files import load_or_create_secret
 
 _SOURCE = secrets.SystemRandom()

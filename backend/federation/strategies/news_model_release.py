@@ -24,7 +24,7 @@ from backend.federation.split.process import OwnGradient, Stepped, VectorGradien
 from backend.federation.strategies.learned_codebook import turned_memory
 from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundResult
 from backend.news.pool import NewsPool
-from backend.news.vectors import write_vectors
+from backend.news.pool_reading import write_vectors
 from backend.releases.alignment import ProcrustesAlignment, aligned
 from backend.releases.blobs import ReleaseDraft
 from protocol.releases import ReleaseManifest

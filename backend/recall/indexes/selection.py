@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend.recall.indexes.exact import ExactIndex
 from backend.recall.indexes.faiss import FaissIndex
 from backend.recall.indexes.fastscan import ScanIndex
-from backend.recall.indexes.index import NO_KEY, Keys, VectorIndex, Vectors
+from backend.recall.indexes.index import NO_KEY, ExactIndex, Keys, VectorIndex, Vectors
 
 RECALL_DEPTH = 400
 RECALL_REQUIRED = 0.99

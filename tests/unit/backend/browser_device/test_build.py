@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from backend.browser_device.built import BrowserBuild, path_of, plain, read_build
+from backend.browser_device.builds import BrowserBuild, path_of, plain, read_build
 from device_app.store.database import Database
 from tests.doubles.built_device import built_device
 from tests.doubles.small_world import shared_cache

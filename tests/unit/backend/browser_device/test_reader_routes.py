@@ -12,10 +12,16 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from backend.browser_device.built import BrowserBuild, read_build
-from backend.browser_device.kept_builds import BUILDS_KEPT, LOOK_AGAIN_SEC, KeptBuilds
+from backend.browser_device.builds import (
+    BUILDS_KEPT,
+    LOOK_AGAIN_SEC,
+    BrowserBuild,
+    BuildHistory,
+    KeptBuilds,
+    SignedBuilds,
+    read_build,
+)
 from backend.browser_device.routes import router
-from backend.browser_device.signed_builds import BuildHistory, SignedBuilds
 from backend.server.problems import install_problems
 from backend.server.request_limits import RequestLimits
 from backend.storage.object_store import LocalFolder
@@ -173,7 +179,7 @@ def test_uncompressed_file_is_unpacked_once_for_all_requests(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unpack = Mock(side_effect=gzip.decompress)
-    monkeypatch.setattr("backend.browser_device.built.gzip.decompress", unpack)
+    monkeypatch.setattr("backend.browser_device.builds.gzip.decompress", unpack)
     for _ in range(3):
         assert client.get(f"/reader/files/{APP}", headers={"accept-encoding": "identity"}).content == SCRIPT
     unpack.assert_called_once()

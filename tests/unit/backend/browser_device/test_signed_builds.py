@@ -11,7 +11,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from backend.browser_device.signed_builds import DOMAIN, FILE, BuildHistory
+from backend.browser_device.builds import DOMAIN, FILE, BuildHistory
 from backend.releases.errors import NothingPublished
 from backend.storage.object_store import LocalFolder
 from protocol.releases import SignedManifest

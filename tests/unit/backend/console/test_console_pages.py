@@ -10,11 +10,10 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from backend.api.admin import OpenRound, SetSchedule
-from backend.console.alerts import alerts
-from backend.console.auth import cookie_name
-from backend.console.declared import report_cost, sum_costs
-from backend.console.facts import fact_lines
-from backend.console.routes import router
+from backend.console.controller import cookie_name
+from backend.console.purposes import report_cost, sum_costs
+from backend.console.renderer import fact_lines
+from backend.console.routes import alerts, router
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import COMPOSED
 from protocol.protections import SecureSum

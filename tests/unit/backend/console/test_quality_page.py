@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from backend.console.auth import cookie_name, pass_of
+from backend.console.controller import cookie_name, pass_of
 from backend.console.quality_pages import of_scores, of_tastes
 from backend.console.routes import router
 from backend.measurements import curves

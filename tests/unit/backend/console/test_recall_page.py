@@ -11,11 +11,9 @@ from fastapi import FastAPI
 from markupsafe import escape
 from starlette.testclient import TestClient
 
-from backend.console.auth import cookie_name, pass_of
+from backend.console.controller import cookie_name, pass_of
 from backend.console.routes import router
-from backend.measurements.frontier import NAME_HEIGHT, frontier_file, keep, measured
-from backend.measurements.pool_frontier import PUBLISHED as BY_POOL
-from backend.measurements.pool_frontier import drawn_pools
+from backend.measurements.frontier import NAME_HEIGHT, PUBLISHED_BY_POOL, drawn_pools, frontier_file, keep, measured
 from backend.measurements.published import published
 from tests.doubles.console_services import TOKEN, StandInServices
 from tests.doubles.measured_frontier import FRONTIER
@@ -59,7 +57,7 @@ def test_page_before_any_bench_shows_published_results_and_the_command(cache: Pa
 
 
 def test_every_measured_pool_is_drawn_with_its_labels_inside() -> None:
-    record = published(BY_POOL)
+    record = published(PUBLISHED_BY_POOL)
     assert record is not None
     pools = drawn_pools(record)
     assert [pool.news for pool in pools] == [12_312, 41_312, 99_312]

@@ -8,8 +8,7 @@ from html import unescape
 from pathlib import Path
 from typing import get_args
 
-from backend.console.declared import sum_costs
-from backend.console.purposes import backfill_shown, purposes, written
+from backend.console.purposes import backfill_shown, purposes, sum_costs, written
 from backend.console.round_pages import WORDS, ended_messages, fleet_message
 from backend.federation.rounds.records import CheckIns
 from backend.federation.strategies.fedavg import FedAvg

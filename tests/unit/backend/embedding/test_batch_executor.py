@@ -18,7 +18,7 @@ from backend.embedding.batch_executor import (
     FallbackExecutor,
     LocalExecutor,
 )
-from backend.embedding.driver_pipe import receive, send
+from backend.embedding.ray_executor import receive, send
 from backend.errors import BackendSettingsRefused
 from backend.federation.split.torch_tasks import ModuleVectors
 

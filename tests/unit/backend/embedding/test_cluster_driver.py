@@ -17,8 +17,15 @@ import pytest
 
 from backend.embedding import ray_executor
 from backend.embedding.batch_executor import ClusterUnavailable
-from backend.embedding.driver_pipe import LENGTH_BYTES, AnswerUnreadable, messages, receive_answer, send_answer
-from backend.embedding.ray_executor import ClusterTaskFailed, RayExecutor
+from backend.embedding.ray_executor import (
+    LENGTH_BYTES,
+    AnswerUnreadable,
+    ClusterTaskFailed,
+    RayExecutor,
+    messages,
+    receive_answer,
+    send_answer,
+)
 from backend.errors import may_pass
 from tests.doubles.batch_tasks import (
     Divides,
@@ -138,7 +145,7 @@ class ScriptedLine:
 def test_idle_clock_runs_only_between_tasks() -> None:
     here, there = Pipe()
     said: list[tuple[Any, ...]] = [("task", "k", 1), ("batch", 1), ("rest",), ("task", "k", 1), ("rest",)]
-    from backend.embedding.driver_pipe import send
+    from backend.embedding.ray_executor import send
 
     coming = []
     for each in said:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from backend.embedding.besides_titles import TitleAlone
 from backend.embedding.embedder import (
     OnnxEmbedder,
+    TitleAlone,
     encoder_folder,
     reads_words,
 )

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import pytest
 
 from backend.news.errors import SourceUnreachable
-from backend.news.pictures import download as picture_download
-from backend.news.pictures.download import PictureMissing, download
+from backend.news.pictures import fetcher as picture_download
+from backend.news.pictures.fetcher import PictureMissing, download
 from backend.news.public_addresses import networks
 from backend.news.sources import download as feed_download
 

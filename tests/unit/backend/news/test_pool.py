@@ -149,7 +149,7 @@ class TestNewsPool:
     def test_vectors_are_returned_exactly_in_order_of_arrival(
         self, pool: NewsPool, item: MakeItem, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("backend.news.vectors.VECTORS_PER_FETCH", 3)
+        monkeypatch.setattr("backend.news.pool_reading.VECTORS_PER_FETCH", 3)
         ids = [f"n{number}" for number in range(10)]
         pool.add([item(news_id) for news_id in ids], source="test")
         stored = vectors(10)

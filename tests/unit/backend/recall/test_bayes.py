@@ -10,13 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from backend.recall.posterior import (
-    code_weights,
-    log_probabilities,
-    subset_weights,
-    topics_weights,
-    typical_histograms,
-)
+from backend.recall.posterior import code_weights, log_probabilities, subset_weights, topics_weights, typical_histograms
 
 shares_of_5 = arrays(np.float64, 5, elements=st.floats(0.01, 1)).map(lambda shares: shares / shares.sum())
 

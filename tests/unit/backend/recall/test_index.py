@@ -11,10 +11,9 @@ import pytest
 
 from backend.errors import IndexBroken
 from backend.recall.indexes import selection as index_selection
-from backend.recall.indexes.exact import ExactIndex
 from backend.recall.indexes.faiss import FaissIndex, lists_for
 from backend.recall.indexes.fastscan import ScanIndex
-from backend.recall.indexes.index import NO_KEY, Keys, VectorIndex, Vectors
+from backend.recall.indexes.index import NO_KEY, ExactIndex, Keys, VectorIndex, Vectors
 from backend.recall.indexes.selection import (
     AUTO,
     BASIS,

@@ -5,8 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from backend.releases.calibration import MEAN_CHANNELS, calibrate, pseudo_readers
-from backend.releases.codebooks import topic_centroids
+from backend.releases.codebooks import MEAN_CHANNELS, calibrate, pseudo_readers, topic_centroids
 from backend.releases.errors import ReleaseNotPublished
 
 

@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI, Request
 
 from backend.errors import OverCapacity
-from backend.server.admission import Admission
+from backend.server.request_limits import Admission
 
 
 def run_apart(play: Coroutine[Any, Any, Any]) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import TooManyRequests
-from backend.server.admission import SOURCES_KEPT, RateLimits, TokenBuckets
+from backend.server.request_limits import SOURCES_KEPT, RateLimits, TokenBuckets
 from tests.doubles.recall_app import running
 
 

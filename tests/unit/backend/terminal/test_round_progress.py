@@ -10,9 +10,7 @@ import pytest
 from rich.console import Console
 
 from backend.operations.admin_client import Operator
-from backend.terminal.round_progress import RoundProgress, watched
-from backend.terminal.rounds import follow_all, why_failed
-from backend.terminal.schedule import show_rounds
+from backend.terminal.rounds import RoundProgress, follow_all, show_rounds, watched, why_failed
 from tests.doubles.secure_round_status import OPENED, status
 
 

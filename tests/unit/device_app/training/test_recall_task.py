@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
-from backend.releases.calibration import calibrate
-from backend.releases.codebooks import topic_centroids
+from backend.releases.codebooks import calibrate, topic_centroids
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise_sources import SeededNoise, laplace
 from device_app.reading.click_clusters import average_linkage

@@ -13,8 +13,7 @@ from sqlalchemy import Engine
 
 from backend.news.pictures import fetcher as fetcher_module
 from backend.news.pictures.converter import convert
-from backend.news.pictures.download import LIMIT_BYTES, PictureMissing, download
-from backend.news.pictures.fetcher import FIRST_WAIT, TRIES
+from backend.news.pictures.fetcher import FIRST_WAIT, LIMIT_BYTES, TRIES, PictureMissing, download
 from backend.news.pictures.shards import RUN
 from protocol.pictures import PictureList, picture_size
 from tests.doubles.picture_files import picture_file, small_picture

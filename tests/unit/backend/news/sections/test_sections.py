@@ -11,21 +11,23 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-import backend.news.sections.taxonomy as taxonomy_module
+import backend.news.sections as taxonomy_module
 from backend.db.engine import migrate, open_engine
 from backend.news.followed_feeds import FollowedFeeds
 from backend.news.item import UNSORTED, NewsItem
 from backend.news.pool import NewsPool
-from backend.news.sections.classifier import SectionClassifier, text_of, with_neighbours
-from backend.news.sections.sorting import SectionSorter
-from backend.news.sections.taxonomy import (
+from backend.news.sections import (
     NewsSection,
+    SectionClassifier,
     SectionRefused,
+    SectionSorter,
     chosen_section,
     section_named,
     sentences,
     sorter_name,
     taxonomy,
+    text_of,
+    with_neighbours,
 )
 
 NOW = datetime.now(UTC)
@@ -228,7 +230,7 @@ def test_changed_story_is_reclassified_unless_it_has_a_section(engine: Engine) -
 def test_changed_taxonomy_counts_as_another_classifier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = sorter_name("words")
     assert sorter_name("words") == before != sorter_name("other")
-    changed = tmp_path / "taxonomy.toml"
+    changed = tmp_path / "sections.toml"
     changed.write_bytes(taxonomy_module.FILE.read_bytes() + b"\n")
     monkeypatch.setattr(taxonomy_module, "FILE", changed)
     assert sorter_name("words") != before

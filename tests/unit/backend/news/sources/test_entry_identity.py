@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from backend.news.sources.entry_identity import EntryNames, entry_ids
+from backend.news.sources.rss import EntryNames, entry_ids
 
 SITE = "https://shop.example/"
 

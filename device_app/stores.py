@@ -10,7 +10,6 @@ from device_app.errors import StoreDamaged
 from device_app.store.articles import Articles, Streams
 from device_app.store.byte_log import ByteLog, TimingStore
 from device_app.store.clicks import Clicks
-from device_app.store.count_log import CountLog
 from device_app.store.database import PAGE_CACHE_KIB, Database, LateDatabase, Remedy, no_remedy
 from device_app.store.database_copy import unreadable_row
 from device_app.store.default_list import DefaultListStore, PopularityStore, PulledShards
@@ -21,15 +20,14 @@ from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.mute_rules import MuteRules
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
-from device_app.store.participations import Outbox, Participations, ViewLog
+from device_app.store.participations import CountLog, Outbox, Participations, ViewLog
 from device_app.store.picture_store import PictureStore
 from device_app.store.pool_codes import PoolIndex, PoolStore
 from device_app.store.preferences import Preferences
 from device_app.store.read_marks import ReadMarks
 from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import DrawnReports, ReportMemo
-from device_app.store.search_index import SearchIndex
-from device_app.store.searches import SEARCH_MIGRATIONS, Searches
+from device_app.store.searches import SEARCH_MIGRATIONS, Searches, SearchIndex
 
 
 def searches_of(database: Path) -> Path:

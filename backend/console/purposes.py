@@ -21,8 +21,7 @@ from backend.errors import OwnfeedError
 from backend.federation.protections.registry import resolve
 from backend.federation.strategies.strategy import TrainsBesides
 from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
-from backend.federation.systems.composition import AGGREGATIONS, PROTECTIONS
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import AGGREGATIONS, PROTECTIONS, SystemSpec
 from backend.releases.between_rounds import is_optional_ranker
 from backend.setup.backfill import BackfillStage, BackfillTask
 from protocol.concentrated import epsilon_of

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
-from backend.federation.strategies.clustering import GroupMoves
+from backend.federation.strategies.grouped import GroupMoves
 from backend.federation.strategies.release_gate import Score
 from backend.measurements.curves import CurveDrawing, drawing, measured, of_curve
 from backend.measurements.published import published

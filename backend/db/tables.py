@@ -390,7 +390,7 @@ class RoundRow(Base):
     The states are those of `backend.federation.rounds.records`. During a secure sum the row says `open`, and the stage
     is in the sum's own row (`SecureSumRow`), so that it is stored once. survivors, epsilon and delta: of an opened sum.
     follows: the round whose end requested this one. facts: the round's results, summary: in a sentence. memory: the
-    state of its optimizer. places_refused: to addresses that had the maximum of places, or get none (`retries`).
+    state of its optimizer. places_refused: to addresses that had the maximum of places, or get none.
     check_ins: those without a place for other reasons, counted by reason (`rounds.records.CheckIns`).
     """
 
@@ -492,7 +492,7 @@ class ScheduleRow(Base):
 class PollCountRow(Base):
     """How often devices polled one server process for rounds in the last half minute, shared with the others.
 
-    Only a count: which devices polled is recorded nowhere (`backend.federation.rounds.polls`).
+    Only a count: which devices polled is recorded nowhere (`backend.federation.rounds.selection`).
     """
 
     __tablename__ = "poll_counts"

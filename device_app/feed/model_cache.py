@@ -14,7 +14,7 @@ from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.ranking.views_ranker import ViewsRanker
 from device_app.reading.decomposition import RecallModel
-from device_app.reports.reporters.base import PublicVectors
+from device_app.reports.reporters import PublicVectors
 from device_app.sync.installed_release import Release
 from protocol.releases import ReleaseManifest
 

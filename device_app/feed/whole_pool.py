@@ -19,7 +19,7 @@ from device_app.feed.serving import Serving
 from device_app.feed.similarity import Kinship, floor_of
 from device_app.store.news import Naming, report_of
 from device_app.store.rows import to_us
-from device_app.store.search_index import WordHit
+from device_app.store.searches import WordHit
 from device_app.stores import DeviceStores
 from protocol.news import NewsCard
 

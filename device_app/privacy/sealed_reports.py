@@ -37,8 +37,7 @@ from pydantic import TypeAdapter
 from device_app.errors import CodebooksSpent, ModeChanged
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.privacy.report_meaning import ReportMeaning
-from device_app.privacy.reporter import Clear, Reporter, ReportInput
+from device_app.privacy.reporter import Clear, Reporter, ReportInput, ReportMeaning
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.privacy.settings import PrivacySettings
 from device_app.store.report_memo import DrawnReports, Memo, ReportMemo

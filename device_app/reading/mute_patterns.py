@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from device_app.store.search_index import UNSPACED, folded
+from device_app.store.searches import UNSPACED, folded
 
 PatternKind = Literal["word", "phrase", "regex"]
 PATTERN_CHARS = 200

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Stances
-from device_app.store.search_index import SearchIndex
-from device_app.store.searches import MeaningKind, Searches, SearchVector
+from device_app.store.searches import MeaningKind, Searches, SearchIndex, SearchVector
 
 MATCHES = 20
 """Number of best matches in a search's vector, and of newest articles in a topic's."""

@@ -23,7 +23,7 @@ from device_app.privacy.settings import PrivacySettings
 from device_app.reading.decomposition import RecallModel
 from device_app.reports.modes import MODES
 from device_app.reports.policy import ReportPolicy, reporter_of
-from device_app.reports.reporters.base import PublicVectors, ReportRelease
+from device_app.reports.reporters import PublicVectors, ReportRelease
 from device_app.store.clicks import Clicks
 from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import DrawnReports, Memo, ReportMemo

@@ -23,11 +23,13 @@ Formal guarantees: those of the mode that it stands for. The choice is a functio
 a release states to every device, never of clicks, so it reveals nothing. A release that misstates its pool's size can
 only change which of the three is chosen: a report costs what the device's own mechanism computes from the codebook's
 epsilon, which is at most `epsilon_per_report`, and is charged before it leaves.
+
+A label is what people read about a mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -36,13 +38,66 @@ from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.mechanisms.code import RandomisedCode
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.mechanisms.topics import NoisyTopics
-from device_app.privacy.reporter import Mechanism
-from device_app.reports.label import LABELS, Label
-from device_app.reports.reporters.base import ModeReporter, ReportTerms
-from device_app.reports.reporters.by_codebook import CodeReporter, InterestReporter, SubsetReporter, TopicsReporter
-from device_app.reports.reporters.on_basis import BasisL1Reporter, BasisLaplaceReporter
+from device_app.privacy.reporter import Clear, Mechanism
+from device_app.reports.reporters import (
+    BasisL1Reporter,
+    BasisLaplaceReporter,
+    CodeReporter,
+    InterestReporter,
+    ModeReporter,
+    ReportTerms,
+    SubsetReporter,
+    TopicsReporter,
+)
 from protocol.recall_frontier import ListChoice, packaged_frontier
 from protocol.releases import RecallProtocol
+from protocol.text_catalogue import TextCatalogue
+
+LABELS = TextCatalogue("device_app.reports", "labels.toml")
+
+
+@dataclass(frozen=True)
+class Label:
+    """Texts about a mode, filled in with its mechanism's figures, and how its reports are shown.
+
+    texts: title, paragraph, and for a mode that reports, sent: what a report contains. Also uncovered, if there is more
+    that no epsilon covers than usual. usual: the mechanism whose figures stand in while a release offers none.
+
+    rows and counts: the content of a report, row by row, and the counts it sends in clear. row_label names a row that
+    is no channel; in_a_sentence means that there is only one true number, shown in a sentence. for_comparison: offered
+    apart from the modes for readers. stricter_up_to: recommended as the stricter choice for pools of at most this many
+    articles.
+    """
+
+    texts: Mapping[str, str]
+    usual: Mechanism | None = None
+    rows: Callable[[Any], Clear] = lambda report: ()
+    counts: Callable[[Any], tuple[int, ...]] = lambda report: ()
+    row_label: str | None = None
+    in_a_sentence: bool = False
+    for_comparison: bool = False
+    stricter_up_to: int | None = None
+
+    @property
+    def title(self) -> str:
+        """The mode's name for the page."""
+        return self.texts["title"]
+
+    @property
+    def uncovered(self) -> str:
+        """What no epsilon covers."""
+        usual = LABELS("uncovered")
+        return self.texts.get("uncovered", usual).format(uncovered=usual)
+
+    def paragraph(self, mechanism: Mechanism | None) -> str:
+        """The mode in a paragraph."""
+        shown = mechanism or self.usual
+        return self.texts["paragraph"].format(**(shown.figures() if shown else {}))
+
+    def sent(self, mechanism: Mechanism) -> str:
+        """What a report contains, in one sentence."""
+        return self.texts["sent"].format(**mechanism.figures())
+
 
 FEWEST_NEW_CLICKS = 3
 STRICTER_UP_TO = 50_000

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from device_app.privacy.accounting.limits import Ceilings
 from device_app.privacy.reporter import Reporter
 from device_app.reports.modes import MODES, PoolTerms, ReportMode
-from device_app.reports.reporters.base import PublicVectors, ReportRelease, ReportTerms
+from device_app.reports.reporters import PublicVectors, ReportRelease, ReportTerms
 from device_app.settings import PerformanceSettings, PrivacySettings
 from protocol.recall_frontier import ListChoice
 from protocol.releases import RecallProtocol, ReleaseManifest

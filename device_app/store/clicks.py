@@ -7,7 +7,7 @@ from datetime import datetime
 
 from device_app.store.database import Database
 from device_app.store.rows import PAGE_SIZE, Page, from_us, offset, to_us
-from device_app.store.search_index import all_words
+from device_app.store.searches import all_words
 
 _COLUMNS = "click.id, click.news_id, click.feed_id, click.at"
 

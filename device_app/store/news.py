@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from device_app.errors import NewsNotHere
 from device_app.store.database import Database
 from device_app.store.rows import if_readable, to_us
-from device_app.store.search_index import words_of_card
+from device_app.store.searches import words_of_card
 from protocol.news import AlsoIn, NewsCard
 
 KEPT_OF_A_PUBLISHER = 20

@@ -13,7 +13,7 @@ from datetime import datetime
 from device_app.store.database import Database
 from device_app.store.news import readable_card
 from device_app.store.rows import RowCache, from_us, if_readable, to_us
-from device_app.store.search_index import CARD_WEIGHT, WordHit, match_of, words_of, words_of_card
+from device_app.store.searches import CARD_WEIGHT, WordHit, match_of, words_of, words_of_card
 from protocol.broadcast import CodeShard, PoolCodes
 from protocol.news import NewsCard
 

@@ -16,7 +16,7 @@ from device_app.ranking.groups import GroupModels
 from device_app.ranking.ranker import FEATURES
 from device_app.ranking.session import GraphSession
 from device_app.ranking.views_ranker import of_view
-from device_app.reports.reporters.base import PublicVectors
+from device_app.reports.reporters import PublicVectors
 from device_app.store.blobs import Blobs
 from device_app.store.releases import InstalledReleases
 from protocol.releases import BlobRef, ModelEntry, ReleaseManifest

@@ -21,9 +21,9 @@ from device_app.feed.feature_context import feature_context_at
 from device_app.ranking.padding import left_padded
 from device_app.ranking.ranker import FeatureContext, feature_columns
 from device_app.store.clicks import Click, Clicks
-from device_app.store.count_log import CountLog, CountTaken, CountWindow
 from device_app.store.impressions import ImpressionStore, Shown
 from device_app.store.news import NewsStore
+from device_app.store.participations import CountLog, CountTaken, CountWindow
 from protocol.news import NewsCard
 from protocol.recall import CLICKS_LIMIT
 

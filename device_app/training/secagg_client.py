@@ -28,8 +28,7 @@ from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.protections.registry import resolve
 from device_app.privacy.requests import seal_poll
-from device_app.privacy.secagg.messages import NO_CONTRIBUTION, Contribution, Reply
-from device_app.privacy.secagg.state import SumState, begin_sum
+from device_app.privacy.secagg.messages import NO_CONTRIBUTION, Contribution, Reply, SumState, begin_sum
 from device_app.privacy.secagg.transitions import SumParticipant
 from device_app.settings import PrivacySettings
 from device_app.store.participations import RoundUploads, SumPart, SumParts

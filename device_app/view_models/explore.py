@@ -18,8 +18,7 @@ from device_app.feed.scores import recency
 from device_app.reports.modes import MODES
 from device_app.settings import FeedSettings, PrivacySettings
 from device_app.store.rows import to_us
-from device_app.store.search_index import WordHit
-from device_app.store.searches import SavedSearch
+from device_app.store.searches import SavedSearch, WordHit
 from device_app.stores import DeviceStores
 from protocol.news import NewsCard
 

@@ -10,8 +10,7 @@ import numpy as np
 from device_app.privacy.reporter import Mechanism
 from device_app.reports.modes import MODES, ReportMode
 from device_app.reports.policy import choice_of, reporter_of
-from device_app.reports.reporters.base import PublicVectors
-from device_app.reports.reporters.by_codebook import affordable
+from device_app.reports.reporters import PublicVectors, affordable
 from device_app.settings import PrivacySettings
 from protocol.recall_frontier import SLACK, USUAL_PLACES, packaged_frontier
 from protocol.releases import RecallProtocol

@@ -212,7 +212,7 @@ class CountedCohort:
 
     @property
     def groups(self) -> int:
-        """The groups, drawn as `parts.CohortSplit` does."""
+        """The groups, drawn as `graph.CohortSplit` does."""
         if self.join is None:
             return 1
         minimum = min(MEMBERS, self.devices)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.secure_sum import secure_sum_of
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from device_app.ranking.ranker import FEATURES
 from device_app.training.gradients import Params
 from device_app.training.tasks.task import Update

@@ -21,16 +21,14 @@ import numpy as np
 
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg.messages import Contribution, Reply, Step
-from device_app.privacy.secagg.state import SumState, begin_sum
+from device_app.privacy.secagg.messages import Contribution, Reply, Step, SumState, begin_sum
 from device_app.privacy.secagg.transitions import SumParticipant
 from experiments.bench import secagg_http
 from experiments.bench.secagg_clients import Uncharged
 from experiments.records import Cell, Table
 from protocol.ids import Message
-from protocol.masks import CHUNK_BYTES, ChaChaStream, apply_masks
 from protocol.protections import SecureSum
-from protocol.ring import RingVector
+from protocol.ring import CHUNK_BYTES, ChaChaStream, RingVector, apply_masks
 from protocol.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 
 CLIENTS, LENGTH, THRESHOLD = 50, 1_089_602, 34

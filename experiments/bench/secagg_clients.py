@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from backend.federation.protections.secure_sum import secure_sum_of
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg.messages import NO_CONTRIBUTION, Contribution, Reply, Step, step_of
-from device_app.privacy.secagg.state import SumState, begin_sum
+from device_app.privacy.secagg.messages import NO_CONTRIBUTION, Contribution, Reply, Step, SumState, begin_sum, step_of
 from device_app.privacy.secagg.transitions import SumParticipant
 from protocol.ids import PROTOCOL_VERSION, short_release
 from protocol.rounds import RoundOffer, SignedOffer, SumStage, verify_offer

@@ -31,7 +31,7 @@ from backend.db.tables import RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.operations.admin_client import Operator
 from backend.releases.blobs import ReleaseDraft
 from backend.releases.store import ReleaseStore

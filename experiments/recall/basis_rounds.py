@@ -26,7 +26,7 @@ from backend.federation.strategies.reported_basis import (
     report_lists,
 )
 from backend.federation.systems import COMPOSED
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
 from backend.popularity.estimate import SHARPNESS
 from experiments.datasets.mind import FOLDER, load_mind
@@ -39,7 +39,7 @@ from experiments.records import Cell, Table, required
 from experiments.study import Study
 from models.recall.basis import ASSIGNMENT
 from models.shapes import NEWS_DIM
-from protocol.reported_basis import STEPS, ReportLists, report_chances
+from protocol.recall import STEPS, ReportLists, report_chances
 from protocol.ring import SHAPES, WeightedSum, written
 
 Floats = NDArray[np.float64]

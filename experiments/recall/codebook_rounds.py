@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.drift import Drift
+from backend.federation.grouping import Drift
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCodebook
 from backend.federation.systems import COMPOSED
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.releases.codebooks import topic_centroids
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows

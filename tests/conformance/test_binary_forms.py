@@ -34,10 +34,9 @@ from protocol.chain import (
     readable,
     sign_rotation,
 )
-from protocol.masks import expand, masked_bytes
 from protocol.pairing import channel_keys, close_box, pair_seed, seed_commitment, sign_agreement, sign_keys
 from protocol.releases import SignedManifest
-from protocol.ring import FixedPoint, UpdateLayout, ring_dtype
+from protocol.ring import FixedPoint, UpdateLayout, expand, masked_bytes, ring_dtype
 from protocol.rounds import RoundOffer, SignedOffer, sign_offer
 from protocol.secagg import AdvertisedKeys, Roster, RosterEntry, SumTerms, choose_neighbourhood
 from protocol.shamir import PRIME, split

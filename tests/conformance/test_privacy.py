@@ -36,14 +36,14 @@ from device_app.privacy.noise_sources import NoiseSource, SeededNoise
 from device_app.privacy.reporter import ReportInput
 from device_app.privacy.sealed import Charge
 from device_app.privacy.settings import PrivacySettings
-from device_app.reports.reporters.by_codebook import InterestReporter, affordable
+from device_app.reports.reporters import InterestReporter, affordable
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.view_models.modes import report_worth
 from protocol.concentrated import epsilon_of, rho_of_sum, rho_within
 from protocol.protections import SecureSum
+from protocol.recall import ReportLists, report_chances
 from protocol.releases import BlobRef, Codebook, RecallProtocol
-from protocol.reported_basis import ReportLists, report_chances
 from protocol.ring import FixedPoint
 from tests.conformance.node_end import ask_node
 from tests.doubles.sealing import allowing

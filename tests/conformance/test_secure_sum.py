@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from backend.federation.secagg.secure_sum import SecureSumServer
-from device_app.privacy.secagg.state import SumState
+from device_app.privacy.secagg.messages import SumState
 from protocol.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from tests.conformance.node_end import ask_node
 from tests.doubles.secure_sums import STAGES, SumDevice, answer, chunks, cohort, deliver, plain_sum, terms

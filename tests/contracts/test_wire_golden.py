@@ -17,10 +17,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from protocol.broadcast import pack_book, pack_codes, pack_priors
 from protocol.chain import next_head
 from protocol.ids import PROTOCOL_VERSION
-from protocol.masks import expand
 from protocol.pairing import close_box, pair_seed, seed_commitment, sign_keys
 from protocol.pictures import Pictured, pack_pictures
-from protocol.ring import FixedPoint, UpdateLayout
+from protocol.ring import FixedPoint, UpdateLayout, expand
 from protocol.shamir import LagrangeBasis, join_bytes, split_bytes
 from protocol.tensors import pack
 from tests.doubles.picture_files import bare_picture

@@ -8,11 +8,10 @@ from typing import Any
 
 from backend.federation.accounting import Spending, SpentRound
 from backend.federation.errors import RoundImpossible, RoundQueueFull, UnknownRound
-from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.records import CheckIns
 from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
-from backend.federation.rounds.selection import AddressRules, ClientAddresses
-from backend.federation.strategies.clustering import GroupMoves
+from backend.federation.rounds.selection import AddressRules, ClientAddresses, PollCounter
+from backend.federation.strategies.grouped import GroupMoves
 from backend.federation.strategies.release_gate import Score
 from backend.federation.strategies.strategy import RoundRequest
 from backend.setup.backfill import BackfillTask

@@ -20,12 +20,11 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
-from protocol.masks import apply_masks
 from protocol.pairing import channel_keys, close_box, open_box, pair_seed, sign_agreement, sign_keys
 from protocol.popularity import CLICKED, DISPLAYED, MATERIAL, CountList
 from protocol.protections import SecureSum
 from protocol.releases import BlobRef
-from protocol.ring import as_integers, ring_dtype
+from protocol.ring import apply_masks, as_integers, ring_dtype
 from protocol.rounds import OpenRounds, RoundManifest, RoundOffer, RoundStatus, UploadReceipt, sign_offer
 from protocol.secagg import (
     AdvertisedKeys,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Layers
+from backend.federation.grouping import Layers
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from device_app.privacy.noise_sources import SystemNoise
 from device_app.privacy.reporter import Reporter, ReportInput
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, json_payload
 from device_app.privacy.sealed_reports import seal_report
-from device_app.reports.reporters.base import ReportRelease
-from device_app.reports.reporters.by_codebook import CodeReporter
+from device_app.reports.reporters import CodeReporter, ReportRelease
 from device_app.settings import PrivacySettings
 from device_app.store.report_memo import DrawnReports, ReportMemo
 from protocol.ids import ReleaseId, short_release

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from backend.federation.secagg.record import SumRecord
+from backend.federation.secagg.messages import SumRecord
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg.messages import Contribution, MaskedInput, Reply, Step
-from device_app.privacy.secagg.state import SumState, begin_sum
+from device_app.privacy.secagg.messages import Contribution, MaskedInput, Reply, Step, SumState, begin_sum
 from device_app.privacy.secagg.transitions import SumParticipant
 from protocol.ring import RingVector, ring_dtype
 from protocol.secagg import (

@@ -19,9 +19,7 @@ from scipy.sparse.csgraph import maximum_flow
 from backend.federation.secagg.graph import MaskGraph
 from device_app.errors import SumAborted
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg.messages import Contribution, step_of
-from device_app.privacy.secagg.roster import RosterRules
-from device_app.privacy.secagg.state import HeldShares, SumState
+from device_app.privacy.secagg.messages import Contribution, HeldShares, RosterRules, SumState, step_of
 from device_app.privacy.secagg.transitions import SumTransitions
 from protocol.pairing import sign_agreement, sign_alive, sign_keys
 from protocol.secagg import (

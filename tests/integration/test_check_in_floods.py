@@ -17,7 +17,7 @@ from backend.api.rounds import READ_AT_ONCE_BYTES
 from backend.db.engine import reading
 from backend.db.tables import ParticipationRow, RoundRow, SumKeyRow, SumMessageRow
 from backend.federation.systems import COMPOSED
-from device_app.privacy.secagg.state import begin_sum
+from device_app.privacy.secagg.messages import begin_sum
 from device_app.uplink.backend_client import stage_path, upload_path
 from protocol.ids import PROTOCOL_VERSION
 from tests.doubles.secure_sums import SumDevice, random_vector

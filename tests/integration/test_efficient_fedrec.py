@@ -19,10 +19,9 @@ from backend.federation.optimizers import Memory
 from backend.federation.split.news_model_files import StoredEncoder
 from backend.federation.strategies.news_head import NewsHead
 from backend.federation.strategies.news_model_release import divided
-from backend.federation.strategies.news_split import NewsSplit
-from backend.federation.strategies.news_union import read_ids
+from backend.federation.strategies.news_split import NewsSplit, read_ids
 from backend.federation.systems import COMPOSED
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.releases.publish import publish_rankers, roll_back
 from device_app.device import Device
 from device_app.fleet.fleet import Member
@@ -161,7 +160,7 @@ def test_live_round_computes_the_pooled_gradient_within_half_a_step(
 
     monkeypatch.setattr(NewsSplit, "conclude", overhear)
     # A fresh memory, so that the first moment shows the gradient.
-    monkeypatch.setattr("backend.federation.rounds.context.RoundContextLoader._memory", lambda self, system: Memory())
+    monkeypatch.setattr("backend.federation.rounds.finalize.RoundContextLoader._memory", lambda self, system: Memory())
     before = world.services.releases.require_current()
     union, split = run(world, devices)
     assert union.published is None

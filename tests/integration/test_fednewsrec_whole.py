@@ -25,7 +25,7 @@ from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.news_words import NewsWords
 from backend.federation.strategies.release_gate import ReleaseGate
 from backend.federation.systems import COMPOSED
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.releases.codebooks import pool_categories, read_centroids
 from backend.releases.publish import publish_rankers, roll_back
 from device_app.device import Device

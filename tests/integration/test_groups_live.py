@@ -15,11 +15,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Constant, Layers
-from backend.federation.grouping.reader_groups import unit
+from backend.federation.grouping import Constant, Layers, unit
 from backend.federation.optimizers import Sgd
-from backend.federation.strategies.clustering import Clustering, GroupMoves
-from backend.federation.strategies.grouped import Grouped
+from backend.federation.strategies.grouped import Clustering, Grouped, GroupMoves
 from backend.federation.systems import COMPOSED
 from backend.federation.systems.finding import PROTOTYPES
 from backend.releases.codebooks import first_groups, put_centroids

@@ -23,7 +23,7 @@ from backend.federation.strategies import reported_basis
 from backend.federation.strategies.learned_codebook import cohort_needed
 from backend.federation.strategies.reported_basis import BasisRounds, expected_noise_share
 from backend.federation.systems import COMPOSED
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.releases.publish import publish_rankers
 from backend.releases.store import ReleaseStore
 from device_app.fleet.fleet import Member, search

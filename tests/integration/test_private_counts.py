@@ -22,7 +22,7 @@ from backend.db.engine import reading_session
 from backend.db.tables import NewsCountRow, NewsRow
 from backend.federation.errors import SumStageClosed
 from backend.federation.systems import COMPOSED
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.popularity.store import CountRepository

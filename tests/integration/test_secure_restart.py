@@ -10,7 +10,7 @@ import pytest
 from backend.federation.systems import COMPOSED
 from backend.operations.admin_client import Operator
 from device_app.fleet.fleet import Fleet, Member, catch_up, train, warm_up
-from device_app.privacy.secagg.state import SumState
+from device_app.privacy.secagg.messages import SumState
 from device_app.settings import PrivacySettings
 from device_app.store.participations import SumParts
 from protocol.protections import SecureSum

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from backend.api.rounds import READ_AT_ONCE_BYTES
-from device_app.privacy.secagg.state import begin_sum
+from device_app.privacy.secagg.messages import begin_sum
 from device_app.uplink.backend_client import ANSWERS, stage_path, upload_path
 from protocol.rounds import RoundOffer, SumStage
 from protocol.secagg import Sharers, SumTerms

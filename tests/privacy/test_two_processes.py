@@ -22,7 +22,7 @@ from backend.federation.systems import COMPOSED
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.reporter import ReportInput
-from device_app.reports.reporters.on_basis import BasisLaplaceReporter
+from device_app.reports.reporters import BasisLaplaceReporter
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository

@@ -27,11 +27,9 @@ from backend.errors import OwnfeedError, may_pass
 from backend.federation.accounting import Spending, spending
 from backend.federation.deadlines import is_over
 from backend.federation.errors import CheckInsTooOften, IllegalTransition, UnknownSystem
-from backend.federation.rounds.context import RoundContextLoader
-from backend.federation.rounds.finalize import end_unfinished
-from backend.federation.rounds.opening import RoundOpener
+from backend.federation.rounds.finalize import RoundContextLoader, end_unfinished
+from backend.federation.rounds.opening import RoundOpener, failure_of, forget_refused, is_refused
 from backend.federation.rounds.plain import PlainRounds
-from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.queue import CANCELLED, RoundQueue
 from backend.federation.rounds.records import (
     POLLS,
@@ -50,15 +48,14 @@ from backend.federation.rounds.records import (
     turn_away,
     under_way,
 )
-from backend.federation.rounds.retries import failure_of, forget_refused, is_refused
 from backend.federation.rounds.scheduling import RoundScheduler
 from backend.federation.rounds.secure import SecureRounds
-from backend.federation.rounds.selection import ClientAddresses, admitted, draw_pseudonym, places
+from backend.federation.rounds.selection import ClientAddresses, PollCounter, admitted, draw_pseudonym, places
 from backend.federation.secagg.sum_store import SecureSumStore
-from backend.federation.strategies.clustering import Clustering, GroupMoves, last_moves
+from backend.federation.strategies.grouped import Clustering, GroupMoves, last_moves
 from backend.federation.strategies.release_gate import Score, scores
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.popularity.store import HALF_LIFE_HOURS
 from backend.releases.store import ReleaseStore
 from backend.storage.object_store import LocalFolder, ObjectStore
@@ -88,7 +85,7 @@ class Coordinator:
         clock: returns the time in UTC; tests pass their own.
         held_out: share of its samples that a device reserves for the release gate; 0 disables the gate.
         addresses: limits for one network address; None: no limits.
-        retries: how often a round that failed because of its members is opened again (`retries`); 0: never.
+        retries: how often a round that failed because of its members is opened again; 0: never.
         waits_for_devices: whether a requested round waits until enough devices seem to be waiting for it.
         counts_half_life_hours: half-life of the private counts, for rounds that read popularity.
     """

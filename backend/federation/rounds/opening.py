@@ -1,4 +1,8 @@
-"""Open rounds: requested, ordered by the end of another round, or from the queue."""
+"""Open rounds: requested, ordered by the end of another round, or from the queue.
+
+A round that failed because of its members is opened again without those known to be malicious. Malicious members can be
+refused only if they have a network address.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,147 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
 from backend.db.advisory_lock import wait_for_lock
 from backend.db.engine import reading_session, writing_session
-from backend.db.tables import FollowUpRow, QueuedRoundRow, RoundRow
+from backend.db.tables import FollowUpRow, ParticipationRow, QueuedRoundRow, RoundRow, SecureSumRow
 from backend.errors import OwnfeedError, may_pass
 from backend.federation.errors import NoLongerWaiting, RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem
 from backend.federation.protections.registry import resolve
-from backend.federation.rounds.context import RoundContextLoader
-from backend.federation.rounds.finalize import end_unfinished
-from backend.federation.rounds.polls import PollCounter
+from backend.federation.rounds.finalize import RoundContextLoader, end_unfinished, request_of
 from backend.federation.rounds.queue import RoundQueue, follow_ups, waiting
-from backend.federation.rounds.records import is_paused, round_status
+from backend.federation.rounds.records import UNDER_WAY, is_paused, round_status
 from backend.federation.rounds.secure import SecureRounds
-from backend.federation.strategies.robust_mean import STACK_LIMIT_BYTES
+from backend.federation.rounds.selection import PollCounter
+from backend.federation.secagg.messages import SumRecord
+from backend.federation.strategies.fedavg import STACK_LIMIT_BYTES
 from backend.federation.strategies.strategy import ChecksCohort, ChecksReliability, Plan, RoundRequest
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
+from protocol.formatting import plural
 from protocol.ids import ReleaseId, release_number
 from protocol.releases import ReleaseManifest
 from protocol.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, QueuedRound, RoundManifest, RoundStatus
+
+REFUSED_SHARE = 1 / 3
+"""The largest number of refused sources, as a share of the cohort's places.
+
+If more members than that are malicious, no sum can be opened anyway, and every further source may be that of an honest
+reader whom malicious members have framed.
+"""
+
+
+@dataclass(frozen=True)
+class Retry:
+    """A retry of a failed round.
+
+    Args:
+        request: the request of the failed round.
+        number: 1 for the first retry of a round.
+        refused: sources (`ClientAddresses.source`) that get no place in it, those named last first.
+    """
+
+    request: RoundRequest
+    number: int
+    refused: tuple[str, ...]
+
+    def row(self, after: int) -> FollowUpRow:
+        """Return the request's row for the transaction that ends the failed round."""
+        return FollowUpRow(
+            after=after, request=self.request.to_json(), retries=self.number, refused_sources=list(self.refused)
+        )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What follows from a failure caused by members: a sentence for people, and any retry."""
+
+    summary: str
+    retry: Retry | None = None
+
+
+def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
+    """Decide what to do about a round whose sum has failed.
+
+    Returns None if its members did not cause the failure, or if `limit` is 0. A round is opened again at most `limit`
+    times. If no malicious member could be named, or none of them has a limited address, the same members could take
+    part again, so the round is retried only once. Sources stay refused in all retries of
+    the round; those named last come first, and at most REFUSED_SHARE of the cohort is refused.
+    `secagg.unmask` and `secagg.complaints` name malicious members.
+    """
+    found = session.scalar(
+        select(SecureSumRow.record).where(SecureSumRow.name == f"round-{row.number}", SecureSumRow.stage == "failed")
+    )
+    record = None if found is None else SumRecord.model_validate_json(found)
+    if not limit or record is None or not record.by_members:
+        return None
+    before = follow_up_of(session, row)
+    number = 1 + (0 if before is None else before.retries)
+    refused = [] if before is None else list(before.refused_sources or ())
+    fresh = sorted(_sources(session, row, record.malicious).difference(refused))
+    named = (
+        f"Members known to be malicious: {len(record.malicious)}."
+        if record.malicious
+        else "It is unknown which members were malicious or dropped out."
+    )
+    if number > limit:
+        return Failure(
+            f"{named} The round was already opened again as often as the setting round_retries allows ({limit})."
+        )
+    if not fresh and number > 1:
+        return Failure(f"{named} The round is not opened again, since the same members could take part.")
+    without = (
+        f"without the {plural(len(fresh), 'address', 'addresses')} of these members"
+        if fresh
+        else "once, and the same members may take part"
+    )
+    kept = (*fresh, *refused)[: max(1, int(row.cohort * REFUSED_SHARE))]
+    return Failure(f"{named} The round is opened again {without}.", Retry(request_of(row), number, kept))
+
+
+def follow_up_of(session: Session, row: RoundRow) -> FollowUpRow | None:
+    """Return the follow-up that opened the round.
+
+    Returns None if the operator or the schedule opened it.
+    """
+    return session.scalars(select(FollowUpRow).where(FollowUpRow.opened == row.number)).first()
+
+
+def is_refused(session: Session, row: RoundRow, source: str | None) -> bool:
+    """Return whether the source is refused for a malicious member in the failed round."""
+    follow_up = None if source is None else follow_up_of(session, row)
+    return follow_up is not None and source in (follow_up.refused_sources or ())
+
+
+def forget_refused(session: Session) -> None:
+    """Erase the sources of retries that have ended or were given up."""
+    ended = select(RoundRow.number).where(RoundRow.state.not_in(UNDER_WAY))
+    session.execute(
+        update(FollowUpRow)
+        .where(
+            FollowUpRow.refused_sources.is_not(None),
+            or_(FollowUpRow.opened.in_(ended), FollowUpRow.reason.is_not(None)),
+        )
+        .values(refused_sources=None)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def _sources(session: Session, row: RoundRow, pseudonyms: tuple[str, ...]) -> set[str]:
+    found = session.scalars(
+        select(ParticipationRow.source).where(
+            ParticipationRow.round == row.number,
+            ParticipationRow.pseudonym.in_(pseudonyms),
+            ParticipationRow.source.is_not(None),
+        )
+    )
+    return {source for source in found if source is not None}
+
 
 _log = logging.getLogger(__name__)
 

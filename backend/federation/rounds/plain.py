@@ -13,12 +13,10 @@ from backend.federation.deadlines import is_over
 from backend.federation.errors import RoundClosed, UpdateConflict
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.sum_bounds import UploadRules
-from backend.federation.rounds.aggregation import aggregate_updates
-from backend.federation.rounds.context import RoundContextLoader
-from backend.federation.rounds.finalize import finalize
+from backend.federation.rounds.finalize import RoundContextLoader, aggregate_updates, finalize
 from backend.federation.rounds.records import UNDER_WAY, advance, count_uploaded, find_round, is_sum, place, under_way
 from backend.federation.rounds.update_store import UpdateStore
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.releases.blobs import digest
 from backend.storage.object_store import ObjectStore
 from protocol.ids import Pseudonym, RoundId

@@ -18,7 +18,7 @@ from backend.db.tables import FollowUpRow, QueuedRoundRow
 from backend.federation.errors import NoLongerWaiting, RoundQueueFull, UnknownQueuedRound
 from backend.federation.rounds.records import under_way
 from backend.federation.strategies.strategy import RoundRequest
-from backend.federation.systems.system import ChangedState, SystemSpec
+from backend.federation.systems.composition import ChangedState, SystemSpec
 from protocol.rounds import QueuedRound
 
 QUEUE_LIMIT = 16

@@ -29,7 +29,7 @@ from backend.db.tables import (
     cut,
 )
 from backend.federation.errors import IllegalTransition, UnknownPseudonym, UnknownRound
-from backend.federation.secagg.record import SumRecord
+from backend.federation.secagg.messages import SumRecord
 from backend.federation.strategies.strategy import RoundRequest
 from protocol.ids import Pseudonym, RoundId, round_number
 from protocol.rounds import RoundManifest, RoundState, RoundStatus

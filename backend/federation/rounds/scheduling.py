@@ -20,7 +20,7 @@ from backend.db.tables import ScheduleRow
 from backend.errors import OwnfeedError, may_pass
 from backend.federation.errors import RoundImpossible, RoundUnderWay
 from backend.federation.rounds.opening import RoundOpener
-from backend.federation.rounds.polls import PollCounter
+from backend.federation.rounds.selection import PollCounter
 from backend.federation.strategies.strategy import RoundRequest
 
 _log = logging.getLogger(__name__)

@@ -25,15 +25,13 @@ from backend.federation.errors import (
     UnknownSum,
     UpdateRefused,
 )
-from backend.federation.rounds.aggregation import aggregate_sum
-from backend.federation.rounds.context import RoundContextLoader
-from backend.federation.rounds.finalize import finalize
+from backend.federation.rounds.finalize import RoundContextLoader, aggregate_sum, finalize
 from backend.federation.rounds.records import UNDER_WAY
-from backend.federation.secagg.parts import CohortSplit
-from backend.federation.secagg.record import ENDED
+from backend.federation.secagg.graph import CohortSplit
+from backend.federation.secagg.messages import ENDED
 from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
 from backend.federation.secagg.sum_store import SecureSumStore, stage_is_over, times_beside_keys
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.releases.blobs import digest
 from protocol.ids import Message, Pseudonym, RoundId, round_number
 from protocol.rounds import GROUP, UPLOAD_LIMIT_BYTES, RoundManifest, SumStage, UploadReceipt

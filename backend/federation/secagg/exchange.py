@@ -16,8 +16,7 @@ from sqlalchemy import Connection, Engine
 from backend.db.engine import reading, reading_session
 from backend.federation.errors import SumMessageRefused, SumStageClosed, UnknownPseudonym
 from backend.federation.secagg.members import Members
-from backend.federation.secagg.messages import MessageStage
-from backend.federation.secagg.record import ServerStage
+from backend.federation.secagg.messages import MessageStage, ServerStage
 from backend.federation.secagg.secure_sum import SecureSumServer
 from backend.federation.secagg.sum_files import StoredSums
 from protocol.ring import RingVector, ring_dtype

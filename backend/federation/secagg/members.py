@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from backend.federation.errors import SumMessageRefused, SumStageClosed, UnknownPseudonym
-from backend.federation.secagg.messages import Messages, MessageStage
-from backend.federation.secagg.record import ENDED, STAGES, SumRecord, box_for
+from backend.federation.secagg.messages import ENDED, STAGES, Messages, MessageStage, SumRecord, box_for
 from protocol.secagg import (
     SIGNATURE_BYTES,
     AdvertisedKeys,

@@ -20,13 +20,20 @@ from backend.federation.secagg.complaints import judge
 from backend.federation.secagg.decoding import tolerated
 from backend.federation.secagg.graph import EACH_ITS_OWN, MaskGraph, random_circle
 from backend.federation.secagg.members import Members
-from backend.federation.secagg.messages import Entry, InMemoryMessages, Messages, MessageStage
-from backend.federation.secagg.record import ServerStage, SumRecord, pack_revealed, pack_shared
+from backend.federation.secagg.messages import (
+    Entry,
+    InMemoryMessages,
+    Messages,
+    MessageStage,
+    ServerStage,
+    SumRecord,
+    pack_revealed,
+    pack_shared,
+)
 from backend.federation.secagg.unmask import LeftoverMasks, leftover_masks
 from protocol.ids import Message
-from protocol.masks import apply_masks
 from protocol.pairing import check_agreement, check_alive, check_keys, check_order
-from protocol.ring import RingVector, ring_dtype
+from protocol.ring import RingVector, apply_masks, ring_dtype
 from protocol.secagg import (
     AdvertisedKeys,
     Agreement,

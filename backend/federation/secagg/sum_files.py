@@ -24,9 +24,8 @@ from backend.db.engine import DatabaseUnreachable, reading_session, writing, wri
 from backend.db.statements import Prepared
 from backend.db.tables import SecureSumRow
 from backend.federation.errors import SumFailed, UnknownSum
-from backend.federation.secagg.messages import SumRows
-from backend.federation.secagg.parts import deal, part_of, part_rows
-from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
+from backend.federation.secagg.graph import deal, part_of, part_rows
+from backend.federation.secagg.messages import ENDED, ServerStage, SumRecord, SumRows
 from backend.federation.secagg.secure_sum import SecureSumServer, zero_vector
 from backend.storage.object_store import ObjectStore, StorageUnavailable
 from protocol.ring import RingVector, ring_dtype

@@ -19,8 +19,8 @@ from backend.db.tables import SecureSumRow
 from backend.federation.deadlines import is_over
 from backend.federation.errors import SharesAwaited, SumFailed
 from backend.federation.secagg.exchange import MemberExchange
-from backend.federation.secagg.parts import CohortSplit
-from backend.federation.secagg.record import ENDED, STAGES, ServerStage, SumRecord
+from backend.federation.secagg.graph import CohortSplit
+from backend.federation.secagg.messages import ENDED, STAGES, ServerStage, SumRecord
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
 from backend.federation.secagg.sum_files import Stored, StoredSums
 from backend.storage.object_store import ObjectStore
@@ -209,7 +209,7 @@ TERMS_KEPT = 16  # of the sums used last; usually one or two are under way
 class SecureSumStore:
     """All secure sums of a server, by name (the `round` of their terms).
 
-    A sum begun with `split` is split into several when the `keys` stage closes (`parts`).
+    A sum begun with `split` is split into several when the `keys` stage closes (`graph`).
 
     exchange: receives and answers members' messages. stages: closes stages by the clock and opens sums.
 

@@ -14,7 +14,7 @@ from backend.federation.errors import SumFailed
 from backend.federation.secagg.decoding import decode, tolerated
 from backend.federation.secagg.graph import Sources
 from backend.federation.secagg.members import Members
-from backend.federation.secagg.record import commitment_of, revealed_rows
+from backend.federation.secagg.messages import commitment_of, revealed_rows
 from protocol.pairing import pair_seed, seed_commitment
 from protocol.shamir import SECRET_BYTES, SHARE_BYTES, LagrangeBasis, SharingError, join_bytes
 

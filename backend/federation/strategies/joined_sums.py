@@ -1,7 +1,7 @@
 """Split a cohort into groups with a secure sum each and join the sums.
 
 So a malicious client spoils only its own group. In a secure sum nobody sees single updates, so a robust mean of them
-(`robust_mean`) is impossible. But a cohort may be split into groups with a sum each, whose means are joined by a robust
+(`fedavg`) is impossible. But a cohort may be split into groups with a sum each, whose means are joined by a robust
 centre. If nothing else is known, the centre is the median. If the distribution of the noise is known, Huber's location
 (Huber 1964) costs less accuracy: it cuts off what a group's noise is unlikely to reach and leaves the rest unchanged.
 """
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.sum_bounds import too_alike
-from backend.federation.secagg.parts import CohortSplit
-from backend.federation.strategies.robust_mean import Centre, Median
+from backend.federation.secagg.graph import CohortSplit
+from backend.federation.strategies.fedavg import Centre, Median
 from protocol.ring import WeightedSum
 
 HUBER_TUNING: Final = 1.345

@@ -17,7 +17,7 @@ import numpy as np
 
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
-from backend.federation.grouping.drift import Drift
+from backend.federation.grouping import Drift
 from backend.federation.optimizers import Memory
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import noise_deviation, noise_length

@@ -47,8 +47,8 @@ from backend.popularity.estimate import SHARPNESS, lifts, log_popularity, utc_mo
 from backend.popularity.store import CountRepository
 from backend.server.child_processes import end_with_parent
 from protocol.protections import SecureSum
+from protocol.recall import BASIS, BEFORE, GRAPH, STEPS, ReportLists
 from protocol.releases import BlobRef, Codebook
-from protocol.reported_basis import BASIS, BEFORE, GRAPH, STEPS, ReportLists
 from protocol.ring import PROTOTYPES, SHAPES
 from protocol.rounds import RoundManifest
 from protocol.tensors import pack

@@ -141,7 +141,7 @@ class RoundResult:
 
 
 class FederatedSystem(Protocol):
-    """What a strategy reads of its system (`backend.federation.systems.system.SystemSpec`).
+    """What a strategy reads of its system (`backend.federation.systems.composition.SystemSpec`).
 
     Systems import strategies, not the other way round.
     """

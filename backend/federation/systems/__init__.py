@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from backend.federation.errors import RoundImpossible, UnknownSystem
 from backend.federation.systems.codebook import CODEBOOK
-from backend.federation.systems.composition import System
+from backend.federation.systems.composition import System, SystemSpec
 from backend.federation.systems.efficient_fedrec import (
     EFFICIENT_FEDREC,
     NEWS_HEAD,
@@ -39,7 +39,6 @@ from backend.federation.systems.nrms import NRMS
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.small_ranker import SMALL_RANKER
-from backend.federation.systems.system import SystemSpec
 from backend.federation.systems.uni_fedrec import BASIS, BASIS_VOTE, UNI_FEDREC_RANKINGS, UNI_FEDRECS
 
 SYSTEMS: dict[str, System] = {

@@ -14,8 +14,7 @@ allow exact sums. Both protections publish what distinguishes groups (`LearnedCo
 from __future__ import annotations
 
 from backend.federation.strategies.learned_codebook import LearnedCodebook
-from backend.federation.systems.composition import EXACT, SECURE, Form, System
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import EXACT, SECURE, Form, System, SystemSpec
 from protocol.protections import SecureSum
 
 NOISY = SecureSum(clip=1.0, sigma=12_000)

@@ -48,8 +48,7 @@ from dataclasses import replace
 
 from backend.federation.optimizers import Adam, PrintedAdam
 from backend.federation.strategies.news_head import NewsHead
-from backend.federation.strategies.news_split import NewsSplit
-from backend.federation.strategies.news_union import NewsUnion
+from backend.federation.strategies.news_split import NewsSplit, NewsUnion
 from backend.federation.systems.composition import (
     EVERY_SAMPLE,
     EXACT,
@@ -59,9 +58,9 @@ from backend.federation.systems.composition import (
     WEIGHTED_SUM,
     Form,
     System,
+    SystemSpec,
 )
 from backend.federation.systems.release_gate import GATE_ROUND
-from backend.federation.systems.system import SystemSpec
 from protocol.union import UnionMarks
 
 NEWS_UNION = SystemSpec(

@@ -22,9 +22,8 @@ from dataclasses import replace
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.news_words import NewsWords
-from backend.federation.systems.composition import System, ranker_forms
+from backend.federation.systems.composition import System, SystemSpec, ranker_forms
 from backend.federation.systems.release_gate import GATE_ROUND
-from backend.federation.systems.system import SystemSpec
 from protocol.protections import LOCAL_NOISE
 
 MODEL = "ranker.fednewsrec"

@@ -41,14 +41,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backend.federation.grouping.group_models import Layers, TimeAndLayer
-from backend.federation.grouping.reader_groups import ITERATIONS
+from backend.federation.grouping import ITERATIONS, Layers, TimeAndLayer
 from backend.federation.optimizers import Adam, Sgd
-from backend.federation.strategies.clustering import Clustering
-from backend.federation.strategies.grouped import Grouped
-from backend.federation.systems.composition import EVERY_SAMPLE, EXACT, NOISY_SUM, SECURE, UNCLIPPED_SUM, Form, System
+from backend.federation.strategies.grouped import Clustering, Grouped
+from backend.federation.systems.composition import (
+    EVERY_SAMPLE,
+    EXACT,
+    NOISY_SUM,
+    SECURE,
+    UNCLIPPED_SUM,
+    Form,
+    System,
+    SystemSpec,
+)
 from backend.federation.systems.release_gate import GATE_ROUND
-from backend.federation.systems.system import SystemSpec
 from protocol.protections import SecureSum
 
 PROTOTYPES = SystemSpec(

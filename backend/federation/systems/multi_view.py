@@ -33,9 +33,8 @@ from dataclasses import replace
 
 from backend.federation.optimizers import FedAdam
 from backend.federation.strategies.fedavg import MultiView
-from backend.federation.systems.composition import EXACT, Form, System
+from backend.federation.systems.composition import EXACT, Form, System, SystemSpec
 from backend.federation.systems.release_gate import GATE_ROUND
-from backend.federation.systems.system import SystemSpec
 from protocol.protections import SecureSum
 
 NOISE_OF_VIEWS = SecureSum(clip=100.0, fraction_bits=12)

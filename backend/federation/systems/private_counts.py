@@ -31,8 +31,7 @@ import math
 
 from backend.federation.strategies.counting import Counting
 from backend.federation.strategies.joined_sums import HuberOfSums
-from backend.federation.systems.composition import EXACT, LOCAL, SECURE, SECURE_LARGE, Form, System
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import EXACT, LOCAL, SECURE, SECURE_LARGE, Form, System, SystemSpec
 from protocol.popularity import CLICKED, DISPLAYED
 from protocol.protections import LocalLaplace, SecureSum
 from protocol.secagg import MEMBERS_LIMIT

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from backend.federation.strategies.joined_sums import MedianOfSums
 from backend.federation.strategies.release_gate import ReleaseGate, take_back_unscored
-from backend.federation.systems.system import GateRound, SystemSpec
+from backend.federation.systems.composition import GateRound, SystemSpec
 from protocol.protections import SecureSum
 from protocol.ring import BOUND
 

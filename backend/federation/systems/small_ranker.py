@@ -37,9 +37,8 @@ from __future__ import annotations
 
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.systems.composition import EXACT, LOCAL, NOISY_SUM, SECURE, Form, System
+from backend.federation.systems.composition import EXACT, LOCAL, NOISY_SUM, SECURE, Form, System, SystemSpec
 from backend.federation.systems.release_gate import GATE_ROUND
-from backend.federation.systems.system import SystemSpec
 from protocol.protections import LOCAL_NOISE, SecureSum
 
 MODEL = "ranker.features"

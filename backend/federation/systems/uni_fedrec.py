@@ -26,13 +26,12 @@ from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.joined_sums import MedianOfSums
 from backend.federation.strategies.reported_basis import BasisRounds, BasisVote
-from backend.federation.systems.composition import EXACT, LOCAL, NOISY_SUM, SECURE, Form, System
+from backend.federation.systems.composition import EXACT, LOCAL, NOISY_SUM, SECURE, Form, System, SystemSpec
 from backend.federation.systems.fednewsrec import FEDNEWSREC_WHOLE
 from backend.federation.systems.lstur import LSTUR_WHOLE
 from backend.federation.systems.naml import NAML_WHOLE
 from backend.federation.systems.nrms import NRMS
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.federation.systems.system import SystemSpec
 from protocol.protections import LOCAL_NOISE, SecureSum
 
 BASIS_VOTE = SystemSpec(

@@ -8,10 +8,10 @@ from device_app.errors import StoreBroken
 from device_app.privacy.accounting.cost_of_sums import RHO_ALONE
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.accounting.limits import CHANNELS, Limits
-from device_app.store.count_log import CountLog
 from device_app.store.database import Database
 from device_app.store.database_copy import mark_inside, unmark
 from device_app.store.ledger_entries import LedgerEntry
+from device_app.store.participations import CountLog
 
 MECHANISM = "restored"
 LONGEST_DAYS = 3_660

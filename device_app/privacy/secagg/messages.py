@@ -1,26 +1,121 @@
 """The messages of a device in a secure sum, and the vector it contributes with its charge.
 
 The charge is paid before the vector is masked. Messages are sealed one by one, each for one stage.
+
+The members that the server names are checked: their number, identities and keys. The device's state in the sum is
+stored, so that after a kill at any point no message is lost or sent in two forms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from pydantic import BaseModel
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from pydantic import BaseModel, Field
 
 from device_app.errors import SumAborted
 from device_app.privacy.sealed import JSON, OCTETS, Charge, Sealed, close, digest, json_payload
-from device_app.privacy.secagg.state import SumState
-from protocol.masks import masked_bytes
-from protocol.pairing import sign_agreement, sign_alive
-from protocol.ring import RingVector, ring_dtype
-from protocol.secagg import Agreement, Agreements, Roster, Sharers, Shares, SumTerms, Survivors, alive_bits
+from protocol.ids import Message
+from protocol.pairing import check_distinct, check_keys, sign_agreement, sign_alive, sign_keys
+from protocol.ring import RingVector, masked_bytes, ring_dtype
+from protocol.secagg import (
+    AdvertisedKeys,
+    Agreement,
+    Agreements,
+    Complaints,
+    RevealedShares,
+    Roster,
+    SecaggError,
+    SharedKeys,
+    Sharers,
+    Shares,
+    SumTerms,
+    Survivors,
+    alive_bits,
+    choose_neighbourhood,
+    required_threshold,
+)
+from protocol.shamir import SHARE_BYTES
 from protocol.text_catalogue import TextCatalogue
+
+
+@dataclass(frozen=True)
+class RosterRules:
+    """The conditions that a sum's members must meet.
+
+    directory: verify keys of all devices that may be members, if there is such a list. smallest: the fewest members,
+    including this device, with whom it shares its masks and lets its vector be opened.
+
+    Formal guarantees: none by itself; that at least t honest members are needed to open a vector, as `take_part` says,
+    rests on these checks of threshold and members.
+    """
+
+    terms: SumTerms
+    directory: Collection[bytes] | None
+    smallest: int
+
+    def check(self, keys: AdvertisedKeys, roster: Roster) -> None:
+        """Raise SecaggError unless the terms allow this roster.
+
+        It must show these keys for this device.
+        """
+        terms, holders, context = self.terms, len(roster.members), self.terms.digest()
+        if roster.round != terms.round:
+            raise SecaggError(f"the roster is of {roster.round}")
+        if not terms.cohort_minimum <= roster.cohort <= terms.cohort:
+            raise SecaggError(f"{roster.cohort} members, the terms say {terms.cohort_minimum} to {terms.cohort}")
+        due = choose_neighbourhood(roster.cohort) if terms.graph == "sparse" else None
+        wanted = roster.cohort if due is None else due.degree + 1
+        if holders != wanted:
+            raise SecaggError(f"the roster names {holders} members, of a cohort of {roster.cohort} it must be {wanted}")
+        if (last := roster.numbers[-1]) > roster.cohort:
+            raise SecaggError(f"member {last} is beyond a cohort of {roster.cohort}")
+        if holders < self.smallest:
+            raise SecaggError(f"the roster names {holders} members, at least {self.smallest} are asked for")
+        least, most = (max(2, required_threshold(terms, holders)), holders) if due is None else (due.threshold,) * 2
+        if not least <= roster.threshold <= most:
+            raise SecaggError(f"the threshold is {roster.threshold}, this device accepts {least} to {most}")
+        check_distinct(tuple(entry.keys for entry in roster.members))
+        mine = next(entry.keys for entry in roster.members if entry.member == roster.me)
+        if mine != keys:
+            raise SecaggError("the roster shows other keys for this device than it sent")
+        for entry in roster.members:
+            if self.directory is not None and entry.keys.verify_key not in self.directory:
+                raise SecaggError(f"member {entry.member} is not in the directory")
+            if terms.mode == "active":
+                check_keys(context, entry.keys)
+
+    def check_sharers(self, held: Sequence[HeldShares], roster: Roster, sharers: Sharers) -> None:
+        """Raise SecaggError unless this device and enough others are in the sum.
+
+        This device must hold shares of all of them.
+        """
+        if roster.me not in sharers.members:
+            raise SecaggError("the server has left this device out: it has complained of another, or another of it")
+        if unknown := sorted(set(sharers.members) - {one.member for one in held}):
+            raise SecaggError(f"member {unknown[0]} is to be in the sum, and this device holds no share of its keys")
+        if len(sharers.members) < (least := self.least_sharers(roster)):
+            raise SecaggError(f"{len(sharers.members)} members are in the sum, at least {least} are needed")
+
+    def least(self, roster: Roster) -> int:
+        """Return the fewest members of the roster with whom this device continues.
+
+        It counts itself. In the sparse form it sees its neighbours only; only the server can count the whole cohort.
+        """
+        return max(roster.threshold, self.smallest, self.terms.cohort_minimum if roster.is_whole else 0)
+
+    def least_sharers(self, roster: Roster) -> int:
+        """Return the fewest members of the roster with whom this device masks its vector.
+
+        It counts itself.
+        """
+        due = None if roster.is_whole else choose_neighbourhood(roster.cohort)
+        return max(self.least(roster), due.sharers if due else 0)
 
 
 class Spender(Protocol):
@@ -143,3 +238,66 @@ def _agreement(state: SumState) -> Agreement:
     if roster.is_whole:
         return sign_agreement(context, roster, state.survivors, identity)
     return sign_alive(context, roster.me, alive_bits(state.survivors, roster.cohort), identity)
+
+
+SumStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
+
+
+class HeldShares(Message):
+    """The two shares that this device holds for one member, or for itself."""
+
+    member: int
+    key_share: bytes = Field(min_length=SHARE_BYTES, max_length=SHARE_BYTES)
+    seed_share: bytes = Field(min_length=SHARE_BYTES, max_length=SHARE_BYTES)
+
+
+class SumState(Message):
+    """A device's memory of one secure sum; JSON by `model_dump_json`.
+
+    Never on the wire: it holds every secret. stage names the message that is being sent, or has been. Messages are kept
+    as they were sent, since a second, other message of the same stage could open what the first one hid.
+    """
+
+    terms: SumTerms
+    stage: SumStage
+    identity_secret: bytes
+    encryption_secret: bytes
+    mask_secret: bytes
+    roster: Roster | None = None
+    seed: bytes | None = None
+    own: HeldShares | None = None
+    shared: SharedKeys | None = None
+    complaints: Complaints | None = None
+    held: tuple[HeldShares, ...] = Field(
+        default=(), description="Of all whose boxes opened, and from the `masked` stage on of U2; this device included."
+    )
+    masked_sha256: str | None = None
+    survivors: tuple[int, ...] = ()
+    revealed: RevealedShares | None = None
+
+    @property
+    def keys(self) -> AdvertisedKeys:
+        """The message of the `keys` stage.
+
+        Ed25519 signatures are deterministic, so it's the same bytes every time.
+        """
+        identity = Ed25519PrivateKey.from_private_bytes(self.identity_secret)
+        publics = [
+            X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+            for secret in (self.encryption_secret, self.mask_secret)
+        ]
+        return sign_keys(self.terms.digest(), identity, *publics)
+
+
+def begin_sum(terms: SumTerms, identity: Ed25519PrivateKey | None = None) -> SumState:
+    """Return fresh keys for one round.
+
+    `identity` signs them; without one (no directory of members) it's fresh too.
+    """
+    return SumState(
+        terms=terms,
+        stage="keys",
+        identity_secret=identity.private_bytes_raw() if identity else secrets.token_bytes(32),
+        encryption_secret=X25519PrivateKey.generate().private_bytes_raw(),
+        mask_secret=X25519PrivateKey.generate().private_bytes_raw(),
+    )

@@ -12,10 +12,16 @@ from typing import TypeVar
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from device_app.errors import SumAborted
-from device_app.privacy.secagg.messages import Contribution, Reply, Spender, Step, step_of
-from device_app.privacy.secagg.roster import RosterRules
-from device_app.privacy.secagg.state import HeldShares, SumState
-from protocol.masks import SEED_BYTES
+from device_app.privacy.secagg.messages import (
+    Contribution,
+    HeldShares,
+    Reply,
+    RosterRules,
+    Spender,
+    Step,
+    SumState,
+    step_of,
+)
 from protocol.pairing import (
     channel_keys,
     check_agreement,
@@ -25,6 +31,7 @@ from protocol.pairing import (
     pair_seed,
     seed_commitment,
 )
+from protocol.ring import SEED_BYTES
 from protocol.secagg import (
     Agreements,
     Box,

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from device_app.errors import NotEligible
 from device_app.privacy.accounting.cost_of_sums import OneClick
-from device_app.store.count_log import CountTaken, CountWindow
+from device_app.store.participations import CountTaken, CountWindow
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update

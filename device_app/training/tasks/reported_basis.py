@@ -18,7 +18,7 @@ from device_app.ranking.session import costs_of
 from device_app.training.gradients import Batch, GradientFn, OnnxGradients, Params
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes, pooled_gradient
-from protocol.reported_basis import BASIS, BEFORE, GRAPH, STEPS, ReportLists, report_chances
+from protocol.recall import BASIS, BEFORE, GRAPH, STEPS, ReportLists, report_chances
 from protocol.ring import SHAPES, written
 from protocol.tensors import TensorError
 

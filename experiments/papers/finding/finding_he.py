@@ -25,8 +25,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Layers, Model, Models, Personalisation, interpolated
-from backend.federation.grouping.reader_groups import Clusters, lloyd_step, nearest, transitions, unit
+from backend.federation.grouping import (
+    Clusters,
+    Layers,
+    Model,
+    Models,
+    Personalisation,
+    interpolated,
+    lloyd_step,
+    nearest,
+    transitions,
+    unit,
+)
 from backend.federation.optimizers import SteppedWeights, Weights
 from experiments.papers.finding.paillier import (
     KEY_BITS,

@@ -16,16 +16,14 @@ import torch
 from numpy.typing import NDArray
 
 from backend.federation.bounded_mean import Aggregate
-from backend.federation.grouping.group_models import Models
-from backend.federation.grouping.reader_groups import lloyd_step
+from backend.federation.grouping import Models, lloyd_step
 from backend.federation.optimizers import Memory, MemoryOptimizer, Weights
 from backend.federation.protections.registry import resolve
 from backend.federation.protections.secure_sum import secure_sum_of
-from backend.federation.strategies.clustering import VECTORS, moved
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.strategies.grouped import Grouped
+from backend.federation.strategies.grouped import VECTORS, Grouped, moved
+from backend.federation.systems.composition import SystemSpec
 from backend.federation.systems.finding import PROTOTYPES
-from backend.federation.systems.system import SystemSpec
 from backend.releases.codebooks import topic_centroids
 from device_app.ranking.groups import GroupChoice, GroupModels
 from device_app.ranking.ranker import FEATURES

@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Constant, Layers, Personalisation, TimeAndLayer
+from backend.federation.grouping import Constant, Layers, Personalisation, TimeAndLayer
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd, Weights
 from backend.releases.codebooks import topic_centroids
 from experiments.simulation.strategies.cfl import Cfl

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from backend.federation.grouping.group_models import Model
+from backend.federation.grouping import Model
 from backend.federation.optimizers import MemoryOptimizer, Weights
 from experiments.simulation.strategies.method import GradientReaders, ModelChoice, RunningMean, VectorsAt, gradient_of
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Layers, Model
+from backend.federation.grouping import Layers, Model
 from backend.federation.optimizers import MemoryOptimizer, SteppedWeights, Weights
 from experiments.simulation.strategies.method import (
     GradientReaders,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from backend.federation.grouping.group_models import Model
+from backend.federation.grouping import Model
 from backend.federation.optimizers import MemoryOptimizer, Weights
 from experiments.simulation.strategies.method import (
     GradientReaders,

@@ -11,8 +11,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Layers, Models, Personalisation, interpolated
-from backend.federation.grouping.reader_groups import Clusters, cluster, kept_names, nearest, renamed, transitions
+from backend.federation.grouping import (
+    Clusters,
+    Layers,
+    Models,
+    Personalisation,
+    cluster,
+    interpolated,
+    kept_names,
+    nearest,
+    renamed,
+    transitions,
+)
 from backend.federation.optimizers import MemoryOptimizer, Weights
 from experiments.simulation.strategies.method import GradientReaders, ModelChoice, RunningMean, VectorsAt, gradient_of
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Model
+from backend.federation.grouping import Model
 from backend.federation.optimizers import MemoryOptimizer, SteppedWeights, Weights
 from device_app.training.gradients import GRADIENT_PREFIX
 from device_app.training.tasks.task import Update

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Model
+from backend.federation.grouping import Model
 from backend.federation.optimizers import MemoryOptimizer, Weights
 from experiments.simulation.strategies.method import (
     GradientReaders,

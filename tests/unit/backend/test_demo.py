@@ -24,7 +24,7 @@ import backend.demo
 import backend.server.local_processes
 from backend.demo import DEMO_DEVICE, DEMO_READERS, DEMO_ROUNDS, DemoPlan, start_demo, tell_progress
 from backend.errors import BackendSettingsRefused
-from backend.federation.rounds.polls import WINDOW_SEC
+from backend.federation.rounds.selection import WINDOW_SEC
 from backend.news.newspaper import GeneratedNewspaper
 from backend.operations.admin_client import Operator, OperatorRefused
 from backend.server.local_processes import LocalProcesses, StartRefused, single_start, watch

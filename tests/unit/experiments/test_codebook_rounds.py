@@ -9,7 +9,7 @@ import pytest
 
 from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCodebook
 from backend.federation.systems import COMPOSED
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from experiments.recall.codebook_rounds import Learned, learn
 from protocol.protections import SecureSum
 

@@ -9,8 +9,7 @@ import pytest
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Layers, TimeAndLayer
-from backend.federation.grouping.reader_groups import Clusters, unit
+from backend.federation.grouping import Clusters, Layers, TimeAndLayer, unit
 from backend.federation.optimizers import Sgd
 from experiments.papers.finding.finding_he import PACKING, EncryptedFinding, KeyHolder, rounded, summed_votes
 from experiments.papers.finding.paillier import (

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from backend.federation.grouping.group_models import Constant
+from backend.federation.grouping import Constant
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.grouped import Grouped
 from backend.federation.systems import COMPOSED
+from backend.federation.systems.composition import SystemSpec
 from backend.federation.systems.finding import PROTOTYPES
-from backend.federation.systems.system import SystemSpec
 from device_app.ranking.ranker import FEATURES
 from experiments.bench.heldout_readers import Pool
 from experiments.papers.finding import synthetic_populations as under_test

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Layers, TimeAndLayer
-from backend.federation.grouping.reader_groups import Clusters, nearest, transitions, unit
+from backend.federation.grouping import Clusters, Layers, TimeAndLayer, nearest, transitions, unit
 from backend.federation.optimizers import Sgd
 from experiments.papers.finding.finding_he import BlindServer, KeyHolder, rounded
 from experiments.papers.finding.paillier import (

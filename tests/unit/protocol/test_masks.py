@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from protocol.masks import CHUNK_BYTES, STREAMS_OPEN, ChaChaStream, apply_masks, expand, masked_bytes
-from protocol.ring import ring_dtype
+from protocol.ring import CHUNK_BYTES, STREAMS_OPEN, ChaChaStream, apply_masks, expand, masked_bytes, ring_dtype
 
 SEED = bytes(range(32))
 seeds = st.binary(min_size=32, max_size=32)

@@ -1,5 +1,5 @@
 // Reporters of a number by a codebook: of the basic interest that weighs most (the default), and of the prototype
-// nearest to the mean of the clicks. See device_app/reports/reporters/by_codebook.py.
+// nearest to the mean of the clicks. See device_app/reports/reporters.py.
 import { realText } from "../protocol/forms";
 import { type CodeReport, codeReport } from "../protocol/recall";
 import type { Codebook } from "../protocol/releases";

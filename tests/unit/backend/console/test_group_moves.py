@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from backend.console.quality_pages import BAR, GAP, HEIGHT, LEFT, WIDTH, drawn, state_of
-from backend.federation.strategies.clustering import GroupMoves
+from backend.federation.strategies.grouped import GroupMoves
 from tests.doubles.console_client import client_of
 from tests.doubles.console_services import StandInServices, fresh_services
 

@@ -8,8 +8,8 @@ import pytest
 
 from backend.federation.errors import RoundImpossible, UnknownSystem
 from backend.federation.protections.registry import resolve
+from backend.federation.strategies.fedavg import Median, Trimmed
 from backend.federation.strategies.joined_sums import HuberOfSums, MedianOfSums
-from backend.federation.strategies.robust_mean import Median, Trimmed
 from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
 from backend.federation.systems.composition import AGGREGATIONS, EXACT, LOCAL, PROTECTIONS, SECURE
 from protocol.protections import LOCAL_NOISE, LocalLaplace, SecureSum

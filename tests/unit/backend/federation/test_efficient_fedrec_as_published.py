@@ -13,8 +13,7 @@ import pytest
 
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.optimizers import Memory, PrintedAdam
-from backend.federation.strategies.news_split import NewsSplit
-from backend.federation.strategies.news_union import NewsUnion
+from backend.federation.strategies.news_split import NewsSplit, NewsUnion
 from backend.federation.systems import COMPOSED
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples, RowSamples

@@ -15,9 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from backend.federation.bounded_mean import Aggregate
-from backend.federation.grouping.group_models import Models, interpolated
-from backend.federation.strategies.clustering import Clustering
-from backend.federation.strategies.grouped import Grouped
+from backend.federation.grouping import Models, interpolated
+from backend.federation.strategies.grouped import Clustering, Grouped
 from backend.federation.systems import COMPOSED
 from device_app.ranking.groups import GroupModels
 from device_app.training.gradients import OnnxGradients

@@ -20,12 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.federation.errors import RoundImpossible
-from backend.federation.grouping.drift import Drift
+from backend.federation.grouping import Drift
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCodebook, cohort_needed
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import COMPOSED
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.recall.served_releases import ServedReleases
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import SecureSumProtection

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from backend.federation.protections.sum_bounds import noise_deviation
-from backend.federation.secagg.parts import CohortSplit
+from backend.federation.secagg.graph import CohortSplit
 from backend.federation.strategies.joined_sums import MedianOfSums
 from backend.federation.strategies.release_gate import WIDENED, Verdict, judge_sums
 from backend.federation.systems import COMPOSED

@@ -12,12 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from backend.federation.bounded_mean import Aggregate, length, reach, within_ball
-from backend.federation.grouping.group_models import Constant, Layers, Models
+from backend.federation.grouping import Constant, Layers, Models
 from backend.federation.optimizers import Sgd
 from backend.federation.protections.registry import resolve
+from backend.federation.strategies.fedavg import Median
 from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped
 from backend.federation.strategies.joined_sums import MEDIAN_VARIANCE, JoinedSums, MedianOfSums
-from backend.federation.strategies.robust_mean import Median
 from protocol.protections import SecureSum
 from protocol.ring import WeightedSum
 

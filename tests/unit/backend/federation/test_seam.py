@@ -26,7 +26,7 @@ from backend.federation.rounds import finalize as finalising
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundRequest, RoundResult
 from backend.federation.systems import COMPOSED
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from backend.releases.blobs import ReleaseDraft
 from device_app.settings import PrivacySettings
 from device_app.training.gradients import GradientFn, Params

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.federation.secagg.record import box_for, commitment_of, pack_revealed, pack_shared, revealed_rows
+from backend.federation.secagg.messages import box_for, commitment_of, pack_revealed, pack_shared, revealed_rows
 from protocol.secagg import BOX_BYTES, Box, RevealedShare, RevealedShares, SharedKeys
 from protocol.shamir import SHARE_BYTES
 

@@ -19,8 +19,8 @@ from backend.federation.secagg import unmask as unmask_module
 from backend.federation.secagg.messages import InMemoryMessages
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.privacy.secagg import transitions as client_module
-from protocol import masks as masks_module
-from protocol.masks import apply_masks
+from protocol import ring as masks_module
+from protocol.ring import apply_masks
 from protocol.secagg import Complaints, RevealedShare, RevealedShares
 from tests.doubles.secure_sums import (
     STAGES,

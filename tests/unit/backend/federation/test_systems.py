@@ -14,7 +14,7 @@ from backend.federation.strategies.fedavg import FedAvg, MultiView
 from backend.federation.strategies.news_words import NewsWords
 from backend.federation.strategies.strategy import RoundRequest, TrainsBesides
 from backend.federation.systems import COMPOSED, STEPS, fednewsrec, lstur, naml
-from backend.federation.systems.system import GateRound, SystemSpec
+from backend.federation.systems.composition import GateRound, SystemSpec
 from device_app.privacy.protections import registry as device_protections
 from device_app.settings import PrivacySettings
 from device_app.training.multiview.job import VIEWS, ViewTerms

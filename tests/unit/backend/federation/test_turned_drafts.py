@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from backend.federation.grouping.drift import Drift
+from backend.federation.grouping import Drift
 from backend.federation.optimizers import Memory
 from backend.federation.strategies.learned_codebook import LearnedCodebook, turned_memory
 from backend.releases.alignment import ProcrustesAlignment

@@ -18,11 +18,10 @@ from backend.releases.signing import KeyFile
 from backend.releases.store import ReleaseStore
 from backend.storage.object_store import LocalFolder
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
-from device_app.privacy.report_meaning import ReportMeaning
-from device_app.privacy.reporter import user_vector
+from device_app.privacy.reporter import ReportMeaning, user_vector
 from device_app.privacy.settings import ModeName
 from device_app.reports.policy import reporter_of
-from device_app.reports.reporters.base import PublicVectors, ReportRelease
+from device_app.reports.reporters import PublicVectors, ReportRelease
 from device_app.settings import PrivacySettings
 from models.builders.recall import basis_recall
 from models.recall.basis import BasisRecall

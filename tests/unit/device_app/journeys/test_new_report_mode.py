@@ -14,9 +14,8 @@ from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.reporter import UNKNOWN, Clear, ReportInput
 from device_app.privacy.settings import MODE_NAMES
-from device_app.reports.label import Label
-from device_app.reports.modes import MODES, ReportMode
-from device_app.reports.reporters.by_codebook import ByCodebook
+from device_app.reports.modes import MODES, Label, ReportMode
+from device_app.reports.reporters import ByCodebook
 from device_app.settings import PrivacySettings
 from device_app.view_models.explore import use_of
 from protocol.recall import CodeReport, RecallRequest

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from device_app.pages import bundles
+from device_app.pages import assets
 from tests.doubles.pages_reader import OURS, PagesReader
 
 
@@ -66,7 +66,7 @@ def test_script_is_bundled_with_its_imports_first() -> None:
         "js/one.js": b'import { c } from "./two.js";\nexport function a() {}\nexport async function b() {}\n',
         "js/two.js": b"export function c() {}\n",
     }
-    made = bundles.script(files).decode()
+    made = assets.script(files).decode()
     assert re.findall(r"^const (\w+)Module", made, re.MULTILINE) == ["two", "one", "page"]
     assert "const { a, b } = oneModule;" in made
     assert "return { a, b };" in made
@@ -84,4 +84,4 @@ def test_script_is_bundled_with_its_imports_first() -> None:
 )
 def test_unsupported_import_or_export_is_refused(source: bytes, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        bundles.script({"js/page.js": source})
+        assets.script({"js/page.js": source})

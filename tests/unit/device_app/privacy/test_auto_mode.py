@@ -22,7 +22,7 @@ from device_app.privacy.sealed_reports import seal_report
 from device_app.privacy.settings import PrivacySettings
 from device_app.reports.modes import MODES
 from device_app.reports.policy import ReportPolicy, reporter_of
-from device_app.reports.reporters.base import PublicVectors, ReportRelease
+from device_app.reports.reporters import PublicVectors, ReportRelease
 from device_app.settings import PerformanceSettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository

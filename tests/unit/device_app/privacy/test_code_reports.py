@@ -13,12 +13,11 @@ import pytest
 
 from device_app.errors import BudgetSpent, CodebooksSpent
 from device_app.privacy.accounting.ledger import Ledger
-from device_app.privacy.report_meaning import GRAM_TOLERANCE, ReportMeaning
-from device_app.privacy.reporter import ReportInput
+from device_app.privacy.reporter import GRAM_TOLERANCE, ReportInput, ReportMeaning
 from device_app.privacy.sealed import Sealed
 from device_app.privacy.sealed_reports import last_report
 from device_app.reports.choice import memoised
-from device_app.reports.reporters.base import ReportRelease
+from device_app.reports.reporters import ReportRelease
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository

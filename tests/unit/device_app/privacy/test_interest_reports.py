@@ -18,7 +18,7 @@ from device_app.privacy.noise_sources import SeededNoise
 from device_app.privacy.reporter import ReportInput, user_vector
 from device_app.reading.click_clusters import average_linkage
 from device_app.reading.decomposition import on_prototypes
-from device_app.reports.reporters.by_codebook import InterestReporter
+from device_app.reports.reporters import InterestReporter
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import DrawnReports, ReportMemo

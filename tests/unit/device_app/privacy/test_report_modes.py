@@ -12,8 +12,7 @@ from device_app.privacy.sealed_reports import seal_report
 from device_app.privacy.settings import ModeName
 from device_app.reports.choice import memoised
 from device_app.reports.policy import reporter_of
-from device_app.reports.reporters.base import PublicVectors
-from device_app.reports.reporters.by_codebook import affordable
+from device_app.reports.reporters import PublicVectors, affordable
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository

@@ -17,7 +17,7 @@ from device_app.privacy.reporter import ReportInput
 from device_app.privacy.sealed import Sealed
 from device_app.privacy.sealed_reports import last_report, seal_report
 from device_app.reports.choice import memoised
-from device_app.reports.reporters.on_basis import GRID, BasisLaplaceReporter
+from device_app.reports.reporters import GRID, BasisLaplaceReporter
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository

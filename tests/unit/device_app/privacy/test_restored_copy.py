@@ -16,10 +16,10 @@ from device_app.privacy.accounting.limits import CHANNELS, Ceilings, Limits
 from device_app.privacy.accounting.restored_copy import MECHANISM, make_up_for_copy
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
-from device_app.store.count_log import CountLog
 from device_app.store.database import Database
 from device_app.store.database_copy import DatabaseCopy, mark_inside
 from device_app.store.ledger_entries import LedgerRepository
+from device_app.store.participations import CountLog
 from protocol.concentrated import epsilon_of, rho_within
 from tests.doubles.clock import StillClock
 from tests.doubles.sealing import allowing

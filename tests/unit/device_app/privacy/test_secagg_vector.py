@@ -9,8 +9,7 @@ from scipy.stats import chi2
 from device_app.errors import BudgetSpent, SumAborted
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.sealed import OCTETS, Charge
-from device_app.privacy.secagg.messages import Contribution, MaskedInput
-from device_app.privacy.secagg.state import begin_sum
+from device_app.privacy.secagg.messages import Contribution, MaskedInput, begin_sum
 from device_app.privacy.secagg.transitions import SumParticipant
 from protocol.secagg import (
     Complaints,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from device_app.store.count_log import CountTaken, CountWindow
+from device_app.store.participations import CountTaken, CountWindow
 from device_app.stores import DeviceStores
 from tests.doubles.news import NOW
 

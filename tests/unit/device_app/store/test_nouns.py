@@ -23,8 +23,7 @@ from device_app.store.opinions import Feedback, Stances
 from device_app.store.participations import Participation, Participations
 from device_app.store.preferences import Preferences
 from device_app.store.rows import from_us, to_us
-from device_app.store.search_index import SearchIndex
-from device_app.store.searches import SEARCH_MIGRATIONS
+from device_app.store.searches import SEARCH_MIGRATIONS, SearchIndex
 from tests.unit.device_app.store.conftest import MakeCard
 
 MINUTE = timedelta(minutes=1)

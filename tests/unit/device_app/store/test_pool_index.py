@@ -12,7 +12,7 @@ import pytest
 
 from device_app.store.database import Database
 from device_app.store.pool_codes import ROWS_A_STEP, PoolIndex, PoolStore
-from device_app.store.search_index import CARD_WEIGHT
+from device_app.store.searches import CARD_WEIGHT
 from protocol.broadcast import CodeShard, PoolCodes
 from protocol.news import NewsCard
 from protocol.releases import BlobRef

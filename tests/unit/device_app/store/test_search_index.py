@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from device_app.store.clicks import Clicks
 from device_app.store.database import Database
 from device_app.store.news import KEPT_OF_A_PUBLISHER, NewsStore
-from device_app.store.search_index import SearchIndex, match_of
+from device_app.store.searches import SearchIndex, match_of
 from protocol.news import NewsCard
 from tests.unit.device_app.store.conftest import MakeCard
 

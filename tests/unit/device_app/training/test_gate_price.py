@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from backend.federation.systems import COMPOSED
+from backend.federation.systems.composition import SystemSpec
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.federation.systems.system import SystemSpec
 from device_app.errors import BudgetSpent
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.sealed import Charge

@@ -14,7 +14,7 @@ import torch
 from safetensors.numpy import load
 
 from backend.federation.systems import COMPOSED
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.composition import SystemSpec
 from device_app.feed.model_cache import ModelCache
 from device_app.privacy.private_parameters import PrivateParameterShared, SharedUpdate, divide
 from device_app.store.preferences import PrivateParameters

@@ -13,8 +13,7 @@ from device_app.privacy.sealed import Charge
 from device_app.reports.policy import ReportPolicy
 from device_app.settings import PrivacySettings
 from device_app.store.byte_log import Departure
-from device_app.store.count_log import CountTaken
-from device_app.store.participations import Participation
+from device_app.store.participations import CountTaken, Participation
 from device_app.stores import DeviceStores
 from device_app.training.tasks import TASKS
 from device_app.view_models.traffic import LEFT_BEFORE_ERASE, left_so_far, today_view

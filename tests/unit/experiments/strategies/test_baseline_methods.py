@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Layers
+from backend.federation.grouping import Layers
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd
 from experiments.simulation.strategies.cfl import Cfl, bipartition
 from experiments.simulation.strategies.fedper import FedPer

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.grouping.group_models import Constant, Layers, Personalisation, TimeAndLayer
-from backend.federation.grouping.reader_groups import Clusters, cluster
+from backend.federation.grouping import Clusters, Constant, Layers, Personalisation, TimeAndLayer, cluster
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd
 from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.finding import ClusterFunction, Finding

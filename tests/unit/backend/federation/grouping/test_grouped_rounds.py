@@ -15,15 +15,13 @@ from backend.db.engine import writing_session
 from backend.db.tables import RoundRow
 from backend.federation.bounded_mean import Aggregate
 from backend.federation.errors import RoundImpossible
-from backend.federation.grouping.group_models import Layers, Model, Models, TimeAndLayer
-from backend.federation.grouping.reader_groups import Clusters, nearest, unit
+from backend.federation.grouping import Clusters, Layers, Model, Models, TimeAndLayer, nearest, unit
 from backend.federation.optimizers import Adam, Memory, MemoryOptimizer, Sgd
-from backend.federation.strategies.clustering import MOVES, VECTORS
-from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped, divided, joined
+from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, MOVES, VECTORS, Grouped, divided, joined
 from backend.federation.strategies.strategy import RoundContext, RoundRequest, RoundResult
 from backend.federation.systems import COMPOSED
+from backend.federation.systems.composition import SystemSpec
 from backend.federation.systems.finding import PROTOTYPES
-from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import blob_refs
 from backend.releases.codebooks import first_groups, read_centroids
 from backend.releases.publish import publish_changes

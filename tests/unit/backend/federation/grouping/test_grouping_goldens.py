@@ -7,9 +7,14 @@ import itertools
 import numpy as np
 import pytest
 
-from backend.federation.grouping.group_models import Constant, Layers, Model, Models, TimeAndLayer, interpolated
-from backend.federation.grouping.reader_groups import (
+from backend.federation.grouping import (
+    Constant,
+    Layers,
+    Model,
+    Models,
+    TimeAndLayer,
     cluster,
+    interpolated,
     kept_names,
     lloyd_step,
     nearest,

@@ -10,8 +10,8 @@ from backend.federation.bounded_mean import Aggregate, length
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.sum_bounds import TAIL, check_sum, noise_length, noise_reach, too_alike
 from backend.federation.strategies.counting import possible_counts
+from backend.federation.strategies.fedavg import Median
 from backend.federation.strategies.joined_sums import JoinedSums
-from backend.federation.strategies.robust_mean import Median
 from protocol.protections import SecureSum
 from protocol.ring import WeightedSum
 

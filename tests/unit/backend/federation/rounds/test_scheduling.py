@@ -16,9 +16,8 @@ from backend.db.tables import PollCountRow, RoundRow
 from backend.federation.errors import RoundImpossible, RoundsPaused, UnknownSystem
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.opening import round_request
-from backend.federation.rounds.polls import SWEEP_AGE_SEC, PollCounter
 from backend.federation.rounds.scheduling import Schedule
-from backend.federation.rounds.selection import places
+from backend.federation.rounds.selection import SWEEP_AGE_SEC, PollCounter, places
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import COMPOSED
 from backend.releases.store import ReleaseStore

@@ -48,8 +48,8 @@ from device_app.training.tasks.reported_basis import BasisGradientTask, BasisVot
 from experiments.recall.basis_rounds import ClickSamples, clipped, gradients, votes
 from exporters.package import export_basis_gradient
 from models.recall.basis import ASSIGNMENT
+from protocol.recall import ReportLists, report_chances
 from protocol.releases import Codebook
-from protocol.reported_basis import ReportLists, report_chances
 from protocol.ring import WeightedSum
 from protocol.tensors import TensorError, TensorSpec, pack, unpack
 from tests.doubles.clock import StillClock

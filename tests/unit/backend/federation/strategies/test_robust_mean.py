@@ -12,8 +12,8 @@ from scipy.stats import trim_mean
 
 from backend.federation.errors import RoundImpossible
 from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.strategies.fedavg import Centre, Median, Stacked, Trimmed
 from backend.federation.strategies.joined_sums import HUBER_TUNING, HUBER_VARIANCE, HuberLocation, HuberOfSums
-from backend.federation.strategies.robust_mean import Centre, Median, Stacked, Trimmed
 from backend.federation.systems import COMPOSED
 from protocol.ids import PROTOCOL_VERSION
 from protocol.ring import WeightedSum

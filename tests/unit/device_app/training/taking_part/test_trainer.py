@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from device_app.privacy.protections.local_laplace import LaplaceProtection
-from device_app.store.count_log import CountLog
+from device_app.store.participations import CountLog
 from tests.doubles.round_rig import BackendRig, DeviceRig
 from tests.doubles.unsteady import SYSTEMS_TRIED, Unsteady, each_system, opened, state_of
 

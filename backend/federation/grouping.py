@@ -1,4 +1,8 @@
-"""Group models next to a global model: steps, re-initialisation and interpolation.
+"""FINDING's groups: clusters of readers, prototypes that follow their sums, and a model for each group.
+
+Readers are clustered by the vectors that the global model gives them (section 4.2). Prototypes follow a noisy sum of
+their readers' vectors, as far as the noise allows. Group models stand next to a global model: steps, re-initialisation
+and interpolation.
 
 Source: FINDING, Algorithm 1 and eq. 8, and for the interpolation section 4.1.2: w'_k = lambda(t, i) w_k +
 (1 - lambda(t, i)) w_g (eq. 1a, with lambda(t, i) of eqs. 4 to 7). Weights and optimizer moments are combined with the
@@ -10,12 +14,236 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
+import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.optimizers import Gradient, Memory, MemoryOptimizer, SteppedWeights, Weights
+
+ITERATIONS, STARTS = 25, 10
+"""The library starts from random readers; the start with the tightest groups is kept."""
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Centroids [K, D] of length 1, and the group [n] of each clustered vector."""
+
+    centroids: NDArray[np.float32]
+    labels: Labels
+
+
+def unit(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Scale rows to length 1; a zero row, that of a reader without clicks, stays zero."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    found = np.divide(vectors, lengths, out=np.zeros_like(vectors, dtype=np.float64), where=lengths > 0)
+    return np.asarray(found, dtype=np.float32)
+
+
+def cluster(vectors: NDArray[np.floating[Any]], groups: int, *, seed: int) -> Clusters:
+    """Return K-means clusters of vectors [n, D] by cosine similarity, determined by the seed.
+
+    Deviation from the paper, which clusters vectors unnormalised: here only directions count, so that a device finds
+    its group by an inner product and no reader has more weight for a longer vector. Raises ValueError for fewer vectors
+    than groups.
+    """
+    if not 1 <= groups <= len(vectors):
+        raise ValueError(f"groups: from 1 to the {len(vectors)} readers, got {groups}")
+    rows = np.ascontiguousarray(unit(vectors))
+    means = faiss.Kmeans(
+        rows.shape[1],
+        groups,
+        niter=ITERATIONS,
+        nredo=STARTS,
+        seed=seed,
+        spherical=True,
+        min_points_per_centroid=1,
+        max_points_per_centroid=len(rows),
+    )
+    means.train(rows)
+    centroids = unit(np.asarray(means.centroids))
+    return Clusters(centroids, nearest(centroids, rows))
+
+
+def nearest(centroids: NDArray[np.floating[Any]], vectors: NDArray[np.floating[Any]]) -> Labels:
+    """Return for each vector [n, D] the centroid with the largest inner product.
+
+    Ties go to the first, so a zero vector belongs to group 0. This is also a new reader's group if the vector comes
+    from the model that the centroids were computed with.
+    """
+    found: Labels = np.argmax(np.asarray(vectors) @ np.asarray(centroids).T, axis=1).astype(np.int64)
+    return found
+
+
+def lloyd_step(sums: NDArray[np.floating[Any]], centroids: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Return centroids [K, D] from each group's sum of unit vectors [K, D].
+
+    A group whose sum is zero keeps its centroid. This is the step that K-means repeats; from sums alone it needs no
+    single reader's vector.
+    """
+    moved = unit(sums)
+    empty = ~moved.any(axis=1)
+    moved[empty] = np.asarray(centroids, dtype=np.float32)[empty]
+    return moved
+
+
+def transitions(old: Labels, new: Labels, old_groups: int, new_groups: int) -> NDArray[np.int64]:
+    """Return M [old_groups, new_groups]: how many readers moved from group i to group j.
+
+    Raises ValueError for a label out of range.
+    """
+    if old.shape != new.shape:
+        raise ValueError(f"labels: {old.shape} old ones and {new.shape} new ones")
+    for name, labels, groups in (("old", old, old_groups), ("new", new, new_groups)):
+        if len(labels) and not (labels.min() >= 0 and labels.max() < groups):
+            raise ValueError(f"{name} labels: from 0 to {groups - 1}, got {labels.min()} to {labels.max()}")
+    moves = np.zeros((old_groups, new_groups), dtype=np.int64)
+    np.add.at(moves, (old, new), 1)
+    return moves
+
+
+def kept_names(moves: NDArray[np.int64]) -> Labels:
+    """Return an old name for each new group, [K], so that most readers keep their group's name.
+
+    It is the Hungarian assignment of the square M. Only names change: the set of models of eq. 8 stays the same.
+    """
+    from scipy.optimize import linear_sum_assignment  # slow import, not needed by every server
+
+    old, new = linear_sum_assignment(moves, maximize=True)
+    names = np.empty(len(moves), dtype=np.int64)
+    names[new] = old
+    return names
+
+
+def renamed(found: Clusters, names: Labels) -> Clusters:
+    """Return the same groups with group j renamed to names[j]; names: a permutation."""
+    centroids = np.empty_like(found.centroids)
+    centroids[names] = found.centroids
+    return Clusters(centroids, names[found.labels])
+
+
+Floats = NDArray[np.float64]
+
+FIRST_LENGTH = 0.7
+"""The assumed length of the mean of a group's unit vectors before any were seen."""
+FIRST_VARIANCE = 0.5
+"""The assumed mean squared distance of a group's true mean from its first prototype, a topic's centroid."""
+SCATTER = 1 - FIRST_LENGTH**2
+"""Mean squared distance of a group's readers from their mean."""
+DRIFT = 0.01
+"""Squared distance that a mean may move between two rounds, since articles and readers change."""
+SHARE_MEMORY = 0.9
+"""The weight of earlier rounds' counts relative to the new one's."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The estimate of K groups by a Kalman filter.
+
+    It holds the means [K, D] of the groups, which lie in a subspace of `axes` directions, with variances [K] along
+    each; and the members [K] of `readers`, with the variance of each, accumulated over rounds. noises [K] is the part
+    of the mechanism's noise in the means, also as a variance along each direction.
+
+    The sum s of a group with m readers is modelled as m mu + noise, where the noise has variance m nu^2 from the
+    readers about mu and sigma^2 from the mechanism. m is noisy, too: it is shrunk towards an even share of the cohort,
+    and its remaining uncertainty counts as noise. If the noise is large, the estimate hardly moves, so a cohort that is
+    too small for its budget spends budget and does little harm.
+    """
+
+    means: Floats
+    variances: Floats
+    members: Floats
+    members_variance: float
+    readers: float
+    noises: Floats
+    axes: int
+
+    @classmethod
+    def begin(cls, prototypes: NDArray[np.float32], *, axes: int | None = None) -> Self:
+        """Return the estimate at prototypes [K, D] of length 1, before any reader was seen.
+
+        axes: D unless given.
+        """
+        K, D = prototypes.shape
+        axes = D if axes is None else axes
+        return cls(
+            FIRST_LENGTH * prototypes.astype(np.float64),
+            np.full(K, FIRST_VARIANCE / axes),
+            np.zeros(K),
+            0.0,
+            0.0,
+            np.zeros(K),
+            axes,
+        )
+
+    @property
+    def prototypes(self) -> NDArray[np.float32]:
+        """The prototypes [K, D], rows of length 1."""
+        return unit(self.means)
+
+    def apart(self, share: float) -> NDArray[np.float32]:
+        """Return the means less `share` of the mean of all readers, [K, D], rows of length 1.
+
+        The mean of all readers is what they have in common. A share of 0 gives `prototypes`.
+        """
+        return unit(self.means - share * (self.shares() @ self.means))
+
+    def noise_share(self) -> float:
+        """Return how much of the distance between groups is the mechanism's noise, from 0 to 1.
+
+        It is the noise's share of the squared length of each mean less the mean of means, averaged over the groups. The
+        noise in the means is known exactly, since the filter is linear. The groups have equal weight here, so that
+        noisy member counts don't look like a distance between groups.
+        """
+        lengths = np.square(self.means - self.means.mean(axis=0)).sum(axis=1)
+        return float(np.minimum(self.axes * self.noises / np.maximum(lengths, 1e-12), 1.0).mean())
+
+    def seen(
+        self, sums: Floats, members: Floats, readers: int, *, sums_variance: float, members_variance: float
+    ) -> Self:
+        """Return the estimate after a round with so many readers.
+
+        sums: [K, D] of the groups' unit vectors, projected onto the `axes`. members: counts [K]. sums_variance and
+        members_variance: variance of the noise on each number. Raises ValueError for other shapes or values that are
+        not finite.
+        """
+        K, D = self.means.shape
+        if sums.shape != (K, D) or members.shape != (K,):
+            raise ValueError(f"sums, members: [{K}, {D}] and [{K}], got {sums.shape} and {members.shape}")
+        if not (np.isfinite(sums).all() and np.isfinite(members).all()):
+            raise ValueError("sums, members: not finite")
+        even = readers / K
+        trust = even**2 / (even**2 + members_variance)
+        counted = np.maximum(even + trust * (members - even), 0.0)
+        variances = self.variances + DRIFT / self.axes
+        miscounted = trust * members_variance * np.square(self.means).sum(axis=1) / self.axes
+        spread = counted**2 * variances + counted * (SCATTER / self.axes) + miscounted + sums_variance
+        gain = np.divide(variances * counted, spread, out=np.zeros(K), where=spread > 0)
+        return type(self)(
+            self.means + gain[:, None] * (sums - counted[:, None] * self.means),
+            variances * (1 - gain * counted),
+            SHARE_MEMORY * self.members + members,
+            SHARE_MEMORY**2 * self.members_variance + members_variance,
+            SHARE_MEMORY * self.readers + readers,
+            np.square(1 - gain * counted) * self.noises + np.square(gain) * (miscounted + sums_variance),
+            self.axes,
+        )
+
+    def shares(self) -> Floats:
+        """Return the share of readers near each prototype, [K].
+
+        Shares are shrunk towards even ones by the noise. The shares add up to 1. No share is below a tenth of an even
+        one, so that a noisy count can't make Bayes' rule exclude a prototype.
+        """
+        K = len(self.members)
+        even = self.readers / K
+        if even == 0:
+            return np.full(K, 1 / K)
+        trust = even**2 / (even**2 + self.members_variance)
+        drawn = np.maximum(even + trust * (self.members - even), 0.1 * even)
+        return np.asarray(drawn / drawn.sum(), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,119 @@
-"""Reporters by a release's codebook: the basic interest that weighs most, and others for comparison.
+"""Reporters: what a mode reports, under which terms.
 
-The others report the prototype nearest to the mean of the clicks, the topic read most, and the topics' shares.
+By a release's codebook: the basic interest that weighs most, and for comparison the prototype nearest to the mean of
+the clicks, the topic read most, and the topics' shares.
+
+By scores on a release's basic interests: Uni-FedRec's as published, and with its privacy gaps closed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from device_app.privacy.exact_samplers import uniform_below
+from device_app.privacy.mechanisms.basis_l1 import BasisL1
+from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.mechanisms.topics import NoisyTopics, histogram
 from device_app.privacy.noise_sources import NoiseSource
-from device_app.privacy.report_meaning import ReportMeaning, gram, meaning_name
-from device_app.privacy.reporter import UNKNOWN, Clear, Decompose, MadeFrom, ReportInput
+from device_app.privacy.reporter import (
+    UNKNOWN,
+    Clear,
+    Decompose,
+    MadeFrom,
+    MadeReport,
+    Mechanism,
+    ReportInput,
+    ReportMeaning,
+    gram,
+    meaning_name,
+    meaning_of_release,
+)
 from device_app.reading.click_clusters import counts
 from device_app.reading.decomposition import on_prototypes
-from device_app.reports.reporters.base import M, ModeReporter, ReportTerms
-from protocol.recall import CodeReport, SubsetReport, TopicsReport
+from protocol.recall import BasisL1Report, BasisLaplaceReport, CodeReport, SubsetReport, TopicsReport
 from protocol.releases import Codebook, RecallProtocol
+
+M = TypeVar("M", bound=Mechanism)
+
+
+@dataclass(frozen=True)
+class PublicVectors:
+    """A release's public vectors: prototypes [K, D] by K."""
+
+    prototypes: Mapping[int, NDArray[np.float32]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReportRelease:
+    """The release that a report is made under, and the encoder of its vectors.
+
+    generation names those vectors as stored on this device (`PulledShards.generation`): an encoder that was replaced
+    and later restored has a different one.
+    """
+
+    release: str = ""
+    encoder: str = ""
+    generation: str = ""
+
+
+@dataclass(frozen=True)
+class ReportTerms:
+    """What a release proposes and a reader allows. epsilon_limit: most that one report by a codebook may cost; the
+    release sets the cost of reports by the basis."""
+
+    epsilon_limit: float
+    protocol: RecallProtocol
+    spaces: PublicVectors
+    under: ReportRelease
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModeReporter(ABC, Generic[M]):
+    """A `privacy.reporter.Reporter` with its mechanism; subclasses say what they report and how.
+
+    name: of the mode. report: the protocol's type of its reports. made_from: the part of the input that it reports.
+    """
+
+    name: ClassVar[str]
+    report: ClassVar[type[MadeReport]]
+    made_from: ClassVar[MadeFrom]
+    mechanism: M
+    under: ReportRelease = field(default_factory=ReportRelease)
+
+    @classmethod
+    @abstractmethod
+    def of(cls, mechanism: Callable[..., M], terms: ReportTerms) -> Self | None:
+        """The reporter under these terms, drawing from such a mechanism; None if the release doesn't support it."""
+
+    @property
+    @abstractmethod
+    def meaning(self) -> ReportMeaning:
+        """See `Reporter.meaning`."""
+
+    def decomposed(self, reader: ReportInput, labels: NDArray[np.int64], on_basis: Decompose) -> ReportInput:
+        """See `Reporter.decomposed`; by default the input as it is."""
+        return reader
+
+    def shown(self, reader: ReportInput) -> Clear:
+        """See `Reporter.shown`; by default the true value alone."""
+        value = self.value(reader)
+        return () if value is None else ((float(value),),)
+
+    def value(self, reader: ReportInput | None) -> int | None:
+        """See `Reporter.value`; None if there are too many values to keep each draw: then every report is drawn."""
+        return None
+
+    @abstractmethod
+    def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[Any, Clear]:
+        """See `Reporter.make`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,3 +242,63 @@ class TopicsReporter(ByCodebook[NoisyTopics]):
         shares = np.eye(size)[self.uniform(noise)] if reader is None else histogram(self.prototypes, reader.clicks)
         sent = tuple(self.mechanism.release(shares, noise).tolist())
         return TopicsReport(codebook=size, weights=sent), () if reader is None else (tuple(shares.tolist()),)
+
+
+GRID = 2.0**-16
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnTheBasis(ModeReporter[M]):
+    """Base of reporters of scores on a release's basis; each report is drawn."""
+
+    made_from: ClassVar[MadeFrom] = "decomposition"
+
+    @classmethod
+    def of(cls, mechanism: Callable[..., M], terms: ReportTerms) -> Self:
+        """The reporter with the noise that the release asks for."""
+        drawing: Any = mechanism
+        return cls(mechanism=drawing.under(terms.protocol), under=terms.under)
+
+    def decomposed(self, reader: ReportInput, labels: NDArray[np.int64], on_basis: Decompose) -> ReportInput:
+        """The input with its scores on the basis."""
+        scores, counts = on_basis()
+        return replace(reader, scores=scores, counts=counts)
+
+    @staticmethod
+    def known(reader: ReportInput | None, basis_size: int) -> ReportInput:
+        """The reader's input; for a blank report, one channel without any interest."""
+        return reader or ReportInput(np.empty((0, 0), np.float32), np.zeros((1, basis_size), np.float32), (1,))
+
+    @property
+    def meaning(self) -> ReportMeaning:
+        """The release's basis."""
+        return meaning_of_release(self.name, self.under.release, self.under.encoder, self.under.generation)
+
+
+class BasisLaplaceReporter(OnTheBasis[BasisLaplace]):
+    """Reports noisy scores, and counts in clear. Formal guarantees: `BasisLaplace`'s, for each report."""
+
+    name, report = "basis_laplace", BasisLaplaceReport
+
+    def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[BasisLaplaceReport, Clear]:
+        """Draw noisy scores; the counts go in clear, and those of a blank report are one channel of one click."""
+        known = self.known(reader, self.mechanism.basis_size)
+        clear = self.mechanism.clipped(known.scores)
+        noisy = np.round(self.mechanism.release(known.scores, noise) / GRID) * GRID
+        report = BasisLaplaceReport(scores=tuple(map(tuple, noisy.tolist())), counts=known.counts)
+        return report, () if reader is None else tuple(map(tuple, clear.tolist()))
+
+
+class BasisL1Reporter(OnTheBasis[BasisL1]):
+    """Reports noisy scores of C_max channels. Formal guarantees: `BasisL1`'s, for each report."""
+
+    name, report = "basis_l1", BasisL1Report
+
+    def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[BasisL1Report, Clear]:
+        """Draw noisy scores of C_max channels."""
+        known = self.known(reader, self.mechanism.basis_size)
+        clear = self.mechanism.projected(known.scores)
+        noisy = self.mechanism.release(known.scores, noise)
+        shares = self.mechanism.release_shares(np.array(known.counts, dtype=np.int64), noise)
+        report = BasisL1Report(scores=tuple(map(tuple, noisy.tolist())), shares=tuple(shares.tolist()))
+        return report, () if reader is None else tuple(map(tuple, clear.tolist()))

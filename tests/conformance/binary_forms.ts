@@ -1,32 +1,47 @@
 // What is no JSON on the wire: tensors, ring elements, masks, shares, and what keys make.
 import { PictureError, unpackPictures } from "../../web/device/protocol/pictures";
 import { unpackBook, unpackCards, unpackCodes, unpackPriors } from "../../web/device/protocol/broadcast";
-import { RotationRefused, fingerprint, follow, headAfter, keyHistory, readable, releaseChain } from "../../web/device/protocol/chain";
+import {
+  fingerprint,
+  follow,
+  headAfter,
+  keyHistory,
+  readable,
+  releaseChain,
+  RotationRefused,
+} from "../../web/device/protocol/chain";
 import { readMessage } from "../../web/device/protocol/forms";
-import { FixedPoint, RingError, UpdateLayout, ringVector, type RingVector } from "../../web/device/protocol/ring";
-import { expand, maskedBytes } from "../../web/device/protocol/masks";
-import { SecaggError, advertisedKeys, chooseNeighbourhood, roster, sumTerms } from "../../web/device/protocol/secagg";
+import {
+  expand,
+  FixedPoint,
+  maskedBytes,
+  RingError,
+  ringVector,
+  UpdateLayout,
+  type RingVector,
+} from "../../web/device/protocol/ring";
+import { advertisedKeys, chooseNeighbourhood, roster, SecaggError, sumTerms } from "../../web/device/protocol/secagg";
 import { newsCard } from "../../web/device/protocol/news";
 import * as pairing from "../../web/device/protocol/pairing";
 import {
-  type Primitives,
   choosePrimitives,
   hex,
   noblePrimitives,
   webPrimitives,
+  type Primitives,
 } from "../../web/device/protocol/primitives";
 import { SignatureRefused, signedManifest, verifyRelease } from "../../web/device/protocol/releases";
 import { signedOffer, verifyOffer } from "../../web/device/protocol/rounds";
-import { SharingError, joinBytes, splitBytes } from "../../web/device/protocol/shamir";
+import { joinBytes, SharingError, splitBytes } from "../../web/device/protocol/shamir";
 import {
-  type DType,
-  type TensorData,
-  TensorError,
-  type TensorSpec,
   asFloat32,
   dequantise,
   pack,
+  TensorError,
   unpack,
+  type DType,
+  type TensorData,
+  type TensorSpec,
 } from "../../web/device/protocol/tensors";
 import { GivenBits, unhex } from "./given";
 

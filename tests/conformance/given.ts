@@ -1,7 +1,7 @@
 // What tests hand to the browser's end instead of chance and of files: bits from a key, and bytes as hexadecimal
 // digits.
 import type { NoiseSource } from "../../web/device/privacy/exact_samplers";
-import { expand } from "../../web/device/protocol/masks";
+import { expand } from "../../web/device/protocol/ring";
 import type { Bytes } from "../../web/device/protocol/forms";
 
 /** The ChaCha20 stream of a key: the same bits as `SeededNoise` of the Python device. */

@@ -1,27 +1,32 @@
 // The arithmetic of privacy: draws from given bits, codes, prices, the ledger.
 import { BudgetSpent } from "../../web/device/errors";
-import { RandomisedCode, affordable, drawReport, nearest } from "../../web/device/privacy/mechanisms/code";
+import { affordable, drawReport, nearest, RandomisedCode } from "../../web/device/privacy/mechanisms/code";
 import { addNoiseShare, clipAndEncode, discreteGaussian } from "../../web/device/privacy/noise_share";
-import { atMostExp, bernoulliExp, randomisedResponse, rational, systemNoise, uniformBelow } from "../../web/device/privacy/exact_samplers";
-import { type ChargeStore, Ledger } from "../../web/device/privacy/accounting/ledger";
-import { type Channel, ceilingsOf } from "../../web/device/privacy/accounting/limits";
+import {
+  atMostExp,
+  bernoulliExp,
+  randomisedResponse,
+  rational,
+  systemNoise,
+  uniformBelow,
+} from "../../web/device/privacy/exact_samplers";
+import { Ledger, type ChargeStore } from "../../web/device/privacy/accounting/ledger";
+import { ceilingsOf, type Channel } from "../../web/device/privacy/accounting/limits";
 import { clickSteps, parametersOf, possible, sumPrices } from "../../web/device/privacy/accounting/cost_of_sums";
-import { type ChargeGroup, composed } from "../../web/device/privacy/accounting/composition";
+import { composed, type ChargeGroup } from "../../web/device/privacy/accounting/composition";
 import type { Charge } from "../../web/device/privacy/sealed";
-import { type PrivacySettings, privacySettings } from "../../web/device/privacy/settings";
+import { privacySettings, type PrivacySettings } from "../../web/device/privacy/settings";
 import { reportWorth } from "../../web/device/view_models/privacy";
 import { epsilonOf, rhoOfSum, rhoWithin } from "../../web/device/protocol/concentrated";
 import { readMessage } from "../../web/device/protocol/forms";
 import { hex } from "../../web/device/protocol/primitives";
 import { secureSum } from "../../web/device/protocol/protections";
-import { codeReport } from "../../web/device/protocol/recall";
-import { recallProtocol } from "../../web/device/protocol/releases";
+import { codeReport, logPosterior, reportChances, unpackReportLists } from "../../web/device/protocol/recall";
+import { recallProtocol, type Codebook } from "../../web/device/protocol/releases";
 import { FixedPoint } from "../../web/device/protocol/ring";
-import { logPosterior, reportChances, unpackReportLists } from "../../web/device/protocol/reported_basis";
 import { InterestReporter } from "../../web/device/reports/code_reporter";
 import { ReportInput } from "../../web/device/privacy/reporter";
 import { vectors } from "../../web/device/vectors";
-import type { Codebook } from "../../web/device/protocol/releases";
 import { GivenBits, unhex } from "./given";
 
 /** What was drawn from the bits of a key, and how many bytes of them that took. */

@@ -20,7 +20,7 @@ import { ReleaseSync } from "../../web/device/sync/release_sync";
 import { trainerOf } from "../../web/device/training/composition";
 import { graphLoader, paramsOf } from "../../web/device/training/gradients";
 import { type Outcome, outcome } from "../../web/device/training/participant";
-import { pollForRounds } from "../../web/device/training/polling";
+import { pollForRounds } from "../../web/device/background";
 import type { Trainer } from "../../web/device/training/trainer";
 import { HttpClient } from "../../web/device/uplink/http";
 import { type Arrived, type Departing, FetchTransport } from "../../web/device/uplink/transport";

@@ -8,7 +8,7 @@ import type { DefaultListStore } from "./store/default_list";
 import type { ImpressionStore } from "./store/impressions";
 import type { NewsStore } from "./store/news";
 import type { ReadMarks } from "./store/read_marks";
-import type { SearchIndex } from "./store/search_index";
+import type { SearchIndex } from "./store/searches";
 import type { DefaultListSync, PopularitySync } from "./sync/lists";
 import type { PictureSync } from "./sync/picture_sync";
 import type { PoolSync } from "./sync/pool_codes";

@@ -1,17 +1,17 @@
 // The device of this browser: one worker owns its database and models, and answers the pages of all tabs.
 import sqliteFile from "@sqlite.org/sqlite-wasm/sqlite3.wasm";
 import * as templatesModule from "minijinja-js/dist/web/minijinja_js_bg.wasm";
-import type { Answer, Asked, Answered, Question, Unasked } from "./link";
-import { polls, recalls } from "./background";
-import { Device, chosenSettings } from "./device";
+import type { Answer, Answered, Asked, Question, Unasked } from "./link";
+import { pollForRounds, polls, recalls } from "./background";
+import { chosenSettings, Device } from "./device";
 import { systemChance, uniform } from "./feed/chance";
-import { type PerformanceSettings, feedSettings, performanceSettings } from "./feed_settings";
+import { feedSettings, performanceSettings, type PerformanceSettings } from "./feed_settings";
 import { systemClock } from "./protocol/moments";
 import { FrontPages, NotOverwritten } from "./pages/front_page";
 import { Pictures } from "./pages/art";
 import { PageRenderer, startTemplates } from "./pages/renderer";
 import { Pages } from "./pages/routes";
-import { type Parts, partsOf, storesOf } from "./parts";
+import { partsOf, storesOf, type Parts } from "./parts";
 import { systemNoise } from "./privacy/exact_samplers";
 import { RuntimeThread } from "./ranking/runtime_thread";
 import runtimeScript from "./ranking/runtime_worker.ts?address";
@@ -20,13 +20,11 @@ import { Blobs, PrivateFolder } from "./store/blobs";
 import { FrontPageFile } from "./store/front_page";
 import firstDatabase from "./store/first_database.ts?made";
 import { openPrivateFiles } from "./store/database";
-import { HeldFiles, hasPrivateFile } from "./store/held_file";
-import { FetchTransport } from "./uplink/transport";
-import { ownFile } from "./uplink/transport";
+import { hasPrivateFile, HeldFiles } from "./store/held_file";
+import { FetchTransport, ownFile } from "./uplink/transport";
 import { Memory } from "./remembered";
 import { buildVerdicts } from "./sync/release_blobs";
-import { pollForRounds } from "./training/polling";
-import { type Primitives, choosePrimitives } from "./protocol/primitives";
+import { choosePrimitives, type Primitives } from "./protocol/primitives";
 
 /** The package declares the file's contents; the bundler gives its address. */
 const { default: templatesFile } = templatesModule as unknown as { default: string };

@@ -8,7 +8,7 @@ import type { NewsCard } from "../protocol/news";
 import type { Moment } from "../protocol/forms";
 import { reportOf, type Naming } from "../store/news";
 import { toUs } from "../store/database";
-import type { WordHit } from "../store/search_index";
+import type { WordHit } from "../store/searches";
 import { bestFirst, noVectors, products, rowOf, taken, unit, vectors as rowsOf } from "../vectors";
 import { PoolBroken } from "./broadcast";
 import { Candidates } from "./candidates";

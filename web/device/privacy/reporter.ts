@@ -1,9 +1,84 @@
 // What `sealed_reports` can seal: the reader's input, and the reporter that draws a noisy report from it.
-import { type Vectors, meanOf, scaled, stacked } from "../vectors";
+//
+// A report's number may provably mean the same under another release's codebook. A server may name its
+// prototypes as it likes; this device uses what it can compute: the prototypes' own inner products.
+import type { Memo } from "../store/report_memo";
+import { meanOf, scaled, stacked, type Vectors } from "../vectors";
+import type { Bytes } from "../protocol/forms";
+import { digest } from "./sealed";
 import type { CodeReport } from "../protocol/recall";
 import type { NoiseSource } from "./exact_samplers";
 import type { RandomisedCode } from "./mechanisms/code";
-import type { ReportMeaning } from "./report_meaning";
+
+/**
+ * The most by which an inner product of two carried prototypes may change. It decides what a number means, not what is
+ * sent.
+ */
+const GRAM_TOLERANCE = 1e-4;
+
+/**
+ * Two reports with the same `name` and number say the same.
+ *
+ * name: hash of everything that the server influences and the true value is computed from. mechanism: by name, with
+ * size and epsilon. encoder: the reader's vectors are by this one. directions: hash of what these are compared with.
+ * gram: the directions' inner products [n x n], invariant under rotations of the space.
+ */
+export interface ReportMeaning {
+  readonly name: string;
+  readonly mechanism: string;
+  readonly encoder: string;
+  readonly directions: string;
+  readonly gram: Float32Array;
+}
+
+/**
+ * Whether a number sent under `kept` may be sent again, as drawn, under `offered`. True for the same meaning; for the
+ * same directions in the space of the same encoder; and if the offered directions are a rotation of these, in the space
+ * of another encoder. A rotation under the same encoder has no justification.
+ */
+export function carriedTo(kept: ReportMeaning, offered: ReportMeaning): boolean {
+  if (kept.name === offered.name) return true;
+  if (kept.mechanism !== offered.mechanism || !kept.gram.length || kept.gram.length !== offered.gram.length) return false;
+  if (kept.encoder === offered.encoder) return kept.directions === offered.directions;
+  return kept.gram.every((value, at) => Math.abs(value - (offered.gram[at] as number)) <= GRAM_TOLERANCE);
+}
+
+/** The meaning of the report in use. */
+export function meaningOf(memo: Memo): ReportMeaning {
+  const bytes = new Uint8Array(memo.gram);
+  return {
+    name: memo.meaning,
+    mechanism: memo.mechanism,
+    encoder: memo.encoder,
+    directions: memo.directions,
+    gram: new Float32Array(bytes.buffer, 0, Math.floor(bytes.length / 4)),
+  };
+}
+
+/** Inner products of all rows, [rows x rows], rounded to float32 once. */
+export function gram(all: Vectors): Float32Array {
+  const { data, rows, width } = all;
+  const found = new Float32Array(rows * rows);
+  for (let one = 0; one < rows; one++)
+    for (let other = 0; other < rows; other++) {
+      let sum = 0;
+      for (let axis = 0; axis < width; axis++)
+        sum += (data[one * width + axis] as number) * (data[other * width + axis] as number);
+      found[one * rows + other] = sum;
+    }
+  return found;
+}
+
+/** SHA-256 of everything that a server influences and a true value is computed from: `ReportMeaning.name`. */
+export function meaningName(...parts: readonly string[]): string {
+  return digest(new TextEncoder().encode(parts.join("\n")));
+}
+
+/** A meaning's numbers as stored. */
+export function gramBytes(meaning: ReportMeaning): Bytes {
+  const { buffer, byteOffset, byteLength } = meaning.gram;
+  return new Uint8Array(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer);
+}
 
 /** The value of a blank report. */
 export const UNKNOWN = -1;

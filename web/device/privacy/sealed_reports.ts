@@ -9,12 +9,11 @@ import { TextCatalogue } from "../protocol/text_catalogue";
 import type { DrawnReports, Memo, ReportMemo } from "../store/report_memo";
 import { messageBytes, readMessage } from "../protocol/forms";
 import { shortened } from "../protocol/ids";
-import { type CodeReport, type RecallRequest, codeReport, recallRequest } from "../protocol/recall";
+import { codeReport, recallRequest, type CodeReport, type RecallRequest } from "../protocol/recall";
 import type { NoiseSource } from "./exact_samplers";
 import type { Ledger } from "./accounting/ledger";
-import { type ReportMeaning, gramBytes } from "./report_meaning";
-import { type ReportInput, type Reporter, UNKNOWN } from "./reporter";
-import { JSON_TYPE, Sealed, digest, free } from "./sealed";
+import { gramBytes, UNKNOWN, type Reporter, type ReportInput, type ReportMeaning } from "./reporter";
+import { digest, free, JSON_TYPE, Sealed } from "./sealed";
 import type { PrivacySettings } from "./settings";
 
 const WORDS = new TextCatalogue(sentences);

@@ -2,7 +2,7 @@
 //
 // Regular expressions are a subset without backreferences and lookaround, run as an automaton (Thompson, 1968), so that
 // no rule can hang the device. device_app/reading/mute_patterns.py lists what they know, and finds the same.
-import { UNSPACED_ANY, folded } from "../store/search_index";
+import { UNSPACED_ANY, folded } from "../store/searches";
 
 export const PATTERN_KINDS = ["word", "phrase", "regex"] as const;
 export type PatternKind = (typeof PATTERN_KINDS)[number];

@@ -1,10 +1,9 @@
 // The second view as one vector: what the reader searches for and follows, in the space of article vectors. The device
 // has no text encoder, so a search is represented by the unit mean of its best matches here.
-import { type Clock, HOUR_MS } from "../protocol/moments";
+import { HOUR_MS, type Clock } from "../protocol/moments";
 import type { NewsStore } from "../store/news";
 import type { Stances } from "../store/opinions";
-import type { SearchIndex } from "../store/search_index";
-import type { MeaningKind, SearchVector, Searches } from "../store/searches";
+import type { MeaningKind, Searches, SearchIndex, SearchVector } from "../store/searches";
 import { meanOf, scaled, stacked, taken } from "../vectors";
 
 /** Number of best matches that form a search's vector, or of newest articles for a topic's. */

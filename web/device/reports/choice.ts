@@ -1,11 +1,10 @@
 // Chooses the report to send: the current one, otherwise a new one, which may be charged, otherwise one that reveals
 // nothing new.
 import { BudgetSpent } from "../errors";
-import { type Clock, HOUR_MS } from "../protocol/moments";
-import { type Reporter, ReportInput } from "../privacy/reporter";
-import { type ReportDesk, isBlank, isCover, lastReport, sealCover, sealReport } from "../privacy/sealed_reports";
+import { HOUR_MS, type Clock } from "../protocol/moments";
+import { carriedTo, meaningOf, ReportInput, type Reporter } from "../privacy/reporter";
+import { isBlank, isCover, lastReport, sealCover, sealReport, type ReportDesk } from "../privacy/sealed_reports";
 import type { PrivacySettings } from "../privacy/settings";
-import { carriedTo, meaningOf } from "../privacy/report_meaning";
 import type { Sealed } from "../privacy/sealed";
 import type { PublicVectors } from "../sync/installed_release";
 import type { Clicks } from "../store/clicks";
@@ -16,7 +15,7 @@ import type { RecallRequest } from "../protocol/recall";
 import type { ReleaseManifest } from "../protocol/releases";
 import type { Stopwatch } from "../protocol/server_timing";
 import { asManyAgain } from "./modes";
-import { type ReportPolicy, reporterOf } from "./policy";
+import { reporterOf, type ReportPolicy } from "./policy";
 
 /** The current encoder hasn't supplied the vectors of all articles yet. */
 export class VectorsIncomplete extends Error {}

@@ -1,12 +1,11 @@
 // Reporters of a number by a codebook: of the basic interest that weighs most (the default), and of the prototype
 // nearest to the mean of the clicks. See device_app/reports/reporters.py.
 import { realText } from "../protocol/forms";
-import { type CodeReport, codeReport } from "../protocol/recall";
+import { codeReport, type CodeReport } from "../protocol/recall";
 import type { Codebook } from "../protocol/releases";
-import { type NoiseSource, uniformBelow } from "../privacy/exact_samplers";
-import { type RandomisedCode, nearest } from "../privacy/mechanisms/code";
-import { type ReportMeaning, gram, meaningName } from "../privacy/report_meaning";
-import { type ReportInput, type Reporter, UNKNOWN } from "../privacy/reporter";
+import { uniformBelow, type NoiseSource } from "../privacy/exact_samplers";
+import { nearest, type RandomisedCode } from "../privacy/mechanisms/code";
+import { gram, meaningName, UNKNOWN, type Reporter, type ReportInput, type ReportMeaning } from "../privacy/reporter";
 import { counts } from "../reading/click_clusters";
 import { onPrototypes, productsWith } from "../reading/decomposition";
 import type { Vectors } from "../vectors";

@@ -1,6 +1,6 @@
 // The reader's clicks: stored before the article is shown, never sent.
 import { PAGE_SIZE, fromUs, offset, pageOf, toUs, type Database, type Page } from "./database";
-import { allWords } from "./search_index";
+import { allWords } from "./searches";
 
 /** An opened article. feedId is empty if it was opened outside a feed; at: milliseconds since 1970. */
 export interface Click {

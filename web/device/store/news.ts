@@ -4,7 +4,7 @@ import { type Vectors, finite, rowOf } from "../vectors";
 import { readMessage } from "../protocol/forms";
 import { type NewsCard, newsCard } from "../protocol/news";
 import { toUs, type Database, type Value } from "./database";
-import { wordsOfCard } from "./search_index";
+import { wordsOfCard } from "./searches";
 
 export type Naming = "topic" | "section" | "publisher";
 const WIDE = "SELECT value FROM json_each(?)";

@@ -5,7 +5,7 @@ import { readMessage, type Bytes, type ValueOf } from "../protocol/forms";
 import { countedMs, newsCard, type NewsCard } from "../protocol/news";
 import { fromUs, toUs, type Database } from "./database";
 import { listOf } from "./news";
-import { CARD_WEIGHT, matchOf, type WordHit, wordsOf, wordsOfCard } from "./search_index";
+import { CARD_WEIGHT, matchOf, type WordHit, wordsOf, wordsOfCard } from "./searches";
 
 /**
  * Least number of articles whose texts are requested together: about 300 KB, and the one wanted can't be told from 99

@@ -9,8 +9,7 @@ import type { NewsCard } from "../protocol/news";
 import type { Moment } from "../protocol/forms";
 import type { NamedStance, Stance } from "../store/opinions";
 import { toUs } from "../store/database";
-import type { WordHit } from "../store/search_index";
-import { plainOf, type SavedSearch } from "../store/searches";
+import { plainOf, type SavedSearch, type WordHit } from "../store/searches";
 import { bestFirst } from "../vectors";
 
 /** One section with its best articles, newest and weightiest first. stance is the reader's, or null. */

@@ -4,16 +4,56 @@
 //
 // The state holds what a device must remember so that a kill at any point neither loses nor repeats anything. It (and
 // in the `masked` stage the vector) must be on disk before the message of its stage leaves.
-import { absent, bytes, integer, list, literal, optional, record, text, type Bytes, type ValueOf } from "../../protocol/forms";
-import { maskedBytes } from "../../protocol/masks";
-import { channelKeys, checkAgreement, checkAlive, closeBox, openBox, pairSeed, rosterDigest, seedCommitment, signKeys, termsDigest } from "../../protocol/pairing";
+import {
+  absent,
+  bytes,
+  integer,
+  list,
+  literal,
+  optional,
+  record,
+  text,
+  type Bytes,
+  type ValueOf,
+} from "../../protocol/forms";
+import { bitsOf, maskedBytes, type RingVector } from "../../protocol/ring";
+import {
+  channelKeys,
+  checkAgreement,
+  checkAlive,
+  closeBox,
+  openBox,
+  pairSeed,
+  rosterDigest,
+  seedCommitment,
+  signKeys,
+  termsDigest,
+} from "../../protocol/pairing";
 import { hex, type Primitives } from "../../protocol/primitives";
-import { bitsOf, type RingVector } from "../../protocol/ring";
-import { SHARE_BYTES, SecaggError, complaints, isWhole, revealedShares, roster, saysAlive, sharedKeys, sumTerms, type AdvertisedKeys, type Agreements, type Box, type Roster, type RosterEntry, type Sharers, type Shares, type SumTerms, type Survivors } from "../../protocol/secagg";
+import {
+  complaints,
+  isWhole,
+  revealedShares,
+  roster,
+  saysAlive,
+  SecaggError,
+  SHARE_BYTES,
+  sharedKeys,
+  sumTerms,
+  type AdvertisedKeys,
+  type Agreements,
+  type Box,
+  type Roster,
+  type RosterEntry,
+  type Sharers,
+  type Shares,
+  type SumTerms,
+  type Survivors,
+} from "../../protocol/secagg";
 import { splitBytes } from "../../protocol/shamir";
 import type { NoiseSource } from "../exact_samplers";
 import type { Charge } from "../sealed";
-import { checkRoster, checkSharers, fewest, type RosterRules } from "./roster";
+import { checkRoster, checkSharers, fewest, type RosterRules } from "./messages";
 
 const share = bytes({ min: SHARE_BYTES, max: SHARE_BYTES });
 

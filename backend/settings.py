@@ -258,7 +258,8 @@ def _network(name: str) -> str:
     return name
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine's own address; False for a name."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -585,7 +586,7 @@ class BackendSettings(StorageSettings, EncoderSettings):
     @classmethod
     def _is_alone(cls, token_file: Path | None, found: ValidationInfo) -> Path | None:
         host = str(found.data.get("host"))
-        if token_file is not None and not _is_loopback(host):
+        if token_file is not None and not is_loopback(host):
             raise ValueError(f"the host is {host}; with this setting it is a loopback address, such as 127.0.0.1")
         return token_file
 

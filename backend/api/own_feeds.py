@@ -10,7 +10,6 @@ import hmac
 from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import blake2b
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -26,6 +25,7 @@ from backend.news.public_addresses import networks
 from backend.news.sections import chosen_section, section_named, taxonomy
 from backend.news.sources.download import Document, fetch
 from backend.recall.catalogue import card_of
+from backend.settings import is_loopback
 from backend.setup.own_feeds import follow_all
 from protocol.news import NewsBody
 from protocol.own_feeds import (
@@ -77,7 +77,7 @@ def router(services: Services, token_file: Path) -> APIRouter:
     def own_device(request: Request) -> None:
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
         is_known = hmac.compare_digest(shown.strip().encode(), token.encode()) and scheme.lower() == "bearer"
-        if not is_known or request.client is None or not _is_loopback(request.client.host):
+        if not is_known or request.client is None or not is_loopback(request.client.host):
             raise NotOwnDevice
 
     routes = APIRouter(prefix=PREFIX.rstrip("/"), dependencies=[Depends(own_device)], responses=answers(401))
@@ -231,13 +231,6 @@ def router(services: Services, token_file: Path) -> APIRouter:
 
 def _json(message: OwnMessage) -> Response:
     return Response(message.model_dump_json(), media_type=JSON, headers={"cache-control": "no-store"})
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _described(feed: FollowedFeed) -> OwnFeed:

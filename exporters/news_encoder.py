@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 from torch.func import functional_call
 
-from exporters.signature import OPSET
+from exporters.translate import OPSET
 
 BERT_PREFIX = "bert."
 PIECES_MAX = 512

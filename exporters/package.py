@@ -16,7 +16,6 @@ from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.graph_cache import GraphCache, KeptGraphs, entry_name, graphs_of
 from exporters.graphs import (
     pooled_head_graphs,
-    recall_graphs,
     reported_basis_graphs,
     word_model_graphs,
     word_model_vectors,
@@ -30,20 +29,6 @@ from models.recall.basis import ReportedBasis
 from models.shapes import TITLE_WORDS
 from protocol.graph_check import check_graph
 from protocol.releases import ModelRole
-
-__all__ = [
-    "ExportedModel",
-    "GraphReport",
-    "export_basis_gradient",
-    "export_head_gradient",
-    "export_model",
-    "export_once",
-    "export_ranker",
-    "export_recall",
-    "export_word_model",
-    "recall_graphs",
-]
-
 
 WORD_MODELS = {"fednewsrec_words": fednewsrec_words, "naml_words": naml_words, "lstur_words": lstur_words}
 """News models on given word vectors, by architecture; functions of E and D."""

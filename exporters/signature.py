@@ -9,10 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from exporters.translate import OPSET
-
-__all__ = ["OPSET", "GraphInput", "GraphSpec", "MethodOrName", "call", "parameters", "trained"]
-
 MethodOrName = str | Callable[..., Tensor]  # a method's name, or a function of the model and the inputs
 
 

@@ -142,7 +142,7 @@ def publish_first(
 
     from backend.releases.models import chosen, entry_of, grouped
     from exporters.package import export_ranker
-    from exporters.signature import OPSET
+    from exporters.translate import OPSET
     from models.rankers import DEFAULT
     from models.shapes import CHANNELS_LIMIT
 

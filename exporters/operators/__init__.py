@@ -18,8 +18,6 @@ from models.layers.real_rows import real_places
 
 aten: Any = torch.ops.aten
 
-__all__ = ["RULES"]
-
 
 def _each(rule: Rule, *targets: Any) -> dict[Callable[..., Any], Rule]:
     return dict.fromkeys(targets, rule)

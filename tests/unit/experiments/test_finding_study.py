@@ -21,8 +21,7 @@ from experiments.papers.finding.training import METRICS, Job, Result, best
 from experiments.ranking.models import STUDY_MODELS
 from experiments.simulation.readers import Library
 from experiments.simulation.strategies.method import ModelChoice
-from models.builders import nrms
-from models.builders.rankers import candidate_attention
+from models.builders.rankers import candidate_attention, nrms
 from ownfeed import app
 from tests.doubles.quadratics import Quadratics
 

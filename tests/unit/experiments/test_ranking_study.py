@@ -21,7 +21,7 @@ from experiments.ranking.study import RankingStudy, trained_rankers, untrained_s
 from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings, Workbench
 from experiments.records import DataMissing
 from experiments.simulation.readers import Library
-from models.builders import cosine_ranker, nrms_user
+from models.builders.rankers import cosine_ranker, nrms_user
 from models.metrics import RankingMetrics
 
 NEWS, READERS, DIM = 60, 12, 256

@@ -20,7 +20,7 @@ from experiments.simulation.central import train_centrally
 from experiments.simulation.clients import OneProcess, SimulatedDevice, ranker_inputs
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Rounds, simulate
-from models.builders import nrms
+from models.builders.rankers import nrms
 from models.user.papers import NrmsUser
 from tests.doubles.engines import TorchEngine, onnx_engine
 

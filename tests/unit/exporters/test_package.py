@@ -14,7 +14,8 @@ from torch.testing import assert_close
 from exporters.architectures import architectures, name_of
 from exporters.graph_cache import GraphCache
 from exporters.package import ExportedModel, export_ranker, export_recall
-from models.builders import cosine_ranker, nrms_user, uni_fedrec_recall
+from models.builders.rankers import cosine_ranker, nrms_user
+from models.builders.recall import uni_fedrec_recall
 from models.recall.basis import BasisRecall
 from tests.doubles.graphs import shared_graphs
 from tests.doubles.small_world import shared_cache

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from exporters.graph import export_gradient_graph, export_inference_graph
+from exporters.graphs import recall_graphs
 from exporters.news_encoder import without_known_noise
-from exporters.package import recall_graphs
 from exporters.parity import FULL, NONE, ONE, SOME, ParityError, check_parity, draw_inputs
 from exporters.signature import GraphInput, GraphSpec, parameters
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.func import functional_call
 from torch.testing import assert_close
 
-from models.builders import basis_recall, uni_fedrec_recall
+from models.builders.recall import basis_recall, uni_fedrec_recall
 from models.recall.basis import BasisRecall
 from tests.doubles.torch_gradients import ModelLoss
 

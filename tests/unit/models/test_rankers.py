@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from models.builders import cosine_ranker, nrms, nrms_user
+from models.builders.rankers import cosine_ranker, nrms, nrms_user
 from models.user.candidate_attention import CosineRanker
 
 seeds = st.integers(0, 2**31)

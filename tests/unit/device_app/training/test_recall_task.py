@@ -21,7 +21,8 @@ from device_app.training.gradients import Batch, BoundGraph, GradientFn, Gradien
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.recall_gradient import RecallTask, dropped
 from device_app.training.tasks.task import BATCH
-from exporters.package import export_model, recall_graphs
+from exporters.graphs import recall_graphs
+from exporters.package import export_model
 from models.builders.recall import basis_recall
 from models.recall.basis import BasisRecall
 from protocol.protections import LocalLaplace

@@ -72,10 +72,8 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         redirect_slashes=False,  # such a redirect leads to whatever host the request names
     )  # fmt: skip
     # The most requested routes come first: a request is matched against one route after another.
-    for router in (
-        recall.router, rounds.sum_router, rounds.router, news.router, releases.router, health.router, admin.router,
-    ):  # fmt: skip
-        app.routes.extend(router(parts).routes)  # include_router would create each of its routes a second time
+    for each in (recall, rounds, news, releases, health, admin):
+        app.routes.extend(each.router(parts).routes)  # include_router would create each of its routes a second time
     measured = metrics.BackendMetrics(parts)
     app.routes.extend(metrics.router(parts, measured).routes)
     app.routes.extend(console_router(parts).routes)

@@ -28,8 +28,9 @@ TENSORS_MEDIA_TYPE = "application/vnd.safetensors"
 
 
 def router(services: Services) -> APIRouter:
-    """The round routes."""
+    """The routes of rounds, and those of the stages of their sums, which are requested most."""
     routes = APIRouter()
+    _add_stages(routes, services)
     coordinator, uploads = services.coordinator, services.uploads
 
     @routes.get(
@@ -157,9 +158,8 @@ READ_AT_ONCE_BYTES: Mapping[SumStage, int] = {
 that this member may send it."""
 
 
-def sum_router(services: Services) -> APIRouter:
-    """The routes of the stages."""
-    routes = APIRouter()
+def _add_stages(routes: APIRouter, services: Services) -> None:
+    """Add the routes of the stages of secure sums: a device sends a message, and later polls for the stage's answer."""
     sums, uploads = services.coordinator.sums, services.uploads
 
     def _receive(round_id: RoundId, stage: SumStage, pseudonym: Pseudonym, body: bytes) -> UploadReceipt:
@@ -214,5 +214,3 @@ def sum_router(services: Services) -> APIRouter:
         require_length(request, size_bytes)
         async with uploads.receive(request, (round_id, pseudonym), size_bytes) as upload:
             return await uploads.run(sums.receive_masked, round_id, pseudonym, upload.path, upload.sha256)
-
-    return routes

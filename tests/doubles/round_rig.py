@@ -145,7 +145,7 @@ class BackendRig:
             pictures=SimpleNamespace(shards=SimpleNamespace(shard=lambda sha256: None)),
         )
         app = FastAPI()
-        for each in (releases, rounds, rounds, admin):
+        for each in (releases, rounds, admin):
             app.routes.extend(each.router(services).routes)
         install_problems(app)
         app.add_middleware(RequestLimits)

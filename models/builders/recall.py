@@ -40,11 +40,6 @@ def uni_fedrec_recall(*, basis_size: int = BASIS_SIZE, score_clip: float = 0.2, 
     return basis_recall(heads=heads, head_dim=head_dim, attention_dim=128, basis_size=basis_size, score_clip=score_clip)
 
 
-def mean_recall(*, dim: int) -> YoutubeNet:
-    """Return YoutubeNet without a tower: the mean click, no parameters."""
-    return YoutubeNet(nn.Identity(), dim)
-
-
 def dense_recall(*, dim: int, hidden_dim: int) -> YoutubeNet:
     """Return YoutubeNet with dense ReLU layers dim -> hidden_dim -> dim."""
     return YoutubeNet(nn.Sequential(nn.Linear(dim, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, dim), nn.ReLU()), dim)

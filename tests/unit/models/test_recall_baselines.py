@@ -24,7 +24,6 @@ lengths = st.integers(1, 7)
 DIM = 6
 
 SMALL: dict[str, Callable[[], nn.Module]] = {
-    "mean": lambda: recall.mean_recall(dim=DIM),
     "youtubenet": lambda: recall.dense_recall(dim=DIM, hidden_dim=8),
     "huita": lambda: Huita(AdditiveAttention(DIM, 4)),
     "ebnr": lambda: Ebnr(MaskedGru(DIM, DIM)),
@@ -195,13 +194,6 @@ def test_cosine_starts_score_the_mean_cosine_and_can_leave_it(preset: Callable[[
     # The scorer's last bias never has a gradient: softmax does not see it.
     unmoved = {name for name, one in model.named_parameters() if one.grad is None or one.grad.abs().max() == 0}
     assert unmoved <= {"pooling.query.bias"}
-
-
-def test_mean_recall_is_the_cosine_without_parameters() -> None:
-    clicks, mask, news = readers()
-    model = recall.mean_recall(dim=256)
-    assert not list(model.parameters())
-    assert_close(model(clicks[:1], mask[:1], news[:1]), (news[:1] @ clicks[:1].mean(dim=1)[..., None])[..., 0])
 
 
 def test_youtubenet_without_clicks_is_zero_despite_its_biases() -> None:

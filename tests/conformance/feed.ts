@@ -21,6 +21,7 @@ import { poolCodes } from "../../web/device/protocol/broadcast";
 import { choosePrimitives } from "../../web/device/protocol/primitives";
 import { kinshipFloor } from "../../web/device/protocol/similarity";
 import { averageLinkage } from "../../web/device/reading/click_clusters";
+import { distinctLabels } from "../../web/device/reading/interest_labels";
 import type { NewsCard } from "../../web/device/protocol/news";
 import { vectors } from "../../web/device/vectors";
 import { GivenBits, unhex } from "./given";
@@ -93,6 +94,11 @@ export const feed = {
     const spent = ledger.spentToday("reports");
     database.close();
     return { feed: feedForm.write(built), interests, spent };
+  },
+
+  /** The labels of groups of clicked articles. */
+  async feed_labels(groups: readonly (readonly NewsCard[])[]): Promise<string[]> {
+    return distinctLabels(groups, new Map());
   },
 
   /** Ids of the stories of pages made one after the other, each seen whole; from a store that the Python device wrote. */

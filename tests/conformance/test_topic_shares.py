@@ -1,7 +1,7 @@
 """A topic that was read five times gets about two fifths of the next three pages, on both devices.
 
 Oracle: the topics of the synthetic news; the browser's pages are held to the Python device's. The long form, with 40
-topics of the newspaper and 3 seeds, is in tests/qa/learning.
+topics of the newspaper and 3 seeds, is in tests/qa/test_learning.py.
 """
 
 from __future__ import annotations

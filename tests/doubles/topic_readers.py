@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -56,9 +57,9 @@ class ReaderPages:
 class TopicReaders:
     """Makes readers over one backend in memory that offers codes of its pool."""
 
-    def __init__(self, backend: FakeBackend, folder: Path, *, listed: int) -> None:
-        """listed: the length of the default list."""
-        self._backend, self._folder, self._listed = backend, folder, listed
+    def __init__(self, backend: FakeBackend, folder: Path, *, listed: int, now: datetime = NOW) -> None:
+        """listed: the length of the default list. now: the time on every clock."""
+        self._backend, self._folder, self._listed, self._now = backend, folder, listed, now
         first = self._device("synced", 0, "interest")
         first.sync()
         assert first.whole_pool.size() == len(backend.pool.cards)
@@ -81,8 +82,8 @@ class TopicReaders:
             read = random.Random(seed).sample(of_topic, READS)
             with_device.whole_pool.show(read)
             for card in read:
-                stores.clicks.add(card.id, None, NOW)
-                stores.read_marks.opened(card.id, NOW)
+                stores.clicks.add(card.id, None, self._now)
+                stores.read_marks.opened(card.id, self._now)
             with_device.recall_step()
         finally:
             with_device.close()
@@ -103,7 +104,7 @@ class TopicReaders:
             "url": "http://127.0.0.1:9",
             "key": "00" * 32,
             "seed": str(seed),
-            "now": NOW.timestamp() * 1_000,
+            "now": self._now.timestamp() * 1_000,
             "more": False,
             "pages": PAGES,
         }
@@ -111,7 +112,7 @@ class TopicReaders:
 
     def _page(self, device: Device) -> tuple[tuple[str, NewsCard], ...]:
         feed = device.reading.feed(refresh=True)
-        device.parts.stores.impressions.view(feed.feed_id, [item.card.id for item in feed.items], NOW)
+        device.parts.stores.impressions.view(feed.feed_id, [item.card.id for item in feed.items], self._now)
         return tuple((item.slot, item.card) for item in feed.items)
 
     def _device(self, name: str, seed: int, mode: ModeName) -> Device:
@@ -128,7 +129,7 @@ class TopicReaders:
             transport=self._backend.transport(),
             noise=SeededNoise(seed),
             chance=random.Random(seed),
-            clock=lambda: NOW,
+            clock=lambda: self._now,
         )
 
 

@@ -165,7 +165,7 @@ function namesWithin(card: NewsCard): string[] {
 
 function mentions(name: string, card: NewsCard): boolean {
   const text = `${card.title} ${card.abstract}`;
-  const bare = name.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
+  const bare = name.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
   const end = /[\p{L}\p{N}_]$/u.test(name) ? "(?![\\p{L}\\p{N}_])" : "(?=[\\p{L}\\p{N}_])";
   return text.includes(name) && new RegExp(`(?<![\\p{L}\\p{N}_])${bare}${end}`, "u").test(text);
 }

@@ -28,8 +28,8 @@ NUMBERS_LIMIT = 100_000
 NODES_LIMIT = 4_000
 """Our largest graph has 871 nodes."""
 NAME_LIMIT, RANK_LIMIT, CONTENT_LIMIT, DEGREE_LIMIT = 200, 8, 1_024, 6
-SIZE_LIMIT, EXACT_FLOAT, FAR = 2**53, 2**24, 2**31 - 1
-"""Sizes are exact in both runtimes up to the first, in float32 up to the second; FAR is the end of any axis."""
+SIZE_LIMIT, FAR = 2**53, 2**31 - 1
+"""Sizes are exact in both runtimes up to the first; FAR is the end of any axis."""
 RUN_LIMIT_BYTES = 1024**3
 """All tensors of one run together, including freed ones; an operator may need some of them again while it runs."""
 RUN_LIMIT_MULTIPLY_ADDS = 2 * 10**10

@@ -32,7 +32,7 @@ import {
 } from "../../web/device/protocol/primitives";
 import { SignatureRefused, signedManifest, verifyRelease } from "../../web/device/protocol/releases";
 import { signedOffer, verifyOffer } from "../../web/device/protocol/rounds";
-import { joinBytes, SharingError, splitBytes } from "../../web/device/protocol/shamir";
+import { SharingError, splitBytes } from "../../web/device/protocol/shamir";
 import {
   asFloat32,
   dequantise,
@@ -144,10 +144,6 @@ export const binary = {
 
   encode: ({ fixed, values }: { fixed: Fixed; values: number[] }) =>
     orRefused(() => digits(fixedPoint(fixed).encode(values))),
-  stochastic: ({ fixed, values, key }: { fixed: Fixed; values: number[]; key: string }) => {
-    const bits = new GivenBits(unhex(key));
-    return digits(fixedPoint(fixed).encodeStochastic(values, (size) => bits.uniformBits(size)));
-  },
   decode: ({ fixed, total }: { fixed: Fixed; total: string }) =>
     digits(fixedPoint(fixed).decode(ring(fixed.bits, total))),
   layout: ({
@@ -178,11 +174,6 @@ export const binary = {
       return [...splitBytes(unhex(secret), threshold, points, (size) => bits.uniformBits(size))].map(
         ([point, share]) => [point, hex(share)],
       );
-    }),
-  join: (shares: [number, string][]) =>
-    orRefused(() => {
-      const joined = joinBytes(new Map(shares.map(([point, share]) => [point, unhex(share)])));
-      return joined && hex(joined);
     }),
   neighbourhood: (members: number) => chooseNeighbourhood(members),
 

@@ -10,11 +10,12 @@ import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { Memory } from "../../web/device/remembered";
-import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
+import { Blobs } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
 import { NoAnswer } from "../../web/device/uplink/transport";
 import { noblePrimitives } from "../../web/device/protocol/primitives";
 import { SQLITE, type Wasm } from "./wasm";
+import { MemoryFolder } from "./given";
 
 interface Clock {
   ms: number;

@@ -12,7 +12,7 @@ import { type Parts, partsOf, storesOf } from "../../web/device/parts";
 import { type PrivacySettings, privacySettings } from "../../web/device/privacy/settings";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
-import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
+import { Blobs } from "../../web/device/store/blobs";
 import { type Database, lateMemory, openMemory } from "../../web/device/store/database";
 import type { Naming } from "../../web/device/store/news";
 import { LAST_ANSWER } from "../../web/device/store/preferences";
@@ -24,7 +24,7 @@ import { averageLinkage } from "../../web/device/reading/click_clusters";
 import { distinctLabels } from "../../web/device/reading/interest_labels";
 import type { NewsCard } from "../../web/device/protocol/news";
 import { vectors } from "../../web/device/vectors";
-import { GivenBits, unhex } from "./given";
+import { GivenBits, MemoryFolder, unhex } from "./given";
 import { MINIJINJA, ORT, SQLITE, type Wasm } from "./wasm";
 import { toBase64 } from "../../web/device/protocol/forms";
 

@@ -3,6 +3,7 @@
 import type { NoiseSource } from "../../web/device/privacy/exact_samplers";
 import { expand } from "../../web/device/protocol/ring";
 import type { Bytes } from "../../web/device/protocol/forms";
+import type { Folder } from "../../web/device/store/blobs";
 
 /** The ChaCha20 stream of a key: the same bits as `SeededNoise` of the Python device. */
 export class GivenBits implements NoiseSource {
@@ -39,4 +40,25 @@ export function unbase64(text: string): Bytes {
   const found = new Uint8Array(characters.length);
   for (let place = 0; place < found.length; place++) found[place] = characters.charCodeAt(place);
   return found;
+}
+
+/** A folder of blobs in memory. */
+export class MemoryFolder implements Folder {
+  private readonly files = new Map<string, { content: Bytes; at: number }>();
+
+  async read(name: string): Promise<Bytes | null> {
+    return this.files.get(name)?.content ?? null;
+  }
+
+  async write(name: string, content: Bytes): Promise<void> {
+    this.files.set(name, { content, at: Date.now() });
+  }
+
+  async remove(name: string): Promise<void> {
+    this.files.delete(name);
+  }
+
+  async names(): Promise<ReadonlyMap<string, number>> {
+    return new Map([...this.files].map(([name, { at }]) => [name, at]));
+  }
 }

@@ -6,13 +6,14 @@ import { partsOf, storesOf } from "../../web/device/parts";
 import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
-import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
+import { Blobs } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
 import { ImpressionStore } from "../../web/device/store/impressions";
 import { NoAnswer } from "../../web/device/uplink/transport";
 import { exportAll } from "../../web/device/view_models/export";
 import { noblePrimitives } from "../../web/device/protocol/primitives";
 import { SQLITE, type Wasm } from "./wasm";
+import { MemoryFolder } from "./given";
 
 /** cut: where the worker is killed: before the main database's transaction has ended, or before the searches' has. stays:
  * it isn't killed there, and goes on. */

@@ -12,12 +12,12 @@ import { partsOf, storesOf } from "../../web/device/parts";
 import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
-import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
+import { Blobs } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
 import type { FrontPageFile } from "../../web/device/store/front_page";
 import { NoAnswer } from "../../web/device/uplink/transport";
 import { noblePrimitives } from "../../web/device/protocol/primitives";
-import { unbase64 } from "./given";
+import { MemoryFolder, unbase64 } from "./given";
 import { MINIJINJA, SQLITE, type Wasm } from "./wasm";
 
 interface Given {

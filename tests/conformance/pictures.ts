@@ -6,11 +6,11 @@ import { partsOf, storesOf } from "../../web/device/parts";
 import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
-import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
+import { Blobs } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
 import { type Departing, NoAnswer } from "../../web/device/uplink/transport";
 import { noblePrimitives } from "../../web/device/protocol/primitives";
-import { unhex } from "./given";
+import { MemoryFolder, unhex } from "./given";
 import { SQLITE, type Wasm } from "./wasm";
 
 /** deeds: by the number of a request of this look, from 0, what happens before it is answered, or in the answer's place. */

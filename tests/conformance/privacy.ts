@@ -1,6 +1,6 @@
 // The arithmetic of privacy: draws from given bits, codes, prices, the ledger.
 import { BudgetSpent } from "../../web/device/errors";
-import { affordable, drawReport, nearest, RandomisedCode } from "../../web/device/privacy/mechanisms/code";
+import { affordable, nearest, RandomisedCode } from "../../web/device/privacy/mechanisms/code";
 import { addNoiseShare, clipAndEncode, discreteGaussian } from "../../web/device/privacy/noise_share";
 import {
   atMostExp,
@@ -21,7 +21,7 @@ import { epsilonOf, rhoOfSum, rhoWithin } from "../../web/device/protocol/concen
 import { readMessage } from "../../web/device/protocol/forms";
 import { hex } from "../../web/device/protocol/primitives";
 import { secureSum } from "../../web/device/protocol/protections";
-import { codeReport, logPosterior, reportChances, unpackReportLists } from "../../web/device/protocol/recall";
+import { codeReport } from "../../web/device/protocol/recall";
 import { recallProtocol, type Codebook } from "../../web/device/protocol/releases";
 import { FixedPoint } from "../../web/device/protocol/ring";
 import { InterestReporter } from "../../web/device/reports/code_reporter";
@@ -178,15 +178,9 @@ export const privacy = {
   },
   report: ({ protocol, key, code }: { protocol: string; key: string; code: number }) => {
     const book = readMessage(recallProtocol, protocol).codebooks[0];
-    return book && codeReport.write(drawReport(book, code, new GivenBits(unhex(key))));
-  },
-  posterior: ({ shares, epsilon }: { shares: number[]; epsilon: number }) => ({
-    posterior: logPosterior(shares, epsilon),
-    chances: reportChances(shares.length, epsilon),
-  }),
-  report_lists: (blob: string) => {
-    const lists = unpackReportLists(unhex(blob));
-    return [lists.size, lists.dimensions, hex(new Uint8Array(lists.slopes.buffer)), lists.sharpness];
+    if (!book) return null;
+    const drawn = new RandomisedCode(book.size, book.epsilon).release(code, new GivenBits(unhex(key)));
+    return codeReport.write(codeReport.make({ codebook: book.size, code: drawn }));
   },
 
   concentrated: ([steps, sigma, contributors, coordinates, delta]: [number, number, number, number, number]) => {

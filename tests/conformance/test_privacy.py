@@ -42,7 +42,6 @@ from device_app.store.ledger_entries import LedgerRepository
 from device_app.view_models.modes import report_worth
 from protocol.concentrated import epsilon_of, rho_of_sum, rho_within
 from protocol.protections import SecureSum
-from protocol.recall import ReportLists, report_chances
 from protocol.releases import BlobRef, Codebook, RecallProtocol
 from protocol.ring import FixedPoint
 from tests.conformance.node_end import ask_node
@@ -220,27 +219,6 @@ def codes() -> list[Question]:
     return found
 
 
-def lists(size: int, rng: np.random.Generator) -> ReportLists:
-    shares = rng.dirichlet(np.ones(size)).astype(np.float32)
-    wide = rng.normal(size=(size, 6)).astype(np.float32)
-    return ReportLists(wide, wide[:, 0], wide * 2, shares, wide[:2], 8.0)
-
-
-def posteriors() -> list[Question]:
-    found: list[Question] = []
-    rng = np.random.default_rng(4)
-    for size, epsilon in ((2, 0.5), (16, 4.0), (64, 8.0)):
-        made = lists(size, rng)
-        posterior = {
-            "posterior": made.log_posterior(epsilon).tolist(), "chances": report_chances(size, epsilon).tolist(),
-        }  # fmt: skip
-        found += [
-            ("posterior", {"shares": made.shares.tolist(), "epsilon": epsilon}, near(posterior)),
-            ("report_lists", made.pack().hex(), same([size, 6, made.slopes.tobytes().hex(), 8])),
-        ]
-    return found
-
-
 def noisy_codes() -> list[Question]:
     found: list[Question] = []
     rng = np.random.default_rng(5)
@@ -380,7 +358,7 @@ def laws() -> list[Question]:
 
 
 def test_draws_figures_and_outcomes_match_in_both_runtimes(tmp_path: Path) -> None:
-    groups = (samplers, edges_of_coins, codes, posteriors, noisy_codes, prices, laws)
+    groups = (samplers, edges_of_coins, codes, noisy_codes, prices, laws)
     questions = [question for group in groups for question in group()] + ledgers(tmp_path)
     different = {"sizes": [70_000, 70_000], "same": False, "values": 256}
     questions.append(("system", 70_000, same(different)))

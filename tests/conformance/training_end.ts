@@ -7,7 +7,7 @@ import { SumTransitions } from "../../web/device/privacy/secagg/transitions";
 import { privacySettings } from "../../web/device/privacy/settings";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
-import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
+import { Blobs } from "../../web/device/store/blobs";
 import { ByteLog } from "../../web/device/store/byte_log";
 import { Clicks } from "../../web/device/store/clicks";
 import { type Database, openMemory } from "../../web/device/store/database";
@@ -28,7 +28,7 @@ import { readMessage } from "../../web/device/protocol/forms";
 import { newsCard } from "../../web/device/protocol/news";
 import { choosePrimitives, hex } from "../../web/device/protocol/primitives";
 import { load } from "../../web/device/protocol/tensors";
-import { GivenBits, unhex } from "./given";
+import { GivenBits, MemoryFolder, unhex } from "./given";
 
 const ENCODER = "test-encoder";
 const primitives = await choosePrimitives();

@@ -8,7 +8,7 @@ import { systemNoise } from "../../web/device/privacy/exact_samplers";
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { type Ordered, RuntimeThread } from "../../web/device/ranking/runtime_thread";
 import { Graphs } from "../../web/device/ranking/session";
-import { Blobs, MemoryFolder } from "../../web/device/store/blobs";
+import { Blobs } from "../../web/device/store/blobs";
 import { lateMemory, openMemory } from "../../web/device/store/database";
 import type { StanceKind } from "../../web/device/store/opinions";
 import { ReleaseSync } from "../../web/device/sync/release_sync";
@@ -16,6 +16,7 @@ import { Syncing } from "../../web/device/syncing";
 import { NoAnswer } from "../../web/device/uplink/transport";
 import { contentHash, noblePrimitives } from "../../web/device/protocol/primitives";
 import { SQLITE, type Wasm } from "./wasm";
+import { MemoryFolder } from "./given";
 
 const NOW = 1_795_685_400_000;
 const FAULTS = {

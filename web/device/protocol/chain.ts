@@ -22,7 +22,6 @@ export const releaseChain = record({ releases: list(chainedRelease, { max: CHAIN
   if (numbers.some((number, place) => place > 0 && number !== (numbers[place - 1] ?? 0) + 1))
     throw new WireError("releases must follow one another, oldest first");
 });
-export type ReleaseChain = ValueOf<typeof releaseChain>;
 
 /** The chain's head after this release; `before` is the head of the previous release, null at the start. */
 export async function nextHead(

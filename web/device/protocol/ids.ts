@@ -20,11 +20,6 @@ export function releaseNumber(release: string): number {
   return Number(release.slice("r".length));
 }
 
-/** round-12 -> 12. */
-export function roundNumber(round: string): number {
-  return Number(round.slice("round-".length));
-}
-
 /** r18 -> 2: the number modulo 16, as a device names a release to a server. */
 export function shortened(release: string): number {
   return releaseNumber(release) % SHORT_RELEASES;

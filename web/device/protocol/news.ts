@@ -32,7 +32,6 @@ export const alsoIn = record({
   publisher: text({ max: 120 }),
   published_at: moment,
 });
-export type AlsoIn = ValueOf<typeof alsoIn>;
 
 /** What a feed shows of an article before it is opened. */
 export const newsCard = record({
@@ -67,7 +66,6 @@ export type BodiesRequest = ValueOf<typeof bodiesRequest>;
 
 /** The text of one article: HTML of one small vocabulary (bodies.ts), which pages check before they show it. */
 export const newsBody = record({ id: newsId, body: text({ max: BODY_CHARS }) });
-export type NewsBody = ValueOf<typeof newsBody>;
 
 /** The bodies of those articles that the server still has. */
 export const bodiesAnswer = record({ bodies: list(newsBody) });

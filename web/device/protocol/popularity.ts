@@ -32,11 +32,6 @@ export const countList = record(
 );
 export type CountList = ValueOf<typeof countList>;
 
-/** The L2 norm that no device's vector exceeds. */
-export function countNorm(counted: CountList): number {
-  return Math.sqrt(counted.clicked_limit + counted.displayed_unit ** 2 * counted.displayed_limit);
-}
-
 /** What is popular now, from private counts; before the first, by recency and editorial weight alone. */
 export const popularity = record(
   {

@@ -9,7 +9,6 @@ import type { Bytes } from "./forms";
 /** These arrays' bytes are the wire format: little-endian, like every processor that runs a browser. */
 export type RingVector =
   Uint8Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | BigUint64Array<ArrayBuffer>;
-export type RingBits = 8 | 16 | 32 | 64;
 
 if (new Uint8Array(new Uint16Array([1]).buffer)[0] !== 1)
   throw new Error("this device runs on little-endian machines only");
@@ -91,17 +90,14 @@ export class FixedPoint {
 
   /** Rounds to the nearest step, ties to even. Throws RingError for NaN or infinity. */
   encode(values: ArrayLike<number>): RingVector {
-    return this.codes(values, (scaled) => roundToEven(scaled));
-  }
-
-  /** Rounds up with the probability of the fraction; uses one 32-bit coin per value, little-endian, in order. */
-  encodeStochastic(values: ArrayLike<number>, uniformBits: (size: number) => Uint8Array<ArrayBuffer>): RingVector {
-    const drawn = uniformBits(4 * values.length);
-    const coins = new DataView(drawn.buffer, drawn.byteOffset, drawn.byteLength);
-    return this.codes(values, (scaled, place) => {
-      const floor = Math.floor(scaled);
-      return (scaled - floor) * 2 ** 32 > coins.getUint32(4 * place, true) ? floor + 1 : floor;
-    });
+    const vector = ringVector(values.length, this.bits);
+    for (let place = 0; place < values.length; place++) {
+      const value = values[place] ?? NaN;
+      if (!Number.isFinite(value)) throw new RingError("values: NaN or infinity has no code");
+      const scaled = Math.min(Math.max(value, -this.bound), this.bound) * 2 ** this.fractionBits;
+      put(vector, place, roundToEven(scaled));
+    }
+    return vector;
   }
 
   /** centred(y) / 2^f, for one code or a sum. */
@@ -118,17 +114,6 @@ export class FixedPoint {
       if (Number(codes[place]) === 0) lost += 1;
     }
     return nonzero ? lost / nonzero : 0;
-  }
-
-  private codes(values: ArrayLike<number>, round: (scaled: number, place: number) => number): RingVector {
-    const vector = ringVector(values.length, this.bits);
-    for (let place = 0; place < values.length; place++) {
-      const value = values[place] ?? NaN;
-      if (!Number.isFinite(value)) throw new RingError("values: NaN or infinity has no code");
-      const scaled = Math.min(Math.max(value, -this.bound), this.bound) * 2 ** this.fractionBits;
-      put(vector, place, round(scaled, place));
-    }
-    return vector;
   }
 }
 

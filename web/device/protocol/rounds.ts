@@ -6,7 +6,6 @@ import { protection } from "./protections";
 import { SignatureRefused, blobRef, sameBytes } from "./releases";
 import { sumTerms } from "./secagg";
 
-export const UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024;
 export const MATERIALS_LIMIT_BYTES = 128 * 1024 * 1024;
 export const MATERIALS_LIMIT = 512;
 /** Field of a round-closed problem that says that the round continues without its group's sum. */
@@ -108,4 +107,3 @@ export type RoundStatus = ValueOf<typeof roundStatus>;
 
 /** GET /v1/rounds/current: all current rounds, oldest first. */
 export const openRounds = record({ rounds: list(roundStatus, { max: 16 }) });
-export type OpenRounds = ValueOf<typeof openRounds>;

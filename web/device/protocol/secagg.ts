@@ -239,7 +239,6 @@ export const sharedKeys = record(
   { seed_commitment: key, boxes: list(box, { min: 1, max: MEMBERS_LIMIT }) },
   inOrder("boxes"),
 );
-export type SharedKeys = ValueOf<typeof sharedKeys>;
 
 /** Answer in the `shares` stage: the boxes for this device. */
 export const shares = record({ boxes: list(box, { max: MEMBERS_LIMIT }) }, inOrder("boxes"));
@@ -247,7 +246,6 @@ export type Shares = ValueOf<typeof shares>;
 
 /** Sent in the `complaints` stage: members whose boxes this device couldn't open, usually none. */
 export const complaints = record({ members }, inOrder("members"));
-export type Complaints = ValueOf<typeof complaints>;
 
 /** Answer in the `complaints` stage: U2, restricted to the members this device works with. */
 export const sharers = record({ members }, inOrder("members"));
@@ -262,7 +260,6 @@ export type Survivors = ValueOf<typeof survivors>;
  * number and U3 as `aliveBits`.
  */
 export const agreement = record({ signature });
-export type Agreement = ValueOf<typeof agreement>;
 
 /** Another member's agreement. alive: U3 as that member received it, if rosters aren't complete. */
 export const memberSignature = record({
@@ -311,7 +308,6 @@ export const revealedShares = record(
     if (both) throw new WireError(`keys: member ${both.member} is among the seeds too; both would open its vector`);
   },
 );
-export type RevealedShares = ValueOf<typeof revealedShares>;
 
 /** The least threshold a device accepts if this many members hold a secret's shares, on the complete graph. */
 export function requiredThreshold(terms: SumTerms, holders: number): number {

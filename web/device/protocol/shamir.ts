@@ -44,35 +44,9 @@ export function splitBytes(
   );
 }
 
-/** The 32-byte secret from exactly `threshold` shares; null if they don't give one, because some are false. */
-export function joinBytes(shares: ReadonlyMap<number, Uint8Array>): Bytes | null {
-  const points = [...shares.keys()];
-  checkPoints(points);
-  let joined = 0n;
-  for (const [one, share] of shares) {
-    let [above, below] = [1n, 1n];
-    for (const other of points) {
-      if (other === one) continue;
-      above = (above * BigInt(other)) % PRIME;
-      below = (((below * BigInt(other - one)) % PRIME) + PRIME) % PRIME;
-    }
-    joined = (joined + ((above * inverse(below)) % PRIME) * fromBytes(share)) % PRIME;
-  }
-  return joined >> BigInt(8 * SECRET_BYTES) ? null : toBytes(joined, SECRET_BYTES);
-}
-
 /** Whether these bytes are a field element. */
 export function isElement(share: Uint8Array): boolean {
   return fromBytes(share) < PRIME;
-}
-
-function inverse(value: bigint): bigint {
-  let [result, base] = [1n, value];
-  for (let exponent = PRIME - 2n; exponent > 0n; exponent >>= 1n) {
-    if (exponent & 1n) result = (result * base) % PRIME;
-    base = (base * base) % PRIME;
-  }
-  return result;
 }
 
 function checkPoints(points: readonly number[]): void {

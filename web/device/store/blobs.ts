@@ -71,28 +71,6 @@ export class Blobs {
   }
 }
 
-/** A folder in memory, for tests and for browsers without a private file system. */
-export class MemoryFolder implements Folder {
-  private readonly files = new Map<string, { content: Bytes; at: number }>();
-
-  async read(name: string): Promise<Bytes | null> {
-    return this.files.get(name)?.content ?? null;
-  }
-
-  async write(name: string, content: Bytes): Promise<void> {
-    this.files.set(name, { content, at: Date.now() });
-  }
-
-  async remove(name: string): Promise<void> {
-    this.files.delete(name);
-  }
-
-  async names(): Promise<ReadonlyMap<string, number>> {
-    return new Map([...this.files].map(([name, { at }]) => [name, at]));
-  }
-}
-
-
 /** A folder of the origin's private file system. */
 export class PrivateFolder implements Folder {
   private constructor(private readonly handle: FileSystemDirectoryHandle) {}

@@ -30,7 +30,6 @@ export interface ChargeStore {
  * this ledger is unknown, every charge is refused and nothing is left in any channel.
  */
 export class Ledger {
-  private readonly listeners: ((channel: string) => void)[] = [];
   private ended = false;
 
   /**
@@ -59,25 +58,11 @@ export class Ledger {
     return this.allowed();
   }
 
-  /** Calls the listener with the channel of each refused charge from now on. */
-  listen(listener: (channel: string) => void): void {
-    this.listeners.push(listener);
-  }
-
   /**
    * Records the charge and returns its time, or throws BudgetSpent and records nothing. Throws RangeError for an
    * invalid charge.
    */
   spend(charge: Charge): number {
-    try {
-      return this.charged(charge);
-    } catch (refused) {
-      if (refused instanceof BudgetSpent) for (const listener of this.listeners) listener(charge.channel);
-      throw refused;
-    }
-  }
-
-  private charged(charge: Charge): number {
     const channel = channelOf(charge.channel);
     for (const [name, value] of [
       ["epsilon", charge.epsilon],

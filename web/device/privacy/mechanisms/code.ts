@@ -1,5 +1,5 @@
 // One code: the nearest of K public prototypes, sent by randomised response (docs/decisions/017).
-import { CODEBOOK_LIMIT, type CodeReport, codeReport } from "../../protocol/recall";
+import { CODEBOOK_LIMIT } from "../../protocol/recall";
 import type { Codebook, RecallProtocol } from "../../protocol/releases";
 import { randomisedResponse, rational, type NoiseSource } from "../exact_samplers";
 
@@ -41,14 +41,6 @@ export class RandomisedCode {
   get parameters(): Readonly<Record<string, number>> {
     return { size: this.size, epsilon: this.epsilon };
   }
-}
-
-/** Draws a report of the mode `code` by this codebook. */
-export function drawReport(book: Codebook, nearestOne: number, source: NoiseSource): CodeReport {
-  return codeReport.make({
-    codebook: book.size,
-    code: new RandomisedCode(book.size, book.epsilon).release(nearestOne, source),
-  });
 }
 
 /** The codebook of the greatest epsilon within the limit (ties: the largest); null if there is none. */

@@ -57,6 +57,27 @@ def evaluate_popularity(
     evaluate(context, lambda: PopularityStudy(data, draws), as_json=as_json, record=record, processes=processes)
 
 
+@evaluate_app.command("real-clicks")
+def evaluate_real_clicks(
+    context: typer.Context,
+    data: Data = DATA,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each case, with different seeds.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each training.")] = 60,
+    cohort: Annotated[int, typer.Option(min=1, help="Readers a round.")] = 60,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Three small rounds on part of the data, as a test.")] = False,
+    processes: Trainings = 1,
+    out: KeptOption = None,
+    record: Recorded = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a small ranker on EB-NeRD's clicks: centrally, in rounds, with noise, and with private hourly counts."""
+    from experiments.real_clicks.study import SMOKE, RealClicksSizes, RealClicksStudy
+
+    sizes = SMOKE if smoke else RealClicksSizes(rounds, cohort, seeds)
+    study = RealClicksStudy(data, sizes)
+    evaluate(context, lambda: study, as_json=as_json, record=record, out=out, processes=processes)
+
+
 @evaluate_app.command("sections")
 def evaluate_sections(
     context: typer.Context,

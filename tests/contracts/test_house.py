@@ -108,7 +108,7 @@ def test_command_line_has_exactly_the_listed_commands() -> None:
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
         ("evaluate", "fl-mv-dssm"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
-        ("evaluate", "sections"), ("evaluate", "basis"),
+        ("evaluate", "sections"), ("evaluate", "basis"), ("evaluate", "real-clicks"),
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from experiments.bench.newspaper_pages import DEFAULT_LIST, NOW, NewspaperPool, 
 from exporters.package import export_ranker
 from models.rankers import DEFAULT, RANKERS
 from models.shapes import NEWS_DIM
-from models.user.feature_ranker import FeatureRanker
+from models.user.candidate_attention import FeatureRanker
 from protocol.broadcast import PoolCodes, pack_book, pack_codes
 from tests.conformance.node_end import ask_node
 from tests.doubles.backend import FakeBackend

@@ -14,16 +14,25 @@ from protocol.ring import FixedPoint, UpdateLayout
 from protocol.secagg import MEMBERS_LIMIT, NOISE_REACH, SumTerms, TrustMode
 from protocol.union import UnionMarks
 
+SAMPLES = "samples"
+"""Name of the tensor [1] that holds n_u in an update under local noise whose devices are weighted."""
+
 
 class LocalLaplace(Message):
     """Clip every coordinate to [-clip, clip] and add Laplace(0, scale), on the device.
 
-    Source: Uni-FedRec, eq. 8.
+    With a weight_limit above 1 a device also sends n_u, its number of samples, in clear, as the tensor SAMPLES. No
+    epsilon bounds what n_u reveals.
+
+    Source: Uni-FedRec, eq. 8; FedNewsRec, eqs. 4 to 6.
     """
 
     kind: Literal["local_laplace"] = "local_laplace"
     clip: float = Field(default=0.1, gt=0, description="theta")
     scale: float = Field(default=0.01, gt=0, description="lambda_g")
+    weight_limit: int = Field(
+        default=1, ge=1, le=1024, description="The cap of n_u, sent in clear; 1: devices count alike, n_u isn't sent."
+    )
 
     def epsilon_per_coordinate(self) -> float:
         """Return the papers' figure, 2 theta / lambda_g.

@@ -27,7 +27,7 @@ def gradient_shapes(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, tup
 class Aggregate:
     """The float64 sum of a round's updates, by tensor name.
 
-    count: the number of devices in the sum, or the total weight (sum of n_u) if a secure sum weights the devices.
+    count: the number of devices in the sum, or the total weight (sum of n_u) if the devices are weighted.
     radius: radius of the L2 ball that contains every honest update and therefore their mean; None if it is unknown.
     noise_growth: upper bound on the variance of the noise in `sums`, relative to a plain sum over as many devices.
     room: variance of the noise on one number of `sums` for which `within_reach` lets a mean exceed the radius; 0 if a
@@ -52,11 +52,11 @@ class Aggregate:
         total._sums, total.count = dict(opened.tensors), opened.samples
         return total
 
-    def add(self, update: Mapping[str, NDArray[np.float32]]) -> None:
-        """Add one update, which must already have been validated."""
+    def add(self, update: Mapping[str, NDArray[np.float32]], weight: int = 1) -> None:
+        """Add one update, which must already have been validated, with its weight n_u."""
         for name, total in self._sums.items():
-            total += update[name]
-        self.count += 1
+            total += update[name] if weight == 1 else weight * update[name].astype(np.float64)
+        self.count += weight
 
     def sums(self) -> dict[str, NDArray[np.float64]]:
         """Return read-only views of the sums, weighted by n_u if the devices are weighted."""

@@ -59,6 +59,7 @@ from tests.doubles.small_world import DIMENSIONS, SmallWorld, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder, words_of
 
 DEVICES = 5
+PRESET = "fednewsrec"
 WHOLE, EXACT, NAML_EXACT = "fednewsrec_whole/local/mean", "fednewsrec_whole/exact/mean", "naml_whole/exact/mean"
 NUMBERS = 248_977 + 1_200 * DIMENSIONS + 359_201
 """Of NRMS, and of the news model on word vectors of 256 numbers."""
@@ -103,7 +104,7 @@ def devices(world_of_words: SmallWorld, monkeypatch: pytest.MonkeyPatch) -> list
     systems: dict[str, SystemSpec] = world_of_words.services.coordinator._systems  # type: ignore[assignment]
     exact = SecureSum(clip=50.0, weight_limit=32, cohort_limit=DEVICES, bits=64, fraction_bits=40)
     exactly = {name: replace(COMPOSED[name], protection=exact) for name in (EXACT, NAML_EXACT)}
-    for name, spec in {WHOLE: COMPOSED[WHOLE], **exactly}.items():
+    for name, spec in {WHOLE: COMPOSED[WHOLE], PRESET: COMPOSED[PRESET], **exactly}.items():
         monkeypatch.setitem(systems, name, replace(spec, model="ranker.nrms", architecture="nrms"))
     for name in (GATE, PROTOTYPES):
         clip = secure_sum_of(COMPOSED[name].protection).clip
@@ -370,6 +371,24 @@ def test_gate_scores_user_models_on_new_vectors_and_detects_a_decline(
     assert back.models["ranker.nrms"].weights == before.models["ranker.nrms"].weights
 
 
+def spent_on_training(device: Device) -> float:
+    return sum(day.epsilon for day in device.parts.stores.ledger_entries.days() if day.channel == "training")
+
+
+def test_preset_weights_noisy_updates_by_samples_sent_in_clear(
+    world_of_words: SmallWorld, devices: list[Device], overheard: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
+) -> None:
+    world = world_of_words
+    assert world.services is not None
+    drawn, _ = overheard
+    before = world.services.releases.require_current()
+    status, _ = run(world, devices, PRESET)
+    facts = row_of(world, status).facts or {}
+    assert (facts["updates"], facts["weight"]) == (DEVICES, sum(len(one) for one in drawn))
+    assert facts["weight"] > DEVICES
+    roll_back(world.services.releases, before.release)
+
+
 def test_local_noise_round_publishes_an_encoder_for_the_next_round(
     world_of_words: SmallWorld, devices: list[Device]
 ) -> None:
@@ -377,6 +396,7 @@ def test_local_noise_round_publishes_an_encoder_for_the_next_round(
     assert world.services is not None
     releases, pool, coordinator = world.services.releases, world.services.pool, world.services.coordinator
     before = releases.require_current()
+    spent_before = [spent_on_training(device) for device in devices]
     status, manifest = run(world, devices, WHOLE)
     after = releases.require_current()
     assert (status.published, after.encoder != before.encoder) == (after.release, True)
@@ -386,8 +406,7 @@ def test_local_noise_round_publishes_an_encoder_for_the_next_round(
     facts = row_of(world, status).facts or {}
     assert facts["numbers_up"] == NUMBERS
     for device in devices:
-        charges = device.parts.stores.ledger_entries.days()
-        spent = sum(day.epsilon for day in charges if day.channel == "training")
+        spent = spent_on_training(device) - spent_before.pop(0)
         assert spent == pytest.approx(NUMBERS * 2 * 0.005 / 0.015, rel=1e-6), "the true price of the whole upload"
 
     world.services.updater.step()

@@ -43,7 +43,8 @@ class LocalLaplaceUpdates:
 
     def upload_rules(self, shapes: Shapes) -> UploadRules:
         """Return the round's tensors and the range of values that clipping and noise can give."""
-        return UploadRules.of(shapes, self.protection.clip + NOISE_REACH * self.protection.scale)
+        mine = self.protection
+        return UploadRules.of(shapes, mine.clip + NOISE_REACH * mine.scale, mine.weight_limit)
 
     def decode(self, shapes: Shapes, terms: SumTerms, total: RingVector, survivors: int) -> WeightedSum:
         """Raise ValueError: there is no opened sum."""
@@ -56,7 +57,8 @@ class LocalLaplaceUpdates:
     def account(self, coordinates: int, survivors: int | None) -> UpdateCost:
         """Return the pure epsilon of one upload.
 
-        Formal guarantees: 2 clip / scale for each coordinate, times the number of coordinates, for any two readers.
+        Formal guarantees: 2 clip / scale for each coordinate, times the number of coordinates, for any two readers. It
+        does not cover n_u, if that is sent.
         """
         mine = self.protection
         return UpdateCost(
@@ -64,14 +66,15 @@ class LocalLaplaceUpdates:
         )
 
     def noise_variance(self, devices: int) -> float:
-        """Return the noise variance of one coordinate of the sum: 2 scale^2 for each update."""
+        """Return the noise variance of one coordinate of the sum of updates that count alike: 2 scale^2 for each."""
         return devices * 2 * self.protection.scale**2
 
     def describe(self, number: WriteNumber) -> str:
         """Describe clip and scale, and say that the server reads each update."""
+        weight = ", and beside it how many samples it was made from" if self.protection.weight_limit > 1 else ""
         return (
             f"Every number is clipped to ±{number(self.protection.clip)} and gets Laplace noise of scale "
-            f"{number(self.protection.scale)} on the device; the server sees each noisy update."
+            f"{number(self.protection.scale)} on the device; the server sees each noisy update{weight}."
         )
 
     def _no_sum(self) -> ValueError:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from backend.federation.bounded_mean import Shapes, length
 from backend.federation.errors import UpdateRefused
-from protocol.protections import SecureSum
+from protocol.protections import SAMPLES, SecureSum
 from protocol.ring import WeightedSum
 from protocol.tensors import TensorError, TensorSpec, unpack
 
@@ -40,29 +40,47 @@ HEADER_BYTES_PER_TENSOR = 512
 
 @dataclass(frozen=True)
 class UploadRules:
-    """The tensors of a round's updates, the largest body, and the largest absolute value."""
+    """The tensors of a round's updates, the largest body, the largest absolute value, and the cap of n_u."""
 
     shapes: Shapes
     limit_bytes: int
     value_limit: float
+    weight_limit: int = 1
 
     @classmethod
-    def of(cls, shapes: Shapes, value_limit: float) -> UploadRules:
-        """Return the rules for updates of these tensors with values of at most this size."""
-        content = sum(FLOAT32_BYTES * math.prod(shape) for shape in shapes.values())
+    def of(cls, shapes: Shapes, value_limit: float, weight_limit: int = 1) -> UploadRules:
+        """Return the rules for updates of these tensors with values of at most this size.
+
+        weight_limit: above 1, an update also has the tensor SAMPLES with n_u, at most this.
+        """
+        content = sum(FLOAT32_BYTES * math.prod(shape) for shape in shapes.values()) + FLOAT32_BYTES
         return cls(
             shapes=shapes,
-            limit_bytes=content + HEADER_BYTES + HEADER_BYTES_PER_TENSOR * len(shapes),
+            limit_bytes=content + HEADER_BYTES + HEADER_BYTES_PER_TENSOR * (len(shapes) + 1),
             value_limit=value_limit,
+            weight_limit=weight_limit,
         )
 
-    def read(self, content: bytes) -> dict[str, NDArray[np.float32]]:
-        """Return the update's tensors. Raises UpdateRefused, naming the tensor and the limit."""
+    def read(self, content: bytes) -> tuple[dict[str, NDArray[np.float32]], int]:
+        """Return the update's tensors and its weight: n_u, or 1 if devices count alike.
+
+        Raises UpdateRefused, naming the tensor and the limit.
+        """
+        weighted = self.weight_limit > 1
         try:
             specs = {name: TensorSpec("float32", shape) for name, shape in self.shapes.items()}
+            if weighted:
+                specs[SAMPLES] = TensorSpec("float32", (1,))
             update = unpack(content, specs, limit_bytes=self.limit_bytes)
         except TensorError as broken:
             raise UpdateRefused(f"{broken}.", field="body") from broken
+        samples = float(update.pop(SAMPLES)[0]) if weighted else 1.0
+        if samples not in range(1, self.weight_limit + 1):
+            raise UpdateRefused(
+                f"Tensor {SAMPLES} is {samples:g}, which is no number of samples of this round.",
+                field=SAMPLES,
+                limit=f"1 to {self.weight_limit}",
+            )
         for name, array in update.items():
             if np.abs(array).max(initial=0.0) > self.value_limit:
                 raise UpdateRefused(
@@ -70,7 +88,7 @@ class UploadRules:
                     field=name,
                     limit=f"{self.value_limit:g}",
                 )
-        return update
+        return update, int(samples)
 
 
 TAIL: Final = 1e-9

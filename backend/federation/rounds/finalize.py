@@ -150,19 +150,23 @@ def aggregate_updates(
     """
     total = Aggregate(rules.shapes) if centre is None else Stacked(rules.shapes, centre)
     accepted = _accepted(engine, row)
+    updates = 0
     for pseudonym, sha256 in accepted:
         try:
-            total.add(rules.read(inbox.read(f"round-{row.number}", pseudonym, sha256)))
+            total.add(*rules.read(inbox.read(f"round-{row.number}", pseudonym, sha256)))
         except (UpdateDamaged, UpdateRefused):
             continue
-    damaged = len(accepted) - total.count
-    if total.count < row.cohort_minimum:
+        updates += 1
+    damaged = len(accepted) - updates
+    if updates < row.cohort_minimum:
         raise RoundClosed(
-            f"{damaged} accepted updates are damaged on disk; {total.count} are left, and the minimum is "
+            f"{damaged} accepted updates are damaged on disk; {updates} are left, and the minimum is "
             f"{row.cohort_minimum}."
         )
-    facts = {"updates": total.count, "damaged": damaged}
-    return AggregatedUpdates(total, f"{total.count} updates", facts, lambda session, mine: None)
+    facts = {"updates": updates, "damaged": damaged}
+    if rules.weight_limit > 1:
+        facts["weight"] = total.count
+    return AggregatedUpdates(total, f"{updates} updates", facts, lambda session, mine: None)
 
 
 def aggregate_sum(store: SecureSumStore, manifest: RoundManifest, join: JoinOfSums | None = None) -> AggregatedUpdates:

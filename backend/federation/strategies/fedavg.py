@@ -5,8 +5,8 @@ The gradient is G = mean_u G_u.
 Source: Uni-FedRec, section 3.5. Every device has the same weight, however much its reader has read, so the mean is over
 devices and not over samples. The server adds no noise: the devices did.
 
-Deviation from FedNewsRec and Efficient-FedRec (eqs. 6 and 4), which weight devices by n_u: under local noise the server
-would have to see n_u, how much a reader has read, in clear, next to an update whose noise then hides less. A plain mean
+FedNewsRec and Efficient-FedRec (eqs. 6 and 4) weight devices by n_u. Under local noise the server then sees n_u, how
+much a reader has read, in clear; only the preset `fednewsrec` does that (`LocalLaplace.weight_limit`). A plain mean
 needs no n_u, limits every device's influence equally, and has the least noise for a cohort: the standard deviation of
 the weighted mean is sqrt(n sum p_u^2) times as large. Weights belong in a secure sum, where n_u is one more summed
 number.
@@ -91,8 +91,10 @@ class Stacked(Aggregate):
         self._shapes, self._centre = dict(shapes), centre
         self._updates: list[Mapping[str, NDArray[np.float32]]] = []
 
-    def add(self, update: Mapping[str, NDArray[np.float32]]) -> None:
-        """Keep one update, which must already have been validated."""
+    def add(self, update: Mapping[str, NDArray[np.float32]], weight: int = 1) -> None:
+        """Keep one update, which must already have been validated. Raises ValueError for a weight other than 1."""
+        if weight != 1:
+            raise ValueError(f"weight: a robust mean counts devices alike, got {weight}")
         self._updates.append(update)
         self.count += 1
 

@@ -19,7 +19,7 @@ from device_app.privacy.protections.protection import ROUNDING
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
 from device_app.privacy.settings import PrivacySettings
 from device_app.store.participations import OutboxItem
-from protocol.protections import LocalLaplace
+from protocol.protections import SAMPLES, LocalLaplace
 from protocol.tensors import pack
 from protocol.text_catalogue import TextCatalogue
 
@@ -37,10 +37,16 @@ class NoisyUpdate:
 
 
 def check_noise(protection: LocalLaplace, privacy: PrivacySettings) -> None:
-    """Raise ProtectionTooWeak if the noise is too weak for the reader.
+    """Raise ProtectionTooWeak if the noise is too weak for the reader, or n_u may not be sent in clear.
 
-    Its strength is the ratio of scale to clip.
+    The noise's strength is the ratio of scale to clip. n_u needs the permission for exact sums: no epsilon bounds
+    either.
     """
+    if protection.weight_limit > 1 and privacy.secure_sum != "exact":
+        raise ProtectionTooWeak(
+            "the server would see how many samples this device has, which no noise hides; the settings allow that only "
+            "with exact sums."
+        )
     clip, scale = protection.clip, protection.scale
     if scale / clip < privacy.weakest_scale_to_clip * (1 - ROUNDING):
         raise ProtectionTooWeak(
@@ -57,9 +63,9 @@ class LaplaceProtection:
 
     Formal guarantees, in pure local differential privacy, for any two readers: one coordinate 2 theta / lambda_g (20 at
     the paper's 0.1 and 0.01); one upload of P coordinates 2 theta P / lambda_g, which is what is charged (4.9 million
-    at P = 244,993: an honest figure, and no guarantee at all). That a device took part, in which round, and the number
-    of coordinates are not covered. What a floating-point Laplace lacks is said in `mechanisms.basis_laplace`; here the
-    sums are rounded to float32.
+    at P = 244,993: an honest figure, and no guarantee at all). That a device took part, in which round, the number of
+    coordinates, and n_u if weight_limit is above 1, are not covered. What a floating-point Laplace lacks is said in
+    `mechanisms.basis_laplace`; here the sums are rounded to float32.
     """
 
     protection: LocalLaplace
@@ -69,9 +75,18 @@ class LaplaceProtection:
         return clipped.sensitivity_per_coordinate / self.protection.scale * clipped.coordinates
 
     def seal(
-        self, clipped: Clipped, *, round_id: str, ledger: Ledger, noise: NoiseSource, channel: str = "training"
+        self,
+        clipped: Clipped,
+        *,
+        round_id: str,
+        ledger: Ledger,
+        noise: NoiseSource,
+        channel: str = "training",
+        samples: int = 1,
     ) -> Sealed[NoisyUpdate]:
         """Add the noise, charge it to this channel of the ledger, seal the safetensors bytes.
+
+        samples: n_u, which is sent in clear, cut at weight_limit, if that is above 1.
 
         Raises BudgetSpent, and ValueError if the update was clipped at more than the round's theta.
         """
@@ -81,6 +96,10 @@ class LaplaceProtection:
             name: np.asarray(tensor + laplace(noise, self.protection.scale, tensor.shape), dtype=np.float32)
             for name, tensor in clipped.tensors.items()
         }
+        weight = min(samples, self.protection.weight_limit)
+        weighted = self.protection.weight_limit > 1
+        if weighted:
+            noisy[SAMPLES] = np.array([weight], np.float32)
         payload = pack(noisy)
         charge = Charge(
             channel=channel,
@@ -89,13 +108,17 @@ class LaplaceProtection:
                 "clip": clipped.bound,
                 "scale": self.protection.scale,
                 "coordinates": float(clipped.coordinates),
+                **({"weight_limit": float(self.protection.weight_limit)} if weighted else {}),
             },
             epsilon=self.epsilon_of(clipped),
             payload_sha256=digest(payload),
             subject=round_id,
         )
         ledger.spend(charge)
-        words = WORDS("noisy_update", coordinates=clipped.coordinates, round=round_id)
+        if weighted:
+            words = WORDS("weighted_update", coordinates=clipped.coordinates, round=round_id, samples=weight)
+        else:
+            words = WORDS("noisy_update", coordinates=clipped.coordinates, round=round_id)
         return close(NoisyUpdate(round_id, noisy), payload, SAFETENSORS, charge, words)
 
 
@@ -118,7 +141,10 @@ def reseal(item: OutboxItem, ledger: Ledger, privacy: PrivacySettings) -> Sealed
         raise ValueError(
             f"what is kept for {item.subject} was paid for as {paid.mechanism}, which has no single uploads"
         )
-    check_noise(LocalLaplace(clip=paid.parameters["clip"], scale=paid.parameters["scale"]), privacy)
+    known = paid.parameters
+    check_noise(
+        LocalLaplace(clip=known["clip"], scale=known["scale"], weight_limit=int(known.get("weight_limit", 1))), privacy
+    )
     allowed = ledger.per_day(paid.channel)
     if paid.epsilon > allowed * (1 + ROUNDING):
         raise BudgetSpent(paid.channel, paid.epsilon, allowed)

@@ -36,10 +36,7 @@ class LocalLaplaceProtection:
     protection: LocalLaplace
 
     def check(self, privacy: PrivacySettings) -> None:
-        """Raise ProtectionTooWeak if the noise is too weak for the reader.
-
-        Its strength is the ratio of scale to clip.
-        """
+        """Raise ProtectionTooWeak as `check_noise`."""
         check_noise(self.protection, privacy)
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
@@ -66,7 +63,12 @@ class LocalLaplaceProtection:
         """
         clipped = clip_elementwise(update.shared, self.protection.clip)
         return LaplaceProtection(self.protection).seal(
-            clipped, round_id=manifest.round, ledger=ledger, noise=noise, channel=update.channel
+            clipped,
+            round_id=manifest.round,
+            ledger=ledger,
+            noise=noise,
+            channel=update.channel,
+            samples=update.samples,
         )
 
     def contribute(

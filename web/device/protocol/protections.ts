@@ -19,11 +19,12 @@ const cohortLimit = optional(integer({ min: 2, max: MEMBERS_LIMIT }), 1_000);
 const delta = optional(real({ above: 0, below: 1 }), 1e-6);
 const bits = optional(literal(32, 64), 32);
 
-/** Uni-FedRec, eq. 8: every coordinate clipped, with Laplace noise on each. */
+/** Uni-FedRec, eq. 8: every coordinate clipped, with Laplace noise on each; above weight_limit 1 n_u goes in clear. */
 export const localLaplace = record({
   kind: optional(literal("local_laplace"), "local_laplace"),
   clip: optional(real({ above: 0 }), 0.1),
   scale: optional(real({ above: 0 }), 0.01),
+  weight_limit: optional(integer({ min: 1, max: 1_024 }), 1),
 });
 
 /**

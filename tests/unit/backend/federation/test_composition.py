@@ -111,5 +111,6 @@ def test_unknown_system_is_refused_and_presets_have_no_axes() -> None:
 
 def test_fednewsrec_preset_is_the_whole_model_under_the_papers_noise() -> None:
     published = PRESETS["fednewsrec"]
-    assert published == replace(COMPOSED["fednewsrec_whole/local/mean"], name="fednewsrec")
-    assert published.protection == LocalLaplace(clip=0.005, scale=0.015)
+    whole, own = COMPOSED["fednewsrec_whole/local/mean"], ("name", "protection", "samples_limit", "participation")
+    assert replace(whole, **{each: getattr(published, each) for each in own}) == published
+    assert published.protection == LocalLaplace(clip=0.005, scale=0.015, weight_limit=1_024)

@@ -137,7 +137,7 @@ def test_fl_mv_dssm_differs_from_fl_dssm_only_in_views_and_towers() -> None:
 
 def test_reader_sees_the_price_of_the_noise_used_in_training() -> None:
     told = {
-        (spec.model, spec.protection)
+        (spec.model, spec.protection.model_copy(update={"weight_limit": 1}))  # n_u has no price in the table
         for name, spec in COMPOSED.items()
         if isinstance(spec.protection, LocalLaplace) and spec.optimizer is not None and name not in STEPS
     }
@@ -160,7 +160,8 @@ def test_reader_is_informed_when_a_news_model_is_trained_under_local_noise() -> 
 def test_fednewsrec_has_the_papers_settings() -> None:
     spec = COMPOSED["fednewsrec"]
 
-    assert spec.protection == LocalLaplace(clip=0.005, scale=0.015)
+    assert spec.protection == LocalLaplace(clip=0.005, scale=0.015, weight_limit=1_024)
+    assert (spec.samples_limit, spec.participation) == (1_024, 0.02)
     assert spec.optimizer == Sgd(learning_rate=0.5)
     assert spec.negatives == 4
     assert LocalLaplace(clip=0.005, scale=0.015).epsilon_per_coordinate() == pytest.approx(0.667, abs=1e-3)

@@ -17,7 +17,6 @@ Masks are 32-byte seeds, expanded by ChaCha20 and added to a vector in place.
 from __future__ import annotations
 
 import math
-import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -106,20 +105,6 @@ class FixedPoint:
     def encode(self, values: NDArray[np.floating[Any]]) -> RingVector:
         """Round to the nearest step, ties to even. Raises RingError for NaN or infinity."""
         return from_integers(np.rint(self._scaled(values)).astype(np.int64), self.bits)
-
-    def encode_stochastic(
-        self, values: NDArray[np.floating[Any]], uniform_bits: Callable[[int], bytes] = os.urandom
-    ) -> RingVector:
-        """Round up with the probability of the fraction, so that the code is unbiased.
-
-        The mean is off by at most 2^-32 steps; the cost is a variance of up to a quarter of a squared step. The random
-        bits come from `uniform_bits`, by default the operating system's cryptographic generator.
-        """
-        scaled = self._scaled(values)
-        floors = np.floor(scaled)
-        coins = np.frombuffer(uniform_bits(4 * scaled.size), dtype="<u4").reshape(scaled.shape)
-        ups = (scaled - floors) * 2.0**32 > coins
-        return from_integers((floors + ups).astype(np.int64), self.bits)
 
     def decode(self, total: RingVector) -> NDArray[np.float64]:
         """centred(y) / 2^f, of one code or of a sum; only the result is fully in memory."""

@@ -16,7 +16,7 @@ from backend.news.feed_addresses import checked_url, completed
 from backend.news.plain_text import one_line, shortened
 from backend.news.sources.download import Document
 from backend.news.sources.feed_parser import FeedUnreadable, ParsedFeed, parse
-from backend.news.sources.page_links import PageLinks, page_links
+from backend.news.sources.page_links import page_links
 
 USUAL_PATHS = ("feed", "rss", "atom.xml", "feed.xml", "index.xml", "rss.xml", "feed.json")
 REQUESTS_LIMIT = 20
@@ -146,13 +146,13 @@ def usual_addresses(url: str) -> list[str]:
     return list(dict.fromkeys(f"{root}{below}{path}" for below in (folder or "/", "/") for path in USUAL_PATHS))
 
 
-def discover(pasted: str, get: Get, *, links_of: Callable[[bytes], PageLinks] = page_links) -> list[DiscoveredFeed]:
+def discover(pasted: str, get: Get) -> list[DiscoveredFeed]:
     """The feeds behind what was pasted: the one at that address, or those that its page names.
 
     get: downloads an address (`backend.news.sources.download.fetch`); called at most REQUESTS_LIMIT times. Raises
     NoFeedFound, or SourceError if no address could be read.
     """
-    return _Search(pasted, get, links_of).run()
+    return _Search(pasted, get).run()
 
 
 def discover_or_take(pasted: str, get: Get) -> list[DiscoveredFeed]:
@@ -167,8 +167,8 @@ def discover_or_take(pasted: str, get: Get) -> list[DiscoveredFeed]:
 
 
 class _Search:
-    def __init__(self, pasted: str, get: Get, links_of: Callable[[bytes], PageLinks]) -> None:
-        self._pasted, self._get, self._links_of = pasted, get, links_of
+    def __init__(self, pasted: str, get: Get) -> None:
+        self._pasted, self._get = pasted, get
         self._asked: dict[str, DiscoveredFeed | Document | None] = {}
         self._failure: SourceError | None = None
 
@@ -190,7 +190,7 @@ class _Search:
         raise NoFeedFound(self._pasted)
 
     def _named_by(self, page: Document) -> list[DiscoveredFeed]:
-        links = self._links_of(page.data)
+        links = page_links(page.data)
         base = urljoin(page.base, links.base)
         for declared in (True, False):
             found = self._feeds_at([urljoin(base, link.href) for link in links.links if link.declared == declared])

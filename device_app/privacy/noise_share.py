@@ -46,13 +46,7 @@ class BoundedCode:
             raise ValueError(f"codes: an L2 norm above {self.bound_steps:g} steps")
 
 
-def clip_and_encode(
-    values: NDArray[np.floating[Any]],
-    norm: float,
-    fixed: FixedPoint,
-    *,
-    uniform_bits: Callable[[int], bytes] | None = None,
-) -> BoundedCode:
+def clip_and_encode(values: NDArray[np.floating[Any]], norm: float, fixed: FixedPoint) -> BoundedCode:
     """Scale a vector into the L2 ball of radius `norm` and encode it.
 
     Rounding can't move the code out of the ball.
@@ -61,15 +55,14 @@ def clip_and_encode(
         values: float [m]; NaN or infinity raises RingError.
         norm: C, in the unit of the values.
         fixed: the ring's code.
-        uniform_bits: random bits for stochastic rounding; None rounds to the nearest step.
 
-    Formal guarantees: those of BoundedCode at C 2^f, whatever the values and the random bits. A code that rounding
+    Formal guarantees: those of BoundedCode at C 2^f, whatever the values. A code that rounding
     pushed out of the ball is truncated toward zero instead, which costs less than a step a coordinate and never
     increases the norm.
     """
     length = float(np.linalg.norm(values.astype(np.float64)))
     scaled = values.astype(np.float64) * min(1.0, norm / length) if length > 0 else values.astype(np.float64)
-    codes = fixed.encode(scaled) if uniform_bits is None else fixed.encode_stochastic(scaled, uniform_bits)
+    codes = fixed.encode(scaled)
     bound = norm / fixed.step
     if _norm_above(as_integers(codes)) > bound:
         # A hair inside the ball, so that the rounding of doubles can't put it outside.

@@ -10,7 +10,7 @@ and makes an Adam step. User towers go the same way, or stay on the device (SEMI
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,8 +104,6 @@ class Choices:
 
 
 Parameters = dict[str, Tensor]
-AfterRound = Callable[[int, "Towers"], None]
-"""Called with the number of finished rounds and the current towers."""
 
 
 @dataclass(frozen=True)
@@ -146,15 +144,7 @@ def first_towers(system: ViewSystem, features: Features, seed: int) -> Towers:
     return Towers(_drawn(features.films.features, (seed, 0)), users, system.personal)
 
 
-def train(
-    system: ViewSystem,
-    features: Features,
-    split: MovieLensSplit,
-    choices: Choices,
-    seed: int,
-    *,
-    after_round: AfterRound | None = None,
-) -> Towers:
+def train(system: ViewSystem, features: Features, split: MovieLensSplit, choices: Choices, seed: int) -> Towers:
     """Run all rounds. Only users of `split.trained` ever take part."""
     towers = first_towers(system, features, seed)
     draw = passes(Films.of(split.train, split.catalogue), choices.negatives, choices.batches)
@@ -171,8 +161,6 @@ def train(
             server.optimizer = _adam(choices, round_number)
         users = {view: _users_after(towers, view, cohort, moved[view], servers[view]) for view in system.views}
         towers = Towers(_stepped(servers["item"], towers.item, gradient), users, system.personal)
-        if after_round is not None:
-            after_round(round_number + 1, towers)
     return towers
 
 

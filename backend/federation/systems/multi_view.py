@@ -20,6 +20,9 @@ tower. The item tower's gradient is the mean over views, a user tower's is that 
 sqrt(18,528 (1/2 + 2)) = 108, below the clip of 128. `fl_mv_dssm_subset` draws one of the views for a round (the paper's
 B_v), whatever a device has; this saves no noise.
 
+Both presets step by Adam at 0.001 and a view's gradient is of one batch of 20 (section V-A); Algorithm 1 has no local
+steps, so the clients' SGD rate of 0.2 is unused.
+
 FL-DSSM, the preset `fl_dssm`: only the view of reading, in its process as above, and its user tower is shared: both
 towers are in the release, and the gradient of both is clipped, noised and summed. Its noise has length .5 sqrt(37,056)
 = 96 and is not halved by a second view's, hence the larger clip of the sum.
@@ -31,7 +34,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backend.federation.optimizers import FedAdam
+from backend.federation.optimizers import Adam, FedAdam
 from backend.federation.strategies.fedavg import MultiView
 from backend.federation.systems.composition import EXACT, Form, System, SystemSpec
 from backend.federation.systems.release_gate import GATE_ROUND
@@ -60,9 +63,9 @@ FL_DSSM = SystemSpec(
     task="multi_view",
     protection=SecureSum(clip=128.0, fraction_bits=12),
     strategy=MultiView(views=("reading",), clip=0.5, sigma=1.0),
-    optimizer=FedAdam(learning_rate=0.001),
+    optimizer=Adam(learning_rate=0.001),
     negatives=4,
-    samples_limit=32,
+    samples_limit=20,
     gate=GATE_ROUND,
 )
 FL_MV_DSSM = replace(

@@ -25,8 +25,7 @@ from experiments.simulation.rounds import AfterRound, Protect, Rounds, simulate
 from exporters.signature import parameters
 from models.metrics import by_impression
 from models.shapes import CLICKS, NEGATIVES
-from models.user.candidate_attention import CandidateAttention
-from models.user.feature_ranker import FeatureRanker
+from models.user.candidate_attention import CandidateAttention, FeatureRanker
 
 TEXT_DIM = 1
 SAMPLES_LIMIT = 32

@@ -15,10 +15,13 @@ from device_app.feed.candidates import Candidates
 from device_app.store.news import NewsStore
 from device_app.store.pool_codes import PoolStore, StoredPool
 from protocol.broadcast import unpack_book, unpack_codes, unpack_priors
+from protocol.news import NewsCard
 from protocol.tensors import TensorError
 from protocol.text_catalogue import TextCatalogue
 
 NOTICES = TextCatalogue("device_app.feed", "notices.toml")
+CARDS_HELD = 4_000
+"""Cards of the pool held in memory, about ten lists of candidates: reading them takes longer than finding them."""
 
 
 class PoolBroken(Exception):
@@ -77,13 +80,14 @@ class CodedPool:
 class Broadcast:
     """Finds articles in the stored pool.
 
-    Holds its codes in memory (16 or 32 bytes per article), but no cards.
+    Holds its codes in memory (16 or 32 bytes per article), and the cards found recently.
     """
 
     def __init__(self, pool: PoolStore, news: NewsStore) -> None:
         self._pool = pool
         self._news = news
         self._coded: tuple[StoredPool, CodedPool] | None = None
+        self._cards: tuple[StoredPool | None, dict[int, NewsCard]] = (None, {})
 
     def ready(self, encoder: str) -> bool:
         """Return whether a complete pool of this encoder is stored."""
@@ -101,14 +105,7 @@ class Broadcast:
             raise PoolBroken(NOTICES("pool_broken"))
         coded = self._loaded(kept, len(user))
         rows = coded.best(user, limit, priors=priors)
-        starts = np.cumsum([0, *(shard.count for shard in kept.listing.shards)])
-        shards = np.searchsorted(starts, rows, side="right") - 1
-        names = [shard.cards.sha256 for shard in kept.listing.shards]
-        cards = self._pool.cards(
-            (names[shard], int(row - starts[shard])) for shard, row in zip(shards, rows, strict=True)
-        )
-        if len(cards) != len(rows):
-            raise PoolBroken(NOTICES("pool_broken"))
+        cards = self._cards_of(kept, rows)
         vectors = coded.vectors(rows)
         here, exact = self._news.vectors([card.id for card in cards], encoder)
         if here.any():
@@ -135,13 +132,30 @@ class Broadcast:
         return self._loaded(kept, dimensions).vectors(np.array(rows, dtype=np.intp))
 
     def forget(self) -> None:
-        """Drop the codes from memory."""
+        """Drop the codes and cards from memory."""
         self._coded = None
+        self._cards = (None, {})
 
     def discard(self) -> None:
         """Delete a damaged pool, so that the next sync downloads all of it again."""
         self.forget()
         self._pool.drop()
+
+    def _cards_of(self, kept: StoredPool, rows: NDArray[np.intp]) -> list[NewsCard]:
+        of_pool, known = self._cards
+        held = dict(known) if of_pool is kept else {}
+        missing = np.array([row for row in rows.tolist() if row not in held], dtype=np.intp)
+        starts = np.cumsum([0, *(shard.count for shard in kept.listing.shards)])
+        shards = np.searchsorted(starts, missing, side="right") - 1
+        names = [shard.cards.sha256 for shard in kept.listing.shards]
+        read = self._pool.cards(
+            (names[shard], int(row - starts[shard])) for shard, row in zip(shards, missing, strict=True)
+        )
+        if len(read) != len(missing):
+            raise PoolBroken(NOTICES("pool_broken"))
+        held.update(zip(missing.tolist(), read, strict=True))
+        self._cards = (kept, held if len(held) <= CARDS_HELD else {})
+        return [held[row] for row in rows.tolist()]
 
     def _loaded(self, kept: StoredPool, dimensions: int) -> CodedPool:
         held = self._coded

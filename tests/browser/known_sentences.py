@@ -18,6 +18,7 @@ from tests.doubles.own_account import DELTA, MEMBERS, OwnAccount, local, price
 UNITS = {"B": 1.0, "kB": 1e3, "MB": 1e6, "ms": 1.0, "s": 1e3, "million": 1e6}
 NUMBER = r"(\d[\d,]*(?:\.\d+)?(?: (?:kB|MB|B|million))?)"
 CLOCK = r"((?:\d{1,2} \w{3} )?\d\d:\d\d)"
+WEIGHT = r"group (\d+) weighs (\d\.\d\d)"
 CODES = 16
 TRUTH = math.exp(4) / (math.exp(4) + CODES - 1)
 """Of randomised response at epsilon 4 over 16 numbers."""
@@ -102,14 +103,30 @@ def _today(found: tuple[str, ...], facts: KnownFacts) -> bool:
 
 
 def _clear_and_sent(found: tuple[str, ...], facts: KnownFacts) -> bool:
-    (clear,) = json.loads(facts.account.rows("SELECT clear FROM report_memo")[0][0])
+    clear, *_ = json.loads(facts.account.rows("SELECT clear FROM report_memo")[0][0])
     return int(found[0]) == int(clear[0])
 
 
 def _sent(found: tuple[str, ...], facts: KnownFacts) -> bool:
     sent = facts.account.codes[-1]["code"]
-    (clear,) = json.loads(facts.account.rows("SELECT clear FROM report_memo")[0][0])
+    clear, *_ = json.loads(facts.account.rows("SELECT clear FROM report_memo")[0][0])
     return int(found[0]) == sent and (found[1] == "right") == (int(clear[0]) == sent)
+
+
+def _step(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    """An interest's stories and heaviest groups, or those of all together where no number of stories stands.
+
+    The stored weights are tested against the clicks' vectors in tests/unit/device_app/journeys/test_reports_sent.py.
+    """
+    stories, *shown = found
+    _, weights, *interests = json.loads(facts.account.rows("SELECT clear FROM report_memo")[0][0])
+    rows = [weights] if stories is None else [row for count, *row in interests if count == int(stories)]
+    groups = [(int(group), weight) for group, weight in zip(shown[::2], shown[1::2], strict=True)]
+    return any(
+        sorted(row, reverse=True)[: len(groups)] == [row[group] for group, _ in groups]
+        and all(shows(weight, row[group]) for group, weight in groups)
+        for row in rows
+    )
 
 
 def _together(found: tuple[str, ...], facts: KnownFacts) -> bool:
@@ -234,7 +251,10 @@ WITH_FIGURES: dict[str, Check] = {
     r"different group that was closest to you\.": always(4),
     r"Epsilon is at a delta of (\S+)\.": _at_delta,
     r"It is at view level, inside this device, at a delta of (\S+)\.": lambda found, _: float(found[0]) == 1e-3,
-    rf"A number from 0 to {NUMBER}: the interest group closest to yours, out of {NUMBER}\.": always(CODES - 1, CODES),
+    rf"A number from 0 to {NUMBER}: the group that weighs most in your interests, out of {NUMBER}\.": always(
+        CODES - 1, CODES
+    ),
+    rf"(?:All together, by number of stories|.+, (\d+) stor(?:y|ies)): {', '.join([WEIGHT] * 3)}": _step,
     rf"It is right {NUMBER} % of the time, and otherwise a random other number\.": lambda found, _: (
         int(found[0]) == round(100 * TRUTH)
     ),

@@ -151,7 +151,7 @@ def test_late_sections_appear_on_the_welcome_page_and_ticks_stay(chromium: Brows
     # at once, or where it has given up, when it looks again
     page.wait_for_selector("#picks:not([data-coming]) input[type=checkbox]", timeout=LOOKS_AGAIN_MS)
     expect(page.get_by_label("Anonymous counts of what is read")).not_to_be_checked()
-    expect(page.locator("[role=status]").last).to_have_text("The sections have come")
+    expect(page.locator("[role=status]").last).to_have_text("The sections are here")
     context.close()
 
 

@@ -91,7 +91,7 @@ def test_paid_report_stays_in_use_after_the_budget_is_spent(
     assert new_page(device).notice is None
 
 
-def test_default_report_is_a_code_costing_four_shown_with_the_true_one(
+def test_default_report_costs_four_and_is_shown_with_the_number_and_weights_it_was_made_from(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
@@ -109,7 +109,10 @@ def test_default_report_is_a_code_costing_four_shown_with_the_true_one(
     assert view.report.clear is not None
     clicks = device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
     mean = np.mean([click.vector for click in clicks], axis=0)
-    assert view.report.clear == ((float(np.argmax(backend.prototypes @ mean)),),)
+    (number, weights, *interests) = view.report.clear
+    assert number == (float(np.argmax(backend.prototypes @ mean)),)
+    np.testing.assert_allclose(weights, backend.prototypes @ mean, atol=1e-4)
+    assert sum(count for count, *_ in interests) == len(clicks)
     assert view.mechanism is not None
     assert (view.mechanism.epsilon_per_report, view.budgets[0].lifetime, view.budgets[0].lifetime_limit) == (4, 4, 40)
 

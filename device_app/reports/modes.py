@@ -176,9 +176,9 @@ def chosen(terms: PoolTerms) -> ListChoice:
     )
 
 
-def _numbered(name: str, *, for_comparison: bool = False) -> Label:
+def _numbered(texts: Mapping[str, str], *, for_comparison: bool = False) -> Label:
     return Label(
-        LABELS.table(name),
+        texts,
         usual=RandomisedCode(16, 4.0),
         rows=lambda report: ((float(report.code),),),
         in_a_sentence=True,
@@ -186,7 +186,7 @@ def _numbered(name: str, *, for_comparison: bool = False) -> Label:
     )
 
 
-_INTEREST, _CODE = _numbered("interest"), _numbered("code", for_comparison=True)
+_INTEREST, _CODE = _numbered(LABELS.table("interest")), _numbered(LABELS.table("code"), for_comparison=True)
 _TOPICS = Label(LABELS.table("topics"), rows=lambda report: (report.weights,), row_label="Topics", for_comparison=True)
 _SUBSET = Label(
     LABELS.table("subset"),

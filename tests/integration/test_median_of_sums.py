@@ -121,7 +121,7 @@ def test_malicious_member_costs_only_its_own_group(world: PoisonedRound) -> None
         mine = device.stores.participations.get("round-2")
         assert mine is not None
         assert mine.state == "applied"
-        assert "Of 3 groups 1 could not be used" in (mine.detail or ""), (
+        assert "1 of 3 groups was left out" in (mine.detail or ""), (
             "red before: those who share the liar's group were told that their part had been applied"
         )
 
@@ -169,7 +169,7 @@ def test_detectable_lie_costs_its_group_and_is_reported_to_all(world: PoisonedRo
         device.trainer.step()
         mine = device.stores.participations.get("round-1")
         assert mine is not None
-        assert "Of 3 groups 1 could not be used" in (mine.detail or "")
+        assert "1 of 3 groups was left out" in (mine.detail or "")
 
 
 def test_too_few_devices_for_three_groups_form_one_sum(world: PoisonedRound) -> None:

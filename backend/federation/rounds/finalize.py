@@ -230,9 +230,10 @@ def _aggregate_parts(
     if not left_out:
         return aggregated
     # The members of these groups send nothing further; they can only learn this from a notice that everyone may read.
+    were = "was" if left_out == 1 else "were"
     notice = (
-        f"{left_out} of {len(parts)} groups were left out after their devices had sent everything, so nothing that "
-        "those devices sent is in the result. The groups are not named."
+        f"{left_out} of {len(parts)} groups {were} left out after the devices had sent everything, so nothing that "
+        "the devices of these groups sent is in the result. The groups are not named."
     )
     return replace(aggregated, left_out=notice)
 

@@ -163,6 +163,18 @@ def ended(world: SmallWorld, devices: list[Device], opened: RoundStatus) -> tupl
     return status, manifest_of(world, status)
 
 
+def follower(world: SmallWorld, status: RoundStatus) -> str:
+    """The round that this one ordered, once the server has opened it."""
+    assert world.services is not None
+    coordinator = world.services.coordinator
+    until = time.monotonic() + WITHIN_SEC
+    while (followed := coordinator.status(status.round).followed_by) is None:
+        assert time.monotonic() < until, coordinator.status(status.round)
+        coordinator.step()
+        time.sleep(0.05)  # the server's own clock may be at the step
+    return followed
+
+
 def pooled(world: SmallWorld, manifest: RoundManifest, drawn: list[RowSamples]) -> dict[str, np.ndarray]:
     """End to end in float64, by name in an update, from a round's public materials."""
     assert world.services is not None
@@ -236,9 +248,7 @@ def test_finding_regroups_readers_by_k_means_of_user_vectors(world_of_words: Sma
     for _ in range(rounds - 1):
         assert status.orders == PROTOTYPES
         assert "moves" not in (row_of(world, status).facts or {}), "readers move at the end only"
-        world.services.coordinator.step()
-        followed = world.services.coordinator.status(status.round).followed_by
-        assert followed is not None
+        followed = follower(world, status)
         for device in devices:
             device.sync()
         status, _ = ended(world, devices, world.services.coordinator.status(followed))

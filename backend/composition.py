@@ -37,11 +37,11 @@ from backend.news.sections import SectionSorter
 from backend.popularity.store import CountRepository
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
+from backend.recall.code_lists import CodeListStore
 from backend.recall.encoder_takeover import EMBEDDING, TitleEmbedder
 from backend.recall.indexes.basis import BasisScanStore
 from backend.recall.indexes.store import INDEX_FOLDER, IndexStore
 from backend.recall.indexing import IndexRules
-from backend.recall.prototype_lists import CodeListStore
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import AnswerCache, RecallService, VectorRules
 from backend.releases.errors import NothingPublished
@@ -161,7 +161,7 @@ def build_services(settings: BackendSettings) -> Services:
     service = RecallService(
         served,
         live,
-        CodeListStore(),
+        CodeListStore(threads=settings.search_threads),
         AnswerCache(settings.answers_kept_bytes),
         VectorRules(settings.recall_ranking, settings.recall_merge),
         BasisScanStore(settings.search_threads),

@@ -47,7 +47,7 @@ class InterestVectors:
 
 @dataclass(frozen=True)
 class Coded:
-    """One of K possible reports, whose list is precomputed."""
+    """One of K possible reports, whose list is found in advance."""
 
     codebook: ServedCodebook
     code: int
@@ -55,7 +55,7 @@ class Coded:
 
 @dataclass(frozen=True)
 class Weighted:
-    """Weights [K] of a codebook's prototypes, summing to 1; the list is that of their mixture."""
+    """Weights [K] of a codebook's prototypes, summing to 1, by which these are aggregated."""
 
     codebook: ServedCodebook
     weights: NDArray[np.float64]

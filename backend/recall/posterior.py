@@ -1,8 +1,7 @@
 """Decodes noisy reports by Bayes' rule: posteriors over prototypes and scores.
 
-Reports about prototypes (docs/decisions/019): over K prototypes, w_k ~ pi_k P(report | a reader of prototype k). The
-list is that of the mixture, score(i) = log sum_k w_k P(i | k) with P(i | k) ~ pop(i) exp(s <v_k, d_i>), so a report
-that says little gives the most popular articles and never a worse list.
+Reports about prototypes (docs/decisions/019): over K prototypes, w_k ~ pi_k P(report | a reader of prototype k). By
+these weights the prototypes are aggregated to the vector that is searched (`code_lists.py`).
 
 Reports of scores on the basic interests: the paper decodes noisy scores as if they were exact. At any realistic epsilon
 its lists then fall far below the list by popularity: on MIND by 34 to 37 points of R@400, since r^ is mostly noise.
@@ -69,7 +68,10 @@ def typical_histograms(prototypes: NDArray[np.float32], main_share: float) -> Fl
 def log_probabilities(
     prototypes: NDArray[np.float32], vectors: NDArray[np.float32], log_popularity: NDArray[np.float32], sharpness: float
 ) -> Floats:
-    """log P(i | k) [K, n] over a pool in memory: the reference for the lists, fast enough for thousands of articles."""
+    """log P(i | k) [K, n] with P(i | k) ~ pop(i) exp(s <v_k, d_i>), over a pool in memory.
+
+    By this likelihood basic interests are trained (`federation/strategies/reported_basis.py`).
+    """
     scores = sharpness * (prototypes @ vectors.T).astype(np.float64) + log_popularity  # [K, n]
     return np.asarray(scores - np.logaddexp.reduce(scores, axis=1)[:, None], dtype=np.float64)
 

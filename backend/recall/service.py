@@ -12,17 +12,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from weakref import ref as weak_ref
 
 from backend.errors import CatalogueBehind, ReleaseRetired
 from backend.popularity.estimate import SHARPNESS
 from backend.recall.catalogue import Catalogue, LiveCatalogue
+from backend.recall.code_lists import CodeListStore, SearchedNews, aggregated
 from backend.recall.decode import Coded, InterestVectors, Weighted, compose
 from backend.recall.indexes.basis import BasisScanStore
 from backend.recall.indexes.index import Vectors
 from backend.recall.merge import MERGES
-from backend.recall.prototype_lists import CodeListStore
 from backend.recall.served_releases import ServedRelease, ServedReleases
 from backend.releases.errors import NothingPublished
 from protocol.ids import short_release
@@ -99,21 +99,6 @@ class AnswerCache:
 
 DEFAULT_LIST = ""
 """Takes the place of the codebook's name in the key of the default list."""
-
-
-class SearchedNews(Protocol):
-    """A catalogue searched by its index, or by a scan of the release's basis: rows for interest vectors [C, D], best
-    first."""
-
-    def __len__(self) -> int: ...
-
-    def search(self, queries: Vectors, k: int) -> list[list[int]]:
-        """Rows by inner product with the vector."""
-        ...
-
-    def popular_near(self, queries: Vectors, k: int, *, sharpness: float) -> list[list[int]]:
-        """Rows by similarity and popularity."""
-        ...
 
 
 Ranking = Callable[[SearchedNews, Vectors, int], Sequence[Sequence[int]]]
@@ -224,7 +209,7 @@ class RecallService:
         if release.encoder == catalogue.encoder:
             self._lists.prepare(catalogue, release.codebooks.values())
             if catalogue.by_basis:
-                self._scans.of(catalogue, release)
+                self._scans.of(catalogue, release.basis_values)
 
     def _default_list_of(self) -> tuple[Catalogue, ServedRelease]:
         catalogue = self._live.current
@@ -245,15 +230,22 @@ class RecallService:
             with watch.stage("search"):
                 return self._lists.of(catalogue, wanted.codebook).of_code(wanted.code, limit)
         if isinstance(wanted, Weighted):
+            prototypes = wanted.codebook.prototypes
+            with watch.stage("aggregate"):
+                (vector,) = aggregated(wanted.weights[None], prototypes)
             with watch.stage("search"):
-                return self._lists.of(catalogue, wanted.codebook).mixed(wanted.weights, limit)
+                news = self._searched(catalogue, prototypes)
+                return self._lists.of(catalogue, wanted.codebook).of_vector(vector, limit, news)
         if not wanted.counts:
             return catalogue.default_list[:limit]
         with watch.stage("search"):
-            news = self._scans.of(catalogue, release) if catalogue.by_basis else catalogue
-            lists = self._ranked(news, wanted.vectors, limit)
+            lists = self._ranked(self._searched(catalogue, release.basis_values), wanted.vectors, limit)
         with watch.stage("merge"):
             return self._merged(lists, wanted.counts, limit)
+
+    def _searched(self, catalogue: Catalogue, values: Vectors) -> SearchedNews:
+        """What finds articles near mixtures of these values [B, D]."""
+        return self._scans.of(catalogue, values) if catalogue.by_basis else catalogue
 
     def _catalogue_of(self, release: ServedRelease) -> Catalogue:
         catalogue = self._live.current

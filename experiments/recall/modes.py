@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, ndtri
 
+from backend.recall.code_lists import aggregated
 from backend.recall.pool_codes import decode, encode, train_book
-from backend.recall.posterior import code_weights, log_probabilities, normalised, subset_weights, topics_weights
+from backend.recall.posterior import code_weights, normalised, subset_weights, topics_weights
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.noise_sources import NoiseSource, SeededNoise, laplace
 from experiments.recall.measure import DEPTH, PossibleLists, Rows, WarmSplit, best
@@ -255,17 +256,17 @@ def topic_histogram(clicks: Vectors, prototypes: Vectors) -> Floats:
     return np.bincount(nearest(clicks, prototypes), minlength=len(prototypes)) / len(clicks)
 
 
+@dataclass(frozen=True)
 class Mixtures:
-    """The lists of mixtures of one codebook's prototypes over the articles."""
+    """The lists of one codebook's weighted prototypes over the articles, as the server finds them."""
 
-    def __init__(self, study: EmbeddedSplit, book: ReportCodebook, sharpness: float) -> None:
-        logs = log_probabilities(book.prototypes, study.news, study.log_popularity, sharpness)
-        self._probability = np.exp(logs)  # [K, n]
-        self.study, self.book = study, book
+    study: EmbeddedSplit
+    book: ReportCodebook
+    sharpness: float
 
     def lists(self, weights: Floats, depth: int = DEPTH) -> Rows:
         """The lists [q, depth] of weights [q, K]."""
-        return best(weights @ self._probability, depth)
+        return best(self.study.scores(aggregated(weights, self.book.prototypes), self.sharpness), depth)
 
     def code(self, epsilon: float, depth: int = DEPTH) -> PossibleLists:
         """k-ary randomised response on the nearest prototype, exact expectation."""

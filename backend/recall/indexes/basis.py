@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from backend.recall.catalogue import Catalogue
 from backend.recall.indexes.index import VectorRows
-from backend.recall.served_releases import ServedRelease
 
 ROWS_AT_ONCE = 16_384
 """Vectors converted to coordinates at a time: 16 MB of a mapped file."""
-BASES_KEPT = 2
-"""Scans kept per catalogue: after a release, devices use two bases for a while."""
+BASES_KEPT = 3
+"""Scans kept per catalogue: after a release devices use two bases for a while, and a codebook may be searched, too."""
 
 Floats = NDArray[np.float32]
 
@@ -125,9 +124,9 @@ class BasisScanStore:
         self._kept: WeakKeyDictionary[Catalogue, tuple[tuple[bytes, BasisScan], ...]] = WeakKeyDictionary()
         self._making = threading.Lock()
 
-    def of(self, catalogue: Catalogue, release: ServedRelease) -> BasisScan:
-        """The scan of this catalogue under the release's basis; releases with the same basis share it."""
-        basis = release.basis_values.tobytes()
+    def of(self, catalogue: Catalogue, values: Floats) -> BasisScan:
+        """The scan of this catalogue for mixtures of values [B, D]: a release's basis, or a codebook's prototypes."""
+        basis = values.tobytes()
         found = self._find(catalogue, basis)
         if found is not None:
             return found
@@ -135,7 +134,7 @@ class BasisScanStore:
             found = self._find(catalogue, basis)
             if found is None:
                 found = self._changed(catalogue, basis) or BasisScan.over(
-                    release.basis_values, catalogue.vectors, catalogue.log_popularity, threads=self._threads
+                    values, catalogue.vectors, catalogue.log_popularity, threads=self._threads
                 )
                 self._kept[catalogue] = (*self._kept.get(catalogue, ()), (basis, found))[-BASES_KEPT:]
             return found

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from backend.measurements.frontier import Chosen, Frontier, FrontierRow, PairedGain
+from backend.recall.code_lists import aggregated
+from backend.recall.indexes.basis import BasisScan
 from backend.recall.posterior import code_weights
-from backend.recall.prototype_lists import PrototypeLists
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.reports.modes import MODES
 from experiments.recall.frontier import LABORATORY, Sweep, bars, sweeps, unmeasured
@@ -74,10 +75,11 @@ def test_frontier_lists_match_the_servers() -> None:
     study = world()
     book = learned_book(study, GROUPS, seed=7)
     answers = Mixtures(study, book, 8.0).code(4.0)
-    served = PrototypeLists(book.prototypes, study.news, study.log_popularity, sharpness=8.0, depth=150)
-    for code in range(GROUPS):
-        expected = served.mixed(code_weights(book.shares, 4.0, code), 400)
-        np.testing.assert_array_equal(answers.lists[code], expected)
+    served = BasisScan.over(book.prototypes, study.news, study.log_popularity)
+    weights = np.stack([code_weights(book.shares, 4.0, code) for code in range(GROUPS)])
+    expected = served.popular_near(aggregated(weights, book.prototypes), 400, sharpness=8.0)
+    for mine, theirs in zip(answers.lists, expected, strict=True):
+        assert len(set(mine.tolist()) - set(theirs)) <= 1, "rounding may exchange the last"
 
 
 @pytest.mark.parametrize("mode", ["topics", "direction"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from backend.popularity.estimate import SHARPNESS, log_popularity
-from backend.recall.posterior import code_weights, log_probabilities
+from backend.recall.posterior import code_weights
 from protocol.recall import RecallAnswer
 from protocol.server_timing import parse_server_timing
 from tests.doubles.recall_app import Running, running
@@ -45,13 +45,13 @@ def test_every_report_kind_is_answered_with_distinct_candidates(server: Running,
     assert len(set(ids)) == len(ids) == 200
 
 
-def test_code_answer_is_the_bayes_list_of_the_whole_pool(server: Running) -> None:
+def test_code_answer_is_the_list_of_the_posterior_vector_over_the_whole_pool(server: Running) -> None:
     catalogue, release = server.services.live.current, server.services.served.current
     book = release.codebooks[16]
     popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
-    logs = log_probabilities(book.prototypes, catalogue.vectors[:], popular, SHARPNESS)
-    mixture = code_weights(np.full(16, 1 / 16), 4.0, 11) @ np.exp(logs)
-    expected = [catalogue.ids[row] for row in np.argsort(-mixture, kind="stable")[:200]]
+    vector = code_weights(np.full(16, 1 / 16), 4.0, 11) @ book.prototypes
+    scores = SHARPNESS * (catalogue.vectors[:] @ vector) + popular
+    expected = [catalogue.ids[row] for row in np.argsort(-scores, kind="stable")[:200]]
     found = RecallAnswer.model_validate_json(post(server, REPORTS["code"]).content).candidates
     assert [card.id for card in found] == expected
 

@@ -7,7 +7,6 @@ import threading
 import weakref
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -118,14 +117,14 @@ def stand_in(seed: int, stored: StoredVectors | None = None, popularity: np.ndar
 
 def test_scans_are_cached_by_catalogue_and_basis_and_freed_with_the_catalogue() -> None:
     store, catalogue = BasisScanStore(), stand_in(1)
-    releases: list[Any] = [SimpleNamespace(basis_values=clustered_vectors(30, seed=seed)) for seed in (5, 5, 6)]
-    first = store.of(catalogue, releases[0])
-    assert store.of(catalogue, releases[1]) is first  # another release of the same basis
-    assert store.of(catalogue, releases[2]) is not first
-    assert store.of(catalogue, releases[0]) is first
+    bases = [clustered_vectors(30, seed=seed) for seed in (5, 5, 6)]
+    first = store.of(catalogue, bases[0])
+    assert store.of(catalogue, bases[1]) is first  # another release of the same basis
+    assert store.of(catalogue, bases[2]) is not first
+    assert store.of(catalogue, bases[0]) is first
     for seed in range(BASES_KEPT):
-        store.of(catalogue, SimpleNamespace(basis_values=clustered_vectors(30, seed=20 + seed)))  # type: ignore[arg-type]
-    assert store.of(catalogue, releases[0]) is not first
+        store.of(catalogue, clustered_vectors(30, seed=20 + seed))
+    assert store.of(catalogue, bases[0]) is not first
     scan = weakref.ref(first)
     del first, catalogue
     gc.collect()
@@ -139,9 +138,8 @@ def test_incremental_scan_equals_a_full_one_and_reads_only_new_vectors() -> None
     before_rows = np.sort(np.random.default_rng(3).integers(int(kept.sum()) + 1, size=70))
     changed = before.vectors.changed(kept, before_rows, clustered_vectors(70, seed=8), None)
     later = np.random.default_rng(4).normal(size=len(changed)).astype(np.float32)
-    release: Any = SimpleNamespace(basis_values=values)
     store, looked_at = BasisScanStore(), []
-    store.of(before, release)
+    store.of(before, values)
 
     class Watched(StoredVectors):
         def __getitem__(self, rows: Any) -> np.ndarray:
@@ -149,7 +147,7 @@ def test_incremental_scan_equals_a_full_one_and_reads_only_new_vectors() -> None
             return super().__getitem__(rows)
 
     after = stand_in(1, Watched(changed._file, changed._places), later)
-    grown = store.of(after, release)
+    grown = store.of(after, values)
     assert sorted(looked_at) == np.flatnonzero(changed.found_in(before.vectors) == -1).tolist()
     assert len(looked_at) == 70
     whole = BasisScan.over(values, changed[:], later)

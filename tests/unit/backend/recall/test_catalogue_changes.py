@@ -192,7 +192,9 @@ def assert_alike(life: PoolLife, grown: Catalogue, whole: Catalogue, services: t
         assert answers[0] == answers[1], kind
     release = life.served.current
     queries = release.basis_values[:3]
-    scans = [service._scans.of(each, release) for service, each in zip(services, (grown, whole), strict=True)]
+    scans = [
+        service._scans.of(each, release.basis_values) for service, each in zip(services, (grown, whole), strict=True)
+    ]
     np.testing.assert_allclose(scans[0]._coordinates, scans[1]._coordinates, atol=1e-6)
     assert_same_order(scans[0], scans[1], queries)
 

@@ -91,6 +91,8 @@ class CodeLists:
 
     def _fresh_near(self, vector: Vectors) -> list[int]:
         """The best fresh articles near a vector, as many as a list can need."""
+        if not len(self._fresh):
+            return []  # the vectors of an empty pool have no length either
         scores = self._sharpness * (self._fresh_vectors @ vector) + self._fresh_popularity
         order = np.argsort(-scores, kind="stable")[:CANDIDATES_LIMIT]
         rows: list[int] = self._fresh[order].tolist()

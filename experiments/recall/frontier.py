@@ -61,6 +61,7 @@ AT: Mapping[str, Mapping[int, Sequence[float]]] = {
         16: (1.0, 2.0, 4.0, 8.0, 16.0),
         64: (1.0, 2.0, 4.0, 8.0, 16.0),
     },
+    "interest": {16: (1.0, 2.0, 4.0, 8.0)},
     "direction": {64: (1.0, 2.0, 4.0, 8.0, 16.0)},
 }
 """Epsilons by mode and size of the codebook; COMMON for a mode that isn't named."""
@@ -290,7 +291,7 @@ def measure(titles: Vectors, first: Vectors, test: WarmSplit, chosen: Chosen) ->
                 lists = PossibleLists.either(
                     [scored.served(untrained, sweep.mode, clip=clip, noise_scale=scale, draw=draw) for draw in draws]
                 )
-            elif sweep.mode == "code":
+            elif sweep.mode in ("interest", "code"):
                 lists = _coded(study, books[sweep.size], s[f"code {sweep.size}"], epsilon)
                 told = _coded(attacked, books[sweep.size], s["attack code"], epsilon)
             else:

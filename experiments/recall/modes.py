@@ -327,6 +327,7 @@ class Mixtures:
 
 
 MIXED: dict[str, Callable[[Mixtures, float], PossibleLists]] = {
+    "interest": Mixtures.code,  # by quota the clusters' weights add up to those of the mean click: the same number
     "code": Mixtures.code,
     "subset": Mixtures.subset,
     "topics": Mixtures.topics,

@@ -92,6 +92,20 @@ def evaluate_sections(
     evaluate(context, lambda: SectionStudy(data, seed), as_json=as_json, record=record)
 
 
+@evaluate_app.command("reports")
+def evaluate_reports(
+    context: typer.Context,
+    data: Data = DATA,
+    smoke: Annotated[bool, typer.Option(help="The smaller pool at one epsilon only, in about a minute.")] = False,
+    record: Recorded = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare report mechanisms by epsilon in two pools of real articles, beside lists that need no report."""
+    from experiments.recall.report_worth import ReportStudy
+
+    evaluate(context, lambda: ReportStudy(data, smoke), as_json=as_json, record=record)
+
+
 @evaluate_app.command("recall")
 def evaluate_recall(
     context: typer.Context,

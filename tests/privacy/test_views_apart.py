@@ -249,9 +249,10 @@ def test_running_view_process_is_locked_down_and_its_memory_unreadable(stores: D
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     try:
         write_frame(process.stdin.fileno(), to_bytes(job(stores, store=store)))
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         locked = False
         while process.poll() is None and not locked and time.monotonic() < until:
+            time.sleep(0.01)  # it stays where it has stopped
             for view in children.read_text().split():
                 with suppress(OSError):
                     locked = "NoNewPrivs:\t1" in Path(f"/proc/{view}/status").read_text()
@@ -264,6 +265,7 @@ def test_running_view_process_is_locked_down_and_its_memory_unreadable(stores: D
     finally:
         process.kill()
         process.wait(10)
+        process.stdin.close()
         process.stdout.close()
 
 

@@ -33,7 +33,7 @@ AGES_HOURS = np.array([0, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 36, 48, 72, 96, 168]
 LEAST_USUAL = 1e-3
 MOVED = math.sqrt(2)
 """L2 distance between two vectors with one click each, as no number is negative."""
-FRACTION_BITS = 8
+FRACTION_BITS = 12
 CHUNK = 20_000
 
 

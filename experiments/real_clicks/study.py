@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from experiments.datasets.ebnerd import FOLDER, EbNerd, Week, load_ebnerd
 from experiments.datasets.mind import Ragged
-from experiments.real_clicks.features import COUNTS, FEATURES, OWN, Floats, Log, own_features, plain_counts
+from experiments.real_clicks.features import FEATURES, OWN, Floats, Log, own_features, plain_counts
 from experiments.real_clicks.private_hours import HOURS_A_DAY, HourlyNoise, hourly_counts, private_counts
 from experiments.real_clicks.ranker import ByReader, Lists, central_weights, train_in_rounds
 from experiments.records import Cell, Table
@@ -59,7 +59,7 @@ class Case:
 CENTRAL, FEDERATED, LOCAL_CASE, NO_COUNTS, EXACT_HOURS = "central", "federated", "local noise", "none", "hourly, exact"
 NOISY = {f"noise in the sum, epsilon {epsilon:g}": Case(epsilon=epsilon) for epsilon in (2.0, 1.0)}
 PRIVATE = {
-    f"hourly, private, {copies} devices a reader": Case("hourly", sd=COUNT_NOISE_SD, copies=copies)
+    f"hourly, private, {copies} device{'s' * (copies > 1)} a reader": Case("hourly", sd=COUNT_NOISE_SD, copies=copies)
     for copies in (1, 3, 10, 20)
 }
 CASES: Mapping[str, Case] = {
@@ -254,17 +254,15 @@ class RealClicksStudy(Study[Job, RealClicksRun]):
         rounds = tuple(f"AUC, {number} rounds" for number in self.sizes.marks)
         multipliers = " and ".join(f"{self._multiplier(case, readers):.2f}" for case in NOISY.values())
         _, half = difference(central, replace(central, auc=np.zeros(len(central.auc))))
-        lowest = min(gaps[name] for name in NOISY)
+        federated, private = gaps[FEDERATED], min(gaps[name] for name in NOISY)
         notes = (
             f"{self.sizes.rounds} rounds of {self.sizes.cohort} of {readers:,} readers; test: "
-            f"{int(central.impressions.sum()):,} impressions of the next week by {len(central.auc):,} readers. "
-            f"Central: the optimum on all lists, AUC +- {half:.4f}. +-: 1.96 standard errors by reader, paired, of the "
-            "mean over seeds.",
-            f"Epsilon: of all rounds, at delta {DELTA:g}, for one reader more or less, if cohorts are drawn by Poisson "
-            f"sampling: noise of {multipliers} times the clip of {CLIP:g} in each sum. Local: Laplace noise of "
-            f"{LOCAL.scale:g} on numbers within {LOCAL.clip:g}.",
-            _bar(f"federated within {CENTRAL_BAR} of central", gaps[FEDERATED], gaps[FEDERATED] >= -CENTRAL_BAR),
-            _bar(f"noise in the sum within {NOISE_BAR} of central", lowest, lowest >= -NOISE_BAR),
+            f"{int(central.impressions.sum()):,} impressions of {len(central.auc):,} readers a week later. Central: "
+            f"the optimum on all lists, AUC +- {half:.4f}. +-: 1.96 standard errors by reader.",
+            f"Epsilon: of all rounds, delta {DELTA:g}, one reader more or less, Poisson sampling; noise {multipliers} "
+            f"times the clip of {CLIP:g}. Local: Laplace noise {LOCAL.scale:g}, clip {LOCAL.clip:g}.",
+            f"Bars: federated within {CENTRAL_BAR} of central, {_met(federated >= -CENTRAL_BAR)} ({federated:+.4f}); "
+            f"noise in the sum within {NOISE_BAR}, {_met(private >= -NOISE_BAR)} ({private:+.4f}).",
         )
         return Table(
             "Real clicks, trainings", ("training", *rounds, "nDCG@10", "AUC - central", "epsilon"), rows, notes
@@ -290,15 +288,13 @@ class RealClicksStudy(Study[Job, RealClicksRun]):
                 f"{noise.epsilon(self.log.articles, HOURS_A_DAY):.1f}" if case.sd else None,
             )
             rows.append(row)
-        best = max(PRIVATE, key=lambda name: shares[name])
         enough = [readers * CASES[name].copies for name in PRIVATE if shares[name] >= COUNTS_BAR]
-        where = f", met from {min(enough):,} devices" if enough else f", missed: {shares[best]:.0%}"
         notes = (
-            f"Federated, without noise on gradients; {', '.join(COUNTS)} from each kind of counts. Private: noise of "
-            f"{COUNT_NOISE_SD} clicks in the sum of an hour, to which a device gives at most one click, in at most "
-            f"{HOURS_A_DAY} hours of a day; with several devices a reader, only counts grow. Epsilon at delta 1e-6: "
-            "for all clicks of a reader in an hour, and in a day.",
-            f"Bar: private hourly counts bring at least {COUNTS_BAR:.0%} of the gain of plain counts{where}.",
+            f"Federated without noise. Private: noise of {COUNT_NOISE_SD} clicks in an hour's sum, at most one click "
+            f"a device, in at most {HOURS_A_DAY} hours a day; with several devices a reader, only counts grow. "
+            "Epsilon: for all clicks of a reader in that time, delta 1e-6.",
+            f"Bar: private counts bring {COUNTS_BAR:.0%} of the gain of plain ones, "
+            + (f"met from {min(enough):,} devices." if enough else "missed."),
         )
         columns = ("counts", "AUC", "nDCG@10", "gain in AUC", "of plain", "devices", "epsilon, hour", "epsilon, day")
         return Table("Real clicks, counts", columns, rows, notes)
@@ -355,5 +351,5 @@ def _four(figure: float) -> str:
     return f"{figure:.4f}"
 
 
-def _bar(name: str, value: float, met: bool) -> str:
-    return f"Bar: {name}: {value:+.4f}, {'met' if met else 'missed'}."
+def _met(met: bool) -> str:
+    return "met" if met else "missed"

@@ -85,7 +85,7 @@ class Preparation(OwnMessage):
     trouble: str | None = None
 
 
-class OwnFeeds(OwnMessage):
+class FollowedFeeds(OwnMessage):
     """Everything that is followed.
 
     Sections: names that a feed can be put under. preparing: None once it can rank.

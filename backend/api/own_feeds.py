@@ -35,6 +35,7 @@ from protocol.own_feeds import (
     Done,
     FeedStatus,
     FindFeeds,
+    FollowedFeeds,
     FollowFeed,
     FoundFeed,
     FoundFeeds,
@@ -44,7 +45,6 @@ from protocol.own_feeds import (
     OpmlFile,
     OpmlReport,
     OwnFeed,
-    OwnFeeds,
     OwnMessage,
     RefreshFeeds,
     RemovedFeed,
@@ -82,8 +82,8 @@ def router(services: Services, token_file: Path) -> APIRouter:
 
     routes = APIRouter(prefix=PREFIX.rstrip("/"), dependencies=[Depends(own_device)], responses=answers(401))
 
-    def listed() -> OwnFeeds:
-        return OwnFeeds(
+    def listed() -> FollowedFeeds:
+        return FollowedFeeds(
             feeds=tuple(_described(feed) for feed in followed.all()),
             removed=tuple(
                 RemovedFeed(key=feed.key, shown=feed.shown, removed_at=feed.removed_at)

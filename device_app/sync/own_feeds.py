@@ -14,13 +14,13 @@ from protocol.own_feeds import (
     Done,
     FeedStatus,
     FindFeeds,
+    FollowedFeeds,
     FollowFeed,
     FoundFeed,
     NamedFeed,
     OpmlFile,
     OpmlReport,
     OwnFeed,
-    OwnFeeds,
     OwnMessage,
     Preparation,
     RefreshFeeds,
@@ -50,7 +50,7 @@ class OwnFeedsSync:
 
     def __init__(self, server: OwnServer, news: NewsStore, clock: Callable[[], datetime]) -> None:
         self._server, self._news, self._clock = server, news, clock
-        self.listed: OwnFeeds | None = None
+        self.listed: FollowedFeeds | None = None
         """The list as last seen; None before the first answer."""
 
     def step(self) -> bool:

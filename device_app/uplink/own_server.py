@@ -14,13 +14,13 @@ from protocol.own_feeds import (
     ChangeFeed,
     Done,
     FindFeeds,
+    FollowedFeeds,
     FollowFeed,
     FoundFeeds,
     NamedFeed,
     NewestStories,
     OpmlFile,
     OpmlReport,
-    OwnFeeds,
     OwnMessage,
     RefreshFeeds,
     RenameFolder,
@@ -50,10 +50,10 @@ class OwnServer:
         if not is_this_machine(client.base_url):
             raise ValueError(f"{client.base_url} is not on this machine, so it can't be this reader's own server")
         self.client = client
-        self._listed: tuple[str | None, OwnFeeds] | None = None
+        self._listed: tuple[str | None, FollowedFeeds] | None = None
         self._newest: str | None = None
 
-    def feeds(self) -> OwnFeeds:
+    def feeds(self) -> FollowedFeeds:
         """Return everything that is followed."""
         etag = self._listed[0] if self._listed else None
         answer = self.client.get(
@@ -61,7 +61,7 @@ class OwnServer:
         )
         if answer.status == 304 and self._listed is not None:
             return self._listed[1]
-        self._listed = (etag_of(answer), _parsed(OwnFeeds, answer))
+        self._listed = (etag_of(answer), _parsed(FollowedFeeds, answer))
         return self._listed[1]
 
     def newest(self) -> NewestStories | None:

@@ -28,7 +28,7 @@ MADE_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PAGES_OF_A_SHAPE = 5
 
 
-class Page(NamedTuple):
+class PageWithText(NamedTuple):
     """A page of a shape, and the text of its article without the title."""
 
     shape: str
@@ -36,7 +36,7 @@ class Page(NamedTuple):
     text: str
 
 
-def pages(seed: str = "full text") -> list[Page]:
+def pages(seed: str = "full text") -> list[PageWithText]:
     """Fifty pages, the same for each seed."""
     rng = random.Random(seed)
     articles = list(newspaper(MADE_AT, articles=150))
@@ -48,7 +48,9 @@ def pages(seed: str = "full text") -> list[Page]:
             inner, text = _inside(parts, rng)
             head = f"<title>{escape(article.title)} | {escape(article.publisher)}</title>"
             body = make(escape(article.title), inner, [escape(other.title) for other in others], rng)
-            found.append(Page(shape, f"<!doctype html><html><head>{head}</head><body>{body}</body></html>", text))
+            found.append(
+                PageWithText(shape, f"<!doctype html><html><head>{head}</head><body>{body}</body></html>", text)
+            )
     return found
 
 

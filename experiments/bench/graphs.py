@@ -124,7 +124,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class Case:
+class GraphCase:
     """One graph and the same work in torch."""
 
     graph: bytes
@@ -158,7 +158,7 @@ def _exported(name: str, purpose: str) -> Exported:
 
 def drawn_case(
     name: str, purpose: str, batch: int, reader: str = SOME, clicks: int = CLICKS, columns: int = CLICKS
-) -> Case:
+) -> GraphCase:
     """Draw readers with at most `clicks` clicks, keeping the newest `columns` of their padded histories."""
     made = _exported(name, purpose)
     drawn = draw_inputs(_free(made.spec), (reader,) * batch, torch.Generator().manual_seed(SEED), clicks=clicks)
@@ -166,7 +166,9 @@ def drawn_case(
     feed: GraphInputs = {f"p.{key}": each.numpy() for key, each in parameters(made.model).items()}
     feed |= {key: each.numpy() for key, each in inputs.items()}
     given = list(inputs.values())
-    return Case(made.graph, feed, in_torch(made.model, made.spec, given), in_torch(plain(made.model), made.spec, given))
+    return GraphCase(
+        made.graph, feed, in_torch(made.model, made.spec, given), in_torch(plain(made.model), made.spec, given)
+    )
 
 
 def _free(spec: GraphSpec) -> GraphSpec:
@@ -189,7 +191,7 @@ def _fitted(value: Tensor, name: str, columns: int) -> Tensor:
     return torch.cat([padding, value], dim=place).narrow(place, CLICKS - columns, columns).contiguous()
 
 
-def clicks_of(case: Case) -> tuple[int, int]:
+def clicks_of(case: GraphCase) -> tuple[int, int]:
     """Return the number of real clicks, and the length of the longest history."""
     counts = case.feed["click_mask"].sum(axis=1)
     return int(counts.sum()), int(counts.max())
@@ -335,13 +337,13 @@ class _Product(nn.Module):
         return clicks @ self.w
 
 
-def _product() -> Case:
+def _product() -> GraphCase:
     model = _Product()
     x = torch.randn(*PRODUCT[:2])
     spec = GraphSpec("score", "forward", (GraphInput("clicks", ("batch", PRODUCT[1])),), "product")
     feed: GraphInputs = {"p.w": model.w.numpy(), "clicks": x.numpy()}
     eager = in_torch(model, spec, [x])
-    return Case(bytes_of(export_inference_graph(model, spec)), feed, eager, eager)
+    return GraphCase(bytes_of(export_inference_graph(model, spec)), feed, eager, eager)
 
 
 def products_ms(graph: bytes, run: Callable[[ort.InferenceSession], Callable[[], object]]) -> float:

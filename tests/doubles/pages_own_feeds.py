@@ -12,12 +12,12 @@ from device_app.store.articles import Place
 from device_app.store.mute_rules import MuteRule, RuleField, RuleKind
 from device_app.store.rows import to_us
 from device_app.sync.own_feeds import OwnFeedsSync
-from protocol.own_feeds import OwnFeed, OwnFeeds, RemovedFeed
+from protocol.own_feeds import FollowedFeeds, OwnFeed, RemovedFeed
 
 if TYPE_CHECKING:
     from tests.doubles.pages_device import PagesDevice
 
-MANAGED = OwnFeeds(
+MANAGED = FollowedFeeds(
     feeds=(
         OwnFeed(key="https://courant.example/feed", url="https://courant.example/feed", publisher="Harbour Courant",
                 site="https://courant.example/", folder=("World",), status="well", taken=40, refused=0,
@@ -42,7 +42,7 @@ def managed_feeds() -> OwnFeedsSync:
 
 
 class PagesOwnFeeds:
-    """Implements `device_app.feed.own_feeds.OwnFeeds` over the stand-in's cards and marks."""
+    """Implements `device_app.feed.own_feeds.FollowedFeeds` over the stand-in's cards and marks."""
 
     def __init__(self, device: PagesDevice) -> None:
         self._device, self._only = device, False

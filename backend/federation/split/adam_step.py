@@ -41,8 +41,8 @@ from backend.federation.split.process import (
     TITLES,
     VECTOR_GRADIENTS,
     VECTORS,
-    Done,
     SplitStepJob,
+    StepResult,
 )
 from backend.federation.split.torch_tasks import Batch, FrozenStates, ModuleInputs, ModuleVectors, vector_jacobian
 from models.news.plm import UpperEncoder
@@ -51,7 +51,7 @@ BATCH = 256
 BERT_BATCH = 64
 
 
-def run(folder: Path) -> Done:
+def run(folder: Path) -> StepResult:
     """Run the job in `folder`."""
     job = SplitStepJob.model_validate_json((folder / JOB).read_text(encoding="utf-8"))
     torch.set_num_threads(job.threads)
@@ -94,7 +94,7 @@ def run(folder: Path) -> Done:
     (folder / NEW_MEMORY).write_bytes(new_memory.to_bytes())
     np.save(folder / VECTORS, vectors)
     lap("keep")
-    done = Done(
+    done = StepResult(
         encoder=digest,
         gradient_l2=_length(gradient),
         change_l2=_length({name: after[name].astype(np.float64) - before[name] for name in after}),

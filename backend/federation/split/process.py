@@ -48,7 +48,7 @@ class SplitStepJob(BaseModel):
     executor: ExecutorSettings = HERE
 
 
-class Done(BaseModel):
+class StepResult(BaseModel):
     """The result of the job.
 
     It holds the new encoder's digest, the lengths of gradient and step, and seconds by stage.
@@ -118,7 +118,7 @@ class OwnGradient:
 class Stepped:
     """The result of a step: its report, the optimizer's state, and vectors [n, D] of all titles."""
 
-    done: Done
+    done: StepResult
     memory: Memory
     vectors: NDArray[np.float32]
 
@@ -182,7 +182,7 @@ def run_step(
         said = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
         raise NewsModelFailed(f"The process ended with code {ended.returncode}: {said[:300]}")
     return Stepped(
-        Done.model_validate_json((folder / DONE).read_text(encoding="utf-8")),
+        StepResult.model_validate_json((folder / DONE).read_text(encoding="utf-8")),
         Memory.from_bytes((folder / NEW_MEMORY).read_bytes()),
         np.load(folder / VECTORS),
     )

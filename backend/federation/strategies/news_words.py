@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
-from backend.federation.split.process import Done, Stepped
+from backend.federation.split.process import Stepped, StepResult
 from backend.federation.strategies.news_head import numbers, shards
 from backend.federation.strategies.news_model_release import (
     NEWS_GRADIENT,
@@ -167,7 +167,7 @@ class NewsWords:
         vectors = OnnxEmbedder(folder, threads=self.threads, executor=context.executor).encode_news(rows)
         seconds = {"step": round(stepped - started, 3), "encode": round(time.perf_counter() - stepped, 3)}
         change = {name: after[name].astype(np.float64) - before[name] for name in after}
-        done = Done(
+        done = StepResult(
             encoder=folder.name,
             gradient_l2=_length(gradient),
             change_l2=_length(change),

@@ -8,8 +8,7 @@ its lists then fall far below the list by popularity: on MIND by 34 to 37 points
 Here scores are first replaced by their mean given the report, which is near the usual scores if the noise is large, and
 near the report if it is small. READINGS has both.
 
-Symbols: K prototypes v_k [K, D], pi [K] the share of readers at each, s the sharpness, n articles d_i [n, D], C
-channels, B basis size, D dimensions.
+Symbols: K prototypes v_k [K, D], pi [K] the share of readers at each, C channels, B basis size, D dimensions.
 """
 
 from __future__ import annotations
@@ -63,17 +62,6 @@ def typical_histograms(prototypes: NDArray[np.float32], main_share: float) -> Fl
     histograms = np.full((K, K), (1 - main_share) / (K - 1))
     np.fill_diagonal(histograms, main_share)
     return histograms
-
-
-def log_probabilities(
-    prototypes: NDArray[np.float32], vectors: NDArray[np.float32], log_popularity: NDArray[np.float32], sharpness: float
-) -> Floats:
-    """log P(i | k) [K, n] with P(i | k) ~ pop(i) exp(s <v_k, d_i>), over a pool in memory.
-
-    By this likelihood basic interests are trained (`federation/strategies/reported_basis.py`).
-    """
-    scores = sharpness * (prototypes @ vectors.T).astype(np.float64) + log_popularity  # [K, n]
-    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1)[:, None], dtype=np.float64)
 
 
 def normalised(weights: Floats) -> Floats:

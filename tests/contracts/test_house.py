@@ -109,6 +109,7 @@ def test_command_line_has_exactly_the_listed_commands() -> None:
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
         ("evaluate", "fl-mv-dssm"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
         ("evaluate", "sections"), ("evaluate", "basis"), ("evaluate", "real-clicks"),
+        ("evaluate", "reports"),
     }  # fmt: skip
 
 

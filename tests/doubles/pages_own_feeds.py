@@ -42,7 +42,7 @@ def managed_feeds() -> OwnFeedsSync:
 
 
 class PagesOwnFeeds:
-    """Implements `device_app.feed.own_feeds.FollowedFeeds` over the stand-in's cards and marks."""
+    """Implements `device_app.feed.own_feeds.OwnFeeds` over the stand-in's cards and marks."""
 
     def __init__(self, device: PagesDevice) -> None:
         self._device, self._only = device, False

@@ -142,3 +142,14 @@ def report(channels: int = 3, *, width: int = BASIS_SIZE, seed: int = 1) -> dict
 def _engine(settings: BackendSettings) -> Engine:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     return migrated(settings.database_url)
+
+
+def log_probabilities(
+    prototypes: NDArray[np.float32], vectors: NDArray[np.float32], log_popularity: NDArray[np.float32], sharpness: float
+) -> NDArray[np.float64]:
+    """log P(i | k) [K, n] with P(i | k) ~ pop(i) exp(s <v_k, d_i>), over a pool in memory.
+
+    By this likelihood basic interests are trained (`backend/federation/strategies/reported_basis.py`).
+    """
+    scores = sharpness * (prototypes @ vectors.T).astype(np.float64) + log_popularity  # [K, n]
+    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1)[:, None], dtype=np.float64)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from backend.recall.posterior import code_weights, log_probabilities, subset_weights, topics_weights, typical_histograms
+from backend.recall.posterior import code_weights, subset_weights, topics_weights, typical_histograms
 
 shares_of_5 = arrays(np.float64, 5, elements=st.floats(0.01, 1)).map(lambda shares: shares / shares.sum())
 
@@ -66,14 +66,6 @@ def test_topics_weights_are_the_posterior_of_laplace_noise() -> None:
         topics_weights(np.array([0.4, 0.6]), epsilon, noisy, typical),
         np.array([0.4, 0.6]) * density / (np.array([0.4, 0.6]) * density).sum(),
     )
-
-
-def test_probabilities_sum_to_one_over_the_pool() -> None:
-    draw = np.random.default_rng(5)
-    prototypes = draw.normal(size=(4, 6)).astype(np.float32)
-    vectors = draw.normal(size=(2_000, 6)).astype(np.float32)
-    logs = log_probabilities(prototypes, vectors, draw.normal(size=2_000).astype(np.float32), 1.5)
-    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1)
 
 
 def test_impossible_report_is_an_internal_error() -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from sqlalchemy import create_engine
 
-from backend.recall.posterior import code_weights, log_probabilities
+from backend.recall.posterior import code_weights
 from backend.releases.alignment import ProcrustesAlignment, aligned
 from backend.releases.blobs import ReleaseDraft
 from backend.releases.codebooks import put_centroids, read_centroids, topic_centroids
@@ -27,6 +27,7 @@ from models.builders.recall import basis_recall
 from models.recall.basis import BasisRecall
 from protocol.releases import Codebook, Groups, ModelEntry, RecallProtocol
 from protocol.tensors import pack
+from tests.doubles.recall_world import log_probabilities
 
 D, K, BASIS, NEWS, TOPICS, READERS = 16, 8, 6, 1_200, 24, 120
 SHARPNESS = 4.0

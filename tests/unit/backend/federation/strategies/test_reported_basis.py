@@ -40,7 +40,7 @@ from backend.federation.systems import COMPOSED
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
-from backend.recall.posterior import code_weights, log_probabilities
+from backend.recall.posterior import code_weights
 from device_app.settings import PrivacySettings
 from device_app.training.gradients import OnnxGradients, no_gradients
 from device_app.training.samples import Samples
@@ -55,6 +55,7 @@ from protocol.tensors import TensorError, TensorSpec, pack, unpack
 from tests.doubles.clock import StillClock
 from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
+from tests.doubles.recall_world import log_probabilities
 from tests.doubles.round_rig import DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
 from tests.doubles.simulated_reader import simulated_reader
 

@@ -69,7 +69,7 @@ def test_device_figures_match_the_tables_and_the_exact_vector_is_never_chosen(
     found, weight, chosen = tables(world, "Left out: the rest")
     frontier = frontier_of(found, weight, "test")
     assert frontier.pools == (NEWS, NEWS + BESIDE)
-    assert {each.mode for each in frontier.lists} == {"none", "code", "broadcast"}
+    assert {each.mode for each in frontier.lists} == {"none", "interest", "broadcast"}
     code = next(each for each in frontier.lists if (each.codebook, each.places) == (16, 400))
     way = next(way for way in world[1].ways if way.name == "code K=16")
     assert code.found[1] == pytest.approx(way.found[PLACES.index(400)], abs=0.006)
@@ -97,7 +97,7 @@ def test_choice_costing_too_much_recall_is_detected() -> None:
     dear = PoolPart(10_000, (way("popular", 0.0, 50.0, 10), way("code K=16", 4.0, 51.0, 10)), 9)
     found, weight, _ = tables([dear])
     rows = judged(frontier_of(found, weight, "test"))
-    assert {row.chosen.mode for row in rows if row.epsilon_limit == 4.0} == {"code"}
+    assert {row.chosen.mode for row in rows if row.epsilon_limit == 4.0} == {"interest"}
     assert max(row.lost for row in rows) == 0
 
 

@@ -13,7 +13,7 @@ from experiments.bench.headlines import Headline
 from experiments.bench.pools import CHOSEN, tables
 from experiments.datasets.mind import NewsTable
 from experiments.recall import pools
-from experiments.recall.auto_choice import LOST_MOST, RECORD, frontier_of, judged, recorded
+from experiments.recall.auto_choice import CONTROL, LOST_MOST, POPULAR, RECORD, frontier_of, judged, recorded
 from experiments.recall.measure import splits
 from experiments.recall.pools import PLACES, PoolPart, WayOfRecall
 from protocol.recall_frontier import packaged_frontier
@@ -72,7 +72,10 @@ def test_device_figures_match_the_tables_and_the_exact_vector_is_never_chosen(
     assert {each.mode for each in frontier.lists} == {"none", "interest", "broadcast"}
     code = next(each for each in frontier.lists if (each.codebook, each.places) == (16, 400))
     way = next(way for way in world[1].ways if way.name == "code K=16")
-    assert code.found[1] == pytest.approx(way.found[PLACES.index(400)], abs=0.006)
+    at = PLACES.index(400)
+    popular, common = (next(each for each in world[1].ways if each.name == name) for name in (POPULAR, CONTROL))
+    beyond_content = max(0.0, common.found[at] - popular.found[at])
+    assert code.found[1] == pytest.approx(way.found[at] - beyond_content, abs=0.011)
     assert code.weight[1] == way.weight[PLACES.index(400)]
     assert "Left out: the rest" in found.notes
     assert chosen.title == CHOSEN

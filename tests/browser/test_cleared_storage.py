@@ -323,7 +323,7 @@ def test_export_imported_after_a_wipe_restores_the_spent_budget(
     page.goto(f"{server.home}#/settings")
     page.locator("#moved").set_input_files(file)
     page.get_by_role("button", name="Import").click()
-    expect(page.get_by_text("budget already used there counts here")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="budget already used there counts here")).to_be_visible()
     expect(page.get_by_role("heading", name="Have you used Ownfeed in this browser before?")).to_have_count(0)
     now = exported(page, server)["charge"]
     assert [each["at"] for each in charges] == [each["at"] for each in now[: len(charges)]]

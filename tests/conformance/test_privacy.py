@@ -191,14 +191,14 @@ def codes() -> list[Question]:
             codebook=Codebook(size=16, epsilon=4.0, prototypes=BlobRef(sha256="ab" * 32, size_bytes=9)),
             prototypes=prototypes,
         )
-        reader = by.decomposed(ReportInput(clicks, searched=searched), labels, lambda: ((), ()))
-        asked = {
+        reader = by.decomposed(ReportInput(clicks, searched=searched), labels, lambda: (np.zeros((0, 0)), ()))
+        about: dict[str, Any] = {
             "prototypes": prototypes.tobytes().hex(),
             "clicks": clicks.tobytes().hex(),
             "labels": labels.tolist(),
             "searched": None if searched is None else searched.tobytes().hex(),
         }
-        found.append(("interest", asked, partial(_steps_alike, [by.meaning.mechanism, by.shown(reader)])))
+        found.append(("interest", about, partial(_steps_alike, [by.meaning.mechanism, by.shown(reader)])))
     twice = np.ones((2, 4), dtype=np.float32)
     found.append(("nearest", {"prototypes": twice.tobytes().hex(), "user": twice[0].tobytes().hex()}, same(0)))
     blob = BlobRef(sha256="ab" * 32, size_bytes=9)

@@ -17,7 +17,8 @@ from backend.news.sources.feed_parser import ParsedFeed
 
 def read_feeds_in_process() -> None:
     """Read all feeds in this process from now on."""
-    rss.parse = discovery.parse = _parse  # type: ignore[assignment]
+    for module in (rss, discovery):
+        vars(module)["parse"] = _parse
 
 
 def in_processes(patched: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ and `rows` are optional and select what is shown. A row is named by one of its c
 joined with " & ". Command, date, machine and load stand under a record's last table in the document, and a note that
 several tables share under the first of them.
 
-The growth figure stands between `<!-- figure: bench-growth -->` and `<!-- end of figure -->`. README's summary table
-stands between `<!-- summary -->` and `<!-- end -->`; `summary.toml` defines its rows: `what`, a `figure` with
+The growth figure stands between `<!-- figure: bench-growth -->` and `<!-- end of figure -->`. The table of
+`reproduced.toml` stands between `<!-- reproduced -->` and `<!-- end -->`, and README's summary table between
+`<!-- summary -->` and `<!-- end -->`; `summary.toml` defines its rows: `what`, a `figure` with
 placeholders, the record, and the cell for each placeholder. If a record is missing, the document names the command that
 measures it.
 """
@@ -63,6 +64,16 @@ def summary(read: Callable[[str], Record], file: Path = FILE) -> str:
     return "\n".join(lines) + f"\n\n<sub>{'; '.join(machines)}</sub>\n"
 
 
+def reproduced() -> str:
+    """Return the table of the papers' results as markdown."""
+    lines = ["| paper | result | reproduced | command | note |", "|---|---|---|---|---|"]
+    for row in rows_of(FILE.with_name("reproduced.toml")):
+        state = f"[{row['state']}]({row['where']})" if "where" in row else row["state"]
+        command = f"`{row['command']}`" if "command" in row else ""
+        lines.append(f"| {row['paper']} | {row['result']} | {state} | {command} | {row.get('note', '')} |")
+    return "\n".join(lines) + "\n"
+
+
 def when(record: Record) -> str:
     """Return the date of a record and the machine's load."""
     return f"{record.measured_on}, load {record.load:g}"
@@ -97,6 +108,8 @@ MARKED = re.compile(
 FIGURE, END_OF_FIGURE = f"<!-- figure: {growth.RECORD} -->\n", "<!-- end of figure -->"
 DRAWN = re.compile(rf"{FIGURE}.*?{END_OF_FIGURE}", re.S)
 SUMMARISED = re.compile(rf"{SUMMARY}.*?{END}", re.S)
+REPRODUCED = "<!-- reproduced -->\n"
+LISTED = re.compile(rf"{REPRODUCED}.*?{END}", re.S)
 
 
 def documents(root: Path = ROOT) -> Iterator[Path]:
@@ -111,9 +124,9 @@ def rewritten(text: str, read: Callable[[str], Record] = records.read) -> str:
 
     Raises KeyError for a title, column or row that a record lacks, and ValueError for a mark without an end.
     """
-    begun = text.count("<!-- table: ") + text.count(SUMMARY)
+    begun = text.count("<!-- table: ") + text.count(SUMMARY) + text.count(REPRODUCED)
     marks = list(MARKED.finditer(text))
-    if begun != len(marks) + len(SUMMARISED.findall(text)):
+    if begun != len(marks) + len(SUMMARISED.findall(text)) + len(LISTED.findall(text)):
         raise ValueError(f"{begun} tables begin, {text.count(END)} end")
     last = {mark["record"]: mark.start() for mark in marks}
     told: set[str] = set()
@@ -136,7 +149,7 @@ def rewritten(text: str, read: Callable[[str], Record] = records.read) -> str:
         except FileNotFoundError:
             return f"{FIGURE}Not measured yet: `{records.writer(growth.RECORD)} --record`.\n{END_OF_FIGURE}"
 
-    text = DRAWN.sub(figure, MARKED.sub(table, text))
+    text = LISTED.sub(lambda mark: f"{REPRODUCED}{reproduced()}{END}", DRAWN.sub(figure, MARKED.sub(table, text)))
     return SUMMARISED.sub(lambda mark: f"{SUMMARY}{summary(read)}{END}", text)
 
 

@@ -92,6 +92,26 @@ def evaluate_sections(
     evaluate(context, lambda: SectionStudy(data, seed), as_json=as_json, record=record)
 
 
+@evaluate_app.command("uni-fedrec")
+def evaluate_uni_fedrec(
+    context: typer.Context,
+    data: Data = DATA,
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings with different seeds.")] = 3,
+    smoke: Annotated[bool, typer.Option(help="One training of three rounds, in less than a minute.")] = False,
+    processes: Trainings = 1,
+    out: KeptOption = None,
+    record: Recorded = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reproduce Uni-FedRec's tables and figures about recall: who finds what, and what a report reveals."""
+    from experiments.papers.uni_fedrec.study import UniFedRecStudy
+
+    def study() -> UniFedRecStudy:
+        return UniFedRecStudy(data, seeds, smoke)
+
+    evaluate(context, study, as_json=as_json, record=record, out=out, processes=processes)
+
+
 @evaluate_app.command("reports")
 def evaluate_reports(
     context: typer.Context,

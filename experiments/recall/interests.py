@@ -51,18 +51,18 @@ def channels(titles: Vectors, news: Vectors, histories: Sequence[Rows]) -> Chann
     return Channels(found / np.linalg.norm(found, axis=1, keepdims=True), tuple(counts))
 
 
-def lists(study: EmbeddedSplit, found: Channels, sharpness: float) -> PossibleLists:
+def lists(study: EmbeddedSplit, found: Channels, sharpness: float, depth: int = DEPTH) -> PossibleLists:
     """One list a channel, merged by the channels' numbers of clicks with the server's merge."""
     ranked = np.concatenate(
         [
-            best(study.scores(found.vectors[start : start + CHANNELS_AT_ONCE], sharpness))
+            best(study.scores(found.vectors[start : start + CHANNELS_AT_ONCE], sharpness), depth)
             for start in range(0, len(found.vectors), CHANNELS_AT_ONCE)
         ]
     )
     merged, start = [], 0
     for counts in found.counts:
         mine = ranked[start : start + len(counts)].tolist()
-        merged.append(merge(mine, counts, DEPTH))
+        merged.append(merge(mine, counts, depth))
         start += len(counts)
     return PossibleLists.own(np.array(merged, dtype=np.int64))
 

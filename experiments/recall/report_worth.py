@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.recall.posterior import code_weights
-from experiments.bench.pools import vectors_of
 from experiments.datasets.mind import FOLDER, Impressions, NewsTable, load_behaviors, load_mind, load_news
 from experiments.datasets.titles import unit_rows
 from experiments.recall.interests import channels
 from experiments.recall.measure import PossibleLists, WarmSplit, paired, recall, splits
 from experiments.recall.modes import EmbeddedSplit, Mixtures, ReportCodebook, learned_book, nearest
+from experiments.recall.pools import vectors_of
 from experiments.recall.tower import Vectors, train_tower
 from experiments.records import Cell, Table
 from experiments.study import Study

@@ -13,6 +13,7 @@ import typer.main
 from click.testing import CliRunner
 
 import ownfeed
+from experiments import documents
 from experiments.commands.bench import BenchName
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +110,7 @@ def test_command_line_has_exactly_the_listed_commands() -> None:
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
         ("evaluate", "fl-mv-dssm"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
         ("evaluate", "sections"), ("evaluate", "basis"), ("evaluate", "real-clicks"),
-        ("evaluate", "reports"),
+        ("evaluate", "reports"), ("evaluate", "uni-fedrec"),
     }  # fmt: skip
 
 
@@ -179,3 +180,18 @@ def test_ci_runs_the_developers_test_command() -> None:
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\((?!https?:|#)([^)]+)\)", README))))
 def test_readme_links_have_targets(link: str) -> None:
     assert (ROOT / link.split("#")[0]).exists()
+
+
+def test_every_reproduced_result_has_a_command_and_a_document() -> None:
+    """Whether a listed table is the paper's, only a reader of the paper can say."""
+    rows = documents.rows_of(ROOT / "experiments" / "reproduced.toml")
+    for row in rows:
+        assert row["state"] in ("yes", "in part", "no"), row
+        assert ("command" in row) == ("where" in row) == (row["state"] != "no"), row
+        assert row["state"] == "yes" or row["note"], "says why"
+        if "command" in row:
+            _, *words = row["command"].split()
+            assert tuple(words) in COMMANDS or tuple(words[:1]) == ("bench",), row
+            assert (ROOT / "experiments" / row["where"]).is_file(), row
+    assert len({(row["paper"], row["result"]) for row in rows}) == len(rows)
+    assert {row["paper"] for row in rows} == {"Uni-FedRec", "Efficient-FedRec", "FedNewsRec", "FINDING", "FL-MV-DSSM"}

@@ -52,7 +52,7 @@ ERASE_PATH = "/privacy/erase"
 SectionName = Annotated[str, Path(max_length=80)]
 """A section as part of an address, no longer than on a card."""
 
-_TONES = {"green": "good", "weak": "due", "amber": "due", "red": "bad"}
+_TONES = {"green": "", "weak": "due", "amber": "due", "red": "bad"}
 YOUR_PAGES = frozenset(
     (
         "/you",
@@ -250,13 +250,19 @@ def answer_mark(request: Request, back: str, batch: int) -> Response:
 
 
 def shield(status: StatusView) -> Mapping[str, str]:
-    """Return the shield's colour, its short label on the state of reports, and the explanation."""
-    if status.own_feeds and status.shield == "green" and status.mode in ("none", "broadcast"):
-        return {"tone": "good", "figure": WORDS("all_here"), "words": WORDS("all_here_long")}
+    """Return the sign's icon and colour, its short label on the state of reports, and the explanation.
+
+    Only what protects has a shield: while reports are sent, the sign is an arrow that leaves a box, without a colour.
+    """
+    nothing_leaves = status.shield == "green" and status.mode in ("none", "broadcast")
+    if status.own_feeds and nothing_leaves:
+        return {"icon": "shield", "tone": "good", "figure": WORDS("all_here"), "words": WORDS("all_here_long")}
     figures = WORDS.table("shield")
     standing = figures["red"] if status.shield == "red" else figures.get(status.mode, figures[status.shield])
     words = WORDS("training_on" if status.training else "training_off", shield=status.shield_words)
-    return {"tone": _TONES[status.shield], "figure": standing, "words": words}
+    icon = "shield" if nothing_leaves or status.shield == "red" else "shared"
+    tone = "good" if nothing_leaves else _TONES[status.shield]
+    return {"icon": icon, "tone": tone, "figure": standing, "words": words}
 
 
 def alert_words(alert: LoopAlert) -> Mapping[str, str]:

@@ -237,7 +237,7 @@ const YOUR_PAGES = [
 ] as const;
 /** Matches the name of another template that one extends, imports or includes. */
 const NAMED = /\{%-?\s*(?:extends|import|include|from)\s+"([^"]+)"/g;
-const TONES = { green: "good", weak: "due", amber: "due", red: "bad" } as const;
+const TONES = { green: "", weak: "due", amber: "due", red: "bad" } as const;
 
 /** A page's values for its template, which may call functions among them. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -367,12 +367,21 @@ function alertWords(alert: StatusView["alerts"][number], now: number): { said: s
   };
 }
 
-/** The shield's colour, a two-word summary of reports, and the explanation. */
-export function shield(status: StatusView): { tone: string; figure: string; words: string } {
+/**
+ * The sign's icon and colour, a two-word summary of reports, and the explanation. Only what protects has a shield: while
+ * reports are sent, the sign is an arrow that leaves a box, without a colour.
+ */
+export function shield(status: StatusView): { icon: string; tone: string; figure: string; words: string } {
+  const nothingLeaves = status.shield === "green" && (status.mode === "none" || status.mode === "broadcast");
   const figures = WORDS.table("shield");
   const figure = status.shield === "red" ? figures["red"] : (figures[status.mode] ?? figures[status.shield]);
   const words = WORDS.say(status.training ? "training_on" : "training_off", { shield: status.shield_words });
-  return { tone: TONES[status.shield], figure: figure ?? "", words };
+  return {
+    icon: nothingLeaves || status.shield === "red" ? "shield" : "shared",
+    tone: nothingLeaves ? "good" : TONES[status.shield],
+    figure: figure ?? "",
+    words,
+  };
 }
 
 /** Adapts a filter: MiniJinja passes objects as Map, and both none and undefined as undefined. */

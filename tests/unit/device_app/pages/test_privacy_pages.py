@@ -194,6 +194,8 @@ def test_discarded_body_is_not_called_empty(reader: PagesReader) -> None:
 def test_shield_shows_the_state_of_reports_and_training(reader: PagesReader) -> None:
     text = reader.get("/")
     assert "<span>Sharing on<span" in text
+    assert '<a class="shield" href="/privacy"' in text, "sharing doesn't look like protection"
+    assert '<use href="#i-shared"/>' in text
     assert "Training is on." in text
     assert '<a href="/training">Training on</a>' in text
     assert "Training on" not in PagesReader("empty").get("/fresh")
@@ -207,6 +209,7 @@ def test_switches_are_set_and_an_out_of_range_value_changes_nothing() -> None:
     assert reader.post("/privacy/switches", **form) == "/settings?said=settings"
     assert reader.device.settings.mode == "none"
     assert reader.device.settings.training is False
+    assert '<a class="shield good" href="/privacy"' in reader.get("/")
     answer = reader.client.post("/privacy/switches", data=form | {"clicks_per_report": "51"}, headers=OURS)
     assert answer.status_code == 422
     assert "Nothing was changed. Please correct “clicks per report”: " in answer.text

@@ -102,8 +102,10 @@ def router(renderer: PageRenderer) -> APIRouter:
     ) -> Response:
         if level == "custom":
             return see_other("/settings?switches=open#custom")
+        trained = device.privacy.overview().own.training
         device.privacy.change(**LEVELS[level])
-        return see_other(back, "settings")
+        untrained = trained and LEVELS[level].get("training") is False
+        return see_other(back, "settings_without_training" if untrained else "settings")
 
     @routes.post("/privacy/switches", **form())
     def switches(

@@ -156,8 +156,9 @@ export function settingsPages(renderer: PageRenderer): Route[] {
       answer({ form }) {
         const level = chosen("level", form.one("level"), ["off", "balanced", "strict", "custom"] as const);
         if (level === "custom") return seeOther("/settings?switches=open#custom");
+        const untrained = device.privacy.settings.training && LEVELS[level].training === false;
         device.privacy.change(LEVELS[level]);
-        return seeOther(form.one("back") || "/settings", "settings");
+        return seeOther(form.one("back") || "/settings", untrained ? "settings_without_training" : "settings");
       },
     },
     {

@@ -86,6 +86,10 @@ def test_privacy_page_after_an_erase_says_that_joined_counts_remain() -> None:
 def test_privacy_level_sets_its_switches_except_training() -> None:
     reader = PagesReader()
     assert 'value="balanced" checked' in reader.get("/settings"), "training apart"
+    reader.device.change(training=True)
+    said = reader.post("/settings/level", level="strict", back="/privacy")
+    assert said == "/privacy?said=settings_without_training"
+    assert "so training is off now" in reader.get(said)
     assert reader.post("/settings/level", level="strict", back="/privacy") == "/privacy?said=settings"
     kept = reader.device.settings
     assert (kept.mode, kept.counting, kept.training) == ("broadcast", False, False)

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -117,6 +118,19 @@ def job(stores: DeviceStores, **changes: object) -> ViewJob:
         seed=1,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def held_store(stores: DeviceStores, folder: Path) -> tuple[Path, sqlite3.Connection]:
+    """A copy of the searches' store, and the connection that locks it: a view waits for it for BUSY_TIMEOUT_SEC."""
+    path = folder / "held.sqlite"
+    held, source = sqlite3.connect(path, isolation_level=None), sqlite3.connect(stores.search_database.path)
+    source.backup(held)
+    source.close()
+    held.execute("PRAGMA journal_mode = DELETE")
+    held.execute("BEGIN EXCLUSIVE")
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).touch()
+    return path, held
 
 
 @needs_landlock
@@ -235,11 +249,8 @@ def test_failed_view_reports_only_that_it_failed(stores: DeviceStores, broken: M
 
 @needs_landlock
 def test_running_view_process_is_locked_down_and_its_memory_unreadable(stores: DeviceStores, tmp_path: Path) -> None:
-    """Stopped at its first read of the store, which comes after the lock: a FIFO stands where the store's file was."""
-    store = tmp_path / "fifo" / "store.sqlite"
-    store.parent.mkdir()
-    for ending in ("", "-wal", "-shm"):
-        os.mkfifo(store.with_name(store.name + ending))
+    """Looked at while it waits to read the store, which comes after the lock."""
+    store, held = held_store(stores, tmp_path)
     process = subprocess.Popen(
         [sys.executable, "-m", "device_app.training.multiview.worker"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(), cwd=ROOT,
@@ -252,7 +263,7 @@ def test_running_view_process_is_locked_down_and_its_memory_unreadable(stores: D
         until = time.monotonic() + 180
         locked = False
         while process.poll() is None and not locked and time.monotonic() < until:
-            time.sleep(0.01)  # it stays where it has stopped
+            time.sleep(0.01)
             for view in children.read_text().split():
                 with suppress(OSError):
                     locked = "NoNewPrivs:\t1" in Path(f"/proc/{view}/status").read_text()
@@ -267,6 +278,7 @@ def test_running_view_process_is_locked_down_and_its_memory_unreadable(stores: D
         process.wait(10)
         process.stdin.close()
         process.stdout.close()
+        held.close()
 
 
 @needs_landlock
@@ -293,10 +305,7 @@ def test_view_worker_has_one_thread_and_no_open_store(stores: DeviceStores) -> N
 def test_view_that_times_out_is_ended_and_the_next_job_runs(
     stores: DeviceStores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stuck = tmp_path / "stuck" / "store.sqlite"
-    stuck.parent.mkdir()
-    for ending in ("", "-wal", "-shm"):
-        os.mkfifo(stuck.with_name(stuck.name + ending))
+    stuck, held = held_store(stores, tmp_path)
     workers = ViewWorkers(most=1)
     try:
         monkeypatch.setattr("device_app.training.multiview.processes.LONGEST_SEC", 0.5)
@@ -306,6 +315,7 @@ def test_view_that_times_out_is_ended_and_the_next_job_runs(
         assert SpawnedViews(workers).gradient(job(stores)) is not None
     finally:
         workers.close()
+        held.close()
 
 
 def test_device_without_landlock_has_no_views_and_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

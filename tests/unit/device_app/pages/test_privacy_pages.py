@@ -199,7 +199,7 @@ def test_shield_shows_the_state_of_reports_and_training(reader: PagesReader) -> 
     text = reader.get("/")
     assert "<span>Sharing on<span" in text
     assert '<a class="shield" href="/privacy"' in text, "sharing doesn't look like protection"
-    assert '<use href="#i-shared"/>' in text
+    assert "M8.5 7.5 13 3" in text, "an arrow that leaves a box"
     assert "Training is on." in text
     assert '<a href="/training">Training on</a>' in text
     assert "Training on" not in PagesReader("empty").get("/fresh")

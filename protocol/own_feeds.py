@@ -85,7 +85,7 @@ class Preparation(OwnMessage):
     trouble: str | None = None
 
 
-class FollowedFeeds(OwnMessage):
+class FeedListing(OwnMessage):
     """Everything that is followed.
 
     Sections: names that a feed can be put under. preparing: None once it can rank.

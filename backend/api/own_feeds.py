@@ -33,9 +33,9 @@ from protocol.own_feeds import (
     PREFIX,
     ChangeFeed,
     Done,
+    FeedListing,
     FeedStatus,
     FindFeeds,
-    FollowedFeeds,
     FollowFeed,
     FoundFeed,
     FoundFeeds,
@@ -82,8 +82,8 @@ def router(services: Services, token_file: Path) -> APIRouter:
 
     routes = APIRouter(prefix=PREFIX.rstrip("/"), dependencies=[Depends(own_device)], responses=answers(401))
 
-    def listed() -> FollowedFeeds:
-        return FollowedFeeds(
+    def listed() -> FeedListing:
+        return FeedListing(
             feeds=tuple(_described(feed) for feed in followed.all()),
             removed=tuple(
                 RemovedFeed(key=feed.key, shown=feed.shown, removed_at=feed.removed_at)

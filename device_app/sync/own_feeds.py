@@ -12,9 +12,9 @@ from device_app.uplink.own_server import OwnServer
 from protocol.own_feeds import (
     ChangeFeed,
     Done,
+    FeedListing,
     FeedStatus,
     FindFeeds,
-    FollowedFeeds,
     FollowFeed,
     FoundFeed,
     NamedFeed,
@@ -50,7 +50,7 @@ class OwnFeedsSync:
 
     def __init__(self, server: OwnServer, news: NewsStore, clock: Callable[[], datetime]) -> None:
         self._server, self._news, self._clock = server, news, clock
-        self.listed: FollowedFeeds | None = None
+        self.listed: FeedListing | None = None
         """The list as last seen; None before the first answer."""
 
     def step(self) -> bool:

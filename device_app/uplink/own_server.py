@@ -13,8 +13,8 @@ from protocol.own_feeds import (
     PREFIX,
     ChangeFeed,
     Done,
+    FeedListing,
     FindFeeds,
-    FollowedFeeds,
     FollowFeed,
     FoundFeeds,
     NamedFeed,
@@ -50,10 +50,10 @@ class OwnServer:
         if not is_this_machine(client.base_url):
             raise ValueError(f"{client.base_url} is not on this machine, so it can't be this reader's own server")
         self.client = client
-        self._listed: tuple[str | None, FollowedFeeds] | None = None
+        self._listed: tuple[str | None, FeedListing] | None = None
         self._newest: str | None = None
 
-    def feeds(self) -> FollowedFeeds:
+    def feeds(self) -> FeedListing:
         """Return everything that is followed."""
         etag = self._listed[0] if self._listed else None
         answer = self.client.get(
@@ -61,7 +61,7 @@ class OwnServer:
         )
         if answer.status == 304 and self._listed is not None:
             return self._listed[1]
-        self._listed = (etag_of(answer), _parsed(FollowedFeeds, answer))
+        self._listed = (etag_of(answer), _parsed(FeedListing, answer))
         return self._listed[1]
 
     def newest(self) -> NewestStories | None:

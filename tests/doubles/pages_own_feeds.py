@@ -12,12 +12,12 @@ from device_app.store.articles import Place
 from device_app.store.mute_rules import MuteRule, RuleField, RuleKind
 from device_app.store.rows import to_us
 from device_app.sync.own_feeds import OwnFeedsSync
-from protocol.own_feeds import FollowedFeeds, OwnFeed, RemovedFeed
+from protocol.own_feeds import FeedListing, OwnFeed, RemovedFeed
 
 if TYPE_CHECKING:
     from tests.doubles.pages_device import PagesDevice
 
-MANAGED = FollowedFeeds(
+MANAGED = FeedListing(
     feeds=(
         OwnFeed(key="https://courant.example/feed", url="https://courant.example/feed", publisher="Harbour Courant",
                 site="https://courant.example/", folder=("World",), status="well", taken=40, refused=0,

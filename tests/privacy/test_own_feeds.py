@@ -17,7 +17,7 @@ from device_app.composition import build_device
 from device_app.errors import SettingsRefused
 from device_app.settings import DeviceSettings
 from protocol.news import NewsBody
-from protocol.own_feeds import PREFIX, FollowedFeeds, NewestStories, OwnFeed, Preparation
+from protocol.own_feeds import PREFIX, FeedListing, NewestStories, OwnFeed, Preparation
 from protocol.releases import BlobRef, ShardList, ShardRef
 from protocol.tensors import pack, quantise
 from tests.doubles.backend import FakeBackend
@@ -49,7 +49,7 @@ class OwnBackend:
         if request.url.path == f"{PREFIX}feeds":
             self._listed += 1
             preparing = Preparation(step="Reading", done=self._listed) if self._listed <= PREPARES_FOR else None
-            return httpx.Response(200, text=FollowedFeeds(feeds=(FEED,), preparing=preparing).model_dump_json())
+            return httpx.Response(200, text=FeedListing(feeds=(FEED,), preparing=preparing).model_dump_json())
         cards = self.backend.pool.cards[:40]
         bodies = tuple(NewsBody(id=card.id, body="Text.") for card in cards)
         return httpx.Response(200, text=NewestStories(cards=cards, bodies=bodies).model_dump_json())

@@ -128,10 +128,10 @@ def devices(sizes: Sequence[int] = DEVICES) -> list[GrowthCurve]:
         codes = np.random.default_rng(SEED).integers(0, CODES, size)
 
         def report(codes: np.ndarray[tuple[int], np.dtype[np.int64]] = codes) -> None:
-            told = [
+            sent = [
                 randomised_response(source, codes[place : place + 1], CODES, EPSILON) for place in range(codes.size)
             ]
-            np.bincount(np.concatenate(told), minlength=CODES)
+            np.bincount(np.concatenate(sent), minlength=CODES)
 
         courses.append((size, _cpu_sec(report)))
     return [GrowthCurve("devices", "reports, s", tuple(courses))]
@@ -188,8 +188,8 @@ Points = Sequence[tuple[float, float]]
 
 def shown(record: Record) -> str:
     """Return the figure's markdown, with the exponents as alternative text."""
-    told = (f"{what} by {of} {exponent}" for of, what, *_, exponent, _ in record.table(FOUND).rows)
-    return f"![Costs by size, both axes logarithmic; exponents: {', '.join(told)}](../images/{PATH.name})"
+    costs = (f"{what} by {of} {exponent}" for of, what, *_, exponent, _ in record.table(FOUND).rows)
+    return f"![Costs by size, both axes logarithmic; exponents: {', '.join(costs)}](../images/{PATH.name})"
 
 
 def draw(record: Record) -> str:
@@ -212,8 +212,8 @@ def draw(record: Record) -> str:
             drawn.append(
                 f'<line x1="{MARGIN}" x2="{MARGIN + 18}" y1="{at}" y2="{at}" stroke="{colour}" stroke-width="2"/>'
             )
-            told = escape(f"{what}: exponent {exponents[(of, what)]:g}")
-            drawn.append(f'<text x="{MARGIN + 24}" y="{at + 4}">{told}</text>')
+            label = escape(f"{what}: exponent {exponents[(of, what)]:g}")
+            drawn.append(f'<text x="{MARGIN + 24}" y="{at + 4}">{label}</text>')
         drawn.append("</g>")
     return "\n".join((*drawn, "</svg>\n"))
 

@@ -48,7 +48,7 @@ def test_old_similarity_floor_would_relate_far_more_pairs(newspaper: Newspaper) 
 @each_section
 @each_seed
 @pytest.mark.parametrize("picked", [False, True], ids=["nothing picked", "sections picked"])
-def test_five_reads_of_a_topic_give_it_two_fifths_of_later_pages(
+def test_five_reads_of_a_topic_give_it_30_to_45_percent_of_later_pages(
     newspaper: Newspaper, section: str, seed: int, picked: bool
 ) -> None:
     figures = newspaper.learning(section, newspaper.largest_topic(section), seed, picked=picked)

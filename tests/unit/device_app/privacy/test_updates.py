@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from device_app.errors import BudgetSpent
+from device_app.errors import BudgetSpent, ProtectionTooWeak
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.clipping import Clipped, clip_elementwise
 from device_app.privacy.noise_sources import SeededNoise, SystemNoise, laplace
@@ -21,7 +21,7 @@ from device_app.privacy.requests import COMMON, seal_common, seal_returned
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.participations import Outbox, OutboxItem
-from protocol.protections import LocalLaplace
+from protocol.protections import SAMPLES, LocalLaplace
 from protocol.recall import RecallAnswer
 from protocol.tensors import TensorSpec, unpack
 from tests.doubles.sealing import allowing
@@ -218,3 +218,27 @@ def test_update_is_charged_to_its_tasks_channel(ledger: Ledger) -> None:
     assert sealed.charge.channel == "counts"
     assert ledger.total("counts") == pytest.approx(mild.epsilon_per_upload(2))
     assert ledger.total("training") == 0
+
+
+def test_server_can_not_have_the_number_of_samples_without_the_permission_for_exact_sums() -> None:
+    """A server that asks for n_u in clear, with noise as strong as it likes: no noise hides n_u."""
+    asking = LocalLaplaceProtection(LocalLaplace(clip=0.005, scale=100.0, weight_limit=2))
+    allowing_all = {"weakest_scale_to_clip": 0.01}
+    for less in ({}, {"secure_sum": "noisy"}):
+        with pytest.raises(ProtectionTooWeak, match="how many samples"):
+            asking.check(PrivacySettings().with_overrides(allowing_all | less))
+    asking.check(PrivacySettings().with_overrides(allowing_all | {"secure_sum": "exact"}))
+
+
+def test_number_of_samples_is_in_the_bytes_only_where_the_protection_weighs_by_it(ledger: Ledger) -> None:
+    sent = {}
+    for limit in (1, 3):
+        protection = LaplaceProtection(LocalLaplace(clip=0.1, scale=0.1, weight_limit=limit))
+        clipped = clip_elementwise(shared({"w": np.array([0.05, 0.0], np.float32)}), 0.1)
+        sealed = protection.seal(clipped, round_id=f"round-{limit}", ledger=ledger, noise=SeededNoise(5), samples=7)
+        sent[limit] = sealed
+    assert b"samples" not in sent[1].payload.lower()
+    assert "samples" not in sent[1].words
+    shapes = {"w": TensorSpec("float32", (2,)), SAMPLES: TensorSpec("float32", (1,))}
+    assert unpack(sent[3].payload, shapes, limit_bytes=10_000)[SAMPLES].tolist() == [3.0], "cut at the limit"
+    assert sent[3].charge.parameters["weight_limit"] == 3.0

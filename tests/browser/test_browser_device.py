@@ -134,7 +134,9 @@ def pages_asked(reader: BrowserReader, after: int) -> set[str]:
     }
 
 
-def test_late_sections_appear_on_the_welcome_page_and_ticks_stay(chromium: Browser, reader: BrowserReader) -> None:
+def test_welcome_page_adds_sections_that_arrive_late_and_keeps_the_ticks(
+    chromium: Browser, reader: BrowserReader
+) -> None:
     context = chromium.new_context(service_workers="block", viewport={"width": 390, "height": 800})
     context.set_default_timeout(WAIT_MS)
     held: list[Route] = []
@@ -155,7 +157,7 @@ def test_late_sections_appear_on_the_welcome_page_and_ticks_stay(chromium: Brows
     context.close()
 
 
-def test_waiting_welcome_page_polls_no_more_than_the_device(chromium: Browser, reader: BrowserReader) -> None:
+def test_welcome_page_waiting_for_the_server_sends_no_extra_requests(chromium: Browser, reader: BrowserReader) -> None:
     context = chromium.new_context(service_workers="block", viewport={"width": 390, "height": 800})
     context.set_default_timeout(WAIT_MS)
     asked: list[str] = []
@@ -233,7 +235,7 @@ def test_reload_past_the_service_worker_does_not_reveal_the_page(chromium: Brows
     context.close()
 
 
-def test_publishers_link_or_typed_address_shows_a_story_without_a_click(
+def test_story_opened_by_a_publishers_link_or_typed_address_is_not_recorded_as_a_click(
     chromium: Browser, reader: BrowserReader
 ) -> None:
     """The device drops links of publishers to the host of its page; here one stands in the page all the same."""

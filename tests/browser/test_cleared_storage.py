@@ -261,7 +261,7 @@ def reported(page: Page, server: Server) -> dict[str, list[dict[str, Any]]]:
 
 @pytest.mark.long_form
 @pytest.mark.parametrize("ways", by_length(WAYS, long=[*WAYS, ("clear_by_answer",)]), ids="-".join)
-def test_repeated_storage_wipes_send_only_covers(
+def test_device_whose_storage_is_wiped_repeatedly_sends_only_cover_reports(
     server: Server, context: BrowserContext, ways: tuple[str, ...]
 ) -> None:
     page = begin(context, server)
@@ -280,7 +280,7 @@ def test_repeated_storage_wipes_send_only_covers(
         page.close()
 
 
-def test_first_button_after_earlier_use_confirms_nothing(server: Server, context: BrowserContext) -> None:
+def test_first_button_after_a_wipe_does_not_confirm_a_new_start(server: Server, context: BrowserContext) -> None:
     page = begin(context, server)
     open_stories(page, "sport")
     reported(page, server)
@@ -387,7 +387,7 @@ def test_reloads_neither_clear_the_store_nor_request_the_worker_script(server: S
 
 @pytest.mark.long_form
 @pytest.mark.parametrize("path", ["/favicon.ico", *by_length([], long=["/reader", "/nowhere"])])
-def test_open_tab_survives_clearing_answers_of_every_other_kind(
+def test_open_tab_survives_a_storage_clearing_header_on_any_other_path(
     server: Server, context: BrowserContext, path: str
 ) -> None:
     page = begin(context, server)
@@ -501,7 +501,7 @@ def test_another_build_replaces_a_cleared_one_only_after_asking(
     context.close()
 
 
-def test_page_on_a_separate_origin_is_not_cleared_by_server_answers(
+def test_server_cannot_clear_the_storage_of_a_page_on_a_separate_origin(
     chromium: Browser, hurried_build: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with socket.socket() as free:

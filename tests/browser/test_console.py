@@ -118,7 +118,7 @@ def test_operator_signs_in_starts_a_round_and_reads_a_refusal(chromium: Browser,
     context.close()
 
 
-def test_irreversible_actions_ask_once_even_without_script(chromium: Browser, serve: Serve) -> None:
+def test_irreversible_actions_ask_for_confirmation_even_without_scripts(chromium: Browser, serve: Serve) -> None:
     services = StandInServices()
     home = served(serve, services)
     context = chromium.new_context(java_script_enabled=False)
@@ -143,7 +143,7 @@ def test_irreversible_actions_ask_once_even_without_script(chromium: Browser, se
     context.close()
 
 
-def test_table_sorts_by_its_figures(chromium: Browser, serve: Serve) -> None:
+def test_table_sorts_numerically_by_a_column_of_counts(chromium: Browser, serve: Serve) -> None:
     home = served(serve, StandInServices())
     context = chromium.new_context()
     page = context.new_page()

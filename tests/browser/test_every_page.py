@@ -133,7 +133,7 @@ def pages_of_the_router() -> list[str]:
     return [path for path, answer in answers.items() if "text/html" in answer.get("content", {})]
 
 
-def test_every_page_of_the_router_is_shown() -> None:
+def test_every_route_of_the_router_is_in_the_checked_pages() -> None:
     templates = pages_of_the_router()
     assert len(templates) > 20
     shown_paths = [path.partition("?")[0] for path in (*PAGES, *OWN_FEEDS, *MANAGING)]

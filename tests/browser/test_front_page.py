@@ -129,7 +129,7 @@ def is_busy_by_the_tree(page: Page, name: str) -> bool:
     return any(each["name"] == "busy" and each["value"]["value"] for each in found["properties"])
 
 
-def test_new_tab_shows_the_kept_page_before_its_device_runs(reader: BrowserReader, held: HeldWorker) -> None:
+def test_new_tab_shows_the_saved_page_before_its_device_runs(reader: BrowserReader, held: HeldWorker) -> None:
     page = reader.open()
     page.locator(SAVE).click()
     expect(page.locator(SAVE)).to_have_attribute("aria-pressed", "true", timeout=WAIT_MS)
@@ -206,7 +206,9 @@ def test_screen_reader_announces_loading_and_the_loaded_page(reader: BrowserRead
     page.close()
 
 
-def test_press_before_a_reload_or_failed_start_can_be_repeated(reader: BrowserReader, held: HeldWorker) -> None:
+def test_action_pressed_before_a_reload_or_a_failed_start_can_be_pressed_again(
+    reader: BrowserReader, held: HeldWorker
+) -> None:
     page = held.open(reader)
     for last in (False, True):
         expect(act(page, 0, "save")).to_be_visible(timeout=WAIT_MS)
@@ -243,7 +245,7 @@ def test_first_visit_reports_a_device_that_does_not_start(chromium: Browser, rea
 
 
 @pytest.mark.parametrize("kind", ["like", "less", "save"])
-def test_kept_page_never_lacks_a_confirmed_action(reader: BrowserReader, kind: str) -> None:
+def test_saved_page_includes_every_confirmed_action(reader: BrowserReader, kind: str) -> None:
     """As soon as one tab has said that it is done."""
     page = reader.open()
     page.wait_for_selector(FEED)
@@ -268,7 +270,7 @@ def test_kept_page_never_lacks_a_confirmed_action(reader: BrowserReader, kind: s
     page.close()
 
 
-def test_erase_removes_the_kept_page_from_the_disk(reader: BrowserReader) -> None:
+def test_erase_removes_the_saved_page_from_the_disk(reader: BrowserReader) -> None:
     page = reader.open()
     feed = page.wait_for_selector(FEED)
     assert feed is not None

@@ -83,7 +83,7 @@ TELL = """async () => { const { port1, port2 } = new MessageChannel();
   return await new Promise((resolve) => { port1.onmessage = ({ data }) => resolve(data.build); }); }"""
 
 
-def test_build_stays_offline_until_the_reader_accepts_another(
+def test_installed_build_works_offline_until_the_reader_accepts_a_new_one(
     chromium: Browser, serve: Serve, builds: tuple[Path, Path]
 ) -> None:
     first, second = builds

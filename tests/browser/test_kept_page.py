@@ -36,7 +36,7 @@ def until(page: Page, true: Callable[[], bool], what: str) -> None:
         page.wait_for_timeout(100)
 
 
-def test_cold_page_takes_few_requests_and_few_bytes(chromium: Browser, home: ServedHome) -> None:
+def test_first_page_load_takes_few_requests_and_few_bytes(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     home.let_in(context)
     page = context.new_page()
@@ -91,7 +91,7 @@ def test_last_page_and_its_stories_are_readable_while_the_app_is_stopped(chromiu
     context.close()
 
 
-def test_late_sections_appear_on_the_welcome_page(chromium: Browser, serve: Serve, tmp_path: Path) -> None:
+def test_welcome_page_adds_sections_that_arrive_late(chromium: Browser, serve: Serve, tmp_path: Path) -> None:
     over = FakeBackend(down=True)
     new = serve_home(serve, tmp_path, over, first_page=False)
     context = chromium.new_context()

@@ -145,7 +145,7 @@ def test_opposite_readers_send_the_same_requests(readers: Any) -> None:
     assert seen(first) == seen(second)
 
 
-def test_start_sends_requests_in_the_same_order(readers: Any) -> None:
+def test_device_sends_its_first_requests_in_the_same_order_for_every_reader(readers: Any) -> None:
     (_, first, _), (_, second, _) = readers
     assert order_of_start(first) == order_of_start(second)
     assert [name.rsplit("/", 1)[-1].split("?")[0] for name in order_of_start(first)] == START

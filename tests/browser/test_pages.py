@@ -129,7 +129,9 @@ WHOLE = 0.98
 
 
 @pytest.mark.parametrize("width", [320, 390])
-def test_you_tabs_fit_one_line_with_the_open_one_visible(chromium: Browser, standing: Standing, width: int) -> None:
+def test_tabs_under_you_fit_on_one_line_and_show_the_current_tab(
+    chromium: Browser, standing: Standing, width: int
+) -> None:
     home = standing.address("typical")
     context = chromium.new_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)
     enter(context, home)
@@ -192,7 +194,7 @@ def test_cards_align_in_rows_on_a_tablet_and_buttons_on_a_phone(chromium: Browse
     context.close()
 
 
-def test_printed_story_is_only_the_story_in_black(chromium: Browser, standing: Standing) -> None:
+def test_printed_story_shows_only_the_story_in_black(chromium: Browser, standing: Standing) -> None:
     home = standing.address("typical")
     context = chromium.new_context(viewport={"width": 794, "height": 1123}, color_scheme="dark")
     enter(context, home)
@@ -207,7 +209,9 @@ def test_printed_story_is_only_the_story_in_black(chromium: Browser, standing: S
     context.close()
 
 
-def test_keys_mark_save_and_mark_all_with_undo(feed_context: WatchedPage, standing: Standing) -> None:
+def test_keys_mark_a_story_read_save_it_and_mark_all_read_with_undo(
+    feed_context: WatchedPage, standing: Standing
+) -> None:
     page, device = feed_context.page, standing.devices["typical"]
     page.goto(feed_context.home + "/fresh")
     page.keyboard.press("j")

@@ -46,7 +46,7 @@ def devices(tmp_path: Path) -> Iterator[tuple[BackendRig, list[DeviceRig], ExitS
         yield rig, [], stack
 
 
-def test_browser_joins_a_secure_count_pays_and_shows_it(
+def test_browser_device_joins_a_secure_count_charges_it_and_shows_it(
     chromium: Browser, reader_build: Path, devices: tuple[BackendRig, list[DeviceRig], ExitStack], tmp_path: Path
 ) -> None:
     rig, others, stack = devices

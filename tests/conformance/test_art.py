@@ -19,7 +19,7 @@ GOLDEN = {
 """A changed rule gives every story another picture: change these only together with the pictures."""
 
 
-def test_picture_rule_gives_the_recorded_pictures() -> None:
+def test_picture_name_matches_the_recorded_one_for_each_section_and_topic() -> None:
     assert {asked: picture_name(*asked) for asked in GOLDEN} == GOLDEN
 
 

@@ -30,7 +30,7 @@ def put_back(unseen_ms: int, *, settled: bool = False, between: tuple[float, ...
     return asked("cleared_put_back", unseenMs=unseen_ms, settled=settled, between=between, clearedToo=cleared)
 
 
-def test_recent_tab_restores_exactly_the_spent_budget() -> None:
+def test_recent_copy_in_a_tab_restores_exactly_the_spent_budget() -> None:
     found = put_back(5 * SECOND)
     assert found["refusedWhileOpen"], "an empty store charges nothing before its reader has answered"
     assert found["refusedAfter"], "what is charged once the copy is handed over would be in no ledger"
@@ -41,7 +41,7 @@ def test_recent_tab_restores_exactly_the_spent_budget() -> None:
     assert found["twice"] == found["once"]
 
 
-def test_store_used_meanwhile_keeps_its_charges_and_switches() -> None:
+def test_restoring_a_copy_keeps_charges_and_switches_made_since() -> None:
     found = put_back(5 * SECOND, settled=True, between=(1.0, 2.0))
     assert found["once"]["total"] == SPENT + 3
     assert not found["once"]["training"], "what the reader switched off since stays off"
@@ -49,7 +49,7 @@ def test_store_used_meanwhile_keeps_its_charges_and_switches() -> None:
     assert found["twice"] == found["once"]
 
 
-def test_frozen_tab_charges_for_a_store_lost_in_between() -> None:
+def test_frozen_tab_charges_a_full_day_if_the_store_was_lost_meanwhile() -> None:
     found = put_back(HOUR, settled=True, between=(2.0, 2.0, 2.0), cleared=True)
     assert found["once"]["question"] is None
     assert found["once"]["left"] == NOTHING_LEFT
@@ -57,13 +57,13 @@ def test_frozen_tab_charges_for_a_store_lost_in_between() -> None:
     assert found["twice"] == found["once"], "putting it back again costs nothing more"
 
 
-def test_tab_frozen_for_days_charges_each_day() -> None:
+def test_copy_from_a_tab_frozen_for_days_charges_every_day_in_full() -> None:
     found = put_back(2 * DAY)
     assert found["once"]["left"] == NOTHING_LEFT
     assert found["once"]["total"] == 3 * A_DAY
 
 
-def test_unrestorable_copy_stops_charges_until_the_reader_answers() -> None:
+def test_device_with_an_unrestorable_copy_refuses_charges_until_the_reader_answers() -> None:
     found = asked("cleared_refused")
     assert "later than this device's clock" in found["why"]
     assert found["question"] == "lost"
@@ -71,14 +71,14 @@ def test_unrestorable_copy_stops_charges_until_the_reader_answers() -> None:
     assert found["left"] == NOTHING_LEFT
 
 
-def test_copy_of_an_unanswered_store_answers_nothing() -> None:
+def test_copy_made_before_the_reader_answered_does_not_count_as_an_answer() -> None:
     found = asked("cleared_unanswered")
     assert found["put"]["question"] == "new"
     assert found["put"]["left"] == NOTHING_LEFT
     assert found["found"]["question"] == "lost"
 
 
-def test_returning_reader_without_a_file_gets_a_budget_tomorrow() -> None:
+def test_reader_starting_over_without_a_file_has_no_budget_until_tomorrow() -> None:
     found = asked("cleared_begin_again")
     assert found["today"]["question"] is None
     assert found["today"]["left"] == NOTHING_LEFT

@@ -40,7 +40,7 @@ def killed(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_move_killed_before_its_transaction_moves_nothing(
+def test_import_killed_before_its_transaction_imports_nothing(
     first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with python_device(tmp_path) as device:
@@ -55,7 +55,7 @@ def test_move_killed_before_its_transaction_moves_nothing(
         assert words(exported(device)) == ["[1, 2]", "regatta"]
 
 
-def test_move_killed_before_its_searches_writes_them_at_the_next_open(
+def test_import_killed_before_writing_searches_writes_them_at_the_next_start(
     first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with python_device(tmp_path) as device:
@@ -72,7 +72,7 @@ def test_move_killed_before_its_searches_writes_them_at_the_next_open(
         assert not any(b"regatta" in each.read_bytes() for each in tmp_path.rglob("device.sqlite*"))
 
 
-def test_interrupted_browser_move_behaves_like_the_python_one(first: dict[str, Any]) -> None:
+def test_interrupted_import_behaves_alike_in_the_browser_and_in_python(first: dict[str, Any]) -> None:
     given = [
         {"content": json.dumps(first), "used": False, "settings": True, "cut": cut}
         for cut in ("transaction", "searches")
@@ -99,7 +99,7 @@ def broken(*_: object, **__: object) -> None:
     raise StoreBroken(Path("searches"), "disk I/O error")
 
 
-def test_second_move_keeps_searches_waiting_from_the_first(
+def test_second_import_keeps_searches_waiting_from_the_first(
     first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Red before: the second one's took their place. They also went into copies and exports."""
@@ -122,7 +122,7 @@ def test_second_move_keeps_searches_waiting_from_the_first(
         assert {name for _, name in device.interests.stances()} == {"rowing", "[x]", "tennis"}
 
 
-def test_second_browser_move_keeps_waiting_searches_too(first: dict[str, Any]) -> None:
+def test_second_browser_import_keeps_searches_waiting_from_the_first(first: dict[str, Any]) -> None:
     given: list[dict[str, Any]] = [
         {"content": json.dumps(file), "used": False, "settings": True} for file in (first, of_a_third(first))
     ]
@@ -135,7 +135,7 @@ def test_second_browser_move_keeps_waiting_searches_too(first: dict[str, Any]) -
     assert {row["name"] for row in after["views"]["searches"]["stance"]} >= {"rowing", "[x]"}
 
 
-def test_both_devices_refuse_a_moment_later_than_the_file(first: dict[str, Any], tmp_path: Path) -> None:
+def test_both_devices_refuse_times_later_than_the_exports_own(first: dict[str, Any], tmp_path: Path) -> None:
     def of(file: dict[str, Any]) -> list[tuple[str, str, str, Any]]:
         parts = ("tables", file["tables"], MOMENTS), ("views.searches", file["views"]["searches"], SEARCH_MOMENTS)
         return [
@@ -186,7 +186,7 @@ def test_downloadable_data_is_left_out_of_exports(tmp_path: Path) -> None:
     assert set(answer["exported"]["tables"]) == set(file["tables"])
 
 
-def test_topic_meaning_is_deleted_when_the_topic_is_unfollowed(tmp_path: Path) -> None:
+def test_vector_of_a_topic_is_deleted_when_it_is_unfollowed(tmp_path: Path) -> None:
     with python_device(tmp_path) as device:
         searches = device.parts.stores.searches
         vector = np.full(16, 0.25, dtype=np.float32)
@@ -206,7 +206,7 @@ def test_topic_meaning_is_deleted_when_the_topic_is_unfollowed(tmp_path: Path) -
         assert not keep(), "computed while its reader took that back"
 
 
-def test_browser_deletes_the_meaning_of_an_unfollowed_topic() -> None:
+def test_browser_deletes_the_vector_of_an_unfollowed_topic() -> None:
     both = ["rowing", "tennis"]
     steps: list[dict[str, Any]] = [
         {"keep": both},

@@ -50,7 +50,7 @@ def fronts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-def test_kept_page_matches_what_a_starting_device_shows(fronts: dict[str, Any], deed: str) -> None:
+def test_saved_page_matches_what_a_starting_device_shows(fronts: dict[str, Any], deed: str) -> None:
     kept, made = fronts[deed]["kept"], fronts[deed]["made"]
     assert made["kind"] == "page"
     assert kept["html"] == made["html"]
@@ -62,12 +62,12 @@ def test_kept_page_matches_what_a_starting_device_shows(fronts: dict[str, Any], 
     assert kept["pictures"] == fronts[deed]["drawn"]
 
 
-def test_each_action_shows_in_the_kept_page(fronts: dict[str, Any]) -> None:
+def test_saved_page_shows_each_action(fronts: dict[str, Any]) -> None:
     pages = {deed: found["kept"]["html"] for deed, found in fronts.items() if deed != "a search is kept"}
     assert len(set(pages.values())) == len(pages)
 
 
-def test_page_due_for_replacement_is_not_kept(fronts: dict[str, Any]) -> None:
+def test_page_older_than_its_lifetime_is_not_saved(fronts: dict[str, Any]) -> None:
     """The feed is an hour old; it is shown until it is six."""
     found = fronts["nothing"]
     assert found["later"] is None
@@ -75,7 +75,7 @@ def test_page_due_for_replacement_is_not_kept(fronts: dict[str, Any]) -> None:
     assert hours == FeedSettings().page_hours
 
 
-def test_killed_tab_leaves_the_previous_page_the_next_or_none() -> None:
+def test_tab_killed_while_saving_leaves_the_old_page_the_new_page_or_none() -> None:
     (found,) = ask_node([("front_page_deaths", {"before": BEFORE, "after": AFTER})])
     keep, wipe = found["keep"], found["wipe"]
     assert [one["dead"] for one in keep] == [True] * (len(keep) - 1) + [False]
@@ -87,7 +87,7 @@ def test_killed_tab_leaves_the_previous_page_the_next_or_none() -> None:
     assert (wipe[-1]["shown"], wipe[-1]["readable"]) == (None, False)
 
 
-def test_freed_blocks_contain_no_page() -> None:
+def test_deleted_page_leaves_no_bytes_in_freed_disk_blocks() -> None:
     """Oracle: a disk that may have every byte written since it was last waited for."""
     steps = [
         ["keep", AFTER], ["keep", BEFORE], ["keep", BEFORE], ["wipe", False], ["wipe", False], ["keep", BEFORE],
@@ -120,6 +120,6 @@ def test_polls_redraw_no_page() -> None:
     assert [one["kept"] for one in found] == [0, 1]
 
 
-def test_page_is_shown_only_by_its_build_while_its_feed_is_current() -> None:
+def test_saved_page_is_shown_only_by_the_same_build_and_while_its_feed_is_current() -> None:
     (found,) = ask_node([("front_page_shown", None)])
     assert found == {"unwanted": False, "now": True, "outdated": False, "early": False, "another": False}

@@ -48,7 +48,7 @@ def test_both_runtimes_judge_damaged_graphs_alike() -> None:
     assert 20 < sum(isinstance(each, list) for each in expected) < len(expected) - 60
 
 
-def test_both_runtimes_refuse_a_runs_sizes_with_the_same_message() -> None:
+def test_both_runtimes_refuse_the_same_input_sizes_with_the_same_message() -> None:
     content = cosine_score_graph(4)
     costs = check_graph(content)
     shapes: list[dict[str, list[int]]] = [

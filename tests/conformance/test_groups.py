@@ -109,7 +109,7 @@ def same(found: dict[str, Any], expected: dict[str, Rows], atol: float) -> None:
         np.testing.assert_allclose(found[name]["values"], value.ravel(), rtol=0, atol=atol, err_msg=name)
 
 
-def test_browser_finds_the_same_group_and_contributes_alike(
+def test_browser_chooses_the_same_group_and_the_same_contribution_as_python(
     exported: tuple[ExportedModel, dict[str, Rows]],
 ) -> None:
     made, batch = exported

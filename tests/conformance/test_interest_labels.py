@@ -21,7 +21,7 @@ def _told(name: str, count: int) -> list[NewsCard]:
     ]
 
 
-def test_interests_of_one_topic_are_told_apart_by_hyphenated_names() -> None:
+def test_interests_of_one_topic_get_hyphenated_names_to_distinguish_them() -> None:
     """Red before: a hyphen made the browser's expression invalid, so no page was made."""
     groups = [_told("Port-Lazare", 3), _told("Saint-Denis", 2), _told("O'Brien", 2)]
     labels = distinct_labels(groups, {})

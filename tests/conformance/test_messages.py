@@ -100,7 +100,7 @@ def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(told: dict
     assert len(told["edges"]) > 500
 
 
-def test_browser_without_is_well_formed_reads_and_refuses_the_same() -> None:
+def test_browser_lacking_is_well_formed_accepts_and_refuses_the_same_messages() -> None:
     """String.prototype.isWellFormed came to browsers in 2023."""
     text = '{"type":"t","title":"TITLE","status":400,"detail":"d"}'
     asked = [("Problem", text.replace("TITLE", title)) for title in ("plain", "😀", "\\ud83d", "\\ude00 \\ud83d")]

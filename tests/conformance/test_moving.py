@@ -138,7 +138,9 @@ def test_charges_of_both_devices_add_up_after_a_move(first: dict[str, Any], tmp_
             ledger.spend(Charge("reports", "code", {}, 12.5, 0.0, "ef" * 32, "own"))
 
 
-def test_used_device_is_charged_to_its_limits_for_every_day_on_import(first: dict[str, Any], tmp_path: Path) -> None:
+def test_importing_from_a_device_still_in_use_charges_every_day_to_its_limit(
+    first: dict[str, Any], tmp_path: Path
+) -> None:
     later = NOW + timedelta(days=2)
     with python_device(tmp_path, later) as device:
         take(device, first, used=True)
@@ -289,7 +291,7 @@ def test_hidden_publisher_pictures_stay_hidden_after_a_move(first: dict[str, Any
         assert not device.parts.stores.pictures.shown()
 
 
-def test_later_of_two_reactions_wins_on_import(first: dict[str, Any], tmp_path: Path) -> None:
+def test_later_of_two_reactions_is_kept_on_import(first: dict[str, Any], tmp_path: Path) -> None:
     with python_device(tmp_path) as device:
         feedback = device.parts.stores.feedback
         feedback.react("news:1", "less", NOW - timedelta(minutes=1))
@@ -315,7 +317,7 @@ def test_own_feeds_device_imports_sections_but_no_switches(first: dict[str, Any]
         assert device.parts.stores.preferences.get(CHOSEN_SECTIONS) == ["news", "sport"]
 
 
-def test_copies_that_lack_the_imported_charges_are_deleted(first: dict[str, Any], tmp_path: Path) -> None:
+def test_import_deletes_copies_that_lack_the_imported_charges(first: dict[str, Any], tmp_path: Path) -> None:
     with python_device(tmp_path) as device:
         device.library.save_search("a word")
         assert device.copy_step()

@@ -69,7 +69,7 @@ def test_both_devices_refuse_the_same_patterns_for_the_same_reason() -> None:
     assert refusals == theirs
 
 
-def test_random_expressions_match_like_re() -> None:
+def test_random_expressions_match_the_same_texts_as_pythons_re() -> None:
     drawn = random.Random(7)
     asked: list[Any] = []
     for _ in range(400):
@@ -83,7 +83,7 @@ def test_random_expressions_match_like_re() -> None:
         assert mine(kind, pattern, texts) == expected == found, (pattern, texts)
 
 
-def test_expression_that_hangs_a_backtracking_engine_finishes() -> None:
+def test_expression_that_would_hang_a_backtracking_engine_finishes() -> None:
     text = "a" * 4_000
     assert mine("regex", "(a*)*b", [text]) == [False]
     assert ask_node([("mute_patterns", [("regex", "(a*)*b", [text])])]) == [[[False]]]

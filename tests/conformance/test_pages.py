@@ -316,7 +316,7 @@ def test_each_device_states_its_own_retention(
         assert sentence in said_by_the_other(theirs["html"])
 
 
-def test_browser_settings_omit_what_it_can_not_use(drawn: tuple[dict[str, Any], Pages]) -> None:
+def test_browser_settings_omit_modes_that_only_python_has(drawn: tuple[dict[str, Any], Pages]) -> None:
     (_, html), theirs = drawn[1]["/settings"]
     assert "For comparison and reproduction" in html
     assert "For comparison and reproduction" not in theirs["html"]

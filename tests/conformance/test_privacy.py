@@ -357,7 +357,7 @@ def laws() -> list[Question]:
     ]
 
 
-def test_draws_figures_and_outcomes_match_in_both_runtimes(tmp_path: Path) -> None:
+def test_random_draws_prices_and_ledger_results_match_in_both_runtimes(tmp_path: Path) -> None:
     groups = (samplers, edges_of_coins, codes, noisy_codes, prices, laws)
     questions = [question for group in groups for question in group()] + ledgers(tmp_path)
     different = {"sizes": [70_000, 70_000], "same": False, "values": 256}
@@ -375,7 +375,7 @@ def test_distribution_check_detects_a_wrong_distribution() -> None:
     assert not follows({code: math.exp(4.1) * other if code == 1 else other for code in range(16)})(counts)
 
 
-def test_integer_odds_are_exact_at_64_bit_boundaries() -> None:
+def test_integers_below_a_bound_are_uniform_at_64_bit_boundaries() -> None:
     """Of the 2^64 words each number below a bound has equally many: the last ones are drawn again, and no other."""
     questions: list[Question] = []
     for bound in (3, 16, 1_000, 2**40 - 1):

@@ -122,7 +122,7 @@ def test_first_search_indexes_the_pool_in_small_steps(both: Any) -> None:
     assert all(0 < after - before <= ROWS_A_STEP for before, after in pairwise([0, *steps]))
 
 
-def test_list_waits_for_an_unread_pool_and_then_keeps_its_cards(given: dict[str, Any]) -> None:
+def test_topic_list_waits_until_the_pool_copy_is_read_and_then_keeps_its_cards(given: dict[str, Any]) -> None:
     """The copy's encoder is another than the release's, then the same, then another again."""
     asked = {name: value for name, value in given.items() if name not in ("mine", "words", "names")}
     topic = given["names"][0][1]
@@ -181,7 +181,7 @@ def test_both_devices_weigh_search_terms_alike(both: Any) -> None:
         assert one[2] == other[2]
 
 
-def test_both_devices_list_the_same_news_of_a_name(both: Any) -> None:
+def test_both_devices_list_the_same_articles_of_a_topic_or_publisher(both: Any) -> None:
     mine, theirs = both
     assert [bool(found) for found in mine["named"]] == [True, True, True, False]
     assert max(map(len, mine["named"])) > LISTED, "more than the lists brought"

@@ -117,7 +117,7 @@ def lies(stage: str, told: dict[str, Any], me: int) -> list[tuple[str, dict[str,
     ]
 
 
-def test_browser_device_refuses_invalid_server_messages_and_reports_a_bad_box() -> None:
+def test_browser_device_refuses_invalid_server_messages_and_reports_an_unreadable_box() -> None:
     server, devices = mixed(terms(4, mode="active"))
     browsers = [each for each in devices if isinstance(each, BrowserMember)]
     for at, stage in enumerate(STAGES):

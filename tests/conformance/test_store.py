@@ -66,7 +66,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreA
     return answers.__getitem__
 
 
-def test_browsers_cached_views_match_its_file(asked: StoreAnswers) -> None:
+def test_browsers_cached_rows_match_its_file(asked: StoreAnswers) -> None:
     """Against a store that reads the file anew after each look; a transaction that was undone leaves nothing."""
     answers = asked("store_views")
     assert [each["found"] for each in answers] == [2, 2, 1, 0]

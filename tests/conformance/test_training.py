@@ -188,7 +188,7 @@ def through(cohort: MixedCohort, browsers: BrowserDevices, system: str) -> tuple
 
 
 @pytest.mark.parametrize("system", [EXACT.name, WITH_NOISE.name])
-def test_mixed_round_opens_to_the_sum_of_contributions_with_noise(
+def test_sum_of_a_mixed_round_is_the_sum_of_its_contributions_plus_noise(
     cohort: MixedCohort, browsers: BrowserDevices, system: str
 ) -> None:
     for number in range(BROWSER):
@@ -251,7 +251,7 @@ def test_mixed_count_matches_what_readers_saw_and_opened(cohort: MixedCohort, br
         assert (taken["displayed"], taken["clicked"]) == (12, 2)
 
 
-def test_second_of_two_concurrent_counts_gets_zeros(
+def test_events_in_one_count_are_zeros_in_a_concurrent_count(
     cohort: MixedCohort, browsers: BrowserDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server opens two at once, and both are computed before the first is paid for. Red before: each device failed

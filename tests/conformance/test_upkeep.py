@@ -45,7 +45,7 @@ def test_missing_or_slow_pictures_do_not_fail_a_poll_or_round(fault: str, pictur
 
 
 @pytest.mark.parametrize(("fault", "alerts"), [("", []), ("refused", ["training"]), ("unreachable", [])])
-def test_running_sum_continues_without_models_of_later_rounds(fault: str, alerts: list[str]) -> None:
+def test_running_sum_continues_when_models_for_later_rounds_are_missing(fault: str, alerts: list[str]) -> None:
     found = answer("upkeep_sum_first", fault)
     assert found["went"] == ["giveUpCutOff", "followUp", "goOnSumming", "rest"] + (
         [] if fault else ["releaseOrNull"]
@@ -54,7 +54,7 @@ def test_running_sum_continues_without_models_of_later_rounds(fault: str, alerts
     assert found["state"] == (None if fault else "idle")
 
 
-def test_unusable_release_for_rounds_is_reported_each_time() -> None:
+def test_release_unusable_for_rounds_is_reported_at_each_step() -> None:
     found = answer("upkeep_release_rest")
     assert found["said"] == ["Release r1 was refused"] * 2 + ["Release r2 was refused"] * 3
     assert found["asked"] == ["r1", "r2"], "what is here is not fetched again"

@@ -262,7 +262,7 @@ def test_server_discovers_protections_by_file_and_refuses_duplicate_kinds(
         on_the_server.discovered()
 
 
-def test_toy_protection_meets_both_sides_interfaces() -> None:
+def test_toy_protection_implements_both_the_device_and_the_server_interface() -> None:
     device: DeviceProtection = NoisySignsProtection(NoisySigns())
     server: ServerProtection = NoisySignsUpdates(NoisySigns())
     local = server.account(10, None).local

@@ -83,7 +83,7 @@ def test_checklist_names_the_module_the_preset_and_the_registry() -> None:
 
 @pytest.mark.parametrize("dim", [NEWS_DIM, PAPER_DIM])
 @pytest.mark.parametrize("name", RANKERS)
-def test_ranker_preset_makes_the_registered_class_and_graphs(name: str, dim: int) -> None:
+def test_ranker_preset_builds_the_registered_class_and_its_graphs(name: str, dim: int) -> None:
     spec = RANKERS[name]
     model = spec.build(dim)
     assert type(model) is spec.model_class()

@@ -176,7 +176,7 @@ def test_every_record_appears_in_a_document() -> None:
         assert called != "bench" or words[0] in BENCHES
 
 
-def test_every_bench_and_group_can_be_requested() -> None:
+def test_every_bench_and_group_is_a_choice_of_the_command() -> None:
     assert {each.value for each in BenchName} == set(BENCHES) | set(GROUPS)
 
 

@@ -168,7 +168,7 @@ def test_device_extra_never_installs_torch_but_server_does(metadata: Message) ->
     ("words", "code", "said"),
     [(["--help"], 0, "ingest"), (["serve"], 1, "ownfeed[server]"), (["device"], 1, "ownfeed[device]")],
 )
-def test_bare_command_runs_or_names_the_missing_extra(
+def test_command_without_extras_runs_or_names_the_missing_extra(
     metadata: Message, tmp_path: Path, words: list[str], code: int, said: str
 ) -> None:
     bare = closure(metadata.get_all("Requires-Dist", []), set()) | {"ownfeed"}
@@ -191,7 +191,9 @@ def test_bare_command_runs_or_names_the_missing_extra(
     assert "Traceback" not in run.stderr
 
 
-def test_pages_keep_the_templates_loaded_at_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_pages_keep_their_templates_when_the_files_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(ROOT / "web" / "templates", tmp_path / "templates")
     monkeypatch.setattr("backend.console.renderer._web", tmp_path.joinpath)
     monkeypatch.setattr("device_app.pages.renderer.web_folder", tmp_path.joinpath)

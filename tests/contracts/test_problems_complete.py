@@ -119,7 +119,7 @@ def test_every_server_route_is_checked(server: Running) -> None:
     assert any(path.startswith("/console") for path in found)
 
 
-def test_wrong_method_is_a_problem_on_every_route(server: Running) -> None:
+def test_wrong_method_is_answered_with_a_problem_on_every_route(server: Running) -> None:
     tried = 0
     for path, methods in routes(server.app).items():
         for method in METHODS - methods - ({"GET"} if "HEAD" in methods else set()):
@@ -149,14 +149,14 @@ def auth(server: Running) -> dict[str, str]:
         (b"{}", "", 415),
     ],
 )
-def test_bad_json_body_is_a_problem_on_every_route(
+def test_malformed_json_body_is_answered_with_a_problem_on_every_route(
     server: Running, method: str, path: str, content: bytes, kind: str, status: int
 ) -> None:
     answer = server.client.request(method, path, content=content, headers=auth(server) | {"Content-Type": kind})
     assert problem(answer).status == status
 
 
-def test_bad_update_is_a_problem(server: Running) -> None:
+def test_malformed_update_is_answered_with_a_problem(server: Running) -> None:
     (method, path) = next(iter(TAKES_TENSORS))
     assert problem(server.client.request(method, filled(path), content=b"x")).status == 415
     right = {"Content-Type": "application/vnd.safetensors"}
@@ -164,7 +164,7 @@ def test_bad_update_is_a_problem(server: Running) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(TAKES_A_PLACE))
-def test_secure_sum_message_from_a_stranger_is_a_problem(server: Running, method: str, path: str) -> None:
+def test_secure_sum_message_from_a_stranger_is_answered_with_a_problem(server: Running, method: str, path: str) -> None:
     assert problem(server.client.request(method, filled(path), content=b"x")).status == 415
     kind = "application/octet-stream" if "/masked/" in path else "application/json"
     refused = server.client.request(method, filled(path), content=b"{}", headers={"Content-Type": kind})
@@ -174,7 +174,7 @@ def test_secure_sum_message_from_a_stranger_is_a_problem(server: Running, method
         assert problem(server.client.get(filled(path))).status == 404
 
 
-def test_malformed_address_is_a_problem_that_does_not_quote_it(server: Running) -> None:
+def test_malformed_address_is_answered_with_a_problem_that_does_not_quote_it(server: Running) -> None:
     tried = 0
     for path, methods in routes(server.app).items():
         if not path.startswith("/v1/") or "{" not in path:
@@ -189,7 +189,7 @@ def test_malformed_address_is_a_problem_that_does_not_quote_it(server: Running) 
     assert tried >= 6
 
 
-def test_missing_resource_is_a_problem(server: Running) -> None:
+def test_missing_resource_is_answered_with_a_problem(server: Running) -> None:
     for path in ("/v1/blobs/" + "ab" * 32, "/v1/rounds/round-9", "/v1/releases/15/vectors"):
         assert problem(server.client.get(path)).status == 404, path
 

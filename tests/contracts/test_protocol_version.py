@@ -47,7 +47,7 @@ def client_to(transport: httpx.BaseTransport, log: ByteLog) -> HttpClient:
 
 
 @each_ask
-def test_ends_of_one_version_understand_each_other(
+def test_device_and_server_of_the_same_version_exchange_messages(
     server: Running, log: ByteLog, ask: Callable[[HttpClient], object]
 ) -> None:
     inside = InProcess(server.app)
@@ -95,7 +95,7 @@ def test_device_refuses_a_server_of_another_version(
     inside.close()
 
 
-def test_old_device_is_refused_at_the_check_in(server: Running) -> None:
+def test_device_of_an_older_protocol_is_refused_at_check_in(server: Running) -> None:
     old = {"protocol": PROTOCOL_VERSION - 1, "release": 1, "tasks": ["recall"]}
     answer = server.client.post("/v1/rounds/check-in", json=old)
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:ownfeed:problem:protocol-differs")

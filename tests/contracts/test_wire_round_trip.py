@@ -182,7 +182,7 @@ def test_message_numbers_must_be_finite(example: Message, bad: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "example", "change", "field"), BROKEN, ids=lambda value: str(value)[:40])
-def test_violated_limit_is_refused_by_field_name(
+def test_value_beyond_a_limit_is_refused_and_its_field_named(
     kind: type[BaseModel], example: BaseModel, change: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(ValidationError) as refused:
@@ -195,7 +195,7 @@ finite = st.floats(-1e4, 1e4, allow_nan=False)
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 30).flatmap(lambda width: st.lists(st.tuples(*[finite] * width), min_size=1, max_size=5)))
-def test_noisy_scores_arrive_bit_for_bit(scores: list[tuple[float, ...]]) -> None:
+def test_noisy_scores_are_transmitted_bit_for_bit(scores: list[tuple[float, ...]]) -> None:
     sent = RecallRequest(release=1, report=BasisLaplaceReport(scores=tuple(scores), counts=(1,) * len(scores)))
     got = RecallRequest.model_validate_json(sent.model_dump_json())
     assert isinstance(got.report, BasisLaplaceReport)

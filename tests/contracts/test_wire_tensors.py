@@ -59,7 +59,7 @@ def test_blobs_of_every_kind_survive_packing() -> None:
         (zlib.compress(bytes(CARDS_LIMIT_BYTES + 1)), "more than"),
     ],
 )
-def test_cards_that_do_not_match_their_declaration_are_refused(blob: bytes, words: str) -> None:
+def test_invalid_packed_cards_are_refused(blob: bytes, words: str) -> None:
     with pytest.raises(TensorError, match=words):
         unpack_cards(blob, 1)
 
@@ -69,7 +69,7 @@ def test_codebook_with_indivisible_subspaces_is_refused() -> None:
         unpack_book(b"", 16, 250)
 
 
-def test_packing_is_independent_of_name_and_memory_order() -> None:
+def test_packed_bytes_do_not_depend_on_tensor_order_or_memory_layout() -> None:
     one, two = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(2, np.int8)
     assert pack({"a": one, "b": two}) == pack({"b": two, "a": np.asfortranarray(one)})
 
@@ -105,7 +105,7 @@ def test_blob_that_does_not_match_its_declaration_is_refused(
     assert words in str(refused.value)
 
 
-def test_unsupported_dtype_is_refused_by_name() -> None:
+def test_unsupported_dtype_is_named_in_the_error() -> None:
     with pytest.raises(TensorError, match="tensor t: dtype float64"):
         pack({"t": np.zeros(1)})
 

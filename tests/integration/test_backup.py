@@ -133,7 +133,7 @@ def test_restore_command_says_that_the_operators_token_is_missing(backend: Runni
     assert "t" * 40 not in done.output
 
 
-def test_renamed_operators_token_is_not_copied_either(backend: Running, tmp_path: Path) -> None:
+def test_operators_token_under_another_file_name_is_not_copied(backend: Running, tmp_path: Path) -> None:
     token = backend.folder / "token-of-mine"
     token.write_text("t" * 40)
     settings = backend.services.settings.model_copy(update={"admin_token_file": token})
@@ -296,7 +296,7 @@ def test_damaged_part_of_a_copy_is_copied_again(backend: Running, tmp_path: Path
     assert part.read_bytes() == whole
 
 
-def test_unusable_backup_is_named_and_nothing_is_changed(backend: Running, tmp_path: Path) -> None:
+def test_unsuitable_backup_folder_is_refused_and_left_unchanged(backend: Running, tmp_path: Path) -> None:
     settings, folder = backend.services.settings, tmp_path / "backup"
     with pytest.raises(BackupRefused, match="lies in the folder"):
         back_up(settings, settings.data_dir / "backup")

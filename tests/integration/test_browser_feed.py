@@ -245,7 +245,7 @@ def test_concurrent_release_swaps_free_no_model_in_use(
     assert tuple(answer["before"]) == tuple(answer["after"]) == reader.interests
 
 
-def test_browser_syncs_with_the_python_devices_requests(world: SmallWorld) -> None:
+def test_browser_sync_sends_the_same_requests_as_the_python_device(world: SmallWorld) -> None:
     settings = world.device_settings("fresh", privacy=PrivacySettings(mode="broadcast"))
     before = len(world.requests())
     device = world.device("fresh", privacy=settings.privacy)
@@ -318,7 +318,7 @@ def test_feed_does_not_wait_for_texts_pool_or_round_models(world: SmallWorld) ->
     assert found["texts"] == 0
 
 
-def test_random_draws_clusters_and_similarity_match_python() -> None:
+def test_random_draws_clusters_and_similarities_match_in_browser_and_python() -> None:
     draw = np.random.default_rng(8)
     seeds: list[int | str] = [0, 1, 17, 2**31, 2**64 + 5, "12345678901234567890 rowing-07", "é", ""]
     rows = draw.normal(size=(70, 16)).astype(np.float32)

@@ -47,7 +47,7 @@ def at_once(count: int, work: Callable[[int], object]) -> list[object]:
 
 
 @pytest.mark.parametrize("system", ["private_counts/secure/huber", "private_counts/local/mean"])
-def test_flood_of_check_ins_takes_only_the_rounds_places(tmp_path: Path, system: str) -> None:
+def test_flood_of_check_ins_takes_at_most_the_places_of_its_round(tmp_path: Path, system: str) -> None:
     with serving(tmp_path, **UNBOUNDED) as served:
         coordinator = served.services.coordinator
         coordinator.open_round(system, cohort=PLACES, cohort_minimum=PLACES, seconds=3_600)

@@ -136,7 +136,7 @@ def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundSta
 
 @pytest.mark.usefixtures("stepped_here")
 @pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (64, 24), (64, 40)])
-def test_live_round_computes_the_pooled_gradient_within_half_a_step(
+def test_live_round_computes_the_pooled_gradient_within_half_a_rounding_step(
     learning_world: SmallWorld,
     devices: list[Device],
     drawn: list[RowSamples],
@@ -188,7 +188,7 @@ def test_live_round_computes_the_pooled_gradient_within_half_a_step(
     assert fraction_bits < 20 or np.abs(of_news["head.weight"]).max() > 2 * slack, "another gradient would show"
 
 
-def test_round_updates_the_vectors_of_the_pool_and_the_devices(
+def test_round_updates_article_vectors_in_the_pool_and_on_the_devices(
     learning_world: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = learning_world
@@ -252,7 +252,7 @@ def test_round_updates_the_vectors_of_the_pool_and_the_devices(
 
 
 @pytest.mark.usefixtures("stepped_here")
-def test_spoilt_split_round_is_retried_on_the_same_union(
+def test_round_with_an_oversized_contribution_is_retried_on_the_same_union(
     learning_world: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One member adds far more than a clipped gradient; the union's list of news stays that of the round before."""
@@ -301,7 +301,7 @@ def test_spoilt_split_round_is_retried_on_the_same_union(
 
 
 @pytest.mark.usefixtures("stepped_here")
-def test_head_round_opens_its_pooled_gradient_without_naming_news(
+def test_head_round_computes_the_pooled_gradient_without_naming_articles(
     learning_world: SmallWorld, devices: list[Device], drawn: list[RowSamples], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = learning_world

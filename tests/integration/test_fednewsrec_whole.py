@@ -209,7 +209,9 @@ def nrms_of(weights: Mapping[str, np.ndarray]) -> NrmsUser:
     return model
 
 
-def test_finding_regroups_readers_by_k_means_of_user_vectors(world_of_words: SmallWorld, devices: list[Device]) -> None:
+def test_finding_clusters_readers_by_k_means_of_their_user_vectors(
+    world_of_words: SmallWorld, devices: list[Device]
+) -> None:
     """Oracle: Lloyd's algorithm on all readers' vectors in one place, from the same start, until it settles."""
     world, model = world_of_words, "ranker.finding_nrms"
     assert world.services is not None
@@ -260,7 +262,7 @@ def test_finding_regroups_readers_by_k_means_of_user_vectors(world_of_words: Sma
     np.testing.assert_allclose(read_centroids(releases, found.centroids, size), centroids, atol=1e-5)
 
 
-def test_exact_round_applies_the_papers_step_to_both_models(
+def test_round_without_noise_applies_the_papers_step_to_both_models(
     world_of_words: SmallWorld, devices: list[Device], overheard: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
 ) -> None:
     world = world_of_words
@@ -325,7 +327,7 @@ def test_naml_round_trains_its_views_and_reembeds_the_pool(
     roll_back(releases, before.release)
 
 
-def test_gate_scores_user_models_on_new_vectors_and_detects_a_decline(
+def test_gate_scores_user_models_on_the_new_vectors_and_detects_a_worse_model(
     world_of_words: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = world_of_words
@@ -385,7 +387,7 @@ def spent_on_training(device: Device) -> float:
     return sum(day.epsilon for day in device.parts.stores.ledger_entries.days() if day.channel == "training")
 
 
-def test_preset_weights_noisy_updates_by_samples_sent_in_clear(
+def test_preset_weights_noisy_updates_by_the_number_of_samples_each_device_reveals(
     world_of_words: SmallWorld, devices: list[Device], overheard: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
 ) -> None:
     world = world_of_words

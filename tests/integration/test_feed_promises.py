@@ -59,7 +59,7 @@ def test_five_reads_of_a_topic_give_it_30_to_45_percent_of_later_pages(
 
 
 @pytest.mark.parametrize("has_pool", [True, False], ids=["copy of the pool", "no copy"])
-def test_copy_of_the_pool_keeps_a_topic_on_three_pages_that_a_short_list_loses(
+def test_topic_stays_on_three_pages_with_a_pool_copy_but_not_with_a_short_list(
     newspaper: Newspaper, has_pool: bool
 ) -> None:
     """The short form of `ownfeed bench feed`, which has 40 topics and 3 seeds."""

@@ -180,14 +180,14 @@ def test_unreachable_feed_server_is_reported(world: RefreshedFeed) -> None:
         (ScriptedAnswer(title="a", headers={"Cache-Control": "max-age=soon", "Age": "-1"}), EVERY),
     ],
 )
-def test_server_requested_delay_is_respected_up_to_a_day(
+def test_delay_requested_by_a_server_is_respected_up_to_the_limit(
     world: RefreshedFeed, answer: ScriptedAnswer, wait: timedelta
 ) -> None:
     world.server.answer = answer
     assert world.look() == wait
 
 
-def test_response_304_can_set_the_delay_too(world: RefreshedFeed) -> None:
+def test_response_304_also_sets_the_delay(world: RefreshedFeed) -> None:
     world.server.answer.headers = {"ETag": '"v1"'}
     world.look()
     world.server.answer.headers["Cache-Control"] = "max-age=7200"
@@ -195,7 +195,7 @@ def test_response_304_can_set_the_delay_too(world: RefreshedFeed) -> None:
     assert world.server.asked[-1]["If-None-Match"] == '"v1"'
 
 
-def test_feed_added_by_hand_is_not_requested_while_fresh(world: RefreshedFeed) -> None:
+def test_feed_added_by_hand_is_not_requested_again_before_its_cache_expires(world: RefreshedFeed) -> None:
     world.server.answer.headers = {"ETag": '"v1"', "Cache-Control": "max-age=7200"}
     now, feeds = world.clock(), world.scheduler.followed
     for seconds in (7200, 999_999_999):  # the second time it's a 304

@@ -133,7 +133,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupedRo
         yield GroupedRounds(tmp_path, stack)
 
 
-def test_round_updates_group_models_separately_and_the_global_one_by_all(world: GroupedRounds) -> None:
+def test_each_group_model_is_updated_by_its_group_and_the_global_model_by_everyone(world: GroupedRounds) -> None:
     choice, before = world.choice(), world.release().groups(MODEL)
     groups = [choice.in_force(clicks) for clicks in world.clicked()]
     assert set(groups) == {0, 1}, "the pool's readers are to fall into both groups, or this tests little"
@@ -155,7 +155,7 @@ def test_round_updates_group_models_separately_and_the_global_one_by_all(world: 
     assert world.release().id == "r3"
 
 
-def test_groups_are_redrawn_from_sums_after_enough_rounds(world: GroupedRounds) -> None:
+def test_groups_are_clustered_again_after_enough_rounds(world: GroupedRounds) -> None:
     world.run("live")
     drafted = world.choice()
     votes = [drafted.drafted(clicks) for clicks in world.clicked()]

@@ -105,7 +105,7 @@ def longest_step() -> float:
     return RATE * reach(protection_of(SYSTEM).clip, MEDIAN_VARIANCE * noise**2, COORDINATES) * (1 + 1e-5)
 
 
-def test_malicious_member_costs_only_its_own_group(world: PoisonedRound) -> None:
+def test_malicious_member_spoils_only_its_own_group(world: PoisonedRound) -> None:
     """Red before: every round with this liar in it came to nothing."""
     lie = weight_lie(32_000.0, TURNED)
     assert world.run("small_ranker_one_sum", lie, minimum=3).state == "failed"
@@ -140,14 +140,14 @@ def test_round_of_groups_is_charged_by_its_smallest_group(world: PoisonedRound) 
     assert files(world) == [], "running sums go with the round"
 
 
-def test_in_bounds_lie_moves_the_mean_no_further_than_honest_groups_could(world: PoisonedRound) -> None:
+def test_false_sum_within_bounds_moves_the_mean_no_further_than_an_honest_group_could(world: PoisonedRound) -> None:
     """Of three groups the median lies between the two honest ones, whatever the third says."""
     status = world.run(SYSTEM, weight_lie(4.0, TURNED), minimum=3)
     assert status.state == "applied", status.reason
     assert moved(world) <= longest_step()
 
 
-def test_detectable_lie_costs_its_group_and_is_reported_to_all(world: PoisonedRound) -> None:
+def test_group_with_a_detectable_false_sum_is_dropped_and_the_drop_is_reported(world: PoisonedRound) -> None:
     """Red before: it cost the whole count. What noise may hide is in `test_forged_clicks`, by the same join."""
     protection = protection_of("private_counts/secure/huber")
     lie = np.zeros(2 * NEWS + 1, dtype=np.int64)
@@ -185,7 +185,7 @@ def test_too_few_devices_for_three_groups_form_one_sum(world: PoisonedRound) -> 
     assert list(sums(world)) == ["round-1"]
 
 
-def test_dropouts_cost_a_noise_share_and_many_cost_their_group(world: PoisonedRound) -> None:
+def test_dropouts_remove_noise_shares_and_a_group_with_too_many_dropouts_is_dropped(world: PoisonedRound) -> None:
     opened(world)
     steps(world)
     where = groups(world)

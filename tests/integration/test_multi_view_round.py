@@ -77,7 +77,7 @@ def round_of(world: SmallWorld, fleet: Fleet, system: str) -> str:
     return status.published
 
 
-def test_views_share_an_item_tower_and_keep_user_towers_private(
+def test_item_tower_is_shared_between_views_and_user_towers_stay_private(
     world: SmallWorld, fleet: Fleet, handed: list[Update]
 ) -> None:
     assert world.services is not None

@@ -58,7 +58,7 @@ def test_log_lines_escape_control_characters_and_stay_short(server: Running) -> 
     assert max(map(len, log.splitlines())) < 1_000
 
 
-def test_redirects_never_use_the_requested_host(server: Running) -> None:
+def test_server_never_redirects_to_the_host_in_a_request(server: Running) -> None:
     for path in ("/v1/health/", "/v1/rounds/current/", "/console/", "//evil.example/"):
         answer = server.client.get(path, headers={"host": "evil.example"}, follow_redirects=False)
         # The console asks who it is before it says that there is no such page.
@@ -73,7 +73,7 @@ def test_form_with_a_malformed_origin_is_refused(server: Running, origin: str) -
     assert answer.status_code == 403
 
 
-def test_polls_of_one_address_are_counted_up_to_its_place_limit(server: Running) -> None:
+def test_polls_of_one_address_count_up_to_its_limit_of_places(server: Running) -> None:
     for _ in range(50):
         server.client.get("/v1/rounds/current", headers={"x-forwarded-for": "203.0.113.9"})
     assert server.services.coordinator.polls.waiting() == server.services.settings.places_per_address

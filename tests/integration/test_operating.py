@@ -155,7 +155,7 @@ def test_signing_key_is_shown_backed_up_lost_and_restored(
     assert bytes.fromhex(key) == reader.store.pinned_key()
 
 
-def test_rotations_during_operation_are_followed_by_a_sleeping_device(
+def test_device_that_slept_through_key_rotations_follows_them(
     backend: Running, operator: GuidedOperator, reader: InstalledReader
 ) -> None:
     assert reader.sync()
@@ -171,7 +171,7 @@ def test_rotations_during_operation_are_followed_by_a_sleeping_device(
     assert first != reader.store.pinned_key()
 
 
-def test_lost_key_without_backup_is_replaced_only_by_the_reader(
+def test_device_accepts_a_replacement_for_a_lost_key_only_from_its_reader(
     backend: Running, operator: GuidedOperator, reader: InstalledReader
 ) -> None:
     assert reader.sync()

@@ -51,7 +51,9 @@ def publisher() -> FakeBackend:
     return FakeBackend(pool=replace(pool, cards=theirs), encoder="f" * 64)
 
 
-def test_reading_is_kept_and_unreported_until_the_reader_agrees(tmp_path: Path, publisher: FakeBackend) -> None:
+def test_reading_from_own_feeds_is_kept_but_not_reported_until_the_reader_agrees(
+    tmp_path: Path, publisher: FakeBackend
+) -> None:
     own, opened = read_own(tmp_path)
     assert not [path for method, path, _ in own.requests if path.startswith("/v1/recall")]
     assert publisher.key is not None

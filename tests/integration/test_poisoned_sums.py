@@ -167,7 +167,7 @@ LENGTHS: dict[str, Callable[[], float]] = {
 
 
 @pytest.mark.parametrize("length", list(LENGTHS))
-def test_forged_vector_moves_weights_no_further_than_honest_devices(world: PoisonedRound, length: str) -> None:
+def test_forged_vector_moves_weights_no_further_than_the_rate_times_the_clip(world: PoisonedRound, length: str) -> None:
     """Red before: a lie of 4 in a sum of 13 passed, since ten times the noise's length was let through."""
     direction = np.array([0.0, -1.0, 1.0])
     status = world.run("small_ranker/secure/median", weight_lie(LENGTHS[length](), direction))
@@ -184,7 +184,7 @@ def test_forged_vector_moves_weights_no_further_than_honest_devices(world: Poiso
         ), "what can't be noise is refused"
 
 
-def test_honest_sum_of_the_default_ranker_passes(world: PoisonedRound) -> None:
+def test_honest_sum_of_the_default_ranker_is_accepted(world: PoisonedRound) -> None:
     status = world.run("small_ranker/secure/median", None)
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
 
@@ -200,7 +200,7 @@ COUNT_LIES: dict[str, Callable[[float, float], tuple[int, float]]] = {
 
 
 @pytest.mark.parametrize("name", list(COUNT_LIES))
-def test_forged_clicks_are_bounded_by_one_device_and_the_noise(world: PoisonedRound, name: str) -> None:
+def test_forged_clicks_are_bounded_by_one_devices_share_and_the_noise(world: PoisonedRound, name: str) -> None:
     """Red before: 300 clicks for one piece of news went into the rows, and 30 for each of 64: 1,920."""
     protection = protection_of("private_counts/secure/huber")
     deviation = noise_deviation(protection, DEVICES)

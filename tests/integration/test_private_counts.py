@@ -243,7 +243,7 @@ def test_paid_counts_are_never_contributed_twice(
     assert set(displays.values()) == set(clicks.values()) == {0.0}
 
 
-def test_device_with_late_keys_is_not_needed_and_pays_nothing(
+def test_device_whose_keys_arrive_late_is_not_needed_and_pays_nothing(
     cohort: CountingCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cohort.open()
@@ -317,7 +317,7 @@ def test_device_allowing_only_counts_skips_training(cohort: CountingCohort) -> N
     assert cohort.status().joined == 0
 
 
-def test_all_count_systems_request_the_same_vectors() -> None:
+def test_all_count_systems_use_one_strategy() -> None:
     systems: list[SystemSpec] = [COMPOSED[name] for name in COMPOSED if name.startswith("private_counts/")]
     assert len(systems) >= 4
     assert len({spec.strategy for spec in systems}) == 1

@@ -293,7 +293,7 @@ def test_slow_endless_headers_are_cut_off(tmp_path: Path, proxy: str) -> None:
 
 
 @EACH
-def test_used_connection_is_closed_when_idle_or_slow(tmp_path: Path, proxy: str) -> None:
+def test_connection_is_closed_after_its_first_answer_when_idle_or_slow(tmp_path: Path, proxy: str) -> None:
     with attacked(tmp_path, proxy) as at, connected(at.url) as idle, connected(at.url) as slow:
         for client in (idle, slow):
             client.sendall(b"GET /v1/health HTTP/1.1\r\nhost: backend\r\n\r\n")
@@ -315,7 +315,7 @@ def test_hundreds_of_stuck_connections_block_nobody(tmp_path: Path, proxy: str) 
         at.everybody_else()
 
 
-def test_missing_bodies_hold_no_backend_connection(tmp_path: Path) -> None:
+def test_requests_whose_bodies_never_arrive_hold_no_backend_connection(tmp_path: Path) -> None:
     """nginx hands on a small body once it is whole. Caddy doesn't wait for it: there the backend's own times hold."""
     with attacked(tmp_path, "nginx", connections_limit=10) as at, ExitStack() as held:
         at.backend.client.close()
@@ -326,7 +326,7 @@ def test_missing_bodies_hold_no_backend_connection(tmp_path: Path) -> None:
         assert is_closed_by_the_server(waiting[0])
 
 
-def test_unread_answers_hold_no_backend_connection(tmp_path: Path) -> None:
+def test_clients_that_do_not_read_answers_hold_no_backend_connection(tmp_path: Path) -> None:
     with attacked(tmp_path, "nginx", connections_limit=10) as at, ExitStack() as held:
         at.backend.client.close()
         stuck = unread_answers(at, held, 40)

@@ -110,7 +110,7 @@ def test_wrong_passwords_are_rate_limited(world: World) -> None:
     assert int(late.headers["retry-after"]) > 0
 
 
-def test_password_guesses_are_counted_by_address_and_in_total_and_expire() -> None:
+def test_password_guesses_are_limited_by_address_and_in_total_until_they_expire() -> None:
     now = [0.0]
     guesses = Guesses(lambda: now[0])
     for _ in range(GUESSES):

@@ -37,7 +37,7 @@ def cut_to(mind: Path, folder: Path, readers: int) -> Path:
     return folder
 
 
-def test_replayed_readers_keep_their_histories_and_train(
+def test_simulated_mind_readers_keep_their_histories_and_train(
     idle_world: SmallWorld, shared_data: Path, tmp_path: Path
 ) -> None:
     world = idle_world

@@ -175,7 +175,7 @@ def test_undamaged_database_is_not_replaced(profile: KeptProfile) -> None:
     build_device(DeviceSettings(profile="new", data_dir=profile.settings.data_dir)).close()
 
 
-def test_clock_before_the_copy_prevents_a_restore(profile: KeptProfile) -> None:
+def test_copy_is_not_restored_while_the_clock_is_before_its_creation(profile: KeptProfile) -> None:
     profile.read_and_copy()
     emptied(profile.settings.database)
     with pytest.raises(StoreBroken, match="set the clock first"):

@@ -202,7 +202,7 @@ def test_round_too_small_after_complaints_fails_before_payment(server: ProxiedSe
     assert joining(server, liar, 0, LIAR) is None
 
 
-def test_too_many_bad_box_senders_are_left_out_unnamed(server: ProxiedServer) -> None:
+def test_too_many_senders_of_unreadable_boxes_fail_the_round_unnamed(server: ProxiedServer) -> None:
     malicious = [joining(server, BadBoxes, at, f"203.0.113.{at}") for at in range(3)]
     honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(3, COHORT)]
     members = [one for one in (*malicious, *honest) if one is not None]
@@ -225,7 +225,7 @@ def one_machine(server: ProxiedServer, kind: type[WireClient], cohort: int) -> l
 
 
 @pytest.mark.parametrize(("kind", "survivors"), [(FalseSharesOfTwo, 15), (AccusesTwo, 11)])
-def test_three_malicious_places_on_one_machine_blame_no_honest_member(
+def test_three_malicious_members_on_one_machine_get_no_honest_member_excluded(
     server: ProxiedServer, kind: type[WireClient], survivors: int
 ) -> None:
     """Red before: three malicious members of fifteen are more than k, so the two honest members that they accused were
@@ -236,7 +236,7 @@ def test_three_malicious_places_on_one_machine_blame_no_honest_member(
     assert (status.state, status.survivors, status.followed_by) == ("applied", survivors, None), status.reason
 
 
-def test_false_accusers_on_one_machine_are_identified_by_address(server: ProxiedServer) -> None:
+def test_three_false_accusers_on_one_machine_are_excluded_by_address(server: ProxiedServer) -> None:
     server.services.coordinator.cancel("round-1")
     server.services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=MINIMUM, seconds=600)
     failed = play(server, one_machine(server, AccusesEverybody, COHORT))

@@ -150,7 +150,7 @@ def test_active_mode_runs_a_consistency_round_and_survives_dropouts(rounds: Wire
     rounds.check_sum(range(1, 7))
 
 
-def test_device_given_other_survivors_is_detected(rounds: WireRounds) -> None:
+def test_device_given_a_different_survivor_list_is_detected(rounds: WireRounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
     for _ in ("keys", "shares", "complaints", "masked"):
@@ -240,7 +240,9 @@ def test_clients_joining_in_parallel_are_each_counted_once(rounds: WireRounds) -
     rounds.check_sum(range(16))
 
 
-def test_late_shares_are_answered_that_the_round_has_ended(rounds: WireRounds, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_shares_are_answered_with_the_end_of_the_round(
+    rounds: WireRounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rounds.open(SUMMING, 5, 3)
     clients = rounds.joined(5)
     for _ in ("keys", "shares", "complaints", "masked", "agree"):

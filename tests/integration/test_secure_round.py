@@ -174,7 +174,7 @@ def test_only_sealed_messages_without_clear_vectors_leave(cohort: SecureCohort) 
                 assert tensor.tobytes() not in kept
 
 
-def test_noisy_sum_costs_devices_the_price_of_the_fewest_survivors(cohort: SecureCohort) -> None:
+def test_noisy_sum_charges_devices_as_for_the_fewest_possible_survivors(cohort: SecureCohort) -> None:
     for device in cohort.devices:
         device.privacy = PrivacySettings(
             training=True, epsilon_per_day_training=100, smallest_sum=3, epsilon_per_sum=20
@@ -249,7 +249,7 @@ def test_reader_pausing_before_the_masked_vector_pays_and_sends_nothing(cohort: 
     check_exact(cohort, others)
 
 
-def test_cancelled_secure_round_opens_nothing(cohort: SecureCohort) -> None:
+def test_cancelled_secure_round_deletes_its_running_sum(cohort: SecureCohort) -> None:
     cohort.open(minimum=3)
     cohort.steps()
     cohort.steps()

@@ -83,7 +83,7 @@ def test_slow_masked_vector_uploads_block_nobody_and_count_once_complete(tmp_pat
         assert status["uploaded"] == len(offers)
 
 
-def test_later_upload_of_a_place_replaces_a_stalled_one(tmp_path: Path) -> None:
+def test_new_upload_of_a_place_replaces_its_stalled_one(tmp_path: Path) -> None:
     with serving(tmp_path) as served:
         (offer, *_) = served.offers("private_counts/local/mean", 10)
         update = update_of(offer)
@@ -168,7 +168,7 @@ def test_stalled_body_times_out(tmp_path: Path, path: str, length: int | None) -
         assert is_closed_by_the_server(stalled)
 
 
-def test_text_requests_use_only_their_share_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_requests_use_only_their_share_of_worker_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Red before: sixty clients that asked for 1,000 texts again and again had everything else wait for a second."""
     with serving(tmp_path, worker_threads=3) as served:
         go_on = threading.Event()

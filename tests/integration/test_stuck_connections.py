@@ -81,7 +81,7 @@ def test_request_head_within_limits_is_read_in_any_chunking(served_once: Served)
         assert answer_of(client)[0] == 200
 
 
-def test_file_reservation_stays_below_the_system_limit() -> None:
+def test_connection_limit_leaves_file_handles_below_the_system_limit() -> None:
     assert connections_limit(2_000, 1_024) == 704
     assert connections_limit(2_000, 256) == 128
     assert connections_limit(100, 1_024) == 100

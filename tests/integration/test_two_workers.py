@@ -302,7 +302,7 @@ def test_two_workers_never_exceed_the_cohort(two: Two) -> None:
     assert two.coordinators[1].status("round-1").joined == 5
 
 
-def test_two_updates_of_one_place_at_two_workers_conflict(two: Two) -> None:
+def test_second_of_two_different_updates_from_one_place_is_refused_across_workers(two: Two) -> None:
     first, second = two.coordinators
     first.open_round("uni_fedrec", cohort=5, cohort_minimum=2, seconds=60)
     other = pack({f"g.{name}": np.full_like(value, 0.02) for name, value in WEIGHTS.items()})

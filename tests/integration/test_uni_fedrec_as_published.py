@@ -191,7 +191,7 @@ def assert_sent(body: bytes, expected: Mapping[str, Floats]) -> None:
         np.testing.assert_allclose(update[f"g.{name}"], value, rtol=0, atol=2e-7, err_msg=name)
 
 
-def test_list_follows_the_paper_from_clicks_to_merge(printed: SmallWorld, reader: PrintedReader) -> None:
+def test_recall_follows_the_paper_from_clicks_to_the_merged_list(printed: SmallWorld, reader: PrintedReader) -> None:
     device, model = reader.device, model_of(printed)
     before, drawn = len(printed.requests()), len(reader.noise.given)
     feed = new_page(device)
@@ -217,7 +217,7 @@ def test_list_follows_the_paper_from_clicks_to_merge(printed: SmallWorld, reader
     assert rows != np.argsort(-(pool @ pool.mean(axis=0)))[: len(rows)].tolist(), "not everybody's list"
 
 
-def test_report_is_shown_and_charged_at_its_true_price(reader: PrintedReader) -> None:
+def test_report_as_published_is_shown_and_charged_at_its_true_price(reader: PrintedReader) -> None:
     device = reader.device
     new_page(device)
     told = device.privacy.overview()

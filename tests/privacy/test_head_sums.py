@@ -126,7 +126,7 @@ def few(states: np.ndarray) -> list[ReaderSamples]:
     return [reader(3, held, 4, range(8)), reader(4, held, 4, range(8))]
 
 
-def test_exact_sum_over_few_news_reveals_each_row(states: np.ndarray) -> None:
+def test_exact_sum_over_few_articles_reveals_each_row(states: np.ndarray) -> None:
     people = few(states)
     assert len(named(people)) < WIDTH
     gradient = opened(of_heads(people, states), EXACT)[WEIGHT]
@@ -137,7 +137,7 @@ def test_exact_sum_over_few_news_reveals_each_row(states: np.ndarray) -> None:
     assert np.abs(solved - true_rows(people, states)[rows]).max() < 1e-4, "and each row of it"
 
 
-def test_exact_sum_over_many_news_reveals_no_row(states: np.ndarray) -> None:
+def test_exact_sum_over_many_articles_reveals_no_row(states: np.ndarray) -> None:
     people = readers(vectors(states))
     held = named(people)
     assert WIDTH < len(held) < NEWS
@@ -150,7 +150,7 @@ def test_exact_sum_over_many_news_reveals_no_row(states: np.ndarray) -> None:
     assert off > 0.3
 
 
-def test_noise_in_the_sum_hides_which_news_were_read(states: np.ndarray) -> None:
+def test_noise_in_the_sum_hides_which_articles_were_read(states: np.ndarray) -> None:
     people = few(states)
     gradient = opened(of_heads(people, states), NOISY)[WEIGHT]
     assert that_fit(gradient, states) == set(range(NEWS)), "the noise fills every direction"

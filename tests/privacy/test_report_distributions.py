@@ -287,7 +287,7 @@ def test_code_is_the_nearest_prototype_and_topics_are_click_shares() -> None:
         nearest(prototypes, np.full(3, np.nan, dtype=np.float32))
 
 
-def test_invalid_parameters_are_refused_by_name() -> None:
+def test_invalid_parameters_are_named_in_the_error() -> None:
     for make, words in (
         (lambda: RandomisedCode(1, 4.0), "size"),
         (lambda: RandomisedCode(16, 0.0), "epsilon"),

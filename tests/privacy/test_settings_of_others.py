@@ -117,7 +117,7 @@ def test_settings_file_in_a_folder_writable_by_others_is_refused(folder: Path, m
     assert DeviceSettings().backend_url == "http://198.51.100.1", "with the sticky bit, as /tmp, only its owner may"
 
 
-def test_all_paths_writable_by_others_are_named_with_one_command(tmp_path: Path, folder: Path) -> None:
+def test_error_names_all_paths_writable_by_others_and_one_command_that_fixes_them(tmp_path: Path, folder: Path) -> None:
     inner = folder / "in it"
     inner.mkdir()
     target = written(inner / "own.toml", mode=0o666)

@@ -210,7 +210,7 @@ def test_device_serves_its_pages_and_ends_on_a_signal(tmp_path: Path) -> None:
     assert "Traceback" not in out + err
 
 
-def test_bench_without_its_data_is_skipped_by_name(run: Run, tmp_path: Path) -> None:
+def test_bench_without_its_data_is_skipped_and_named(run: Run, tmp_path: Path) -> None:
     code, out, err = run("bench", "recall", "--data", "nowhere", "--json")
     assert (code, json.loads(out)) == (0, {})
     assert "skipped: research data: nowhere/mind-subset/train/news.tsv does not exist" in err

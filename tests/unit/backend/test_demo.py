@@ -113,7 +113,7 @@ def test_killed_demo_leaves_nothing_blocking_the_next(plan: DemoPlan) -> None:
 @pytest.mark.parametrize(
     ("option", "attribute"), [("--backend-port", "backend_port"), ("--device-port", "device_port")]
 )
-def test_taken_port_is_named_with_its_option(plan: DemoPlan, option: str, attribute: str) -> None:
+def test_port_in_use_is_named_in_the_error_with_its_option(plan: DemoPlan, option: str, attribute: str) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", getattr(plan, attribute)))
         holder.listen()
@@ -256,7 +256,7 @@ def test_demo_reports_once_that_fleet_and_preparation_are_ready(
 
 
 @pytest.mark.parametrize("name", ["demo", "demo/inner"])
-def test_uncreatable_folder_is_named(tmp_path: Path, name: str) -> None:
+def test_folder_that_cannot_be_created_is_named_in_the_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "demo").write_text("a file is in the way", encoding="utf-8")
     with pytest.raises(StartRefused, match="can't be made") as refused, single_start(DemoPlan(tmp_path / name)):
         pytest.fail("started in a file")
@@ -276,7 +276,9 @@ def wait_for_end(processes: LocalProcesses) -> None:
         process.wait(20)
 
 
-def test_ended_process_is_named_with_its_code_and_last_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_an_ended_process_names_its_exit_code_and_last_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_instead(monkeypatch, tmp_path, "import sys\nprint('first')\nprint('the disk is full\\n\\n')\nsys.exit(3)")
     processes = LocalProcesses(tmp_path / "logs")
     processes.start("backend", ["serve"], {})
@@ -297,7 +299,9 @@ def test_process_killed_without_output_is_reported(tmp_path: Path, monkeypatch: 
     processes.stop()
 
 
-def test_process_that_does_not_answer_in_time_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_does_not_answer_in_time_is_named_in_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_instead(monkeypatch, tmp_path, "import time\nprint('still thinking', flush=True)\ntime.sleep(60)")
     processes = LocalProcesses(tmp_path / "logs")
     processes.start("device", ["device"], {})

@@ -43,7 +43,7 @@ def test_serving_imports_neither_torch_nor_transformers_nor_onnx(tmp_path: Path)
     assert json.loads(done.stdout) == []
 
 
-def test_news_added_while_serving_appear_without_a_restart(tmp_path: Path) -> None:
+def test_articles_added_while_serving_appear_without_a_restart(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         pool = server.services.pool
         pool.add(items(5, first=900), source="test")
@@ -69,7 +69,7 @@ LONG = b"x" * 40
     "damage",
     [b"", b"\n", b"a", b"x" * 31 + b"\n", LONG + b"\xff\xfe\x00", LONG + b"\nlines", LONG + b"\x00b", LONG + b" words"],
 )
-def test_damaged_token_is_named_and_not_replaced(tmp_path: Path, damage: bytes) -> None:
+def test_damaged_token_is_named_in_the_error_and_not_replaced(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "admin.token"
     path.write_bytes(damage)
     with pytest.raises(BackendSettingsRefused, match=r"admin\.token is damaged, or is too short: .* Remove the file"):

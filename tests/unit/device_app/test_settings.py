@@ -61,7 +61,7 @@ def test_file_without_a_device_table_leaves_the_defaults(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("content", ["[device", "device = 3", '[device]\nprofile = "\udcff"'])
-def test_unreadable_settings_file_is_refused_by_name(
+def test_unreadable_settings_file_is_named_in_the_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
     (tmp_path / "ownfeed.toml").write_bytes(content.encode("utf-8", "surrogateescape"))
@@ -87,7 +87,7 @@ def test_unreadable_settings_file_is_refused_by_name(
         ({"feed": {"varietey": 0.2}}, "feed.varietey"),
     ],
 )
-def test_invalid_setting_is_named(tmp_path: Path, changes: dict[str, object], named: str) -> None:
+def test_invalid_setting_is_named_in_the_error(tmp_path: Path, changes: dict[str, object], named: str) -> None:
     with pytest.raises(ValidationError) as refused:
         DeviceSettings.model_validate({"data_dir": tmp_path} | changes)
     assert ".".join(str(part) for part in refused.value.errors()[0]["loc"]) == named
@@ -184,7 +184,7 @@ def test_nonsensical_setting_is_refused_with_its_limit(
     assert ".".join(map(str, refused.value.errors()[0]["loc"])) == name.lower().replace("__", ".")
 
 
-def test_table_variable_that_is_not_json_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_variable_that_is_not_json_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OWNFEED_DEVICE_PRIVACY", "none")
     with pytest.raises(SettingsRefused, match="OWNFEED_DEVICE_PRIVACY is no JSON"):
         DeviceSettings()

@@ -35,13 +35,13 @@ def test_columns_match_the_files(folder: Path) -> None:
     assert mind.train.times_sec[0] - mind.train.times_sec[1] == 13.5 * 3600 + 5
 
 
-def test_news_only_in_dev_come_after_those_of_train(folder: Path) -> None:
+def test_articles_found_only_in_dev_come_after_those_of_train(folder: Path) -> None:
     with (folder / "dev" / "news.tsv").open("a") as file:
         file.write("N3\tnews\tworld\tThird\t\turl\t[]\t[]\n")
     assert load_mind(folder).news.ids == ("N1", "N2", "N3")
 
 
-def test_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(DataMissing, match=r"news\.tsv does not exist"):
         load_mind(tmp_path)
 
@@ -55,7 +55,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         ("N3\tnews\tworld\t \t", "line 3: news N3 has no title"),
     ],
 )
-def test_bad_news_line_is_named_with_its_file(folder: Path, line: str, message: str) -> None:
+def test_error_for_a_bad_news_line_names_its_file(folder: Path, line: str, message: str) -> None:
     path = folder / "train" / "news.tsv"
     path.write_text(NEWS + line + "\n")
     with pytest.raises(MalformedRow, match=f"train/news.tsv, {message}"):
@@ -73,7 +73,7 @@ def test_bad_news_line_is_named_with_its_file(folder: Path, line: str, message: 
         ("3\tU1\t11/15/2019 1:30:05 PM\tN1\tN2-2", "a label of 0 or 1 is expected"),
     ],
 )
-def test_bad_behaviour_line_is_named_with_its_file(folder: Path, line: str, message: str) -> None:
+def test_error_for_a_bad_behaviour_line_names_its_file(folder: Path, line: str, message: str) -> None:
     path = folder / "dev" / "behaviors.tsv"
     path.write_text(BEHAVIORS + line + "\n")
     with pytest.raises(MalformedRow, match=r"dev/behaviors\.tsv, line 3: .*" + message):

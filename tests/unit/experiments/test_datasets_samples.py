@@ -61,14 +61,14 @@ def test_negatives_of_a_click_are_those_skipped_beside_it(samples: TrainingSampl
     assert set(drawn[:, 1:].ravel()) == {6, 7}
 
 
-def test_read_news_are_never_negatives() -> None:
+def test_read_articles_are_never_negatives() -> None:
     found = training_samples(impressions(TOM, ANN, EVE), NEWS)
     rows = np.repeat(found.of_reader(1), 50)
     drawn = found.candidates(rows, 4, np.random.default_rng(0))
     assert set(drawn[:, 1:].ravel()) == {11, 12, 13}
 
 
-def test_negatives_of_histories_follow_the_popularity_of_news() -> None:
+def test_negatives_of_histories_follow_the_popularity_of_articles() -> None:
     readers: list[Row] = [(f"r{number}", [11, 12] if number % 3 else [12], []) for number in range(30)]
     found = training_samples(impressions(ANN, *readers), NEWS)
     drawn = found.candidates(np.repeat(found.of_reader(0), 2_000), 4, np.random.default_rng(0))[:, 1:]

@@ -61,7 +61,7 @@ def test_columns_match_the_files(tmp_path: Path) -> None:
         ("validation/history.tsv", FILES["validation/history.tsv"], "", "line 1: the file is empty"),
     ],
 )
-def test_malformed_row_is_named_with_file_line_and_field(
+def test_error_for_a_malformed_row_names_file_line_and_field(
     tmp_path: Path, name: str, old: str, new: str, message: str
 ) -> None:
     broken = FILES[name].replace(old, new, 1)
@@ -71,7 +71,7 @@ def test_malformed_row_is_named_with_file_line_and_field(
     assert message in str(refused.value)
 
 
-def test_missing_file_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_missing_file_is_named_in_the_error_with_the_remedy(tmp_path: Path) -> None:
     written(tmp_path)
     (tmp_path / "validation" / "history.tsv").unlink()
     with pytest.raises(DataMissing, match=r"history\.tsv does not exist; name the folder with --data"):

@@ -50,7 +50,9 @@ def served(pool: Pool, sign: float, epsilon: float = 4.0) -> ServedRanking:
     return ServedRanking(KnownOrder(sign), np.zeros(len(pool.cards)), prototypes, RandomisedCode(K, epsilon), lists)  # type: ignore[arg-type]
 
 
-def test_heldout_reader_is_evaluated_only_on_unclicked_news(pool: Pool, readers: list[HeldoutReader]) -> None:
+def test_heldout_reader_is_evaluated_only_on_articles_not_clicked_before(
+    pool: Pool, readers: list[HeldoutReader]
+) -> None:
     for reader in readers:
         clicked = {row for row in range(len(pool.cards)) if (pool.vectors[row] == reader.clicks).all(axis=1).any()}
         assert len(clicked) == under_test.CLICKS

@@ -73,13 +73,13 @@ def test_columns_match_the_files(folder: Path) -> None:
         ("u.data", "", "line 1: the file is empty"),
     ],
 )
-def test_bad_line_is_named_with_its_file(folder: Path, file: str, text: str, message: str) -> None:
+def test_error_for_a_bad_line_names_its_file(folder: Path, file: str, text: str, message: str) -> None:
     (folder / file).write_text(text)
     with pytest.raises(MalformedRow, match=message.replace("(", r"\(")):
         load_movielens(folder)
 
 
-def test_missing_file_is_named(folder: Path) -> None:
+def test_missing_file_is_named_in_the_error(folder: Path) -> None:
     (folder / "u.item").unlink()
     with pytest.raises(DataMissing, match=r"u\.item does not exist"):
         load_movielens(folder)

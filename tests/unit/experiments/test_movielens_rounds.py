@@ -202,7 +202,7 @@ def test_fine_tuning_changes_only_personal_towers_and_lowers_their_loss(given: t
     assert chosen(settled) > chosen(towers)
 
 
-def test_invalid_choices_are_named() -> None:
+def test_invalid_choices_are_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="gamma must be above 0, got 0"):
         Choices(gamma=0)
     with pytest.raises(ValueError, match="sigma and settling must be 0 or more"):

@@ -72,7 +72,7 @@ def test_group_draws_are_independent_of_the_attack_and_nested_by_malicious_count
     assert np.bincount(met, minlength=4)[1:] / 2_000 == pytest.approx([0.032, 0.463, 0.505], abs=0.03)
 
 
-def test_planted_news_have_newsroom_sections_and_lie_near_their_topics() -> None:
+def test_planted_articles_have_newsroom_sections_and_vectors_near_their_topics() -> None:
     pool = planted_pool(PoisoningSizes(news=300), datetime(2026, 11, 22, tzinfo=UTC), np.random.default_rng(0))
     assert len({card.section for card in pool.cards}) == 20
     same = np.array([[one.topic == other.topic for other in pool.cards] for one in pool.cards])
@@ -93,7 +93,7 @@ def test_planted_news_have_newsroom_sections_and_lie_near_their_topics() -> None
         ({"rounds": 0}, "rounds: at least 1, got 0"),
     ],
 )
-def test_sizes_too_small_for_a_cohort_are_refused_by_name(sizes: dict[str, int], message: str) -> None:
+def test_sizes_too_small_for_a_cohort_are_named_in_the_error(sizes: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
         PoisoningSizes(**sizes)
     assert PoisoningSizes(readers=80, judges=40).cohort == 60

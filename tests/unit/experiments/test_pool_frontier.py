@@ -82,7 +82,7 @@ def test_device_figures_match_the_tables_and_the_exact_vector_is_never_chosen(
     assert max(row.lost for row in judged(frontier)) <= LOST_MOST
 
 
-def test_mode_missing_in_a_pool_is_named(world: list[PoolPart]) -> None:
+def test_mode_missing_in_a_pool_is_named_in_the_error(world: list[PoolPart]) -> None:
     found, weight, _ = tables(world)
     with pytest.raises(ValueError, match="popular"):
         frontier_of(replace(found, rows=found.rows[1:]), weight, "test")

@@ -190,7 +190,7 @@ def test_model_with_unsendable_features_is_refused_before_reading() -> None:
         study.prepare()
 
 
-def test_ray_is_refused_by_name_if_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_says_that_ray_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("experiments.ranking.study.find_spec", lambda name: None)
     study = RankingStudy(Path("nowhere"), ["NRMS, cosine start"], replace(TINY, engine="ray"))
     with pytest.raises(ValueError, match="engine: Ray isn't installed; pip install"):

@@ -257,7 +257,7 @@ def test_smoke_run_shows_every_case_and_is_resumable(tmp_path: Path) -> None:
     assert "AUC" not in again.stderr, "no training was repeated"
 
 
-def test_missing_data_is_named(tmp_path: Path) -> None:
+def test_missing_data_is_named_in_the_error(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["evaluate", "real-clicks", "--data", str(tmp_path)])
     assert found.exit_code == 1
     assert "behaviors.tsv does not exist; name the folder with --data or OWNFEED_DATA" in found.stderr

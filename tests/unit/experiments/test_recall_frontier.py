@@ -96,7 +96,7 @@ def test_topic_book_uses_no_reader_data() -> None:
     np.testing.assert_array_equal(topic_book(study, GROUPS, 7).prototypes, topic_book(without, GROUPS, 7).prototypes)
 
 
-def test_quantised_news_find_nearly_as_much_with_a_byte_per_subspace() -> None:
+def test_quantised_vectors_with_a_byte_per_subspace_find_nearly_as_much() -> None:
     study = world()
     assert study.codes(16).nbytes == 16 * NEWS
     assert found(study.broadcast(30.0, 16)) > 0.9
@@ -121,7 +121,7 @@ def test_papers_noise_at_a_small_epsilon_drowns_the_report() -> None:
     assert found(lists(study, drowned, 30.0)) < 0.4
 
 
-def test_tower_training_moves_co_clicked_news_closer() -> None:
+def test_tower_training_moves_articles_clicked_together_closer() -> None:
     study = world()
     titles = np.random.default_rng(1).normal(size=(NEWS, 300)).astype(np.float32)  # titles that say nothing
     titles /= np.linalg.norm(titles, axis=1, keepdims=True)

@@ -35,7 +35,7 @@ def test_new_record_states_its_machine_and_version() -> None:
 
 
 @pytest.mark.parametrize("content", ["half", "[]", '{"tables": []}', '{"tables": [{"title": "x"}], "command": "y"}'])
-def test_invalid_record_is_refused_by_name(tmp_path: Path, content: str) -> None:
+def test_invalid_record_is_named_in_the_error(tmp_path: Path, content: str) -> None:
     (tmp_path / "clicks.json").write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=r"clicks\.json is no record"):
         read("clicks", tmp_path)

@@ -45,6 +45,6 @@ def test_noise_multiplier_matches_the_accountant() -> None:
     assert sampled < noise_multiplier(epsilon=1, delta=1e-5, cohort=50, readers=3_805, rounds=150)
 
 
-def test_limits_are_named() -> None:
+def test_limits_are_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="clip: must be above 0, got 0"):
         CentralGaussian(clip=0, noise_multiplier=1, cohort=1)

@@ -61,7 +61,7 @@ def run(session: ort.InferenceSession, model: NrmsUser, inputs: dict[str, Tensor
     return {name: torch.from_numpy(np.asarray(each)) for name, each in zip(names, results, strict=True)}
 
 
-def test_table_gradient_sums_over_all_occurrences_of_a_news(session: ort.InferenceSession, model: NrmsUser) -> None:
+def test_table_gradient_sums_over_all_occurrences_of_an_article(session: ort.InferenceSession, model: NrmsUser) -> None:
     inputs = sample()
     clicks = inputs["table"][inputs["click_rows"]].requires_grad_(True)
     candidates = inputs["table"][inputs["candidate_rows"]].requires_grad_(True)

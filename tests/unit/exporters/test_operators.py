@@ -171,7 +171,7 @@ def test_gradients_match_autograd(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "said"), [("clamps", "logical_and_"), ("norm", "copy_"), ("pieces", "with a step")])
-def test_untranslatable_gradient_is_refused_by_name(name: str, said: str) -> None:
+def test_gradient_without_a_translation_is_named_in_the_error(name: str, said: str) -> None:
     with pytest.raises(NotImplementedError, match=said):
         export_gradient_graph(Parameterless(), squared(name))
 

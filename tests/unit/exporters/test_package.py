@@ -175,7 +175,7 @@ def test_model_of_an_unknown_class_is_refused() -> None:
         export_ranker(torch.nn.Linear(2, 2))
 
 
-def test_non_finite_weights_are_refused_by_name() -> None:
+def test_non_finite_weights_are_named_in_the_error() -> None:
     model = cosine_ranker()
     with torch.no_grad():
         model.beta.fill_(float("nan"))

@@ -194,13 +194,13 @@ def test_inconsistent_graph_spec_is_refused(
         GraphSpec("gradient", "loss", inputs, "loss", with_gradients=with_gradients, wrt=wrt)
 
 
-def test_input_without_a_sample_is_named() -> None:
+def test_input_without_a_sample_is_named_in_the_error() -> None:
     spec = GraphSpec("score", "forward", (GraphInput("mood", ("batch",)),), "scores")
     with pytest.raises(ValueError, match="no sample input is defined for mood"):
         draw_inputs(spec, (SOME,), torch.Generator())
 
 
-def test_operator_without_translation_is_named() -> None:
+def test_operator_without_a_translation_is_named_in_the_error() -> None:
     class Sorter(nn.Module):
         def forward(self, table: Tensor) -> Tensor:
             return table.sort(dim=-1).values

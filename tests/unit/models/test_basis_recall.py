@@ -202,12 +202,12 @@ def test_cosine_start_keeps_contexts_near_their_clicks() -> None:
         (torch.ones(30, 256), "differ"),
     ],
 )
-def test_cosine_start_names_bad_centroids(centroids: torch.Tensor, words: str) -> None:
+def test_error_of_the_cosine_start_names_bad_centroids(centroids: torch.Tensor, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         uni_fedrec_recall().cosine_start(centroids)
 
 
-def test_sizes_out_of_range_are_named() -> None:
+def test_sizes_out_of_range_are_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="basis_size"):
         basis_recall(heads=1, head_dim=2, attention_dim=3, basis_size=0, score_clip=0.2)
     with pytest.raises(ValueError, match="score_clip"):
@@ -224,7 +224,7 @@ def test_sizes_out_of_range_are_named() -> None:
         ("candidates", (1, 5, 9), r"candidates must have shape \[b, R, 8\], got \(1, 5, 9\)"),
     ],
 )
-def test_mismatched_shapes_are_named(name: str, shape: tuple[int, ...], words: str) -> None:
+def test_mismatched_shapes_are_named_in_the_error(name: str, shape: tuple[int, ...], words: str) -> None:
     told = {**history(1, 4, 0), "candidates": drawn(2, 1, 5, 8)}
     with pytest.raises(ValueError, match=words):
         small()(**{**told, name: torch.zeros(shape).double()})

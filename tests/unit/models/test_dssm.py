@@ -164,7 +164,7 @@ def test_user_towers_are_private_under_semi_and_shared_otherwise() -> None:
     assert isinstance(semi.view("view_2"), SemiDssm)
 
 
-def test_bad_input_is_named() -> None:
+def test_bad_input_is_named_in_the_error() -> None:
     model = small_views()
     with pytest.raises(ValueError, match=r"features must have shape \[\.\.\., 3\], got \(2, 4\)"):
         model.view("a")(torch.zeros(2, 4), torch.zeros(2, 4, 5))

@@ -61,7 +61,7 @@ def gradients(model: nn.Module, loss: Tensor) -> dict[str, Tensor]:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**31))
-def test_loss_equals_the_user_models_loss_on_encoded_news(seed: int) -> None:
+def test_loss_equals_the_user_models_loss_on_encoded_articles(seed: int) -> None:
     model, (words, click_rows, mask, candidate_rows) = small(seed), inputs(seed)
     vectors = model.news(words)
     clicks = torch.stack([torch.stack([vectors[row] for row in reader]) for reader in click_rows])
@@ -72,7 +72,7 @@ def test_loss_equals_the_user_models_loss_on_encoded_news(seed: int) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**31))
-def test_news_named_twice_sum_their_gradients(seed: int) -> None:
+def test_article_used_twice_sums_its_gradients(seed: int) -> None:
     """Oracle: the same readers with every occurrence encoded as a news of its own."""
     model, (words, click_rows, mask, candidate_rows) = small(seed), inputs(seed)
     occurrences = torch.cat([click_rows.flatten(), candidate_rows.flatten()])
@@ -141,7 +141,7 @@ def test_encoder_of_several_views_takes_its_own_inputs_first() -> None:
     assert_close(model.loss(*views, click_rows, mask, candidate_rows), expected)
 
 
-def test_bad_input_is_named_with_the_expected_form() -> None:
+def test_error_names_bad_input_and_the_expected_form() -> None:
     model, (words, click_rows, mask, candidate_rows) = small(), inputs()
     with pytest.raises(ValueError, match=r"click_rows \[2, 4\] must be rows of 6 news, got .* to 9"):
         model.loss(words, click_rows.index_fill(1, torch.tensor([0]), 9), mask, candidate_rows)

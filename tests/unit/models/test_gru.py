@@ -125,12 +125,12 @@ def test_paper_gru_has_961_200_parameters_and_torchs_1_200_more() -> None:
     assert sum(each.numel() for each in nn.GRU(400, 400).parameters()) == 961_200 + 1_200
 
 
-def test_sizes_out_of_range_are_named() -> None:
+def test_sizes_out_of_range_are_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="dim and state_dim must be at least 1, got 0 and 4"):
         MaskedGru(0, 4)
 
 
-def test_mismatched_shapes_are_named() -> None:
+def test_mismatched_shapes_are_named_in_the_error() -> None:
     gru, x = small(), drawn(1, 2, 3, 5)
     with pytest.raises(ValueError, match=r"x must have shape \[b, H, 5\], got \[2, 3, 4\]"):
         gru(x[..., :4], torch.ones(2, 3))

@@ -147,7 +147,7 @@ def test_gradients_match_finite_differences(layer: SelfAttention | AdditiveAtten
     assert torch.autograd.gradcheck(compute, (x, *values))
 
 
-def test_wrong_sizes_are_named() -> None:
+def test_wrong_sizes_are_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="3 heads for width 8"):
         SelfAttention(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), heads=3)
     with pytest.raises(ValueError, match="one width"):
@@ -156,7 +156,7 @@ def test_wrong_sizes_are_named() -> None:
         AdditiveAttention(0, 3)
 
 
-def test_mismatched_shapes_are_named_with_the_expected_ones() -> None:
+def test_error_names_mismatched_shapes_and_the_expected_ones() -> None:
     heads, pool = self_attention(dim=8, heads=2, head_dim=4, bias=True), AdditiveAttention(8, 3)
     x, mask = torch.ones(2, 3, 8), torch.ones(2, 3)
     for layer in (heads, pool):

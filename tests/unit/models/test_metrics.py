@@ -74,7 +74,7 @@ def test_impressions_may_be_interleaved() -> None:
         ([], [], "not empty"),
     ],
 )
-def test_bad_input_is_named(labels: list[int], scores: list[float], words: str) -> None:
+def test_bad_input_is_named_in_the_error(labels: list[int], scores: list[float], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         auc(labels, scores)
 

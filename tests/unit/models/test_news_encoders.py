@@ -265,12 +265,12 @@ def test_padding_row_values_are_ignored() -> None:
         (torch.ones(1, 2), r"words \[1, 2\] must be int64, got torch.float32"),
     ],
 )
-def test_bad_words_are_named_with_the_expected_form(words: Tensor, message: str) -> None:
+def test_error_names_bad_words_and_the_expected_form(words: Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         small_nrms()(words)
 
 
-def test_bad_views_and_tables_are_named_with_the_expected_form() -> None:
+def test_error_names_bad_views_and_tables_and_the_expected_form() -> None:
     title, abstract, category, subcategory = naml_inputs()
     with pytest.raises(ValueError, match=r"abstract must have shape \[3, L\], got \[2, 8\]"):
         small_naml()(title, abstract[:2], category, subcategory)

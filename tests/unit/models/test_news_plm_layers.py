@@ -57,7 +57,7 @@ def test_preset_256_fits_an_encoder_of_width_384() -> None:
     assert encoder.pooling.hidden.out_features == 192
 
 
-def test_too_many_layers_and_models_without_layers_are_named() -> None:
+def test_error_names_too_many_layers_and_a_model_without_layers() -> None:
     with pytest.raises(ValueError, match="layers must be between 0 and 3, got 4"):
         plm_nr(tiny_bert(), head_dim=4, top_layers=4)
     other = nn.Linear(2, 2)

@@ -101,7 +101,7 @@ def test_fitting_twice_gives_the_same_head() -> None:
         (torch.full((2, WIDTH), float("inf")), "finite"),
     ],
 )
-def test_bad_states_are_named(pooled: Tensor, words: str) -> None:
+def test_bad_states_are_named_in_the_error(pooled: Tensor, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         encoder().fit_head(pooled)
 

@@ -60,6 +60,6 @@ def test_every_row_maps_to_a_real_row() -> None:
     assert shown.tolist() == [0, 0, 1, 1, 2, 3]
 
 
-def test_mismatched_mask_is_named() -> None:
+def test_mismatched_mask_is_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="mask must have shape"):
         by_row(lambda rows: (rows,), torch.randn(2, 3, 4), torch.ones(2, 4))

@@ -120,7 +120,7 @@ def test_loss_gradients_match_finite_differences(name: str) -> None:
         (((4, DIM), (2, 4), (2, 3, DIM)), r"clicks must have shape"),
     ],
 )
-def test_mismatched_shapes_are_named(name: str, shapes: tuple[tuple[int, ...], ...], words: str) -> None:
+def test_mismatched_shapes_are_named_in_the_error(name: str, shapes: tuple[tuple[int, ...], ...], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         small(name)(*(torch.zeros(shape).double() for shape in shapes))
 
@@ -219,6 +219,6 @@ def test_ebnr_ends_in_the_state_of_torchs_gru() -> None:
     assert_close(model.user_vector(x, torch.ones(2, 6).double()), gru(x)[1][0])  # type: ignore[operator]
 
 
-def test_state_of_another_size_than_the_news_is_refused() -> None:
+def test_state_of_another_size_than_the_article_vectors_is_refused() -> None:
     with pytest.raises(ValueError, match="size of a news vector, 5; got 6"):
         Ebnr(MaskedGru(5, 6))

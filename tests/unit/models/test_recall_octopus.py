@@ -112,6 +112,6 @@ def test_channels_and_attention_learn_from_the_start() -> None:
 
 
 @pytest.mark.parametrize(("channels", "penalty", "words"), [(0, 0.0, "got 0"), (7, 0.0, "got 7"), (3, -1.0, "got -1")])
-def test_sizes_out_of_range_are_named(channels: int, penalty: float, words: str) -> None:
+def test_sizes_out_of_range_are_named_in_the_error(channels: int, penalty: float, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Octopus(6, channels, penalty)

@@ -63,7 +63,7 @@ def test_interests_match_a_plain_implementation(clicks: int, limit: float, seed:
     assert medoids(points, days if timed else None, merge_cost_limit=limit) == found[:3]
 
 
-def test_medoid_is_always_a_clicked_news() -> None:
+def test_medoid_is_always_a_clicked_article() -> None:
     ring = np.array([[math.cos(a), math.sin(a)] for a in np.linspace(0, 2 * math.pi, 7)[:-1]])
     (one,) = medoids(ring, merge_cost_limit=100.0)
     assert 0 <= one.click < 6
@@ -93,6 +93,6 @@ def test_zero_clicks_give_no_interest_and_one_click_is_its_own() -> None:
         ({"clicks": GOLDEN, "limit": 0}, "limit"),
     ],
 )
-def test_invalid_arguments_are_named(arguments: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_are_named_in_the_error(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         medoids(**arguments)

@@ -76,7 +76,7 @@ def test_block_matches_torchs_attention_norm_and_feed_forward() -> None:
     assert_close(block(x, seen.double().expand(3, 5, 5)), wanted)
 
 
-def test_sizes_and_histories_beyond_the_limits_are_named() -> None:
+def test_sizes_and_histories_beyond_the_limits_are_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="3 heads for dim 8"):
         CausalAttention(8, 3)
     with pytest.raises(ValueError, match="got 0 and 12"):

@@ -70,12 +70,12 @@ def test_section_4_1_sizes_have_360_400_parameters() -> None:
 
 
 @pytest.mark.parametrize("width", [0, 2, -1])
-def test_even_width_is_refused_by_name(width: int) -> None:
+def test_even_width_is_named_in_the_error(width: int) -> None:
     with pytest.raises(ValueError, match=f"width must be odd and positive, got {width}"):
         TextCnn(4, 4, width)
 
 
-def test_mismatched_shapes_are_named() -> None:
+def test_mismatched_shapes_are_named_in_the_error() -> None:
     cnn, x = small(), drawn(1, 2, 4, 5)
     with pytest.raises(ValueError, match=r"x must have shape \[n, L, 5\], got \[2, 4, 3\]"):
         cnn(x[..., :3], torch.ones(2, 4))

@@ -157,7 +157,7 @@ def test_metric_learns_which_vector_dimensions_matter() -> None:
         ((1, 6, 8), (1, 6), (1, 4, 8), (1, 4, 3), r"features must have shape \[b, R, 4\], got \(1, 4, 3\)"),
     ],
 )
-def test_mismatched_shapes_are_refused_by_name(
+def test_mismatched_shapes_are_named_in_the_error(
     clicks: tuple[int, ...], mask: tuple[int, ...], news: tuple[int, ...], features: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

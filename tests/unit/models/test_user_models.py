@@ -260,7 +260,7 @@ def test_most_recent_clicks_are_found_for_any_padding() -> None:
         ((2, 6, 8), (2, 6), (5, 8), r"candidates must have shape \[b, R, 8\], got \(5, 8\)"),
     ],
 )
-def test_mismatched_shapes_are_refused_by_name(
+def test_mismatched_shapes_are_named_in_the_error(
     make: Callable[[], UserModel], clicks: tuple[int, ...], mask: tuple[int, ...], news: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

@@ -37,7 +37,7 @@ def test_view_scores_as_the_experiments_dssm_on_the_mean_vector() -> None:
     torch.testing.assert_close(model.loss(clicks, mask, candidates), view.loss(users, items))
 
 
-def test_towers_start_equal_so_that_news_matches_itself_best() -> None:
+def test_towers_start_equal_so_that_an_article_matches_itself_best() -> None:
     model = multi_view_ranker(DIM, (6, 4))
     news = torch.randn(1, 9, DIM)
     for row in range(9):

@@ -115,7 +115,7 @@ def test_valid_story_is_read(broken: Any) -> None:
         ("topic", "[topic", "is no TOML"),
     ],
 )
-def test_schema_violation_is_named(old: str, new: str, error: str, broken: Any) -> None:
+def test_schema_violation_is_named_in_the_error(old: str, new: str, error: str, broken: Any) -> None:
     with pytest.raises(DataError, match=error) as refused:
         broken(old, new)
     assert refused.value.file == "food/bread.toml"

@@ -38,6 +38,6 @@ def test_facts_named_by_a_form_are_the_heads_of_its_slots() -> None:
         ("one } two", "stray '}'"),
     ],
 )
-def test_unbalanced_form_is_refused_by_name(form: str, error: str) -> None:
+def test_unbalanced_form_is_named_in_the_error(form: str, error: str) -> None:
     with pytest.raises(ValueError, match=error):
         parsed(form)

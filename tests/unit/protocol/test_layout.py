@@ -87,7 +87,7 @@ def test_device_with_too_few_or_too_many_samples_is_refused(samples: int) -> Non
         layout().encode(gradients(0), samples)
 
 
-def test_updates_of_other_tensors_are_refused_by_name() -> None:
+def test_updates_with_the_wrong_tensors_are_named_in_the_error() -> None:
     plan, good = layout(), gradients(0)
     with pytest.raises(ValueError, match="tensors: expected"):
         plan.encode({name: good[name] for name in ("user", "beta")}, 1)

@@ -72,7 +72,7 @@ def test_signatures_of_offers_and_releases_are_not_interchangeable() -> None:
         verify(release, TRUSTED)
 
 
-def test_signed_but_invalid_offer_is_refused_by_field() -> None:
+def test_invalid_field_of_a_signed_offer_is_named_in_the_error() -> None:
     text = '{"round": "round-1"}'
     signature = KEY.sign(DOMAIN + text.encode())
     with pytest.raises(ValidationError, match="release"):

@@ -47,7 +47,7 @@ def test_headroom_for_noise_counts_against_the_overflow() -> None:
         ({"contributors": 0}, "contributors"),
     ],
 )
-def test_invalid_ring_parameters_are_refused_by_name(change: dict[str, float], words: str) -> None:
+def test_invalid_ring_parameters_are_named_in_the_error(change: dict[str, float], words: str) -> None:
     given_ = {"bits": 32, "fraction_bits": 8, "bound": 1.0, "contributors": 5} | change
     with pytest.raises(RingError, match=words):
         FixedPoint(**given_)  # type: ignore[arg-type]

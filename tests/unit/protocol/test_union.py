@@ -33,7 +33,7 @@ def opened(law: UnionMarks, sets: tuple[set[int], ...], dropped: set[int] | None
     return layout.sums(found.vector, len(found.survivors)).tensors[NEWS]
 
 
-def test_marks_reveal_which_news_are_held_but_not_by_how_many() -> None:
+def test_marks_reveal_which_articles_are_held_but_not_by_how_many_devices() -> None:
     # A news of several owners vanishes with probability 2^-32.
     found = opened(UnionMarks(), HELD)
     assert np.flatnonzero(found).tolist() == [1, 2, 3, 5, 9]
@@ -41,7 +41,7 @@ def test_marks_reveal_which_news_are_held_but_not_by_how_many() -> None:
     assert np.flatnonzero(opened(UnionMarks(), HELD, {3})).tolist() == [1, 2, 3, 9], "a dropped device holds nothing"
 
 
-def test_noiseless_owner_counts_are_exact_and_hide_rare_news() -> None:
+def test_owner_counts_without_noise_are_exact_and_hide_rare_articles() -> None:
     law = UnionMarks(owners_minimum=2)
     found = opened(law, HELD)
     assert {place: int(count) for place, count in enumerate(found) if count} == dict(
@@ -52,7 +52,7 @@ def test_noiseless_owner_counts_are_exact_and_hide_rare_news() -> None:
     assert opened_rows(UnionMarks(), opened(UnionMarks(), HELD), 4).tolist() == [1, 2, 3, 5, 9]
 
 
-def test_noisy_counts_open_rare_news_at_the_stated_rate() -> None:
+def test_noisy_counts_open_rare_articles_at_the_stated_rate() -> None:
     law, devices, news = UnionMarks(owners_minimum=3, sigma=2), 16, 4_000
     agreed = law.terms("round-1", cohort=devices, cohort_minimum=2, coordinates=news)
     total = np.zeros(news, dtype="<u4")
@@ -96,7 +96,7 @@ def test_device_marks_within_its_limit_and_only_ones() -> None:
         mark(row({1}, 11), law, agreed, SeededNoise(0))
 
 
-def test_dummies_are_random_news_the_device_does_not_hold() -> None:
+def test_dummies_are_random_articles_the_device_does_not_hold() -> None:
     law, news, draws = UnionMarks(dummies=6), 30, 400
     agreed = law.terms("round-1", cohort=3, cohort_minimum=2, coordinates=news)
     held, times = {1, 2, 3}, Counter[int]()
@@ -113,13 +113,13 @@ def test_dummies_are_random_news_the_device_does_not_hold() -> None:
     assert sum((count - wanted) ** 2 / wanted for count in times.values()) < 62
 
 
-def test_all_other_news_are_marked_when_dummies_exceed_them() -> None:
+def test_all_other_articles_are_marked_when_dummies_exceed_them() -> None:
     law = UnionMarks(dummies=100)
     agreed = law.terms("round-1", cohort=3, cohort_minimum=2, coordinates=12)
     assert (mark(row({1}), law, agreed, SeededNoise(0)).vector != 0).all()
 
 
-def test_unheld_news_are_opened_at_the_stated_rate() -> None:
+def test_articles_nobody_holds_are_opened_at_the_stated_rate() -> None:
     law, news, devices = UnionMarks(dummies=40), 2_000, 20
     agreed = law.terms("round-1", cohort=devices, cohort_minimum=2, coordinates=news)
     total = sum(
@@ -130,7 +130,7 @@ def test_unheld_news_are_opened_at_the_stated_rate() -> None:
     assert opened_share == pytest.approx(1 - (1 - law.dummies / news) ** devices, abs=0.045)
 
 
-def test_impossible_settings_are_refused_by_name() -> None:
+def test_impossible_settings_are_named_in_the_error() -> None:
     with pytest.raises(ValidationError, match="dummies: they would count as owners"):
         UnionMarks(owners_minimum=3, dummies=1)
     with pytest.raises(ValidationError, match="marks carry no noise"):

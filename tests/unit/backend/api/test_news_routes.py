@@ -39,7 +39,7 @@ def test_default_list_is_compressed_only_for_clients_accepting_it(server: Runnin
 
 
 @pytest.mark.parametrize(("limit", "words"), [("0", "at least 1"), ("5000", "at most 1000"), ("x", "an integer")])
-def test_default_list_limit_out_of_range_is_refused_by_name(server: Running, limit: str, words: str) -> None:
+def test_default_list_limit_out_of_range_is_named_in_the_error(server: Running, limit: str, words: str) -> None:
     problem = server.client.get(f"/v1/news/front?limit={limit}").json()
     assert (problem["status"], problem["field"], problem["limit"]) == (422, "query.limit", words)
 
@@ -70,7 +70,7 @@ def test_health_reports_what_is_served(server: Running) -> None:
     }
 
 
-def test_server_without_release_or_news_is_up_and_reports_empty(tmp_path: Path) -> None:
+def test_server_without_release_or_articles_runs_and_reports_that_it_is_empty(tmp_path: Path) -> None:
     with running(tmp_path, news=0, releases=0) as bare:
         assert bare.client.get("/v1/health").json()["status"] == "empty"
         problem = bare.client.get("/v1/news/front").json()

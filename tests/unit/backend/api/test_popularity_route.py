@@ -92,7 +92,7 @@ def test_popularity_before_any_count_is_recency_and_weight(server: ReleaseRoutes
     assert list(told.popular) == [catalogue.ids[row] for row in order]
 
 
-def test_popularity_after_a_count_names_the_lifted_news(server: ReleaseRoutes) -> None:
+def test_popularity_after_a_count_lists_the_lifted_articles(server: ReleaseRoutes) -> None:
     server.counts.now = 4
     server.live.swap(server.built())
     told, catalogue = server.told(), server.live.current

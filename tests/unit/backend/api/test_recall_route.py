@@ -92,14 +92,16 @@ def test_older_release_still_in_use_is_answered(server: Running) -> None:
         ({"release": 7}, "report", "required"),
     ],
 )
-def test_invalid_field_is_named_with_its_limit(server: Running, content: Any, field: str, limit: str) -> None:
+def test_invalid_field_is_named_in_the_error_with_its_limit(
+    server: Running, content: Any, field: str, limit: str
+) -> None:
     problem = refused(server, content)
     assert problem["type"] == URN + "invalid-request"
     assert (problem["status"], problem["field"], problem["limit"]) == (422, field, limit)
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_non_finite_number_is_refused_by_name(server: Running, literal: str) -> None:
+def test_field_with_a_non_finite_number_is_named_in_the_error(server: Running, literal: str) -> None:
     raw = json.dumps(with_report(scores=[[0.0] * 29 + ["HERE"]], counts=[1])).replace('"HERE"', literal)
     problem = refused(server, raw)
     assert (problem["status"], problem["field"]) == (422, "report.scores.0.29")

@@ -136,7 +136,7 @@ def test_form_from_another_site_does_nothing(path: str, form: dict[str, str]) ->
     assert services.coordinator.cancelled == []
 
 
-def test_news_is_found_and_taken_down_and_an_unknown_id_refused() -> None:
+def test_operator_finds_and_takes_down_an_article_and_an_unknown_id_is_refused() -> None:
     services = StandInServices()
     client = client_of(services)
     assert "2 found" in client.get("/console/pool?q=DREDGING").text

@@ -42,7 +42,7 @@ def test_refused_feed_stays_in_the_form(url: str, section: str) -> None:
     [("cohort", "Cohort, devices"), ("cohort_minimum", "Minimum, devices"), ("seconds", "Deadline")],
 )
 @pytest.mark.parametrize("typed", ["many", "9" * 200 + "x"], ids=["words", "long"])
-def test_invalid_number_stays_in_the_form_and_is_named_by_label(path: str, field: str, label: str, typed: str) -> None:
+def test_invalid_number_stays_in_the_form_and_its_label_is_named(path: str, field: str, label: str, typed: str) -> None:
     services = StandInServices()
     services.coordinator.under_way = False
     form = {"system": "fednewsrec_user", "cohort": "31", "cohort_minimum": "11", "seconds": "45", "waiting": "7"}

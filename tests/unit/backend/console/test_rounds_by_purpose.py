@@ -158,7 +158,7 @@ def test_only_a_demo_fleet_reports_why_devices_stayed_out(tmp_path: Path) -> Non
     assert "real devices never do" in page
 
 
-def test_unknown_reason_is_shown_by_name_and_last() -> None:
+def test_unknown_reason_is_shown_under_its_own_name_and_last() -> None:
     told = fleet_message(RoundOfFleet(round="round-1", devices=3, became={"odd": 1, "sent": 2}))
     assert "2 took part, 1 odd." in told
     assert fleet_message(None) == ""

@@ -201,7 +201,7 @@ def test_sqlite_uses_wal_foreign_keys_and_a_busy_timeout(tmp_path: Path) -> None
     assert values == ["wal", 1, db_engine.BUSY_TIMEOUT_MS]
 
 
-def test_row_referencing_missing_news_is_refused(engine: Engine) -> None:
+def test_row_referencing_a_missing_article_is_refused(engine: Engine) -> None:
     with pytest.raises(IntegrityError), writing(engine) as connection:
         connection.execute(insert(BodyRow), {"news": 7, "body": "text"})
 
@@ -251,7 +251,7 @@ def test_time_without_a_zone_is_refused(engine: Engine) -> None:
         "postgresql://news:hidden@localhost:port/news",
     ],
 )
-def test_other_databases_are_refused_by_name(url: str) -> None:
+def test_unsupported_database_is_named_in_the_error(url: str) -> None:
     """One in memory too, which would be gone with the process."""
     with pytest.raises(DatabaseUnsupported, match="neither sqlite:///path nor postgresql://") as refused:
         open_engine(url)

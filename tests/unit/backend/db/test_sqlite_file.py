@@ -33,7 +33,7 @@ def test_complete_or_missing_file_passes_the_check(path: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("left", [1, 50, 4_096, -1])
-def test_truncated_file_is_named(path: Path, left: int) -> None:
+def test_truncated_file_is_named_in_the_error(path: Path, left: int) -> None:
     path.write_bytes(path.read_bytes()[:left])
     with pytest.raises(DatabaseDamaged, match=r"ownfeed\.sqlite is damaged: it is (cut off after|no SQLite)"):
         check_sqlite_file(f"sqlite:///{path}", used=False)

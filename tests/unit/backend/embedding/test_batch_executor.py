@@ -70,7 +70,7 @@ def test_lost_cluster_falls_back_to_this_process_in_order(
     )
 
 
-def test_cluster_without_ray_is_refused_by_the_settings_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_a_cluster_without_ray_names_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_executor, "find_spec", lambda name: None)
     with pytest.raises(BackendSettingsRefused, match=r"Setting embed_cluster: .*Ray isn't installed") as refused:
         ExecutorSettings(cluster="10.0.0.5:6379", without="here").open(1)

@@ -64,7 +64,7 @@ def test_missing_module_on_a_node_is_reported_as_repairable(executor: RayExecuto
     assert may_pass(refused.value)
 
 
-def test_answer_of_another_shape_is_refused_by_name(executor: RayExecutor) -> None:
+def test_answer_of_another_shape_is_named_in_the_error(executor: RayExecutor) -> None:
     assert [each.tolist() for each in executor.map(Fills(2, 2), [0.5, 3.0])] == [[0.5, 0.5], [3.0, 3.0]]
     with pytest.raises(ClusterTaskFailed, match=r"numbers: shape \(3\) was expected, not \(2,\)"):
         list(executor.map(Fills(2, 3, key="others"), [0.5]))

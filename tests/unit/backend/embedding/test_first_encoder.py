@@ -214,7 +214,7 @@ def test_head_that_does_not_match_its_description_is_refused(settings: BackendSe
         long=[*product(FILES, DAMAGES)],
     ),
 )
-def test_damaged_encoder_file_is_named_and_gives_no_vector(
+def test_damaged_encoder_file_is_named_in_the_error_and_gives_no_vector(
     settings: BackendSettings, tmp_path: Path, name: str, damage: str
 ) -> None:
     folder = tmp_path / "encoder"

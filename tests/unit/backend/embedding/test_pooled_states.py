@@ -82,7 +82,7 @@ def pool_row(number: int, published_at: datetime) -> PoolRow:
     )
 
 
-def test_new_news_change_only_the_last_shard_of_a_day() -> None:
+def test_new_articles_change_only_the_last_shard_of_a_day() -> None:
     rows = [pool_row(number, NOW - timedelta(hours=number % 40)) for number in range(SHARD_ROWS * 3)]
     states = np.random.default_rng(0).normal(size=(len(rows), 4)).astype(np.float16)
     cut = dict(shards(rows, states, pack_states))

@@ -43,7 +43,7 @@ def test_node_reports_result_failure_or_refusal() -> None:
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "source", "machine", "processor", "instructions"])
-def test_node_with_any_difference_is_refused_by_name(name: str) -> None:
+def test_any_difference_of_a_node_is_named_in_the_error(name: str) -> None:
     assert name in same()
     kind, why = given(Divides(), 4.0, same() | {name: f"{same()[name]} another"})
     assert kind == REFUSED

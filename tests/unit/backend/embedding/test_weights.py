@@ -68,7 +68,7 @@ def test_operators_hash_applies_to_the_packaged_model_too() -> None:
 
 
 @pytest.mark.parametrize("name", NEEDED_FILES)
-def test_missing_file_is_named(small_model: Path, name: str) -> None:
+def test_missing_file_is_named_in_the_error(small_model: Path, name: str) -> None:
     sha256 = sha256_of(small_model / "model.safetensors")
     (small_model / name).unlink()
     with pytest.raises(WeightsRefused, match=f"has no {name}") as refused:

@@ -146,7 +146,7 @@ def test_clipping_shortens_an_update_without_turning_it(graphs: tuple[bytes, byt
         assert clipped.update.tensors[name] == pytest.approx(each / 4, abs=1e-7), name
 
 
-def test_reader_without_the_shards_news_contributes_zeros_to_the_head(
+def test_reader_without_articles_of_the_shard_contributes_zeros_to_the_head(
     graphs: tuple[bytes, bytes], states: np.ndarray
 ) -> None:
     for update in updates(graphs, states, range(NEWS, NEWS)):

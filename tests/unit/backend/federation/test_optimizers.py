@@ -120,6 +120,6 @@ def test_memory_survives_serialisation_exactly() -> None:
         (lambda: FedAdam(float("nan")), "learning_rate"),
     ],
 )
-def test_invalid_optimizer_settings_are_refused_by_name(make: object, words: str) -> None:
+def test_invalid_optimizer_settings_are_named_in_the_error(make: object, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()  # type: ignore[operator]

@@ -153,7 +153,7 @@ def test_securely_summed_identity_is_exact_to_half_a_step(updates: list[Update],
         assert np.abs(mean[name] - each).max() <= limit, name
 
 
-def test_gradients_of_unopened_news_stay_on_the_device(graph: bytes, updates: list[Update]) -> None:
+def test_gradients_of_articles_outside_the_union_stay_on_the_device(graph: bytes, updates: list[Update]) -> None:
     table = vectors(news_model()).astype(np.float32)
     some = [3, 4, 11, 17]
     task = SplitGradientTask([ALL[row] for row in some], table[some], NEGATIVES, 32)

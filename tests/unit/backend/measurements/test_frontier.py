@@ -55,7 +55,7 @@ def test_published_record_is_drawn_as_written() -> None:
     assert min(lines.values()) >= 3
 
 
-def test_record_without_the_table_is_refused_by_name() -> None:
+def test_record_without_the_table_is_named_in_the_error() -> None:
     record = PublishedRecord(command="ownfeed bench x", machine="m", measured_on=date(2026, 1, 2), tables=())
     with pytest.raises(ValueError, match=r"'ownfeed bench x'.*@400 against popularity"):
         published_gains(record)

@@ -31,7 +31,7 @@ def title_of(pool: NewsPool) -> str:
 
 @pytest.mark.parametrize("source", [PAPER, "a file of the operator's"])
 @pytest.mark.usefixtures("followed")
-def test_feed_can_not_change_news_delivered_by_another(pool: NewsPool, item: Make, source: str) -> None:
+def test_feed_cannot_change_an_article_delivered_by_another(pool: NewsPool, item: Make, source: str) -> None:
     """Red before: the id comes from the link alone, and the later delivery won."""
     pool.add([item("w1", "Harbour opens", url=LINK, publisher="Paper")], source=source)
     report = pool.add([item("w1", "Mayor arrested", url=LINK, publisher="Paper")], source=LIAR)
@@ -58,7 +58,9 @@ def test_similar_looking_host_counts_as_another(pool: NewsPool, item: Make, link
     assert pool.add([item("w1", "Second", url=link)], source=PAPER).withheld == 1
 
 
-def test_news_of_a_removed_feed_can_be_changed_by_any(pool: NewsPool, item: Make, followed: FollowedFeeds) -> None:
+def test_article_of_a_removed_feed_can_be_changed_by_any_feed(
+    pool: NewsPool, item: Make, followed: FollowedFeeds
+) -> None:
     elsewhere = "https://elsewhere.example/1"
     pool.add([item("w1", "First", url=elsewhere)], source=LIAR)
     assert pool.add([item("w1", "Second", url=elsewhere)], source=PAPER).withheld == 1
@@ -67,6 +69,6 @@ def test_news_of_a_removed_feed_can_be_changed_by_any(pool: NewsPool, item: Make
 
 
 @pytest.mark.usefixtures("followed")
-def test_operator_may_change_news_of_any_feed(pool: NewsPool, item: Make) -> None:
+def test_operator_may_change_an_article_of_any_feed(pool: NewsPool, item: Make) -> None:
     pool.add([item("w1", "First", url=LINK)], source=PAPER)
     assert pool.add([item("w1", "Corrected", url=LINK)], source="corrections.jsonl").updated == 1

@@ -57,7 +57,7 @@ def test_source_failing_midway_keeps_complete_batches(pool: NewsPool, item: Make
     assert (run.added, run.failure) == (4, "OSError: the disk is gone")
 
 
-def test_news_older_than_the_horizon_are_withheld(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_articles_older_than_the_horizon_are_left_out(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     rows = [item("old", minutes_old=90), item("young", minutes_old=30)]
     report = ingest(pool, rows, source="test", oldest=now - timedelta(hours=1))
     assert (report.added, report.withheld) == (1, 1)

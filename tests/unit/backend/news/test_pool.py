@@ -94,7 +94,7 @@ class TestNewsPool:
         assert pool.live(now) == []
         assert pool.version() == 0
 
-    def test_news_are_live_for_their_lifetime(self, engine: Engine, item: MakeItem, now: datetime) -> None:
+    def test_articles_are_live_for_their_lifetime(self, engine: Engine, item: MakeItem, now: datetime) -> None:
         pool = NewsPool(engine, lifetime=timedelta(hours=1))
         pool.add([item("old", minutes_old=60), item("young", minutes_old=59)], source="test")
         assert [row.id for row in pool.live(now)] == ["young"]
@@ -142,7 +142,7 @@ class TestNewsPool:
         assert [row.id for row in pool.missing_vectors("e")] == ["b"]
         assert (pool.counts().news, pool.counts().taken_down) == (1, 1)
 
-    def test_taking_down_unknown_news_names_the_id(self, pool: NewsPool) -> None:
+    def test_error_for_taking_down_an_unknown_article_names_its_id(self, pool: NewsPool) -> None:
         with pytest.raises(UnknownNews, match="'nowhere'"):
             pool.take_down("nowhere")
 
@@ -195,7 +195,7 @@ class TestNewsPool:
         assert pool.store_vectors("e", ids, vectors(2), titles=titles) == 1
         assert pool.vectors("e")[0] == ["b"]
 
-    def test_vectors_of_unknown_news_are_left_out(self, pool: NewsPool, item: MakeItem) -> None:
+    def test_vectors_of_unknown_articles_are_left_out(self, pool: NewsPool, item: MakeItem) -> None:
         pool.add([item("a")], source="test")
         assert pool.store_vectors("e", ["a", "gone"], vectors(2)) == 1
 

@@ -128,7 +128,7 @@ def test_oversized_version_is_not_recorded(
     assert told(pool, after) == [numbers(pool, datetime(2026, 11, 20, 12, tzinfo=UTC))["f"]]
 
 
-def test_news_without_a_vector_are_found_among_the_changes(pool: NewsPool, item: MakeItem) -> None:
+def test_articles_without_a_vector_are_found_among_the_changes(pool: NewsPool, item: MakeItem) -> None:
     pool.add([item("a"), item("b")], source="test")
     at = pool.version()
     assert pool.missing_vectors("e", since=at) == [], "whoever asks so knows that none were without"

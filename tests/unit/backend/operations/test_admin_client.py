@@ -130,7 +130,7 @@ def test_round_no_longer_waiting_leaves_the_queue(
         ({"seconds": -1}, "seconds"),
     ],
 )
-def test_invalid_request_is_named_in_one_line(operator: Operator, changed: dict[str, object], words: str) -> None:
+def test_invalid_request_gets_an_error_of_one_line(operator: Operator, changed: dict[str, object], words: str) -> None:
     asked = {"system": "uni_fedrec", "cohort": 3, "cohort_minimum": 2, "seconds": 30, **changed}
     with pytest.raises(OperatorRefused) as refused:
         operator.open_round(asked.pop("system"), **asked)  # type: ignore[arg-type]
@@ -144,13 +144,13 @@ def test_wrong_token_is_reported_in_one_line(url: str, tmp_path: Path) -> None:
     assert "guess" not in refusal(refused)
 
 
-def test_missing_token_file_is_named_with_advice(url: str, tmp_path: Path) -> None:
+def test_missing_token_file_is_named_in_the_error_with_advice(url: str, tmp_path: Path) -> None:
     with pytest.raises(OperatorRefused, match="is this the backend's folder") as refused:
         Operator(url, tmp_path / "nowhere" / "admin.token")
     assert str(tmp_path) in refusal(refused)
 
 
-def test_unreachable_backend_is_named_by_its_address(token_file: Path) -> None:
+def test_unreachable_backend_is_named_in_the_error_by_its_address(token_file: Path) -> None:
     address = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(OperatorRefused, match="does not answer") as refused:
         Operator(address, token_file).open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=9)

@@ -76,7 +76,7 @@ def test_displays_are_shrunk_without_biasing_their_sum() -> None:
     assert (shown.variance < 900).all()
 
 
-def test_fresh_news_of_a_popular_topic_start_higher() -> None:
+def test_fresh_articles_of_a_popular_topic_start_higher() -> None:
     rates = np.concatenate([np.full(100, 0.3), np.full(100, 0.05)])
     counted = planted(rates, np.full(200, 200), 3.0)
     topics = np.repeat([0, 1], 100)
@@ -118,7 +118,7 @@ def test_usual_rate_and_spread_are_estimated_from_the_counts() -> None:
     assert usual.spread == 0.3
 
 
-def test_invalid_counts_are_refused_by_name() -> None:
+def test_invalid_counts_are_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="alike"):
         Counted(np.zeros(2), np.zeros(3), np.zeros(2), np.zeros(2))
     with pytest.raises(ValueError, match="finite"):

@@ -90,7 +90,7 @@ def test_older_counts_weigh_less_and_their_noise_by_the_square(counting: Counted
     np.testing.assert_allclose(counted.displays_variance, 16 * counted.clicks_variance)
 
 
-def test_removed_news_leave_the_counts(counting: CountedPool) -> None:
+def test_removed_articles_leave_the_counts(counting: CountedPool) -> None:
     counting.pool.take_down("b")
     number = counting.count(NOW, {"a": 1.0, "b": 1.0, "z": 1.0})
     with reading_session(counting.backend.engine) as session:
@@ -115,7 +115,7 @@ def test_failed_write_of_a_count_leaves_nothing(counting: CountedPool) -> None:
     assert len(counting.book.made()) == 1
 
 
-def test_frequently_clicked_news_are_lifted(counting: CountedPool) -> None:
+def test_frequently_clicked_articles_are_lifted(counting: CountedPool) -> None:
     status = counting.backend.coordinator.open_round(
         "private_counts/secure/huber", cohort=9, cohort_minimum=2, seconds=60
     )
@@ -164,6 +164,6 @@ def test_server_applies_its_half_life_to_lists_and_rounds(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("hours", "limit"), [(0, "greater than 0"), (73, "less than or equal to 72")])
-def test_half_life_out_of_range_is_refused_by_name(tmp_path: Path, hours: float, limit: str) -> None:
+def test_half_life_out_of_range_is_named_in_the_error(tmp_path: Path, hours: float, limit: str) -> None:
     with pytest.raises(BackendSettingsRefused, match=f"popularity_half_life_hours: .*{limit}"):
         load_settings(data_dir=tmp_path, popularity_half_life_hours=hours)

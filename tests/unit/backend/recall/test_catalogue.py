@@ -108,7 +108,7 @@ def test_sent_vectors_are_within_half_a_step_of_the_stored_ones(pool: NewsPool, 
     assert (np.abs(sent - stored) <= tensors["scales"][:, None] / 2 + 1e-7).all()
 
 
-def test_near_duplicates_and_news_without_vectors_are_left_out(pool: NewsPool, settings: BackendSettings) -> None:
+def test_near_duplicates_and_articles_without_vectors_are_left_out(pool: NewsPool, settings: BackendSettings) -> None:
     original = items(1, first=900)[0]
     twin = original.model_copy(update={"id": "twin"})
     pool.add([original, twin], source="test")

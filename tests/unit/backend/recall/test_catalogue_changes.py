@@ -230,7 +230,7 @@ def test_incremental_catalogue_always_equals_a_full_rebuild(
         assert life.pool.taken.count("all") == 10 + 1, "only those that are made whole read all"
 
 
-def test_update_by_a_hundred_news_reads_only_those(tmp_path: Path) -> None:
+def test_update_by_a_hundred_articles_reads_only_those(tmp_path: Path) -> None:
     life = PoolLife(tmp_path, 1)
     before = life.built(None)
     life.deliver(items(5, now=life.now, first=5_000), 1.0)

@@ -77,7 +77,7 @@ def test_unchanged_pool_keeps_its_catalogue(tmp_path: Path) -> None:
     assert world.live.current is before
 
 
-def test_new_news_are_embedded_in_batches_and_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_articles_are_embedded_in_batches_and_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_takeover, "TITLES_AT_ONCE", 10)
     encoder = RandomTitles()
     world = UpdatedCatalogue(tmp_path, lambda: encoder)
@@ -127,7 +127,7 @@ def test_titles_left_by_a_killed_run_are_embedded(tmp_path: Path) -> None:
     assert len(world.live.current) == 53
 
 
-def test_expired_news_are_removed(tmp_path: Path) -> None:
+def test_expired_articles_are_removed(tmp_path: Path) -> None:
     world = UpdatedCatalogue(tmp_path, RandomTitles)
     world.now += timedelta(days=40)
     world.updater.step()

@@ -147,7 +147,7 @@ def test_prepared_store_has_every_codes_list_ready(monkeypatch: pytest.MonkeyPat
         assert len(store.of(catalogue, book).of_code(code, 400)) == 400
 
 
-def test_fresh_and_weighty_news_start_more_popular() -> None:
+def test_fresh_and_important_articles_start_more_popular() -> None:
     moments = utc_moments([NOW, NOW - timedelta(hours=24), NOW - timedelta(days=20), NOW + timedelta(hours=5)])
     logs = log_popularity(moments, np.ones(4, dtype=np.float32), NOW)
     assert logs[0] - logs[1] == pytest.approx(np.log(2), abs=1e-6)

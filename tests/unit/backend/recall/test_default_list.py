@@ -89,12 +89,12 @@ def test_best_of_a_pool_give_the_list_of_the_whole_pool(seed: int) -> None:
     assert order_of(news, NOW, 25) == whole_order(news, 25)
 
 
-def test_newer_and_weightier_news_come_first() -> None:
+def test_newer_and_more_important_articles_come_first() -> None:
     assert order_of([row(1, hours=20), row(2, hours=1)], NOW, 10) == [1, 0]
     assert order_of([row(1, weight=0.1), row(2, weight=0.9)], NOW, 10) == [1, 0]
 
 
-def test_equal_news_are_ordered_by_id() -> None:
+def test_equal_articles_are_ordered_by_id() -> None:
     assert order_of([row(2), row(1), row(3)], NOW, 10) == [1, 0, 2]
 
 
@@ -126,7 +126,7 @@ def test_order_does_not_depend_on_the_time_of_the_request() -> None:
     assert order_of(news, NOW, 100) == order_of(news, NOW + timedelta(hours=9), 100)
 
 
-def test_news_dated_in_the_future_count_as_of_now() -> None:
+def test_articles_dated_in_the_future_count_as_published_now() -> None:
     assert order_of([row(1, hours=-500, weight=0.2), row(2, hours=0, weight=0.9)], NOW, 2) == [1, 0]
 
 

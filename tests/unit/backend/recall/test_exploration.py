@@ -13,7 +13,7 @@ LISTS = st.permutations(range(120)).flatmap(
 
 
 @given(LISTS)
-def test_list_has_its_share_of_fresh_news_if_available(case: tuple[list[int], int, set[int]]) -> None:
+def test_list_has_its_share_of_fresh_articles_if_available(case: tuple[list[int], int, set[int]]) -> None:
     order, limit, fresh = case
     rows = order[:limit]
     found = with_fresh(rows, frozenset(fresh), [row for row in order if row in fresh])
@@ -27,11 +27,11 @@ def test_list_has_its_share_of_fresh_news_if_available(case: tuple[list[int], in
     assert len(lost) <= wanted
 
 
-def test_enough_fresh_news_leave_a_list_unchanged() -> None:
+def test_list_with_enough_fresh_articles_stays_unchanged() -> None:
     rows = list(range(20))
     assert with_fresh(rows, frozenset({4, 9}), [4, 9, 30]) == rows
 
 
-def test_missing_fresh_news_replace_the_last_older_ones() -> None:
+def test_missing_fresh_articles_replace_the_last_older_ones() -> None:
     rows = list(range(30))
     assert with_fresh(rows, frozenset({29, 40, 41, 42}), [29, 41, 40, 42]) == [*range(27), 29, 41, 40]

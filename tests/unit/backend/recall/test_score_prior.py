@@ -63,7 +63,7 @@ def test_noiseless_scores_are_kept_and_drowned_ones_become_the_mean(
     np.testing.assert_allclose(drowned, [sent.mean(axis=0)], atol=1e-3)
 
 
-def test_popular_news_near_a_vector_match_a_brute_force_search() -> None:
+def test_popular_articles_near_a_vector_match_a_brute_force_search() -> None:
     draw = np.random.default_rng(5)
     vectors, popularity = unit(draw.normal(size=(6_000, D))), draw.normal(scale=2.0, size=6_000).astype(np.float32)
     news = PopularNews.of(vectors, popularity)

@@ -71,7 +71,7 @@ def test_lost_key_is_refused_by_its_path_and_not_replaced(server: SigningServer)
     assert not list(server.folder.glob("signing.key*"))
 
 
-def test_unrelated_key_is_refused_and_the_right_one_named(server: SigningServer, tmp_path: Path) -> None:
+def test_error_for_an_unrelated_key_names_the_right_one(server: SigningServer, tmp_path: Path) -> None:
     right = server.key_path.read_bytes()
     wanted = newest(server.restart()).public_key.hex()
     server.key_path.unlink()

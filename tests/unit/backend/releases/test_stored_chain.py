@@ -41,7 +41,7 @@ def test_object_chain_matches_the_file_chain(both: list[ChainFile]) -> None:
         assert one.lost(releases) == []
 
 
-def test_chain_of_another_database_is_refused_by_the_storages_name(both: list[ChainFile], tmp_path: Path) -> None:
+def test_error_for_the_chain_of_another_database_names_the_storage(both: list[ChainFile], tmp_path: Path) -> None:
     releases = chain(3)
     other = releases[2].model_copy(update={"head": "0" * 64})
     for one, name in zip(both, ("chain.jsonl", str(tmp_path / "chain")), strict=True):

@@ -22,7 +22,7 @@ def test_private_address_is_accepted(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "127.0.0.1", "0.0.0.0", "fe80::1", "example.org", "192.168.1"])
-def test_other_addresses_are_refused_by_name(address: str) -> None:
+def test_unsuitable_address_is_named_in_the_error(address: str) -> None:
     with pytest.raises(NoHomeNetwork, match="--lan-address"):
         home_address(address)
 

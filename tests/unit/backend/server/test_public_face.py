@@ -145,7 +145,7 @@ def test_suitable_public_settings_are_accepted(tmp_path: Path) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_each_missing_public_setting_is_named(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
+def test_each_missing_public_setting_is_named_in_the_error(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
     with pytest.raises(BackendSettingsRefused, match=named) as refused:
         require_public(fit(tmp_path, **changes))
     assert "1 things" in refused.value.detail

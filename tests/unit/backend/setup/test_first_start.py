@@ -162,7 +162,9 @@ def test_start_checks_the_database_first_and_leaves_it_closed(settings: BackendS
         make_servable(settings, SilentSteps())
 
 
-def test_preparation_without_news_overlaps_with_ingest(settings: BackendSettings, stand_ins: list[str]) -> None:
+def test_preparation_that_needs_no_articles_overlaps_with_ingest(
+    settings: BackendSettings, stand_ins: list[str]
+) -> None:
     pool = pool_of(settings)
 
     def news() -> None:

@@ -98,7 +98,7 @@ def test_refusal_keeps_its_message(settings: BackendSettings) -> None:
     assert "\n" not in refused.value.detail
 
 
-def test_unwritable_folder_is_named_with_the_reason(settings: BackendSettings) -> None:
+def test_unwritable_folder_is_named_in_the_error_with_the_reason(settings: BackendSettings) -> None:
     settings.data_dir.write_text("a file is in the way", encoding="utf-8")
     with pytest.raises(
         StartRefused, match=r"Preparing .*news failed: Not a directory\. The next start goes on from here\."

@@ -111,7 +111,7 @@ def test_own_feeds_device_reports_nothing_and_joins_no_count(
     assert settings.feed_refresh_minutes == plan.backend_settings().feed_refresh_minutes
 
 
-def test_invalid_interval_and_network_are_refused_by_name(tmp_path: Path) -> None:
+def test_invalid_interval_and_network_are_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(StartRefused, match="--every must be at least 2 minutes"):
         ReaderPlan(tmp_path, every_minutes=1)
     with pytest.raises(StartRefused, match=r"--allow-network: '300\.0\.0\.0/8'"):

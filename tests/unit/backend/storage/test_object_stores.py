@@ -178,7 +178,7 @@ def test_storage_without_a_bucket_or_folder_is_refused(tmp_path: Path, url: str)
         open_storage(url, tmp_path)
 
 
-def test_unsupported_storage_url_is_refused_by_the_settings_name(tmp_path: Path) -> None:
+def test_error_for_an_unsupported_storage_url_names_the_setting(tmp_path: Path) -> None:
     settings = load_settings(data_dir=tmp_path, storage="carrier-pigeon://somewhere")
     with pytest.raises(BackendSettingsRefused, match="Setting storage"):
         settings.open_storage()

@@ -144,6 +144,6 @@ def test_certificate_exception_and_proxy_are_shown_plainly(folder: Path, capsys:
         feeds.proxy_(A, "socks5://via.example:1080", folder)
 
 
-def test_missing_folder_is_named(tmp_path: Path) -> None:
+def test_missing_folder_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="--data-dir"):
         feeds.list_(tmp_path / "nowhere")

@@ -48,7 +48,7 @@ def test_best_matches_a_full_sort_and_ties_go_to_the_lower_row() -> None:
 
 
 @pytest.mark.parametrize("subspaces", [16, 32])
-def test_fifty_thousand_news_are_searched_within_15_ms_of_one_core(subspaces: int) -> None:
+def test_fifty_thousand_articles_are_searched_within_15_ms_of_one_core(subspaces: int) -> None:
     # Processor time, best of several: other work on the machine can only add.
     pool, user = coded(50_000, subspaces), unit(4)
     pool.best(user, 400)

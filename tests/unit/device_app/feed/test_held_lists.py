@@ -69,7 +69,7 @@ def test_unreadable_kept_list_is_made_again(stores: DeviceStores, kept: object) 
     assert ([one.id for one in held.cards], held.new) == (["b"], 0)
 
 
-def test_stories_new_since_the_previous_list_are_named(stores: DeviceStores) -> None:
+def test_stories_new_since_the_previous_list_are_marked(stores: DeviceStores) -> None:
     clock = StillClock()
     stores.news.put_cards([card("a")], clock())
     lists = HeldLists(stores, HOURS, clock)

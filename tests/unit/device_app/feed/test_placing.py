@@ -63,7 +63,7 @@ def test_only_blocked_names_are_ruled_out(blocked: Named) -> None:
         assert kept[row] == (not hit)
 
 
-def test_opened_and_unwanted_news_are_ruled_out() -> None:
+def test_opened_and_unwanted_articles_are_ruled_out() -> None:
     kept = allowed(CANDIDATES, replace(NO_TASTES, read=frozenset({"n00003"}), disliked_ids=frozenset({"n00005"})))
     assert np.flatnonzero(~kept).tolist() == [3, 5]
 
@@ -171,7 +171,7 @@ def test_following_lifts_by_its_weight_and_a_chosen_section_fades_with_clicks() 
     np.testing.assert_allclose(faded, (1 - 5 / SETTINGS.blend_reads) * lift)
 
 
-def test_liked_news_raises_similar_stories_and_less_lowers_them() -> None:
+def test_like_raises_similar_stories_and_less_lowers_them() -> None:
     rows = POOL.of_topic("section3 topic0")
     fit = np.zeros(600, np.float32)
     base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS).total
@@ -227,7 +227,7 @@ def test_developing_groups_have_two_or_more_stories_newest_first() -> None:
     assert developing_groups(few, free, scores, stories=2, kinship=Kinship(few, 0.5)) == [[6, 5, 4]]
 
 
-def test_fresh_news_is_of_the_last_hours_and_of_different_sections() -> None:
+def test_fresh_articles_are_from_the_last_hours_and_from_different_sections() -> None:
     rows = fresh_rows(CANDIDATES, np.ones(600, bool), NOW, SETTINGS, random.Random(3))
     assert len(rows) == SETTINGS.fresh_slots
     assert all(NOW - POOL.cards[row].published_at <= timedelta(hours=SETTINGS.fresh_hours) for row in rows)

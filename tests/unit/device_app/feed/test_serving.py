@@ -128,7 +128,7 @@ def test_refresh_while_offline_shows_the_last_page_with_a_notice(
     assert rig.shown(refresh=True) == "feed-2"
 
 
-def test_first_page_is_made_offline_from_local_news(rig: ServingRig) -> None:
+def test_first_page_is_made_offline_from_local_articles(rig: ServingRig) -> None:
     rig.serving.unreachable(AWAY)
     assert rig.shown() == "feed-1"
 

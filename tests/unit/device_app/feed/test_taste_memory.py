@@ -107,7 +107,7 @@ def test_erased_device_forgets_clicks_even_when_ids_repeat(stores: DeviceStores)
     assert [(click, card.id) for click, card, _ in _read(reader)] == [(1, POOL.cards[30].id)]
 
 
-def test_pruned_news_leaves_memory_too(stores: DeviceStores) -> None:
+def test_pruned_articles_are_dropped_from_memory_too(stores: DeviceStores) -> None:
     reader = _reader(stores)
     _read(reader)
     assert stores.news.prune_vectors([NEW]) == len(POOL.cards)

@@ -77,11 +77,11 @@ def test_football_result_is_not_a_reason_for_a_nearby_recipe() -> None:
     assert _why(READ_MATCH, _terms(content=3.0)) == WHYS("content")
 
 
-def test_similarity_above_the_floor_is_named() -> None:
+def test_similarity_above_the_floor_is_given_as_a_reason() -> None:
     assert _why(READ_MATCH, _terms(content=3.0), floor=0.7) == "Similar to “Rovers win again”, which you read."
 
 
-def test_shared_topic_is_named_with_its_click_count() -> None:
+def test_shared_topic_is_given_as_a_reason_with_its_click_count() -> None:
     recipes = tuple(card(f"r{n}", title=f"Soup {n}", section="food", topic="recipes") for n in range(3))
     vectors = np.stack([_axis(0, 0, 0, 0, 1, n) for n in range(3)])
     cook = replace(NOBODY, clicks=(*recipes, MATCH), click_vectors=np.concatenate([vectors, _axis(1)[None]]))
@@ -91,7 +91,7 @@ def test_shared_topic_is_named_with_its_click_count() -> None:
     assert {click.topic for click in said.clicks} == {"recipes"}
 
 
-def test_only_the_term_with_the_largest_lift_is_named() -> None:
+def test_only_the_term_with_the_largest_lift_is_given_as_a_reason() -> None:
     picker = replace(
         READ_MATCH, chosen_sections=frozenset({"food"}), followed=Named(publishers=frozenset({"The Double"}))
     )
@@ -127,7 +127,7 @@ def test_similar_to_a_liked_story_is_claimed_only_above_the_floor() -> None:
     assert _why(liker, _terms(reactions=2.0), floor=0.8) == WHYS("rest")
 
 
-def test_rare_publisher_is_named() -> None:
+def test_rare_publisher_is_given_as_a_reason() -> None:
     assert _why(NOBODY, _terms(rare=1.0)).endswith(" publishes rarely.")
 
 

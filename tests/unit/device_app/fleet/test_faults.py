@@ -56,7 +56,7 @@ def test_faults_strike_at_their_rates_and_one_at_a_time() -> None:
         (["liar=0.6", "crash=0.6"], r"1\.2 in all"),
     ],
 )
-def test_invalid_rate_is_refused_by_name(words: list[str], why: str) -> None:
+def test_invalid_rate_is_named_in_the_error(words: list[str], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         FaultRates.parse(words)
 

@@ -49,11 +49,11 @@ def test_reader_count_stays_within_the_request(tmp_path: Path) -> None:
         ("", "line 2: 0 columns"),
     ],
 )
-def test_malformed_mind_row_is_named_by_its_line(tmp_path: Path, row: str, words: str) -> None:
+def test_error_for_a_malformed_mind_row_names_its_line(tmp_path: Path, row: str, words: str) -> None:
     with pytest.raises(ReplayRefused, match=words):
         real_readers(mind(tmp_path, ROWS[0], row, ROWS[1]), 10)
 
 
-def test_folder_without_the_file_is_named(tmp_path: Path) -> None:
+def test_folder_without_the_file_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(ReplayRefused, match=r"behaviors\.tsv is not there; --replay takes a folder with"):
         real_readers(tmp_path, 10)

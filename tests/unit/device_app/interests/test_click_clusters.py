@@ -83,6 +83,8 @@ def test_membership_has_one_channel_per_click_and_empty_rows_beyond() -> None:
         (GOLDEN, 1.0, 0, "channels_limit"),
     ],
 )
-def test_invalid_arguments_are_named(contexts: np.ndarray, distance: float, limit: int, named: str) -> None:
+def test_invalid_arguments_are_named_in_the_error(
+    contexts: np.ndarray, distance: float, limit: int, named: str
+) -> None:
     with pytest.raises(ValueError, match=named):
         average_linkage(contexts, distance, limit)

@@ -25,7 +25,7 @@ def test_first_page_is_cold_and_full_and_sends_nothing_personal(make: Make, back
     assert len({item.card.section for item in feed.in_slot("lead", "for_you")}) >= 5
 
 
-def test_chosen_sections_lift_their_news_and_are_not_sent(make: Make, backend: FakeBackend) -> None:
+def test_chosen_sections_lift_their_articles_and_are_not_sent(make: Make, backend: FakeBackend) -> None:
     device = make()
     before = Counter(item.card.section for item in new_page(device).in_slot("lead", "for_you"))["section6"]
     device.interests.choose_sections(("section6",))
@@ -106,7 +106,7 @@ def test_restart_after_a_blank_report_has_no_personal_page(make: Make, backend: 
     assert make().reading.feed(refresh=True).mode == "front"
 
 
-def test_blocked_and_unwanted_news_never_returns(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_blocked_and_unwanted_articles_never_return(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
     device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)

@@ -118,7 +118,7 @@ def test_more_rounds_less_noise_or_less_delta_never_cost_less(sigma: float, roun
     assert base <= renyi_epsilon(sigma, rounds, delta)
 
 
-def test_invalid_input_is_named() -> None:
+def test_invalid_input_is_named_in_the_error() -> None:
     mechanism = ViewProtection(0.5, 1.0)
     with pytest.raises(ValueError, match=r"tensor g\.w: has values that are not finite"):
         mechanism.bounded({"g.w": np.array([1.0, np.nan])})

@@ -22,7 +22,7 @@ def gradients(*names: str) -> dict[str, np.ndarray]:
     return {f"g.{name}": np.ones(2, np.float32) for name in names}
 
 
-def test_update_with_a_private_parameter_is_refused_by_name() -> None:
+def test_private_parameter_in_an_update_is_named_in_the_error() -> None:
     with pytest.raises(PrivateParameterShared, match=r"tensor g\.own\.bias: a private parameter stays on this device"):
         SharedUpdate(gradients("gru.weight", "own.bias"), LSTUR)
 

@@ -97,7 +97,7 @@ def test_ranker_with_features_needs_their_context() -> None:
         feature_ranker().score(np.ones((1, DIM), np.float32), np.ones((1, DIM), np.float32))
 
 
-def test_mismatched_features_are_named() -> None:
+def test_mismatched_features_are_named_in_the_error() -> None:
     weights = {"beta": np.array(BETA, np.float32), "feature_weights": WEIGHTS}
     with_input = GraphSession(feature_score_graph(DIM, 2), weights)
     with pytest.raises(GraphMismatch, match="feature weather of r: this program does not compute it"):

@@ -45,7 +45,7 @@ def test_unused_session_is_freed() -> None:
         ({"basis_keys": np.zeros(12, np.float32)}, r"parameter basis_keys: shape \(12,\)"),
     ],
 )
-def test_weights_that_do_not_match_the_graph_are_named(weights: dict[str, np.ndarray], words: str) -> None:
+def test_weights_that_do_not_match_the_graph_are_named_in_the_error(weights: dict[str, np.ndarray], words: str) -> None:
     with pytest.raises(GraphMismatch, match=words):
         GraphSession(decompose_graph(4, 3), weights)
 
@@ -65,7 +65,7 @@ def test_weights_the_graph_does_not_declare_are_ignored() -> None:
     assert set(session.inputs) == {"contexts", "membership"}
 
 
-def test_missing_and_unknown_inputs_are_named() -> None:
+def test_missing_and_unknown_inputs_are_named_in_the_error() -> None:
     session = GraphSession(decompose_graph(4, 3), {"basis_keys": KEYS})
     with pytest.raises(GraphMismatch, match="input membership: missing"):
         session(contexts=np.ones((1, 50, 4), np.float32))

@@ -90,7 +90,7 @@ def test_other_rankers_ignore_views() -> None:
     assert plain.with_views(never) is plain
 
 
-def test_mismatched_graph_or_non_finite_vector_is_refused_by_name() -> None:
+def test_mismatched_graph_or_non_finite_vector_is_named_in_the_error() -> None:
     model = view_model(DIM)
     short = {name: each for name, each in model.shared.items() if not name.endswith("layers.0.bias")}
     with pytest.raises(GraphMismatch, match=r"layers\.0\.bias"):

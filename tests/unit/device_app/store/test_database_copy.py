@@ -88,7 +88,7 @@ def test_cancelled_copy_leaves_no_file_and_keeps_the_last_one(database: Database
     assert list(database.path.parent.glob("*.part*")) == []
 
 
-def test_damaged_database_is_named_and_its_last_copy_stays(database: Database, now: datetime) -> None:
+def test_damaged_database_is_named_in_the_error_and_its_last_copy_stays(database: Database, now: datetime) -> None:
     for number in range(300):
         Clicks(database).add(f"N{number}", "f", now)
     copy = DatabaseCopy(database.path)

@@ -130,7 +130,7 @@ def test_store_refuses_vectors_that_do_not_match(database: Database, now: dateti
     assert store.count() == 0
 
 
-def test_cards_are_replaced_and_searched_and_unknown_ones_named(
+def test_cards_are_replaced_and_searched_and_unknown_ids_named_in_the_error(
     database: Database, now: datetime, make_card: MakeCard
 ) -> None:
     store = NewsStore(database)
@@ -147,7 +147,7 @@ def test_cards_are_replaced_and_searched_and_unknown_ones_named(
         store.card("X")
 
 
-def test_bodies_are_kept_for_known_news_only(database: Database, now: datetime, make_card: MakeCard) -> None:
+def test_bodies_are_kept_for_known_articles_only(database: Database, now: datetime, make_card: MakeCard) -> None:
     store = NewsStore(database)
     store.put_cards([make_card("A")], now)
     store.put_bodies({"A": "First.\n\nSecond.", "X": "nobody's"})
@@ -156,7 +156,7 @@ def test_bodies_are_kept_for_known_news_only(database: Database, now: datetime, 
     assert store.without_body(["X", "A"]) == ["X"]
 
 
-def test_pruning_keeps_clicked_liked_and_saved_news(database: Database, now: datetime, make_card: MakeCard) -> None:
+def test_pruning_keeps_clicked_liked_and_saved_articles(database: Database, now: datetime, make_card: MakeCard) -> None:
     store = NewsStore(database)
     ids = ["clicked", "saved", "asked", "old", "new"]
     store.put([make_card(one) for one in ids[:4]], unit_rows(4), "enc", now)
@@ -272,7 +272,7 @@ def test_time_without_a_zone_is_refused(database: Database) -> None:
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("xyz")), max_size=20))
-def test_clicks_hold_each_feed_and_news_pair_once(
+def test_clicks_hold_each_pair_of_feed_and_article_once(
     database: Database, now: datetime, pairs: list[tuple[str, str]]
 ) -> None:
     clicks = Clicks(database)

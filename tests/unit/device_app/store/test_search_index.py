@@ -80,7 +80,9 @@ def test_text_is_found_once_stored_and_a_title_weighs_more(
     assert index.find("volcano") == ["B"]
 
 
-def test_pruned_and_changed_news_is_no_longer_found(database: Database, now: datetime, make_card: MakeCard) -> None:
+def test_pruned_and_changed_articles_are_no_longer_found(
+    database: Database, now: datetime, make_card: MakeCard
+) -> None:
     store, index = NewsStore(database), SearchIndex(database)
     store.put_cards([make_card("A", "Volcano wakes"), make_card("B", "Volcano sleeps")], now)
     assert index.catch_up(1) == 1
@@ -102,7 +104,7 @@ def test_query_syntax_is_escaped_for_the_index() -> None:
     assert match_of('% " -- _') == ""
 
 
-def test_erase_leaves_no_news_text_in_the_index(database: Database, now: datetime, make_card: MakeCard) -> None:
+def test_erase_leaves_no_article_text_in_the_index(database: Database, now: datetime, make_card: MakeCard) -> None:
     store, index = NewsStore(database), SearchIndex(database)
     cards: list[NewsCard] = [make_card(f"N{at}", f"Quokka number {at}") for at in range(50)]
     store.put_cards(cards, now)

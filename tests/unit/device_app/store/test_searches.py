@@ -55,7 +55,7 @@ def test_search_is_saved_once_listed_and_deleted_with_its_vector(store: LateData
 
 
 @pytest.mark.parametrize("words", ["", "   ", "x" * 201])
-def test_blank_or_overlong_search_is_refused_by_name(store: LateDatabase, now: datetime, words: str) -> None:
+def test_blank_or_overlong_search_is_named_in_the_error(store: LateDatabase, now: datetime, words: str) -> None:
     with pytest.raises(ValueError, match="words: 1 to 200 characters"):
         Searches(store).save(words, now)
 

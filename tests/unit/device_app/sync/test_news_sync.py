@@ -139,7 +139,7 @@ def stored(database: Database, ids: list[str], now: datetime) -> None:
     NewsStore(database).put(cards, np.ones((len(ids), D), np.float32), "enc-1", now)
 
 
-def test_new_encoder_pulls_every_shard_once_for_stored_news(
+def test_new_encoder_pulls_every_shard_once_for_stored_articles(
     client: HttpClient,
     database: Database,
     backend: FakeReleases,

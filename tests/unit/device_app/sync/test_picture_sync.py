@@ -153,7 +153,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("lie", HOSTILE)
-def test_invalid_picture_shard_is_refused_by_name_and_the_feed_stays(
+def test_invalid_picture_shard_is_named_in_the_error_and_the_feed_stays(
     device: Device, backend: FakeBackend, lie: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "device_app.syncing")

@@ -122,7 +122,7 @@ def test_pool_is_pulled_whole_and_later_only_changed_days(
     assert "D" in {one.id for one in store.cards([(shard.cards.sha256, 0) for shard in renewed.listing.shards])}
 
 
-def test_news_recoded_by_another_encoder_comes_without_cards(
+def test_articles_encoded_again_by_another_encoder_come_without_cards(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     listed = pool.serve()

@@ -139,7 +139,7 @@ def test_popularity_known_at_display_is_stored_with_the_feed(device: Device, bac
     assert device.parts.stores.impressions.popularity_at(shown, NOW) == kept
 
 
-def test_share_of_fresh_news_in_a_feed_is_measured_and_stored(device: Device, backend: FakeBackend) -> None:
+def test_share_of_fresh_articles_in_a_feed_is_measured_and_stored(device: Device, backend: FakeBackend) -> None:
     device.sync()
     feed = new_page(device)
     hours = device.settings.feed.fresh_hours
@@ -152,7 +152,7 @@ def test_share_of_fresh_news_in_a_feed_is_measured_and_stored(device: Device, ba
     assert last.fresh == feed.fresh
 
 
-def test_news_without_popularity_gets_a_zero_term(device: Device, backend: FakeBackend) -> None:
+def test_article_without_popularity_gets_a_zero_term(device: Device, backend: FakeBackend) -> None:
     ids = default_list(backend, 10)
     backend.popularity = told(backend, {ids[0]: 64, ids[1]: -64})
     device.sync()

@@ -69,7 +69,7 @@ def test_only_the_last_fifty_clicks_count_newest_last() -> None:
     assert names(drawn.clicks[0]) == list(range(11, 61))
 
 
-def test_clicked_news_is_first_and_negatives_come_from_its_feed() -> None:
+def test_clicked_article_is_first_and_negatives_come_from_its_feed() -> None:
     source = ReaderSamples(feeds=TWO_FEEDS, clicks=TWO_CLICKS, vectors=ALL, others=["n9"])
     for seed in range(30):
         drawn = names(source.draw(negatives=4, limit=10, rng=np.random.default_rng(seed)).candidates[0])
@@ -105,7 +105,7 @@ def test_without_any_negative_there_is_no_sample() -> None:
         source.draw(negatives=4, limit=10, rng=np.random.default_rng(0))
 
 
-def test_news_without_a_vector_is_left_out_everywhere() -> None:
+def test_article_without_a_vector_is_left_out_everywhere() -> None:
     clicks = (Click(0, "n3", "feed0", MORNING), *TWO_CLICKS)
     source = ReaderSamples(feeds=TWO_FEEDS, clicks=clicks, vectors=vectors("n3", "n4", "n6"))
     drawn = source.draw(negatives=4, limit=10, rng=np.random.default_rng(0))

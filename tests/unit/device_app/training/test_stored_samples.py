@@ -97,7 +97,7 @@ def test_requesting_features_changes_nothing_else(stores: DeviceStores) -> None:
         np.testing.assert_array_equal(getattr(with_them, name), getattr(without, name))
 
 
-def test_card_removed_meanwhile_is_named(stores: DeviceStores) -> None:
+def test_card_removed_meanwhile_is_named_in_the_error(stores: DeviceStores) -> None:
     source = reading(stores).samples(ENCODER)
     with stores.database.transaction():
         stores.database.write("DELETE FROM news WHERE id = 'a'")

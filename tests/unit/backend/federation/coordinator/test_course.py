@@ -122,7 +122,9 @@ def test_only_one_round_runs_at_a_time(rig: PlainRoundRig) -> None:
         ({"admission": 1.1}, "admission"),
     ],
 )
-def test_invalid_round_is_refused_by_field(rig: PlainRoundRig, change: dict[str, float], named: str) -> None:
+def test_invalid_field_of_a_round_is_named_in_the_error(
+    rig: PlainRoundRig, change: dict[str, float], named: str
+) -> None:
     asked = {"cohort": 3, "cohort_minimum": 2, "seconds": 60.0, "admission": 1.0} | change
     with pytest.raises(RoundImpossible) as refused:
         rig.coordinator().open_round("uni_fedrec", **asked)  # type: ignore[arg-type]

@@ -105,7 +105,7 @@ def test_check_in_allowance_refills_evenly_for_each_source() -> None:
 
 
 @pytest.mark.parametrize("name", ["proxies", "unbounded"])
-def test_invalid_network_is_refused_by_setting_name(name: str) -> None:
+def test_error_for_an_invalid_network_names_the_setting(name: str) -> None:
     setting = {"proxies": "trusted_proxies", "unbounded": "unbounded_addresses"}[name]
     with pytest.raises(BackendSettingsRefused, match=f"{setting}: '10.0.0.300/8' is not a network"):
         addresses(**{name: ("10.0.0.300/8",)})
@@ -119,7 +119,7 @@ def test_address_key_is_created_once_and_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 33, 4_096])
-def test_address_key_of_wrong_length_is_named_and_not_replaced(tmp_path: Path, size: int) -> None:
+def test_address_key_of_wrong_length_is_named_in_the_error_and_not_replaced(tmp_path: Path, size: int) -> None:
     path = tmp_path / "addresses.key"
     path.write_bytes(bytes(size))
     with pytest.raises(BackendSettingsRefused, match=rf"addresses\.key is damaged: {size} bytes instead of 32"):

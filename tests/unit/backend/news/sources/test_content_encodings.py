@@ -70,7 +70,7 @@ def test_wrongly_declared_encoding_is_malformed(encoding: str) -> None:
         b"".join(unpacked("a feed", encoding, [b"<rss>" + TEXT]))
 
 
-def test_unrequested_encoding_is_named() -> None:
+def test_unrequested_encoding_is_named_in_the_error() -> None:
     with pytest.raises(SourceMalformed, match="'compress'; only gzip, deflate, br, zstd"):
         b"".join(unpacked("a feed", "compress", [TEXT]))
 

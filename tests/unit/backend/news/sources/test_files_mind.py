@@ -80,7 +80,7 @@ def test_byte_order_mark_is_not_part_of_the_first_id(tmp_path: Path) -> None:
     assert row.id == "N1"
 
 
-def test_missing_file_or_a_folder_is_named(tmp_path: Path) -> None:
+def test_missing_file_and_a_folder_are_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match=r"nowhere\.tsv can't be read: no such file or directory\."):
         list(read_mind(tmp_path / "nowhere.tsv"))
     with pytest.raises(SourceUnreachable, match=r"can't be read: is a directory\."):

@@ -14,7 +14,7 @@ from newsroom.edition import edition
 NOW = datetime(2026, 3, 18, 17, 30, tzinfo=UTC)
 
 
-def test_each_article_becomes_one_news_item_field_by_field() -> None:
+def test_each_newsroom_article_becomes_one_pool_item_field_by_field() -> None:
     articles = list(edition(NOW, articles=60))
     items = list(newspaper(NOW, articles=60))
     assert len(items) == 60

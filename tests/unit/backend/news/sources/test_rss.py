@@ -208,7 +208,7 @@ def test_file_of_50_megabytes_is_refused_by_its_limit(tmp_path: Path) -> None:
         read_rss(str(path))
 
 
-def test_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match=r"nowhere\.xml can't be read: no such file or directory"):
         read_rss(str(tmp_path / "nowhere.xml"))
 
@@ -319,7 +319,7 @@ def test_bad_answer_gives_one_clear_error(answer: httpx.Response, message: str) 
         fetch(URL, transport=serving(lambda _: answer))
 
 
-def test_unresponsive_server_is_named() -> None:
+def test_unresponsive_server_is_named_in_the_error() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("connection refused", request=request)
 
@@ -381,7 +381,7 @@ def test_failed_run_requests_the_full_feed_next_time(engine: Engine, monkeypatch
     assert feeds.last(URL) == Validators()
 
 
-def test_expired_news_still_listed_by_a_feed_do_not_return(engine: Engine) -> None:
+def test_expired_articles_still_listed_by_a_feed_do_not_return(engine: Engine) -> None:
     pool, feeds = NewsPool(engine, keep_newest=0), FollowedFeeds(engine)
     transport = serving(lambda _: feed(ATOM))
     follow(pool, feeds, URL, now=NOW, transport=transport)

@@ -92,6 +92,6 @@ def test_every_source_is_a_frozen_value_under_its_own_name(source: type[NewsSour
     assert 0 < len(made.title) <= 200
 
 
-def test_invalid_network_is_refused_by_name() -> None:
+def test_invalid_network_is_named_in_the_error() -> None:
     with pytest.raises(OptionRefused, match=r"allow_network: '10\.1' does not appear to be an IPv4 or IPv6 network"):
         RssSource("https://example.org/feed", ("10.1",))

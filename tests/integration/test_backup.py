@@ -204,7 +204,7 @@ def killed_at(step: int, folder: Path, work: Callable[[], object]) -> bool:
     return False
 
 
-def test_kill_during_a_backup_leaves_a_complete_or_resumable_copy(backend: Running, tmp_path: Path) -> None:
+def test_backup_killed_at_any_step_leaves_a_complete_or_resumable_copy(backend: Running, tmp_path: Path) -> None:
     settings, folder = backend.services.settings, tmp_path / "backup"
     make = partial(back_up, settings, folder)
     assert killed_at(4, folder, make)

@@ -75,7 +75,7 @@ def test_killed_process_leaves_no_lock(tmp_path: Path, holder: subprocess.Popen[
     build_device(settings(tmp_path)).close()
 
 
-def test_fleet_and_device_can_not_share_a_profile(tmp_path: Path) -> None:
+def test_fleet_and_device_cannot_share_a_profile(tmp_path: Path) -> None:
     fleet = Fleet(settings(tmp_path), 2, seed=1)
     with pytest.raises(ProfileInUse, match="fleet-0001"):
         build_device(settings(tmp_path, "fleet-0001"))

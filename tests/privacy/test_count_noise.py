@@ -68,7 +68,7 @@ def test_without_noise_the_sum_is_exact() -> None:
     assert not noise[CLICKED].any()
 
 
-def test_claimed_epsilon_matches_the_gaussian_mechanism() -> None:
+def test_stated_epsilon_of_a_count_matches_the_gaussian_mechanism() -> None:
     """Oracle: rho = D^2 / 2 s^2 of the Gaussian mechanism, D the farthest that one reader's data can be exchanged."""
     protection = protection_of("private_counts/secure/huber")
     farthest = np.sqrt(2) * LISTED.norm

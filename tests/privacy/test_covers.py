@@ -57,7 +57,7 @@ def other_codebook(backend: FakeBackend, seed: int) -> None:
 
 
 @pytest.mark.parametrize("reads", [0, 2, 3, 20])
-def test_report_replaces_a_cover_due_at_the_same_time(
+def test_report_due_at_the_same_time_as_a_cover_report_replaces_it(
     device: Device, backend: FakeBackend, clock: StillClock, reads: int
 ) -> None:
     if reads:

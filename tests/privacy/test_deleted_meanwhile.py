@@ -125,7 +125,7 @@ def test_click_during_a_computation_does_not_stop_participation(
 
 
 @pytest.mark.parametrize("arrived", [False, True])
-def test_deleting_a_click_drops_an_unsent_paid_vector(
+def test_deleting_a_click_drops_a_vector_that_was_paid_for_but_not_sent(
     backend: BackendRig, honest: InProcess, meets: Meets, monkeypatch: pytest.MonkeyPatch, arrived: bool
 ) -> None:
     """One that has not arrived is dropped; of one that has, the other devices open the sum."""
@@ -184,7 +184,7 @@ def sealed_in_clear(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("change", [delete_a_click, forget_an_interest])
-def test_clicks_deleted_during_an_update_turn_it_into_zeros(
+def test_deleting_clicks_while_an_update_is_computed_turns_it_into_zeros(
     backend: BackendRig, trains: tuple[DeviceRig, Unsteady], change: Change, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who then sent nothing would tell that its reader deletes something just then."""
@@ -198,7 +198,7 @@ def test_clicks_deleted_during_an_update_turn_it_into_zeros(
     assert not any(each.any() for each in clear)
 
 
-def test_click_deleted_after_the_union_turns_gradients_into_zeros(
+def test_deleting_a_click_after_the_union_turns_the_gradients_into_zeros(
     backend: BackendRig, trains: tuple[DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Gradients of rows are of the samples that were drawn for the union, hours or days before. Red before: the device

@@ -51,7 +51,7 @@ def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
         yield made
 
 
-def test_failed_gradient_is_charged_and_sent_like_any_other(
+def test_update_whose_gradient_failed_is_charged_and_sent_like_any_other(
     reader: tuple[BackendRig, DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend, device, network = reader

@@ -116,7 +116,7 @@ def true_votes(monkeypatch: pytest.MonkeyPatch) -> list[NDArray[np.float64]]:
     return seen
 
 
-def test_vote_opened_alone_is_protected_by_the_devices_own_noise(
+def test_vote_of_the_only_real_member_is_protected_by_its_own_noise(
     asks: Asks, voter: Callable[..., Victim], true_votes: list[NDArray[np.float64]]
 ) -> None:
     noise = []
@@ -148,7 +148,7 @@ def test_repeated_votes_on_the_same_weights_are_each_charged(asks: Asks, voter: 
     assert sum(charge["epsilon"] for charge in victim.charges()) <= 8
 
 
-def test_gate_offered_again_under_its_number_gets_no_second_vote(asks: Asks, voter: Callable[..., Victim]) -> None:
+def test_gate_offered_again_under_the_same_number_gets_no_second_vote(asks: Asks, voter: Callable[..., Victim]) -> None:
     server = asks()
     victim = voter(server, epsilon_per_day_training=1e9, epsilon_per_day_alone=1e9)
     victim.step_through()

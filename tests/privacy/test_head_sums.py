@@ -156,7 +156,7 @@ def test_noise_in_the_sum_hides_which_articles_were_read(states: np.ndarray) -> 
     assert that_fit(gradient, states) == set(range(NEWS)), "the noise fills every direction"
 
 
-def test_invented_states_reveal_as_many_rows_as_a_state_has_numbers(
+def test_states_invented_by_the_server_reveal_at_most_one_row_per_dimension(
     states: np.ndarray,
 ) -> None:
     """Devices can't tell: a state is the server's word, and the same for everybody. The bound is S rows a round."""
@@ -179,7 +179,7 @@ def test_invented_states_reveal_as_many_rows_as_a_state_has_numbers(
     assert {row for row in chosen if np.abs(columns[row]).max() > 1e-9} == held, "a column is a news' row"
 
 
-def test_message_shape_is_independent_of_what_was_read(states: np.ndarray) -> None:
+def test_message_shapes_do_not_depend_on_what_was_read(states: np.ndarray) -> None:
     sent = of_heads([*few(states), *readers(vectors(states))], states)
     forms = {tuple((name, each.shape, each.dtype.str) for name, each in sorted(one.tensors.items())) for one in sent}
     assert len(forms) == 1

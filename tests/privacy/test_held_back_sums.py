@@ -79,7 +79,7 @@ def got_nothing(victim: Victim, server: Stalling) -> None:
     ],
 )
 @pytest.mark.parametrize("restarted", [True, False])
-def test_held_back_sum_is_checked_against_current_settings(
+def test_sum_delayed_by_the_server_is_checked_against_current_settings(
     stalls: Stalls,
     meets: Meets,
     sigma: int | None,
@@ -95,7 +95,9 @@ def test_held_back_sum_is_checked_against_current_settings(
 
 
 @pytest.mark.parametrize("restarted", [True, False])
-def test_sum_joined_under_a_key_no_longer_trusted_is_not_paid(stalls: Stalls, meets: Meets, restarted: bool) -> None:
+def test_device_does_not_pay_for_a_sum_joined_under_a_key_it_no_longer_trusts(
+    stalls: Stalls, meets: Meets, restarted: bool
+) -> None:
     """Whoever has stolen a key has devices join, and asks them for their vectors once the key was rotated."""
     server = stalls()
     victim = meets(server)
@@ -108,7 +110,7 @@ def test_sum_joined_under_a_key_no_longer_trusted_is_not_paid(stalls: Stalls, me
     assert "not signed by the key that this device trusts" in str(outcome.why)
 
 
-def test_stored_offer_without_its_signature_is_not_paid(stalls: Stalls, meets: Meets) -> None:
+def test_device_does_not_pay_for_a_stored_offer_without_its_signature(stalls: Stalls, meets: Meets) -> None:
     """An offer whose signer can't be checked again is not readable, and nothing is charged or sent for it."""
     server = stalls()
     victim = meets(server)
@@ -127,7 +129,7 @@ def test_stored_offer_without_its_signature_is_not_paid(stalls: Stalls, meets: M
 
 
 @pytest.mark.parametrize("late_sec", [1.0, 61.0, 30 * 24 * 3_600.0])
-def test_round_past_its_deadline_gets_nothing(
+def test_device_sends_nothing_to_a_round_past_its_deadline(
     stalls: Stalls, meets: Meets, backend: BackendRig, late_sec: float
 ) -> None:
     server = stalls()

@@ -125,14 +125,14 @@ def test_network_session_does_not_work_on_the_local_port(served: Served) -> None
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8443", "192.168.1.5", "localhost:8443", HOME[7:]])
-def test_a_rebound_name_is_refused_even_with_the_session(served: Served, host: str) -> None:
+def test_foreign_host_name_is_refused_even_with_a_valid_session(served: Served, host: str) -> None:
     phone = served.signed_in()
     assert phone.get("/explore", headers={"host": host}).status_code == 403
     sent = served.stranger(host=host).post("/sign-in", data={"password": PASSWORD}, headers=OURS)
     assert sent.status_code == 403
 
 
-def test_other_sites_can_not_sign_in_or_change_anything(served: Served) -> None:
+def test_other_sites_cannot_sign_in_or_change_anything(served: Served) -> None:
     foreign = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
     assert served.stranger().post("/sign-in", data={"password": PASSWORD}, headers=foreign).status_code == 403
     assert served.signed_in().post("/feed/refresh", headers=foreign).status_code == 403

@@ -72,7 +72,7 @@ def gaussian_epsilon(distance: float, sigma: float, delta: float = 1e-6) -> floa
     return float(brentq(lambda epsilon: gaussian_delta(epsilon, distance / sigma) - delta, 1e-9, 1e4))
 
 
-def test_offer_not_signed_by_the_trusted_key_is_refused_unread(lies: Lies, meets: Meets) -> None:
+def test_offer_not_signed_by_the_trusted_key_is_refused_before_anything_is_sent(lies: Lies, meets: Meets) -> None:
     server = lies(FREE, key=Ed25519PrivateKey.generate())
     victim = meets(server)
     outcome = victim.step_through()
@@ -105,7 +105,7 @@ def test_device_prices_a_sum_at_its_own_delta(lies: Lies, meets: Meets) -> None:
 
 
 @pytest.mark.parametrize(("claimed", "named", "threshold"), [(10_000, 3, 2), (10_000, 76, 36), (10_000, 77, 35)])
-def test_sparse_roster_not_matching_the_claimed_cohort_is_not_paid(
+def test_device_does_not_pay_for_a_sparse_roster_that_does_not_match_the_claimed_cohort(
     lies: Lies, meets: Meets, claimed: int, named: int, threshold: int
 ) -> None:
     protection = HONEST.model_copy(update={"cohort_limit": 10_000})
@@ -117,7 +117,7 @@ def test_sparse_roster_not_matching_the_claimed_cohort_is_not_paid(
     assert victim.named(server) == 0
 
 
-def test_sparse_roster_below_the_readers_minimum_is_not_paid(lies: Lies, meets: Meets) -> None:
+def test_device_does_not_pay_for_a_sparse_roster_below_its_readers_minimum(lies: Lies, meets: Meets) -> None:
     due = choose_neighbourhood(500)
     assert due is not None
     protection = HONEST.model_copy(update={"cohort_limit": 10_000})
@@ -129,7 +129,7 @@ def test_sparse_roster_below_the_readers_minimum_is_not_paid(lies: Lies, meets: 
     assert f"at least {due.degree + 2} are asked for" in str(outcome.why)
 
 
-def test_thin_noise_shares_are_declined_until_the_limit_is_raised(lies: Lies, meets: Meets) -> None:
+def test_too_small_noise_shares_are_declined_until_the_reader_raises_the_limit(lies: Lies, meets: Meets) -> None:
     due = choose_neighbourhood(1_000)
     assert due is not None
     lie = {"cohort": 1_000, "cohort_minimum": 500, "claimed": 1_000, "named": due.degree + 1}
@@ -148,7 +148,9 @@ def test_thin_noise_shares_are_declined_until_the_limit_is_raised(lies: Lies, me
 
 
 @pytest.mark.parametrize("form", ["complete", "sparse"])
-def test_server_inventing_all_others_learns_no_more_than_priced(form: str, lies: Lies, meets: Meets) -> None:
+def test_server_inventing_all_other_members_learns_no_more_than_the_device_was_charged(
+    form: str, lies: Lies, meets: Meets
+) -> None:
     """By design: nothing on a device tells a real member from an invented one. Its own share of noise remains."""
     protection = HONEST.model_copy(update={"cohort_limit": 10_000})
     due = choose_neighbourhood(10_000)
@@ -182,7 +184,7 @@ def test_server_inventing_all_others_learns_no_more_than_priced(form: str, lies:
     assert named <= 1, "honest shares: as good as nothing"
 
 
-def test_price_depends_on_named_members_not_on_claimed_cohort(lies: Lies, meets: Meets) -> None:
+def test_price_depends_on_the_members_in_the_roster_not_on_the_claimed_cohort(lies: Lies, meets: Meets) -> None:
     """More than a hundred in the terms change nothing: the consistency round stays, and so does the price."""
     prices = []
     for cohort in (12, 150):
@@ -199,7 +201,7 @@ def test_price_depends_on_named_members_not_on_claimed_cohort(lies: Lies, meets:
     assert prices[0] == prices[1]
 
 
-def test_same_attack_finds_every_click_when_noise_is_thin(lies: Lies, meets: Meets) -> None:
+def test_attack_finds_every_click_when_the_noise_is_too_small(lies: Lies, meets: Meets) -> None:
     """The attack is a real one: but for the noise it reads the vector."""
     protection = HONEST.model_copy(update={"sigma": 1})
     server = lies(protection)
@@ -247,7 +249,7 @@ def test_list_targeting_one_click_works_if_the_reader_allows_it(lies: Lies, meet
 
 
 @pytest.mark.parametrize(("displayed_limit", "clicked_limit", "unit"), [(1, 1, 1.0), (1, 2, 1e-6), (32, 1, 1e-3)])
-def test_every_list_costs_at_least_the_price_of_a_click(
+def test_every_accepted_list_costs_at_least_the_price_of_one_click(
     displayed_limit: int, clicked_limit: int, unit: float, lies: Lies, meets: Meets
 ) -> None:
     """The ceiling is of the click and not of one list: the thinnest share that a reader takes costs 8 for a click."""
@@ -267,7 +269,7 @@ def test_every_list_costs_at_least_the_price_of_a_click(
     assert max(taken) <= 8
 
 
-def test_sums_without_real_members_stop_at_the_daily_limit(lies: Lies, meets: Meets) -> None:
+def test_sums_whose_other_members_may_be_invented_stop_at_the_daily_limit(lies: Lies, meets: Meets) -> None:
     server = lies(HONEST)
     victim = meets(server, epsilon_per_day_counts=1e9)
     taken = 0
@@ -317,7 +319,7 @@ def accepted(system: str, coordinates: int) -> bool:
     return True
 
 
-def test_default_limits_accept_exactly_these_shipped_sums() -> None:
+def test_default_limits_accept_exactly_four_of_the_shipped_sums() -> None:
     passing = {system for system, coordinates, _, _ in SHIPPED if accepted(system, coordinates)}
     assert passing == {
         "private_counts/secure/huber",

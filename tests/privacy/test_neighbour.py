@@ -145,7 +145,7 @@ def test_foreign_folders_keep_their_permissions(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     os.name != "posix" or os.geteuid() != 0, reason="only root can become another user: files not tried"
 )
-def test_other_users_can_not_open_any_profile_file(device: Device, tmp_path: Path) -> None:
+def test_other_users_cannot_open_any_profile_file(device: Device, tmp_path: Path) -> None:
     for folder in (tmp_path, *tmp_path.parents):
         if str(folder) != "/" and not folder.stat().st_mode & 0o001:
             folder.chmod(
@@ -234,7 +234,7 @@ def test_every_route_without_the_key_answers_403_and_does_nothing(pages: FastAPI
         "//enter?key=x",
     ],
 )
-def test_guessed_link_is_refused_and_sets_no_cookie(pages: FastAPI, tried: str) -> None:
+def test_link_with_a_guessed_key_is_refused_and_sets_no_cookie(pages: FastAPI, tried: str) -> None:
     answer = TestClient(pages, base_url=HOME, follow_redirects=False).get(tried)
     assert answer.status_code == 403
     assert "set-cookie" not in answer.headers
@@ -318,7 +318,7 @@ def test_operators_token_is_not_sent_to_a_process_on_a_reused_port(tmp_path: Pat
     assert address_of(settings) == f"http://127.0.0.1:{settings.port}", "that of the settings"
 
 
-def test_cookie_leaked_to_another_port_works_until_the_key_is_removed(pages: FastAPI, device: Device) -> None:
+def test_cookie_leaked_to_another_port_works_until_the_page_key_is_removed(pages: FastAPI, device: Device) -> None:
     """What remains, so that nobody takes it for more: browsers send a host's cookies to all its ports."""
     jar = httpx.Cookies()
     link = pages.state.page_key.link("127.0.0.1")
@@ -339,7 +339,7 @@ def test_cookie_leaked_to_another_port_works_until_the_key_is_removed(pages: Fas
     assert TestClient(again, base_url=HOME, headers={"cookie": leaked}).get("/privacy").status_code == 403
 
 
-def test_address_without_browser_proof_shows_a_story_without_a_click(pages: FastAPI, device: Device) -> None:
+def test_story_request_without_proof_from_the_browser_records_no_click(pages: FastAPI, device: Device) -> None:
     reader = TestClient(pages, base_url=HOME)
     reader.get(pages.state.page_key.link("127.0.0.1"))
     story = device.reading.feed().items[2].card
@@ -356,7 +356,9 @@ def test_address_without_browser_proof_shows_a_story_without_a_click(pages: Fast
     assert device.status().clicks == clicks
 
 
-def test_forgeable_address_records_no_click_even_from_our_own_page(pages: FastAPI, device: Device) -> None:
+def test_story_address_without_a_valid_token_records_no_click_even_from_our_own_page(
+    pages: FastAPI, device: Device
+) -> None:
     """To a browser, a link on a story's page is of the same origin whoever wrote it, also a publisher."""
     reader = TestClient(pages, base_url=HOME, headers=SAME_ORIGIN, follow_redirects=False)
     reader.get(pages.state.page_key.link("127.0.0.1"), headers={"sec-fetch-site": "none"})

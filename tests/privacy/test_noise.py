@@ -76,7 +76,7 @@ def test_noise_scale_of_zero_is_refused(scale: float) -> None:
         BasisLaplace(0.2, scale, 30, 5)
 
 
-def test_paper_epsilons_are_a_third_ten_and_fifty() -> None:
+def test_epsilons_of_the_papers_noise_are_a_third_ten_and_fifty() -> None:
     # 2 delta / lambda a score.
     assert PAPER.epsilon_per_score == pytest.approx(1 / 3)
     assert PAPER.epsilon_per_channel == pytest.approx(10)
@@ -110,7 +110,7 @@ def test_observed_epsilon_of_one_score_is_within_its_bound() -> None:
     assert max(bounds) > 0.9 * wide.epsilon_per_score
 
 
-def test_observer_detects_half_the_noise() -> None:
+def test_check_detects_a_mechanism_with_half_the_noise() -> None:
     claimed = BasisLaplace(clip=0.2, scale=1.2, basis_size=500, channels_limit=100).epsilon_per_score
     broken = BasisLaplace(clip=0.2, scale=0.6, basis_size=500, channels_limit=100)
     assert epsilon_seen(releases(broken, -9.0, 400_000), releases(broken, 9.0, 400_000), 0.2) > claimed

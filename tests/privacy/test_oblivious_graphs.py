@@ -230,7 +230,7 @@ def test_data_dependent_graph_never_reaches_onnx_runtime(attack: str, monkeypatc
 
 
 @pytest.mark.parametrize("failure", REFUSED)
-def test_graph_that_fails_near_one_click_is_refused_for_everybody(failure: str) -> None:
+def test_graph_that_would_fail_near_one_click_is_refused_on_every_device(failure: str) -> None:
     trap = failing(cosine_score_graph(DIM), "scores", np.eye(DIM, dtype=np.float32)[0], 0.5, failure)
     with pytest.raises(GraphMismatch, match=r"graph [0-9a-f]{12}: node \d+ \((Tile|Div|Expand|Size)\): "):
         GraphSession(trap, {"beta": np.array(8, np.float32)})

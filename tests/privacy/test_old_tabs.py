@@ -13,7 +13,7 @@ from tests.unit.device_app.journeys.conftest import backend, clock, make
 __all__ = ["backend", "clock", "make"]
 
 
-def test_page_opened_before_an_erase_leaves_no_trace_of_its_feed(make: Make, tmp_path: Path) -> None:
+def test_actions_on_a_page_opened_before_an_erase_store_nothing_about_its_feed(make: Make, tmp_path: Path) -> None:
     device = make()
     page = device.reading.feed()
     news = [item.card.id for item in page.items]

@@ -99,7 +99,7 @@ def test_device_searching_locally_requests_texts_among_a_hundred(
     assert len(set(ids)) == len(ids) >= 100
 
 
-def test_default_list_texts_are_requested_with_the_list_only(make: Make, backend: Slicing, clock: StillClock) -> None:
+def test_opening_a_story_of_the_default_list_requests_no_text(make: Make, backend: Slicing, clock: StillClock) -> None:
     assert asked_on_opening(make(mode="broadcast"), backend, clock, listed=True) == []
 
 

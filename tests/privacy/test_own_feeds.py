@@ -126,7 +126,7 @@ def test_device_of_a_publisher_never_requests_feeds(tmp_path: Path) -> None:
         assert not [url for _, url, _, _ in server.requests if PREFIX in url]
 
 
-def test_feeds_can_not_be_managed_on_another_machine(tmp_path: Path) -> None:
+def test_feeds_cannot_be_managed_on_another_machine(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("t" * 43, encoding="utf-8")
     settings = DeviceSettings(

@@ -126,7 +126,9 @@ def cosines(rows: np.ndarray) -> np.ndarray:
 EXACT = SecureSum(clip=50.0, weight_limit=32, bits=64, fraction_bits=40, cohort_limit=5)
 
 
-def test_rows_owned_by_one_device_reveal_its_clicks(everybody: list[ReaderSamples], table: np.ndarray) -> None:
+def test_rows_held_by_only_one_device_reveal_its_clicks_in_an_exact_sum(
+    everybody: list[ReaderSamples], table: np.ndarray
+) -> None:
     ids = opened_union(everybody, UnionMarks())
     own = [ids.index(ALL[row]) for row in OWN if ALL[row] in ids]
     assert ids[own[0]] == ALL[OWN[0]]
@@ -138,7 +140,9 @@ def test_rows_owned_by_one_device_reveal_its_clicks(everybody: list[ReaderSample
     assert (found[0, 1:] < -0.99).all(), "and the clicked one points the other way"
 
 
-def test_rows_below_the_minimum_of_owners_are_not_requested(everybody: list[ReaderSamples], table: np.ndarray) -> None:
+def test_rows_held_by_fewer_devices_than_the_minimum_are_not_requested(
+    everybody: list[ReaderSamples], table: np.ndarray
+) -> None:
     ids = opened_union(everybody, UnionMarks(owners_minimum=2))
     assert ids
     assert not set(ids) & {ALL[row] for row in OWN}
@@ -149,7 +153,7 @@ def test_rows_below_the_minimum_of_owners_are_not_requested(everybody: list[Read
     assert np.median(found) < 0.9, "rows of several readers are no longer multiples of one vector"
 
 
-def test_noise_in_the_sum_hides_direction_and_sign(everybody: list[ReaderSamples], table: np.ndarray) -> None:
+def test_noise_in_the_sum_hides_which_row_was_clicked(everybody: list[ReaderSamples], table: np.ndarray) -> None:
     ids = opened_union(everybody, UnionMarks())
     noisy = SecureSum(clip=0.5, sigma=16_000, cohort_limit=5)  # 0.55 in the sum, a coordinate
     own = [ids.index(ALL[row]) for row in OWN if ALL[row] in ids]

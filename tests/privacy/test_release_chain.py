@@ -107,7 +107,7 @@ def test_device_recovers_once_its_wrong_clock_is_corrected(
     assert device.sync(), "nothing that it took while its clock was ahead stands in the way"
 
 
-def test_history_rewritten_for_one_device_is_refused_as_a_fork(
+def test_release_history_rewritten_for_one_device_is_refused_as_a_fork(
     server: LyingPublisher, device: Device, clock: StillClock
 ) -> None:
     device.sync()
@@ -161,7 +161,7 @@ DEVICES = 64
 SPOKEN = {PROTOCOL_HEADER: str(PROTOCOL_VERSION), "content-type": "application/json"}
 
 
-def test_distinct_releases_mark_a_device_with_at_most_four_bits(tmp_path: Path) -> None:
+def test_release_number_in_requests_reveals_at_most_four_bits_about_a_device(tmp_path: Path) -> None:
     asked: dict[bytes, int] = {}
     rest: set[bytes] = set()
     for at in range(DEVICES):
@@ -241,7 +241,7 @@ def test_check_in_for_a_count_does_not_reveal_the_devices_release(tmp_path: Path
     assert len(own) == 16, "four bits of what the server itself has named"
 
 
-def test_devices_held_at_different_releases_have_incomparable_heads(
+def test_devices_held_back_at_different_releases_show_heads_with_different_numbers(
     server: LyingPublisher, device: Device, clock: StillClock, tmp_path: Path
 ) -> None:
     """No fork: each is held back at a number of its own. Readers who compare see that the numbers differ."""

@@ -70,7 +70,7 @@ def test_million_codes_follow_randomised_response(codes: np.ndarray) -> None:
     assert RandomisedCode(16, 4.0).truth == pytest.approx(0.7845, abs=5e-5)
 
 
-def test_wide_codebook_matches_its_distribution() -> None:
+def test_codes_of_a_wide_codebook_match_their_distribution() -> None:
     drawn = randomised_response(NOISE, np.full(100_000, 63, dtype=np.int64), 64, 8.0)
     expected = law_of_codes(63, 64, 8.0)
     lumped = np.array([(drawn != 63).sum(), (drawn == 63).sum()])
@@ -88,7 +88,7 @@ def test_observed_epsilon_of_codes_is_within_its_bound(codes: np.ndarray) -> Non
     assert max(bounds) > 3.9
 
 
-def test_observer_detects_an_understated_epsilon(codes: np.ndarray) -> None:
+def test_check_detects_an_understated_epsilon(codes: np.ndarray) -> None:
     honest = randomised_response(NOISE, np.full(200_000, 8, dtype=np.int64), 16, 4.0)
     claimed = 3.5
     assert epsilon_seen(int((codes[:200_000] == 3).sum()), int((honest == 3).sum()), 200_000) > claimed
@@ -124,7 +124,7 @@ def test_bounded_random_integers_are_uniform(bound: int) -> None:
     assert bound == 1 or fits(counts, np.diff(edges).astype(float))
 
 
-def test_random_bits_beyond_the_last_multiple_are_rejected() -> None:
+def test_random_word_beyond_the_last_multiple_of_the_bound_is_rejected() -> None:
     class Edge:
         """The greatest word first, which is beyond every multiple of 3, then a 7."""
 
@@ -212,7 +212,7 @@ def test_observed_epsilon_of_a_histogram_is_within_its_bound() -> None:
     assert 1.75 < seen <= 2.0
 
 
-def test_directions_fall_in_the_cap_at_the_claimed_rate() -> None:
+def test_directions_fall_in_the_cap_with_the_stated_probability() -> None:
     mechanism, n = PrivUnit(4.0), 300_000
     user = np.zeros((n, 8))
     user[:, 2] = 3.0
@@ -228,7 +228,7 @@ def test_directions_fall_in_the_cap_at_the_claimed_rate() -> None:
     assert stats.ttest_1samp(sent[:, 5], 0).pvalue > FALSE_ALARM
 
 
-def test_direction_densities_differ_by_exactly_epsilon() -> None:
+def test_log_densities_of_a_direction_differ_by_exactly_epsilon() -> None:
     for epsilon in (0.5, 1.0, 4.0, 8.0):
         mechanism = PrivUnit(epsilon)
         p, q = mechanism.cap_chance, mechanism.cap_share
@@ -278,7 +278,7 @@ def test_observed_epsilon_of_a_channel_is_within_its_bound() -> None:
     assert 1.8 < seen <= 2.0
 
 
-def test_code_is_the_nearest_prototype_and_topics_are_click_shares() -> None:
+def test_code_is_the_nearest_prototype_and_the_histogram_holds_shares_of_clicks() -> None:
     prototypes = np.eye(3, dtype=np.float32)
     assert nearest(prototypes, np.array([0.1, 0.9, 0.2], dtype=np.float32)) == 1
     clicks = np.array([[1, 0, 0], [0.9, 0.1, 0], [0, 0, 1], [0, 0, 2]], dtype=np.float32)

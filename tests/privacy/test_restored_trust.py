@@ -104,7 +104,7 @@ LIES: list[Callable[[CopiedReader], None]] = [forged_by_the_old_key, forged_rota
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
 @pytest.mark.parametrize("restarted", [False, True])
-def test_restored_copy_does_not_trust_a_replaced_key(
+def test_device_restored_from_a_copy_does_not_trust_a_replaced_key(
     profile: CopiedReader, lie: Callable[[CopiedReader], None], restarted: bool
 ) -> None:
     profile.sign_with(NEW, rotated(1, OLD, NEW))
@@ -125,7 +125,7 @@ def test_restored_copy_does_not_trust_a_replaced_key(
     assert profile.trusts == public(NEW)
 
 
-def test_restored_copy_refuses_replayed_older_releases(profile: CopiedReader) -> None:
+def test_device_restored_from_a_copy_refuses_replayed_older_releases(profile: CopiedReader) -> None:
     """A replay needs no key at all: what was published since the copy, and is older than what was used."""
     replayed = [profile.backend.signed]
     for _ in range(3):

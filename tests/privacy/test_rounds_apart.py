@@ -246,7 +246,9 @@ def test_count_messages_leave_at_times_independent_of_reading_and_computation(tm
         assert life[1] == rest[1], name
 
 
-def test_comparison_detects_updates_sent_when_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparison_detects_devices_that_send_updates_as_soon_as_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So it went before: were the moment that at which the computation ends, the attacker would see who reads."""
     monkeypatch.setattr(DueUpdate, "is_due", lambda self, now: self._done.is_set())
     rest, _, _ = lived(tmp_path / "rest", reading=False)
@@ -304,7 +306,7 @@ def rounds(tmp_path: Path) -> Callable[..., tuple[list[Seen], float]]:
 
 
 @pytest.mark.parametrize("system", ["uni_fedrec", "small_ranker/local/mean"])
-def test_locally_noised_round_hides_who_reads(rounds: Callable[..., tuple[list[Seen], float]], system: str) -> None:
+def test_round_with_local_noise_hides_who_reads(rounds: Callable[..., tuple[list[Seen], float]], system: str) -> None:
     """Requests, times, lengths of bodies and the price. Red before: who had fewer than five clicks didn't check in."""
     rest, spent = rounds(system, "is at rest")
     (sent,) = [at for at, method, _, _ in rest if method == "PUT"]

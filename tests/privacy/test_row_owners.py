@@ -100,7 +100,7 @@ def rounds(replayed: list[ReaderSamples]) -> list[tuple[NDArray[np.int64], NDArr
 
 
 @pytest.mark.parametrize("number", range(COHORTS))
-def test_every_counted_owner_contributes_to_its_row_and_no_other(
+def test_exactly_the_devices_counted_for_a_row_contribute_to_it(
     rounds: list[tuple[NDArray[np.int64], NDArray[np.bool_]]], number: int
 ) -> None:
     owners, gives = rounds[number]
@@ -121,7 +121,9 @@ def test_dropout_isolates_rows_at_the_stated_rate(
     assert found < alone_chance(OWNERS, DROPOUT) == pytest.approx(0.027)
 
 
-def test_fresh_samples_would_isolate_rows_of_one_device(replayed: list[ReaderSamples]) -> None:
+def test_drawing_fresh_samples_for_gradients_would_leave_rows_with_one_contributor(
+    replayed: list[ReaderSamples],
+) -> None:
     """What the bound draw is there for: the same readers, each with a new draw for its gradients."""
     rng = np.random.default_rng(0)
     cohort = [replayed[place] for place in rng.choice(len(replayed), COHORT, replace=False)]
@@ -146,7 +148,7 @@ def test_device_outside_the_union_sends_nothing_and_failed_marks_send_zeros() ->
     assert draws.of("round-3", "round-2") is NOTHING_DRAWN, "opened in the place of a failed one"
 
 
-def test_draw_returns_requested_features_and_names_missing_ones() -> None:
+def test_draw_returns_requested_features_and_its_error_names_missing_ones() -> None:
     samples = samples_of(reader_of_two(), np.ones(4, np.float32))
     drawn = samples.draw_rows(negatives=1, limit=1, rng=np.random.default_rng(0))
     columns = np.arange(4, dtype=np.float32).reshape(1, 2, 2)

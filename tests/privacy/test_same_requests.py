@@ -70,7 +70,7 @@ def lived(folder: Path, reads: int | None, privacy: dict[str, object]) -> tuple[
 
 
 @pytest.mark.parametrize("mode", ["none", "broadcast", "code"])
-def test_with_all_channels_off_requests_are_independent_of_the_reader(tmp_path: Path, mode: str) -> None:
+def test_requests_are_independent_of_the_reader_when_all_channels_are_off(tmp_path: Path, mode: str) -> None:
     privacy = OFF | {"mode": mode} | ({"epsilon_per_day_reports": 0.0} if mode == "code" else {})
     lives = {reads: lived(tmp_path / str(reads), reads, privacy) for reads in READERS}
     assert lives[None][1] == 0
@@ -81,7 +81,7 @@ def test_with_all_channels_off_requests_are_independent_of_the_reader(tmp_path: 
         assert lives[reads][0] == quiet, reads
 
 
-def test_with_reports_on_the_comparison_detects_the_reader(tmp_path: Path) -> None:
+def test_comparison_detects_the_reader_when_reports_are_on(tmp_path: Path) -> None:
     """The comparison is a real one: a report and what is answered to it are seen at once."""
     quiet, read = (lived(tmp_path / str(reads), reads, OFF)[0] for reads in READERS[:2])
     assert quiet != read

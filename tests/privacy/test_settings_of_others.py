@@ -73,7 +73,9 @@ def refused(reason: str) -> None:
         load_settings()
 
 
-def test_settings_file_of_the_reader_is_read_and_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_file_of_the_reader_is_read_and_its_path_reported(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     written(folder / "ownfeed.toml", mode=0o644)
     assert DeviceSettings().backend_url == "http://198.51.100.1"
     assert load_settings().host == "0.0.0.0"
@@ -94,7 +96,7 @@ def test_settings_file_from_the_environment_is_refused_if_foreign(
     refused(re.escape(str(named)) + ".*belongs to another user")
 
 
-def test_link_of_another_user_to_a_settings_file_is_refused(tmp_path: Path, folder: Path, given_away: Own) -> None:
+def test_link_to_a_settings_file_made_by_another_user_is_refused(tmp_path: Path, folder: Path, given_away: Own) -> None:
     """It would choose among the reader's files: last year's settings, say."""
     link = folder / "ownfeed.toml"
     link.symlink_to(written(tmp_path / "old.toml"))

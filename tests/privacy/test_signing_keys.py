@@ -194,7 +194,9 @@ def test_replayed_older_rotation_is_refused(server: AnyServer, store: InstalledR
     assert store.pinned_key() == public(FIRST)
 
 
-def test_rotation_with_a_forged_release_pins_no_key(server: AnyServer, store: InstalledReleases, sync: Sync) -> None:
+def test_device_does_not_pin_the_new_key_if_the_rotations_release_is_forged(
+    server: AnyServer, store: InstalledReleases, sync: Sync
+) -> None:
     assert sync()
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
     server.backend.signed = server.backend.signed.model_copy(update={"signature": bytes(64)})
@@ -217,7 +219,7 @@ def test_key_from_the_settings_is_followed_through_its_rotations(
         sync(FIRST)
 
 
-def test_key_in_the_settings_recovers_a_captured_device(
+def test_key_in_the_settings_recovers_a_device_that_trusts_an_attackers_key(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     """The thief of the trusted key was faster than the operator's rotation: until then nothing tells them apart."""
@@ -270,7 +272,7 @@ def test_switching_between_two_servers_works_with_both_keys(
         assert sync(key), "and its next release follows"
 
 
-def test_return_to_an_earlier_key_allows_no_older_release(
+def test_older_releases_are_refused_after_a_rotation_back_to_an_earlier_key(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     """Who answers in the operator's place has no key: only what was signed before, and the statements."""

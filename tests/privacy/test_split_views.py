@@ -29,7 +29,7 @@ def opened(server: SplitViews, told: dict[int, Account]) -> Haul:
 
 @pytest.mark.long_form
 @pytest.mark.parametrize(("members", "colluding"), SIZES)
-def test_inconsistent_dropout_lists_open_no_vector(members: int, colluding: int) -> None:
+def test_server_sending_inconsistent_dropout_lists_opens_no_vector(members: int, colluding: int) -> None:
     server = SplitViews(members, colluding)
     server.rules.check(server.entries[server.target].keys, server.roster(server.target))
     for told in (
@@ -46,20 +46,20 @@ def test_inconsistent_dropout_lists_open_no_vector(members: int, colluding: int)
 
 @pytest.mark.long_form
 @pytest.mark.parametrize(("members", "colluding"), SIZES)
-def test_without_agreement_inconsistent_dropouts_open_a_vector(members: int, colluding: int) -> None:
+def test_inconsistent_dropout_lists_open_a_vector_without_the_consistency_round(members: int, colluding: int) -> None:
     """The attack is a real one: no device reveals both secrets of anybody, and one vector loses all of its masks."""
     server = SplitViews(members, colluding, mode="semi_honest")
     assert opened(server, server.by_halves()).vectors == 0
     assert opened(server, server.cut_out(1, narrow=False)).vectors == 1
 
 
-def test_consistent_dropout_lists_open_the_sum_of_all() -> None:
+def test_consistent_dropout_lists_open_only_the_sum_of_all() -> None:
     server = SplitViews(150, 0)
     haul = server.attack(server.honest_account())
     assert (haul.smallest, haul.vectors, haul.revealed) == (150, 0, 150)
 
 
-def test_random_dropout_lists_open_no_small_sum() -> None:
+def test_random_dropout_lists_open_no_sum_of_few_members() -> None:
     server = SplitViews(101, 10)
     rng = random.Random(3)
     for _ in range(6):
@@ -72,7 +72,9 @@ def test_random_dropout_lists_open_no_small_sum() -> None:
 
 
 @pytest.mark.parametrize(("members", "colluding"), COMPLETE)
-def test_complete_graph_opens_no_sum_below_the_honest_threshold(members: int, colluding: int) -> None:
+def test_complete_graph_opens_no_sum_of_fewer_members_than_the_honest_part_of_the_threshold(
+    members: int, colluding: int
+) -> None:
     """Nobody signs who shared its keys (U2), so a server may name each device other sharers as well."""
     server = SplitViews(members, colluding)
     server.rules.check(server.entries[server.target].keys, server.roster(server.target))
@@ -87,7 +89,7 @@ def test_complete_graph_opens_no_sum_below_the_honest_threshold(members: int, co
 
 
 @pytest.mark.parametrize(("members", "colluding"), COMPLETE[2:])
-def test_complete_graph_without_signatures_opens_vectors(members: int, colluding: int) -> None:
+def test_complete_graph_opens_vectors_without_the_consistency_round(members: int, colluding: int) -> None:
     server = SplitViews(members, colluding, mode="semi_honest")
     assert server.attack(server.by_halves()).vectors > 0
 
@@ -138,7 +140,7 @@ def test_member_number_beyond_the_cohort_is_refused_before_payment() -> None:
         server.rules.check(server.entries[server.target].keys, named)
 
 
-def test_roster_beyond_the_terms_cohort_is_refused() -> None:
+def test_roster_larger_than_the_terms_cohort_is_refused() -> None:
     server = SplitViews(150, 0)
     group = server.terms.model_copy(update={"cohort": 100, "cohort_minimum": 10})
     roster = server.roster(server.target)

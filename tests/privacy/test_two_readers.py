@@ -46,7 +46,7 @@ def asks_for_each_page(device: Device) -> None:
     device.reading.feed = asking  # type: ignore[method-assign, assignment]
 
 
-def test_comparison_detects_pages_that_send_requests(tmp_path: Path) -> None:
+def test_comparison_detects_pages_that_send_requests_when_opened(tmp_path: Path) -> None:
     """It is no comparison that finds nothing: Red before, since pages asked."""
     idle, reading = (
         [

@@ -73,7 +73,7 @@ def lived(
 
 
 @pytest.mark.parametrize("mode", ["code", "broadcast"])
-def test_narrower_vectors_do_not_change_a_devices_requests(
+def test_release_with_narrower_vectors_does_not_change_a_devices_requests(
     make: Make, backend: FakeBackend, clock: StillClock, mode: str
 ) -> None:
     widths = (NARROW, NARROW)

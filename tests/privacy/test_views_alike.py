@@ -106,7 +106,7 @@ def test_update_hides_which_views_have_data(
     assert other_charged == ([[], []] if reader == "late" else charged)
 
 
-def test_attack_detects_a_view_missing_from_the_mean() -> None:
+def test_variance_test_detects_a_view_missing_from_the_mean() -> None:
     """The power of the tests above, against what one view's noise was before."""
     rng, size = np.random.default_rng(3), ROUNDS * sum(each.size for each in view_model(DIM).shared.values())
     one, two = rng.normal(0, 2.0, size), rng.normal(0, 2.0, (2, size)).mean(axis=0)

@@ -134,7 +134,7 @@ def held_store(stores: DeviceStores, folder: Path) -> tuple[Path, sqlite3.Connec
 
 
 @needs_landlock
-def test_view_process_can_not_access_another_views_store_or_process(stores: DeviceStores) -> None:
+def test_view_process_cannot_access_another_views_store_or_process(stores: DeviceStores) -> None:
     own, other = stores.database.path, stores.search_database.path
     secret = b"a secret of the other view's process"
     code = (
@@ -189,7 +189,7 @@ def test_view_process_answers_only_a_protected_gradient(stores: DeviceStores) ->
 
 
 @needs_landlock
-def test_two_answers_to_one_job_have_fresh_noise(stores: DeviceStores) -> None:
+def test_each_answer_to_the_same_job_has_fresh_noise(stores: DeviceStores) -> None:
     still = job(stores, terms=ViewTerms(clip=0.5, sigma=1.0, tower_rate=0.0))
     one, two = (SpawnedViews().gradient(still) for _ in range(2))
     assert one is not None
@@ -204,7 +204,7 @@ def test_view_without_data_returns_none(stores: DeviceStores) -> None:
 
 
 @needs_landlock
-def test_graph_with_values_in_another_views_store_is_not_loaded(
+def test_graph_whose_weights_point_to_another_views_store_is_not_loaded(
     stores: DeviceStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # ONNX lets a graph name a file of values, relative to where the process runs: a release could name a store.

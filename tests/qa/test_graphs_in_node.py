@@ -100,7 +100,7 @@ def test_exactly_the_trained_parameters_have_gradients(exports: dict[str, ModelI
     assert "words.weight" not in exports["fednewsrec_news"].trained
 
 
-def test_every_batch_axis_is_free(exports: dict[str, ModelInNode]) -> None:
+def test_every_graph_leaves_its_batch_axis_free(exports: dict[str, ModelInNode]) -> None:
     for name, each, purpose, blob in graphs(exports):
         declared = {
             value.name: [axis.dim_param or axis.dim_value for axis in value.type.tensor_type.shape.dim]

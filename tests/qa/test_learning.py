@@ -86,7 +86,7 @@ def readers(newspaper: Newspaper, tmp_path_factory: pytest.TempPathFactory) -> T
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_nearly_all_readers_keep_a_topic_on_three_pages_of_both_devices(
+def test_nearly_every_reader_has_the_topic_on_three_pages_of_both_devices(
     newspaper: Newspaper, readers: TopicReaders, mode: ModeName
 ) -> None:
     topics = newspaper.topics(TOPICS, SEEDS[0])

@@ -70,7 +70,7 @@ def texts_of(element: Any) -> dict[str, str]:
     return {"title": title_of(element)} | {name: plain_text.plain(text) for name, text in texts.items()}
 
 
-def test_entries_and_texts_match_feedparsers(folder: Path) -> None:
+def test_entries_and_texts_match_those_of_feedparser(folder: Path) -> None:
     files = sorted(path for path in folder.rglob("*.xml") if path.is_file())
     found = {path: difference(path) for path in files}
     differences = {str(path.relative_to(folder)): why for path, why in found.items() if why}

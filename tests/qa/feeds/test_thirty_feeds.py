@@ -242,7 +242,7 @@ def cards_of(reader: httpx.Client, home: str, publisher: str) -> list[str]:
 
 
 @pytest.mark.timeout(2000)
-def test_every_entry_of_thirty_feeds_is_on_its_feeds_page(tmp_path: Path) -> None:
+def test_every_entry_of_thirty_feeds_is_on_the_page_of_its_feed(tmp_path: Path) -> None:
     assert len(KINDS) == FEEDS
     entries = {name: entries_of(feed, name) for feed, name in enumerate(KINDS)}
     assert sum(map(len, entries.values())) == ENTRIES

@@ -36,7 +36,7 @@ def test_slowdown_of_a_request_kind_shows_in_the_table(answers: FleetAnswers) ->
     assert rounds[1:4] == (2.0, 2.0, 20.0)
 
 
-def test_process_growing_by_over_two_percent_is_not_flat() -> None:
+def test_process_whose_memory_grows_over_two_percent_is_reported_as_growing() -> None:
     """What a process gains in the first third, while it is warm up, doesn't count, nor does one that came or went."""
     steady = [(float(second), 100 if second < 300 else 200) for second in range(900)]
     grows = [(float(second), 200 if second < 600 else 205) for second in range(900)]

@@ -137,7 +137,7 @@ def test_full_disk_is_refused_before_writing(plan: DemoPlan, monkeypatch: pytest
     assert {path.name for path in plan.data_dir.iterdir()} <= {"demo.lock"}
 
 
-def test_disk_filling_up_during_preparation_says_the_next_start_resumes(
+def test_error_for_a_disk_that_fills_up_during_preparation_says_the_next_start_resumes(
     plan: DemoPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -337,7 +337,7 @@ def test_stopping_ends_every_process_and_kills_unresponsive_ones(
     assert codes == {"backend": 0, "stubborn": -signal.SIGKILL, "fleet": 0}
 
 
-def test_plan_addresses_are_on_this_machine(plan: DemoPlan) -> None:
+def test_demo_addresses_are_on_this_machine(plan: DemoPlan) -> None:
     assert plan.feed_url == f"http://127.0.0.1:{plan.device_port}/"
     assert plan.backend_url == f"http://127.0.0.1:{plan.backend_port}"
     settings = plan.backend_settings()
@@ -360,7 +360,9 @@ def test_unknown_index_is_refused_in_one_line_before_anything_starts(plan: DemoP
     assert not processes.running
 
 
-def test_as_published_setting_reaches_backend_device_and_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_published_setting_is_passed_to_backend_device_and_fleet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started = started_environments(DemoPlan(tmp_path / "demo", free_port(), free_port(), devices=3), monkeypatch)
     assert not any("AS_PUBLISHED" in name for given in started.values() for name in given)
     plan = DemoPlan(tmp_path / "printed", free_port(), free_port(), devices=3, as_published="uni_fedrec")

@@ -120,7 +120,7 @@ def test_transient_failure_answers_503_with_retry_after_and_no_internals(
     assert logged in caplog.text, "the operator is told which"
 
 
-def test_limits_differ_by_route() -> None:
+def test_body_limit_depends_on_the_route() -> None:
     assert body_limit_bytes("POST", "/v1/recall") == 64 * 1024
     assert body_limit_bytes("PUT", "/v1/rounds/round-3/updates/abc") == 64 * 1024 * 1024
     assert body_limit_bytes("POST", "/v1/news/bodies") == 128 * 1024

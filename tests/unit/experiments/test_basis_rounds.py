@@ -45,7 +45,9 @@ def start() -> np.ndarray:
     return unit(draw.normal(size=(1, DIM)) + 0.3 * draw.normal(size=(TOPICS, DIM)))
 
 
-def test_rounds_improve_the_lists_and_a_large_vote_publishes_them(readers: TrainedReaders, start: np.ndarray) -> None:
+def test_rounds_improve_the_lists_which_are_published_after_the_vote(
+    readers: TrainedReaders, start: np.ndarray
+) -> None:
     done = readers.train(BasisPlan(BASIS_EXACT, 60, READERS, 2), start, seed=1)
     before, after = (found_by(readers.study, each).mean(axis=0) for each in (start, done.served[-1]))
     assert done.published >= 1
@@ -53,7 +55,9 @@ def test_rounds_improve_the_lists_and_a_large_vote_publishes_them(readers: Train
     assert after[0] > before[0] + 0.05
 
 
-def test_pure_noise_draft_is_voted_down_and_its_noise_reported(readers: TrainedReaders, start: np.ndarray) -> None:
+def test_draft_of_pure_noise_is_not_published_and_its_noise_is_reported(
+    readers: TrainedReaders, start: np.ndarray
+) -> None:
     loud = replace(BASIS, protection=SecureSum(clip=0.1, sigma=49_000))
     done = readers.train(BasisPlan(loud, 60, 60, 2), start, seed=1)
     assert done.published == 0
@@ -61,7 +65,7 @@ def test_pure_noise_draft_is_voted_down_and_its_noise_reported(readers: TrainedR
     np.testing.assert_array_equal(done.served, np.stack([start] * 3))
 
 
-def test_vote_without_clicks_is_zeros(readers: TrainedReaders, start: np.ndarray) -> None:
+def test_reader_without_clicks_votes_zeros(readers: TrainedReaders, start: np.ndarray) -> None:
     lists = readers.lists(start, np.zeros((0, DIM), np.float32))
     mine = readers.samples.of_readers(np.arange(3), held=True)
     none = replace(mine, reader=mine.reader[:0], vectors=mine.vectors[:0], clicked=mine.clicked[:0], held=mine.held[:0])

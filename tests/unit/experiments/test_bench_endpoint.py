@@ -30,7 +30,7 @@ def test_every_logged_server_stage_of_a_report_has_a_row(tables: list[Table]) ->
 
 
 @pytest.mark.parametrize("size", [16, 64])
-def test_cached_lists_are_served_much_faster_than_computed_ones(tables: list[Table], size: int) -> None:
+def test_cached_lists_are_served_at_least_three_times_faster_than_computed_ones(tables: list[Table], size: int) -> None:
     made = median_ms(tables[1], f"K={size}, first request: compose and search")
     kept = median_ms(tables[1], f"K={size}, cached lists: compose and search")
     assert 0 < kept < made / 3

@@ -14,7 +14,7 @@ from experiments.bench.newspaper import free_port
 WITHIN_SEC = 60.0
 
 
-def test_ended_reader_is_reported_not_counted_as_slow(tmp_path: Path) -> None:
+def test_reader_process_that_ended_raises_an_error_with_its_output(tmp_path: Path) -> None:
     log = tmp_path / "device.log"
     log.write_text("what the device said last")
     reader = PacedReader(f"http://127.0.0.1:{free_port()}/enter?key=none", tmp_path / "pages.txt", log)
@@ -32,7 +32,7 @@ def _wait_for_its_end(reader: PacedReader) -> None:
         time.sleep(0.05)
 
 
-def test_page_links_each_story_once_and_an_empty_one_none() -> None:
+def test_each_story_linked_on_a_page_is_found_once() -> None:
     page = '<a href="/story/a?feed=f&amp;x=1">A</a> <a href="/story/a?feed=f&amp;x=1">A</a> <a href="/explore">E</a>'
     assert stories_of(page) == ["/story/a?feed=f&x=1"]
     assert stories_of('<h2>All opened</h2><a href="/explore">E</a>') == []

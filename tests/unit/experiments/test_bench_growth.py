@@ -19,7 +19,7 @@ SHARE = GrowthCurve("cohort", "a share, ms", ((50, 0.1), (500, 0.1)))
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_exponent_and_unit_cost_match_the_curve() -> None:
+def test_growth_exponent_and_cost_per_unit_match_the_curve() -> None:
     assert SQUARE.exponent == pytest.approx(2)
     assert SQUARE.unit_cost == pytest.approx(3_000)
     assert SHARE.exponent == pytest.approx(0, abs=1e-12)
@@ -27,7 +27,7 @@ def test_exponent_and_unit_cost_match_the_curve() -> None:
         _ = GrowthCurve("news", "one, s", ((10, 1.0),)).exponent
 
 
-def test_tables_have_a_row_per_curve_and_per_size() -> None:
+def test_one_table_has_a_row_per_curve_and_the_other_a_row_per_size() -> None:
     found, measured = tables([SQUARE, SHARE])
     assert [row[:5] for row in found.rows] == [
         ("news", "pairs, s", 10, 1_000, 2.0), ("cohort", "a share, ms", 50, 500, 0.0),

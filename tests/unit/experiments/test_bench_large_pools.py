@@ -10,7 +10,7 @@ from experiments.bench.headlines import clustered_vectors
 from experiments.bench.large_pools import ALL_NEWS, CANDIDATES, measure, noisy_copies
 
 
-def test_large_pool_is_its_seeds_plus_distinct_noisy_copies(tmp_path: Path) -> None:
+def test_large_pool_consists_of_its_seed_vectors_and_distinct_noisy_copies(tmp_path: Path) -> None:
     seeds = clustered_vectors(70, dimensions=64, clusters=20)
     vectors = noisy_copies(seeds, 150, tmp_path / "pool")
     np.testing.assert_allclose(vectors[:70], seeds, atol=1e-6)
@@ -21,7 +21,7 @@ def test_large_pool_is_its_seeds_plus_distinct_noisy_copies(tmp_path: Path) -> N
     assert len(np.unique(vectors, axis=0)) == 150
 
 
-def test_full_scan_finds_everything_and_others_depend_on_settings(tmp_path: Path) -> None:
+def test_full_scan_finds_everything_and_approximate_indexes_find_more_with_higher_settings(tmp_path: Path) -> None:
     flat, codes = CANDIDATES[0], CANDIDATES[2]
     table = measure(clustered_vectors(500), (1_500,), tmp_path, [flat, codes])
     recall = {str(row[1]): float(row[2] or 0) for row in table.rows}

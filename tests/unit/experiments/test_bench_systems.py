@@ -16,7 +16,7 @@ from experiments.records import Record, Table, machine, write
 from ownfeed import app as cli
 
 
-def test_every_manually_opened_system_is_measured() -> None:
+def test_bench_measures_every_system_that_an_operator_can_open() -> None:
     ordered = {"news_union", "news_union_secure", "news_union_marks", "release_gate", "basis_vote"}
     assert set(COMPOSED) - set(by_hand()) == ordered
 

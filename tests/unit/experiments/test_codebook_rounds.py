@@ -42,7 +42,7 @@ def apart(rows: np.ndarray) -> np.ndarray:
     return unit(rows - rows.mean(axis=0))
 
 
-def test_exact_rounds_move_prototypes_towards_the_true_groups(
+def test_rounds_without_noise_move_prototypes_towards_the_true_groups(
     planted: dict[str, np.ndarray],
 ) -> None:
     found = learned(CODEBOOK_EXACT, planted, 300)
@@ -51,7 +51,7 @@ def test_exact_rounds_move_prototypes_towards_the_true_groups(
     assert (found.published * apart(planted["centres"])).sum(axis=1).mean() > before + 0.1
 
 
-def test_noisy_draft_is_not_published_and_a_large_cohorts_is(planted: dict[str, np.ndarray]) -> None:
+def test_draft_of_sixty_readers_is_not_published_and_that_of_two_thousand_is(planted: dict[str, np.ndarray]) -> None:
     spec = replace(CODEBOOK, strategy=replace(CODEBOOK.strategy, size=GROUPS, axes=2 * GROUPS))  # type: ignore[type-var]
     drowned = learned(replace(spec, protection=SecureSum(clip=1.0, sigma=49_000)), planted, 60)
     assert drowned.noise > NOISE_MOST

@@ -90,7 +90,7 @@ def test_ragged_rows_pad_on_the_left_and_keep_the_newest() -> None:
         Ragged(np.arange(3), np.array([0, 2]))
 
 
-def test_a_third_of_a_history_up_to_five_clicks_is_left_out() -> None:
+def test_a_third_of_a_history_but_at_most_five_clicks_is_left_out() -> None:
     assert [left_out(length) for length in (0, 5, 6, 8, 9, 15, 50)] == [0, 0, 2, 2, 3, 5, 5]
 
 

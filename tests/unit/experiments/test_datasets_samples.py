@@ -45,7 +45,7 @@ def test_click_becomes_a_sample_with_the_history_before_it(samples: TrainingSamp
     assert samples.clicks.shape[1] == CLICKS
 
 
-def test_end_of_a_history_becomes_samples_without_later_clicks(samples: TrainingSamples) -> None:
+def test_samples_from_the_end_of_a_history_contain_no_later_clicks(samples: TrainingSamples) -> None:
     ann = samples.of_reader(1)
     assert samples.positive[ann].tolist() == [5, 6]
     assert [real(samples, int(row)) for row in ann] == [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5]]

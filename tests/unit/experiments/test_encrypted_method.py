@@ -120,7 +120,7 @@ def test_fixed_point_rounds_equal_finding_by_sgd_up_to_encoding_steps() -> None:
             )
 
 
-def test_ciphertext_decrypting_to_another_value_ends_the_run() -> None:
+def test_ciphertext_that_decrypts_to_another_value_than_the_plaintext_run_raises_an_error() -> None:
     twin = CheckedPrivateKey(KEY)
     real, message = twin.encrypt(41)
     assert twin.decrypt((real, message)) == 41
@@ -147,7 +147,7 @@ def test_summed_votes_match_encrypted_votes() -> None:
     np.testing.assert_array_equal(opened, summed_votes(FIRST, vectors, SMALL.fraction_bits))
 
 
-def test_round_of_fifty_readers_with_32_samples_fits_the_slots() -> None:
+def test_round_of_fifty_readers_with_32_samples_each_fits_the_packing_slots() -> None:
     clients = KeyHolder(PlaintextKey(), PACKING, weight_bound=64.0)
     run = replace(encrypted(), packing=PACKING)
     sent = [clients.gradient(0, 32, {name: np.ones_like(value) for name, value in start().items()}) for _ in range(50)]

@@ -76,7 +76,7 @@ def test_evaluation_articles_are_disjoint_from_clicks_and_training(pool: Pool, r
         assert 0 < reader.later.opened.sum() < 200
 
 
-def test_populations_differ_in_the_age_of_opened_stories(readers: SyntheticPopulation) -> None:
+def test_one_population_prefers_fresh_stories_and_the_other_older_ones(readers: SyntheticPopulation) -> None:
     def freshness(true_group: int) -> float:
         mine = [reader.before for reader in readers.warm if reader.true_group == true_group]
         opened = np.concatenate([met.features[met.opened == 1, RECENCY] for met in mine])
@@ -98,7 +98,7 @@ def test_samples_pair_opened_stories_with_unopened_ones(readers: SyntheticPopula
         source.draw(negatives=4, limit=32, rng=np.random.default_rng(0))
 
 
-def test_groups_without_own_layers_equal_the_single_model_system(
+def test_groups_without_personal_layers_equal_the_system_with_one_model(
     rehearsal: LiveRounds, readers: SyntheticPopulation
 ) -> None:
     """lambda = 0 (GROUPS, section 5.3.3), through the devices' tasks, the live strategies and a clustering."""
@@ -123,7 +123,7 @@ def test_groups_learn_the_opposite_tastes_of_their_populations(
     assert weights[readers.population == 1].mean() < -0.02
 
 
-def test_each_judge_is_ranked_by_its_own_model(rehearsal: LiveRounds, readers: SyntheticPopulation) -> None:
+def test_each_evaluated_reader_is_ranked_by_its_own_model(rehearsal: LiveRounds, readers: SyntheticPopulation) -> None:
     start = rehearsal.start
     turned = {**start, "matching.metric": -start["matching.metric"], "feature_weights": -start["feature_weights"]}
     everybody = len(readers.judges)

@@ -70,7 +70,7 @@ def test_validation_ends_before_the_last_day_and_dev_readers_are_cold(parts: Pro
     assert known == {user for user in last if int(user[1:]) % 2}
 
 
-def test_known_readers_number_leads_to_their_own_clicks(parts: Protocol) -> None:
+def test_reader_number_of_a_known_reader_leads_to_its_own_clicks(parts: Protocol) -> None:
     for part in (parts.validation, parts.test):
         for row in np.flatnonzero(part.known):
             history = part.impressions.histories[int(row)]
@@ -78,7 +78,7 @@ def test_known_readers_number_leads_to_their_own_clicks(parts: Protocol) -> None
             assert clicks[clicks != NEWS].tolist() == history.tolist()
 
 
-def test_impressions_without_a_choice_or_a_history_are_not_judged() -> None:
+def test_impressions_without_a_choice_or_a_history_are_not_evaluated() -> None:
     data = mind()
     empty = Impressions(
         ("a", "b", "c"),
@@ -93,7 +93,7 @@ def test_impressions_without_a_choice_or_a_history_are_not_judged() -> None:
     assert chosen.clicked.tolist() == [0, 1]
 
 
-def test_clustering_vector_is_the_user_vector_or_nearly_the_mean_click() -> None:
+def test_clustering_vector_is_the_user_vector_or_close_to_the_mean_click() -> None:
     rng = np.random.default_rng(1)
     topic = rng.normal(size=256)
     vectors = (rng.normal(size=(NEWS, 256)) + topic).astype(np.float32)
@@ -117,7 +117,7 @@ def test_clustering_vector_is_the_user_vector_or_nearly_the_mean_click() -> None
     assert not found[4].any()
 
 
-def test_every_method_is_built_from_every_grid_value_and_the_chosen_one() -> None:
+def test_every_method_can_be_built_with_every_grid_value_and_the_chosen_one() -> None:
     def vectors_at(weights: object) -> NDArray[np.float32]:
         return np.random.default_rng(2).normal(size=(40, 5)).astype(np.float32)
 
@@ -151,7 +151,7 @@ def result(method: str, seed: int, aucs: list[float], seconds: float = 1.0) -> R
     return Result(Job.of("small", method, seed, {}), metrics, np.array([True, False, True]), seconds, 1)
 
 
-def test_table_pairs_methods_by_impression_and_separates_cold_readers() -> None:
+def test_table_compares_methods_by_impression_and_separates_readers_without_training_data() -> None:
     results = [result("vanilla", seed, [0.5, 0.6, 0.7]) for seed in range(2)]
     results += [result("FINDING", seed, [0.6 + 0.1 * seed, 0.6, 0.8]) for seed in range(2)]
     table = FindingComparison(Path("nowhere"), {"small": ["FINDING"]}).table("small", results)

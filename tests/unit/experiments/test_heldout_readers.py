@@ -77,7 +77,9 @@ def test_ranker_knowing_the_topics_beats_its_opposite(pool: Pool, readers: list[
     np.testing.assert_allclose(knows.answered, mistakes.answered)
 
 
-def test_shares_are_expectations_over_randomised_response(pool: Pool, readers: list[HeldoutReader]) -> None:
+def test_share_of_found_stories_is_the_expectation_over_randomised_response(
+    pool: Pool, readers: list[HeldoutReader]
+) -> None:
     """By hand: a reader's own list with the law's truth, each other as likely as any."""
     given = served(pool, 1.0)
     found = judge(readers, pool, given, depth=20)
@@ -90,12 +92,12 @@ def test_shares_are_expectations_over_randomised_response(pool: Pool, readers: l
         assert share == pytest.approx(expected)
 
 
-def test_fully_read_answer_is_independent_of_its_order(pool: Pool, readers: list[HeldoutReader]) -> None:
+def test_share_found_in_a_whole_list_does_not_depend_on_its_order(pool: Pool, readers: list[HeldoutReader]) -> None:
     found = judge(readers, pool, served(pool, 1.0), depth=60)
     np.testing.assert_allclose(found.ranked, found.answered)
 
 
-def test_counts_reach_the_ranker_as_of_the_moment(pool: Pool, readers: list[HeldoutReader]) -> None:
+def test_ranker_gets_the_popularity_known_at_the_impression(pool: Pool, readers: list[HeldoutReader]) -> None:
     class PopularityPages:
         def score(self, clicks: object, candidates: object, context_features: FeatureContext) -> NDArray[np.float32]:
             return context_features.popularity.astype(np.float32)
@@ -107,7 +109,7 @@ def test_counts_reach_the_ranker_as_of_the_moment(pool: Pool, readers: list[Held
     assert found.auc[0] == 1.0
 
 
-def test_curves_pair_every_release_with_the_first_by_reader() -> None:
+def test_curves_compare_each_release_with_the_first_reader_by_reader() -> None:
     rng = np.random.default_rng(0)
     first = rng.uniform(0.4, 0.8, size=200)
     marks = Marks(first, first, first)

@@ -123,7 +123,7 @@ def test_one_batch_of_one_device_matches_its_onnx_gradient_step(films: csr_array
         np.testing.assert_allclose(value, SGD.rate * slope, atol=1e-5)
 
 
-def test_user_towers_alone_train_as_with_a_frozen_item_tower(films: csr_array) -> None:
+def test_training_only_user_towers_equals_training_with_a_frozen_item_tower(films: csr_array) -> None:
     item, users, features = towers()
     draw = passes(Films.of(interactions(), np.arange(FILMS)), NEGATIVES, 99)
     drawn = [draw(user, np.random.default_rng((4, user))) for user in range(USERS)]
@@ -142,7 +142,7 @@ def test_mean_over_views_matches_local_secure_aggregate() -> None:
     assert mean_of([first, second])["w"] == pytest.approx([0.3, 0.2])
 
 
-def test_pass_has_every_own_film_once_and_only_unseen_negatives() -> None:
+def test_training_pass_has_each_of_a_users_films_once_and_only_unseen_negatives() -> None:
     seen = interactions()
     held = np.arange(FILMS)[::10]
     catalogue = np.setdiff1d(np.arange(FILMS), held)

@@ -102,7 +102,7 @@ def test_vocabulary_is_independent_of_title_order_and_ends_with_19_genres(folder
         assert {vocabulary.grams[place] for place in np.flatnonzero(bits[row, :-19])} == trigrams(title)
 
 
-def test_view_1_is_age_gender_and_21_occupations() -> None:
+def test_first_view_holds_age_gender_and_21_occupations() -> None:
     data = generated()
     view = demographics(data, np.arange(data.users))
     assert view.shape == (data.users, 23)

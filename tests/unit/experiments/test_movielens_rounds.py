@@ -70,7 +70,7 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
 
 
 @pytest.mark.parametrize("name", list(SYSTEMS))
-def test_item_tower_is_shared_and_user_towers_differ_only_under_semi(
+def test_all_users_share_an_item_tower_and_user_towers_differ_only_under_semi(
     given: tuple[Features, MovieLensSplit], name: str
 ) -> None:
     system = SYSTEMS[name]
@@ -88,7 +88,7 @@ def test_item_tower_is_shared_and_user_towers_differ_only_under_semi(
         assert not same(towers.users[view], begun.users[view])
 
 
-def test_unselected_device_keeps_the_initial_towers_under_semi(
+def test_device_never_selected_keeps_the_initial_towers_under_semi(
     given: tuple[Features, MovieLensSplit],
 ) -> None:
     system, split = SYSTEMS["SEMI-FL-MV-DSSM"], given[1]
@@ -150,7 +150,7 @@ def moved_by(values: list[float]) -> list[Moved]:
     return [Moved({"w": np.full((300, 200), value)}, {}, empty, empty) for value in values]
 
 
-def test_aggregate_is_the_mean_with_noise_of_every_view() -> None:
+def test_aggregate_is_the_mean_over_views_and_devices_plus_their_noise() -> None:
     rng = np.random.default_rng(0)
     clear = aggregate(moved_by([4.0, 2.0]), 10, SMALL, rng)["w"]
     assert (clear == 6 / 20).all()
@@ -211,7 +211,7 @@ def test_invalid_choices_are_named_in_the_error() -> None:
         Choices(sigma=1, clip=np.inf)
 
 
-def test_user_factors_minimise_fed_mvmfs_loss_with_correct_gradients() -> None:
+def test_user_factors_minimise_the_fed_mvmf_loss_and_its_gradients_are_correct() -> None:
     """Against the loss itself: its slope at p is zero, and finite differences in Q and U."""
     rng = np.random.default_rng(5)
     how = Factorising(factors=3, confidence=4.0, ridge=0.7, user_weight=0.6)
@@ -236,7 +236,7 @@ def test_user_factors_minimise_fed_mvmfs_loss_with_correct_gradients() -> None:
         assert slope[1, 2] == pytest.approx((loss(p, *ends[0]) - loss(p, *ends[1])) / 2e-5, rel=1e-4)
 
 
-def test_factorisation_learns_co_occurrence() -> None:
+def test_factorisation_learns_which_films_are_watched_together() -> None:
     groups = np.kron(np.eye(2), np.ones((10, 15))).astype(np.float32)
     shown = groups * (np.random.default_rng(1).random(groups.shape) < 0.7)
     rows, films = np.arange(20), np.arange(30)

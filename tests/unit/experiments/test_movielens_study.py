@@ -33,7 +33,7 @@ def test_system_is_found_by_its_name_or_a_part() -> None:
         wanted(["nobody"])
 
 
-def test_rows_of_a_training_are_grouped_and_settings_list_every_choice() -> None:
+def test_rows_are_restored_as_runs_and_settings_change_with_every_choice() -> None:
     study = MovieLensStudy(Path("nowhere"))
     runs = {
         ("FCF", 0): [run("FCF", 0, 0.3)],

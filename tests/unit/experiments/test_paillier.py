@@ -207,7 +207,7 @@ def test_encrypted_finding_equals_finding_in_plaintext() -> None:
     )
 
 
-def test_too_many_multiplications_report_full_slots() -> None:
+def test_too_many_multiplications_raise_an_error_and_keep_the_values() -> None:
     clients = KeyHolder(KEY, Packing(BITS, slot_bits=60))
     server = BlindServer(PUBLIC, clients.hide({"low": np.ones(2)}), 1, rate=0.5)
     for _ in range(3):

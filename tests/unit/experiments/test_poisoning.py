@@ -33,7 +33,7 @@ def passes(lie: np.ndarray, seed: int) -> bool:
     return True
 
 
-def test_lies_at_the_bounds_mostly_pass_and_a_huge_one_never() -> None:
+def test_false_updates_at_the_bounds_mostly_pass_and_a_huge_one_never_does() -> None:
     assert np.linalg.norm(sign_flip(known(3))) == pytest.approx(0.3)
     assert np.linalg.norm(boosted(known())) > 50 * LAW.clip
     assert all(passes(sign_flip(known(3)), seed) for seed in range(50))
@@ -42,7 +42,7 @@ def test_lies_at_the_bounds_mostly_pass_and_a_huge_one_never() -> None:
     assert all(attack(known()).shape == (262,) for attack in ATTACKS.values())
 
 
-def test_sparse_and_split_lies_pass_the_norm_and_similarity_checks() -> None:
+def test_sparse_and_split_false_updates_pass_the_norm_and_similarity_checks() -> None:
     """Red before: a sign flip was as long as the norm's bound lets pass, so that the bound of its largest number, which
     nobody had told the attacker of, refused it."""
     direction = np.zeros(262)
@@ -63,7 +63,7 @@ def test_sparse_and_split_lies_pass_the_norm_and_similarity_checks() -> None:
     assert np.abs(boosted(told)).max() > 10 * LAW.clip
 
 
-def test_group_draws_are_independent_of_the_attack_and_nested_by_malicious_count() -> None:
+def test_groups_and_noise_drawn_are_the_same_for_any_number_of_malicious_devices() -> None:
     one, three = (DrawnGroups(60, 5, liars, (0, 1, 2)) for liars in (1, 3))
     assert [places for places, _, _ in one] == [places for places, _, _ in three]
     assert [rng.normal() for _, _, rng in one] == [rng.normal() for _, _, rng in three]

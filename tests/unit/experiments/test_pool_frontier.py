@@ -63,7 +63,7 @@ def test_larger_pool_lowers_recall_and_longer_lists_raise_it_and_the_size(world:
     assert copies[1] > 1.1 * copies[0]
 
 
-def test_device_figures_match_the_tables_and_the_exact_vector_is_never_chosen(
+def test_packaged_figures_match_the_tables_and_never_recommend_the_exact_vector(
     world: list[PoolPart],
 ) -> None:
     found, weight, chosen = tables(world, "Left out: the rest")
@@ -88,7 +88,7 @@ def test_mode_missing_in_a_pool_is_named_in_the_error(world: list[PoolPart]) -> 
         frontier_of(replace(found, rows=found.rows[1:]), weight, "test")
 
 
-def test_choice_costing_too_much_recall_is_detected() -> None:
+def test_recommendation_that_loses_too_much_recall_is_detected() -> None:
     def way(name: str, told: float, found: float, weight: int) -> WayOfRecall:
         gain = (PairedGain(0.0, 0.0, 0.0),) * len(PLACES)
         return WayOfRecall(name, told, (found,) * len(PLACES), gain, (weight,) * len(PLACES))

@@ -48,7 +48,7 @@ def test_missing_data_is_one_line_without_a_table(tmp_path: Path) -> None:
     assert not found.stdout
 
 
-def test_noiseless_counting_is_exact_up_to_a_readers_bound() -> None:
+def test_counts_without_noise_are_exact_up_to_each_readers_limit() -> None:
     mind = planted_mind()
     given = counted_by(mind, protection(0), seed=1)
     own = np.stack([each["clicked"] for each in given.own])
@@ -68,7 +68,7 @@ def test_private_popularity_improves_ranking_and_noise_reduces_the_gain() -> Non
     assert 0.4 < found[2] < 0.6
 
 
-def test_table_shows_whether_the_bar_is_met_and_each_rows_cost() -> None:
+def test_table_shows_each_rows_cost_and_whether_the_target_is_met() -> None:
     mind = planted_mind()
     table = popularity_table(mind, np.zeros(len(mind.dev.candidates.values)), draws=1)
     costs = {str(row[0]): row[6] for row in table.rows}

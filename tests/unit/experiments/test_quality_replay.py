@@ -56,7 +56,7 @@ def test_large_cohort_is_split_into_groups_and_a_smaller_one_is_not(cohort: int,
         assert total.room == pytest.approx(np.pi / 2 * cohort * (4_900 / 2**16) ** 2)
 
 
-def test_zero_update_is_not_scaled() -> None:
+def test_zero_update_is_not_scaled_by_clipping() -> None:
     assert clip_factor(Update({"g.w": np.zeros(3, np.float32)}, 0.0, 1), 0.1) == 1.0
 
 
@@ -77,7 +77,7 @@ def test_only_samples_with_a_shown_list_are_kept_and_readers_renumbered() -> Non
     assert [kept.shown[row].tolist() for row in range(2)] == [[1], [2, 3]]
 
 
-def test_popularity_feature_is_zero() -> None:
+def test_replay_sets_the_popularity_feature_to_zero() -> None:
     whole = Library.of(np.eye(3, dtype=np.float32), lambda clicks, shown: np.ones((*shown.shape, 4), np.float32))
     features = uncounted(whole).features
     assert features is not None

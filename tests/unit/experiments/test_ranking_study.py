@@ -94,7 +94,7 @@ def test_paired_difference_is_the_difference_of_the_aucs() -> None:
     assert paired_difference(dev, first, 2 * first).error == 0
 
 
-def test_forms_of_the_default_are_compared_on_both_splits(bench: Workbench) -> None:
+def test_variants_of_the_default_ranker_are_compared_on_both_splits(bench: Workbench) -> None:
     shown = choices(bench.mind, bench.vectors)
     assert shown.columns[2:] == ("train AUC", "train difference", "dev AUC", "dev difference")
     assert all(row[2] == row[4] for row in shown.rows)  # the made-up splits are the same
@@ -165,7 +165,7 @@ def test_trained_model_is_one_row_with_a_mean_per_schedule() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, each in STUDY_MODELS.items() if not each.cosine_start])
-def test_random_starts_follow_the_seed(name: str) -> None:
+def test_same_seed_gives_the_same_random_start(name: str) -> None:
     first, again, other = (
         torch.cat([each.flatten() for each in STUDY_MODELS[name].model(seed).parameters()]) for seed in (1, 1, 2)
     )
@@ -219,7 +219,7 @@ def test_untrained_cosines_reach_the_design_studys_auc(shared_data: Path) -> Non
     assert evaluate(mind.dev, softmax_cosine(vectors, 8.0)).auc == pytest.approx(0.608, abs=0.002)
 
 
-def test_cosine_start_of_nrms_ranks_as_the_mean_cosine(bench: Workbench) -> None:
+def test_nrms_at_its_cosine_start_ranks_like_the_mean_cosine(bench: Workbench) -> None:
     dev, vectors = bench.mind.dev, bench.vectors[DIM]
     weights = {name: value.detach().numpy() for name, value in nrms_user().named_parameters()}
     found = model_scores(dev, nrms_user(), weights, Library.of(vectors))

@@ -161,7 +161,7 @@ def test_a_device_contributes_one_click_an_hour_in_few_hours_a_day(data: EbNerd)
     assert len(hours) == sum(min(each, HOURS_A_DAY) for each in days.values())
 
 
-def test_usual_clicks_are_running_means_by_age() -> None:
+def test_usual_clicks_are_running_means_over_articles_of_the_same_age() -> None:
     rng = np.random.default_rng(4)
     clicks = rng.poisson(2.0, size=(30, 8)).astype(np.float64)
     total = np.concatenate([np.zeros((1, 8)), np.cumsum(clicks, axis=0)])
@@ -179,7 +179,7 @@ def test_usual_clicks_are_running_means_by_age() -> None:
             assert found[hour, place] == pytest.approx(max(np.mean(seen) if seen else 0.0, LEAST_USUAL))
 
 
-def test_noise_of_hours_adds_up_in_rho() -> None:
+def test_noise_of_several_hours_composes_in_rho() -> None:
     noise = HourlyNoise(2.83, 1_600)
     rho = 2 / (2 * 2.83**2)  # distance sqrt(2), as of a Gaussian
     assert noise.epsilon(6_000) == pytest.approx(epsilon_of(rho, 1e-6), rel=0.01)
@@ -263,7 +263,7 @@ def test_missing_data_is_named_in_the_error(tmp_path: Path) -> None:
     assert "behaviors.tsv does not exist; name the folder with --data or OWNFEED_DATA" in found.stderr
 
 
-def test_own_features_need_no_counts(data: EbNerd) -> None:
+def test_features_from_own_clicks_do_not_use_counts(data: EbNerd) -> None:
     log = Log.of(data)
     emptied = replace(log, counted=np.zeros_like(log.counted))
     assert own_features(log).shape[1] == len(OWN)

@@ -14,13 +14,13 @@ from scipy import stats
 from experiments.recall.modes import PrivUnit, cap_share, direction_weights
 
 
-def test_cap_share_is_that_of_one_coordinate_on_the_sphere() -> None:
+def test_cap_share_matches_the_distribution_of_a_coordinate_on_the_sphere() -> None:
     edges = np.array([-1.5, -1.0, -0.3, 0.0, 0.6, 1.0, 1.5])
     np.testing.assert_allclose(cap_share(edges, 8), stats.beta(3.5, 3.5, loc=-1, scale=2).sf(edges), atol=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 16.0])
-def test_direction_weights_are_the_posterior_around_the_prototypes(epsilon: float) -> None:
+def test_weights_of_a_direction_match_the_posterior_from_simulated_readers(epsilon: float) -> None:
     draw = np.random.default_rng(3)
     directions = np.linalg.qr(draw.normal(size=(8, 8)))[0][:3] + 0.2
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)

@@ -46,7 +46,7 @@ def found(answers: object, depth: int = 100) -> float:
     return float(recall(answers, study.split.measured.targets, NEWS, (depth,)).mean())  # type: ignore[arg-type]
 
 
-def test_exact_vector_finds_the_readers_group_and_popularity_does_not() -> None:
+def test_exact_vector_finds_the_group_of_a_reader_and_popularity_does_not() -> None:
     study = world()
     assert found(study.exact(30.0)) > 0.95  # a group has 100 news
     assert found(study.popular()) < 0.4
@@ -83,14 +83,14 @@ def test_frontier_lists_match_the_servers() -> None:
 
 
 @pytest.mark.parametrize("mode", ["topics", "direction"])
-def test_other_reports_find_the_group_or_the_default_list_at_zero_epsilon(mode: str) -> None:
+def test_each_report_finds_the_group_at_high_epsilon_and_the_default_list_near_zero(mode: str) -> None:
     mixtures = Mixtures(world(), learned_book(world(), GROUPS, seed=7), 30.0)
     common = found(mixtures.code(0.0))
     assert found(getattr(mixtures, mode)(24.0)) > 0.8
     assert found(getattr(mixtures, mode)(0.01)) == pytest.approx(common, abs=0.08)
 
 
-def test_topic_book_uses_no_reader_data() -> None:
+def test_codebook_of_topics_uses_no_reader_data() -> None:
     study = world()
     without = EmbeddedSplit(WarmSplit((), study.split.measured, NEWS), study.news, study.clicks)
     np.testing.assert_array_equal(topic_book(study, GROUPS, 7).prototypes, topic_book(without, GROUPS, 7).prototypes)
@@ -113,7 +113,7 @@ def test_channels_are_the_groups_a_reader_reads() -> None:
     assert found(lists(study, decomposed(whole, basis, 20.0), 30.0)) > 0.9
 
 
-def test_papers_noise_at_a_small_epsilon_drowns_the_report() -> None:
+def test_noise_at_a_small_epsilon_drowns_the_papers_report() -> None:
     study = world()
     whole = channels(study.news, study.news, study.split.measured.histories)
     basis = topic_book(study, 30, 7).prototypes
@@ -166,7 +166,7 @@ def frontier(**gains: float) -> Frontier:
     return Frontier(rows, Chosen(4, {}), 77.0, 700, 3.7, {})
 
 
-def test_frontier_like_the_studys_passes_every_bar() -> None:
+def test_frontier_with_the_studys_figures_meets_every_target() -> None:
     assert [bar.what for bar in bars(frontier()) if not bar.met] == []
 
 
@@ -180,7 +180,7 @@ def test_frontier_like_the_studys_passes_every_bar() -> None:
         ({"served": -0.6}, "the lowest of every mode that reports, as served, R@400"),
     ],
 )
-def test_missed_bar_is_reported(given: dict[str, float], what: str) -> None:
+def test_missed_target_is_reported(given: dict[str, float], what: str) -> None:
     assert what in [bar.what for bar in bars(frontier(**given)) if not bar.met]
 
 

@@ -53,7 +53,7 @@ def test_recall_is_the_expectation_over_the_possible_lists() -> None:
     np.testing.assert_allclose(found, [[0.0, 0.75 * 0.5, 0.75 * 0.5 + 0.25 * 0.5]])
 
 
-def test_recall_of_either_of_two_answers_is_their_mean() -> None:
+def test_recall_of_a_random_one_of_two_answers_is_their_mean() -> None:
     draw = np.random.default_rng(1)
     one, other = (PossibleLists.own(np.stack([draw.permutation(20)[:6] for _ in range(4)])) for _ in range(2))
     targets = [draw.permutation(20)[:2] for _ in range(4)]
@@ -66,7 +66,7 @@ def test_best_rows_match_a_stable_sort_with_ties() -> None:
     np.testing.assert_array_equal(best(scores, 12), np.argsort(-scores, axis=1, kind="stable")[:, :12])
 
 
-def test_paired_intervals_contain_the_mean_with_the_standard_errors_width() -> None:
+def test_paired_interval_is_centred_on_the_mean_and_as_wide_as_its_standard_error_implies() -> None:
     draw = np.random.default_rng(3)
     found = draw.random((2_000, 2))
     [first, second] = paired(found, found - np.array([0.1, 0.0]) + 0.02 * draw.standard_normal((2_000, 2)))

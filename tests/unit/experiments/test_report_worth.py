@@ -46,21 +46,21 @@ def test_numbers_sent_have_the_probabilities_of_the_devices_mechanism() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
-def test_largest_weight_is_the_frontiers_code(readers: Readers, epsilon: float) -> None:
+def test_largest_weight_report_matches_the_frontiers_code_report(readers: Readers, epsilon: float) -> None:
     mine = MECHANISMS["largest weight (`interest`)"](readers, 2.0, epsilon)
     theirs = [Mixtures(readers.study, book, 2.0).code(epsilon) for book in readers.books]
     np.testing.assert_array_equal(mine.lists, np.concatenate([each.lists for each in theirs]))
     np.testing.assert_allclose(mine.chance, np.concatenate([each.chance for each in theirs], axis=1) / len(theirs))
 
 
-def test_clusters_in_turn_have_the_shares_of_clicks_of_both_groups(readers: Readers) -> None:
+def test_cluster_weights_match_the_shares_of_clicks_of_both_groups(readers: Readers) -> None:
     shares = np.sort(readers.clusters(readers.books[0]), axis=1)[:, ::-1]
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert np.median(shares[0::2, 0]) == 1
     assert np.median(shares[1::2, 0]) == pytest.approx(0.7), "3 of 10 clicks are of the second group"
 
 
-def test_several_lists_find_the_readers_own_more_often_than_one(readers: Readers) -> None:
+def test_several_lists_find_the_nearest_group_more_often_than_one_list(readers: Readers) -> None:
     one, several = (
         mechanism(readers, 30.0, 1.0) for mechanism in (MECHANISMS["largest weight (`interest`)"], several_lists)
     )

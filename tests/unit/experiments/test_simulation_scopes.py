@@ -13,7 +13,7 @@ from tests.doubles.engines import TorchEngine
 D = 8
 
 
-def test_private_parameter_gets_no_gradient_and_others_keep_theirs() -> None:
+def test_private_parameter_gets_no_gradient_and_other_parameters_keep_theirs() -> None:
     model = lstur("ini", dim=D)
     inputs = ranker_inputs(D)
     rng = np.random.default_rng(3)

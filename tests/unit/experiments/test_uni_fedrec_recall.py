@@ -49,7 +49,7 @@ def decomposed() -> Decomposed:
     return Decomposed.of(first, study.news, study.split.measured.histories)
 
 
-def test_basis_recall_works_without_noise_and_declines_with_it(
+def test_basis_recall_works_without_noise_and_gets_worse_with_more(
     decomposed: Decomposed,
 ) -> None:
     clip = world()[1].model.score_clip

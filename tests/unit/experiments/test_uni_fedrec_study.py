@@ -45,7 +45,7 @@ def at_100(study: EmbeddedSplit, answers: object) -> tuple[float, float]:
     return float(found.future[:, 0].mean()), float(found.past[:, 0].mean())
 
 
-def test_noise_lowers_both_what_is_found_and_what_is_revealed(study: EmbeddedSplit, model: FirstModel) -> None:
+def test_noise_lowers_recall_of_later_clicks_and_of_the_history(study: EmbeddedSplit, model: FirstModel) -> None:
     clear, mild, drowned = (at_100(study, decoded(study, model, 1, noise)) for noise in (0.0, 0.1, 30.0))
     for kind in (0, 1):  # of later clicks, of the history
         assert clear[kind] > mild[kind] > drowned[kind]
@@ -65,7 +65,7 @@ def test_infinite_clustering_distance_gives_one_channel(study: EmbeddedSplit, mo
     assert {len(counts) for counts in found.counts} == {1}
 
 
-def test_shares_of_history_and_future_match_a_count_by_hand(study: EmbeddedSplit, model: FirstModel) -> None:
+def test_shares_of_history_and_of_later_clicks_match_a_direct_count(study: EmbeddedSplit, model: FirstModel) -> None:
     answers = variants(True)["mean of the clicks (YoutubeNet)"](study, model, 0)
     found = shares(study, answers)
     for reader in range(5):

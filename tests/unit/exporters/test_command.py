@@ -35,7 +35,7 @@ def test_list_of_one_model_shows_its_inputs_and_outputs() -> None:
     assert made == "scores"
 
 
-def test_failing_graph_exits_with_1_and_the_others_are_still_checked(
+def test_command_exits_with_1_if_a_graph_fails_and_still_checks_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("exporters.parity.SCORE_TOLERANCE", -1.0)

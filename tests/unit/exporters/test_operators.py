@@ -148,7 +148,7 @@ def test_indexed_values_match_torch(name: str) -> None:
     check((X, ROWS), INDEXED[name])
 
 
-def test_two_free_axes_keep_their_sizes() -> None:
+def test_graph_with_two_free_axes_keeps_both_sizes() -> None:
     def product(x: Tensor, other: Tensor) -> Tensor:
         return (x.flatten(0, 1) @ other.t()).view(x.shape[0], 4, other.shape[0]).transpose(1, 2)
 

@@ -183,7 +183,7 @@ def test_non_finite_weights_are_named_in_the_error() -> None:
         export_ranker(model)
 
 
-def test_part_of_a_model_has_no_role_in_a_release() -> None:
+def test_part_of_a_model_is_refused_as_a_release_model() -> None:
     part = ExportedModel("dssm_item", "towers", {}, {})
     with pytest.raises(ValueError, match=r"dssm_item \(towers\) is no ranker or recall model"):
         _ = part.role

@@ -129,7 +129,7 @@ def test_model_with_buffers_is_refused() -> None:
         parameters(model)
 
 
-def test_only_known_messages_are_suppressed(caplog: pytest.LogCaptureFixture) -> None:
+def test_only_known_library_messages_are_suppressed(caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("torch.onnx._internal.exporter._registration")
     before = logger.propagate
     logger.propagate = True
@@ -169,7 +169,7 @@ class Lookup(nn.Module):
         return ((self.frozen[category] + self.learnt[category]) * table).sum()
 
 
-def test_frozen_parameters_get_no_gradients_and_wrt_adds_input_gradients() -> None:
+def test_frozen_parameters_get_no_gradients_and_inputs_in_wrt_do() -> None:
     inputs = (GraphInput("category", ("news",), indexes=9), GraphInput("table", ("news", 4)))
     spec = GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True, wrt=("table",))
     graph = export_gradient_graph(Lookup(), spec)

@@ -37,7 +37,7 @@ def test_uni_fedrec_has_the_244_993_parameters_of_section_2_2() -> None:
     assert sum(each.numel() for each in uni_fedrec_recall().parameters()) == 244_993
 
 
-def test_decomposition_clip_and_aggregation_match_the_golden_of_section_2_3() -> None:
+def test_decomposition_clip_and_aggregation_match_the_golden_values_of_section_2_3() -> None:
     model = golden()
     scores = model.decompose(torch.tensor([[[1.0, 2.0]]]), torch.ones(1, 1, 1))
     assert_close(scores, torch.tensor([[[1.0, 2.0, -1.0]]]))
@@ -60,14 +60,14 @@ def test_interest_is_in_the_convex_hull_of_the_values(seed: int, size: float) ->
 
 @settings(max_examples=50, deadline=None)
 @given(seeds, st.floats(-50, 50))
-def test_constant_added_to_all_scores_changes_nothing(seed: int, shift: float) -> None:
+def test_adding_a_constant_to_all_scores_changes_nothing(seed: int, shift: float) -> None:
     model, scores = small(seed), drawn(seed, 1, 3, 5)
     assert_close(model.aggregate(scores + shift), model.aggregate(scores))
 
 
 @settings(max_examples=50, deadline=None)
 @given(seeds)
-def test_weights_of_clipped_scores_stay_in_the_range_of_section_2_3(seed: int) -> None:
+def test_weights_from_clipped_scores_stay_in_the_range_of_section_2_3(seed: int) -> None:
     model = basis_recall(heads=1, head_dim=30, attention_dim=3, basis_size=30, score_clip=0.2).double()
     with torch.no_grad():
         model.basis_values.copy_(torch.eye(30))  # so that the interest is its own weights
@@ -182,7 +182,7 @@ def test_cosine_start_uses_the_clip_range_and_cosine_sized_scores() -> None:
     assert_close(model.aggregate(model.clip(scores)).norm(dim=-1).mean().item(), 1.0, atol=1e-4, rtol=0)
 
 
-def test_cosine_start_has_no_component_shared_by_all_readers() -> None:
+def test_aggregate_of_zero_scores_is_close_to_zero_at_the_cosine_start() -> None:
     model = started()
     nothing = model.aggregate(torch.zeros(1, 1, 30))
     assert nothing.norm() < 1e-4 * model.basis_values.norm(dim=-1).mean()

@@ -39,7 +39,7 @@ def test_frequent_names_come_first_independently_of_pool_order() -> None:
     assert pool_categories(reversed(POOL)).digest == made.digest
 
 
-def test_row_limits_include_the_unknown_row_and_drop_topics_of_dropped_sections() -> None:
+def test_row_limits_count_the_unknown_row_and_drop_topics_of_dropped_sections() -> None:
     small = pool_categories(POOL, section_rows=2, topic_rows=2)
     assert (small.sections, small.topics) == (("sports",), (("sports", "football"),))
     assert (small.section_rows, small.topic_rows) == (2, 2)

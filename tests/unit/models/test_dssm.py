@@ -42,7 +42,7 @@ GOLDEN_USER, GOLDEN_ITEMS = torch.tensor([[1.0, 0]]), torch.tensor([[[1.0, 0], [
     ("gamma", "probabilities", "loss"),
     [(1.0, [0.473041, 0.352937, 0.174022], 0.748573), (10.0, [0.949217, 0.050740, 0.000043], 0.052117)],
 )
-def test_score_softmax_and_loss_match_the_golden_of_section_6_1(
+def test_score_softmax_and_loss_match_the_golden_values_of_section_6_1(
     gamma: float, probabilities: list[float], loss: float
 ) -> None:
     model = Dssm(Given(), Given(), gamma)
@@ -52,7 +52,7 @@ def test_score_softmax_and_loss_match_the_golden_of_section_6_1(
     assert_close(model.loss(GOLDEN_USER, GOLDEN_ITEMS).item(), loss, atol=1e-6, rtol=0)
 
 
-def test_towers_have_the_parameters_of_section_6_1() -> None:
+def test_towers_have_the_number_of_parameters_of_section_6_1() -> None:
     assert count(dssm_item()) == 305_968
     assert count(dssm_user(23)) == 4_144
     assert count(dssm_user(30)) == 4_592
@@ -61,7 +61,7 @@ def test_towers_have_the_parameters_of_section_6_1() -> None:
         assert count(dssm_strict(features)) == count(Tower((features, 64, 32, 16))) - 64
 
 
-def test_tower_computes_its_formula_and_the_strict_one_starts_linear() -> None:
+def test_tower_matches_its_formula_and_the_strict_variant_has_no_biases() -> None:
     x = drawn(1, 3, 5)
     for strict in (False, True):
         tower = Tower((5, 4, 3), strict=strict).double()
@@ -76,7 +76,7 @@ def test_tower_computes_its_formula_and_the_strict_one_starts_linear() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**31), st.floats(1e-3, 1e3))
-def test_cosine_matches_torch_and_ignores_lengths(seed: int, scale: float) -> None:
+def test_cosine_matches_torch_and_ignores_vector_lengths(seed: int, scale: float) -> None:
     user, items = drawn(seed, 2, 4), drawn(seed + 1, 2, 5, 4)
     wanted = torch.cosine_similarity(user[:, None], items, dim=-1)
     assert_close(cosines(scale * user, items), wanted)

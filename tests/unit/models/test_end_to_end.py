@@ -85,7 +85,7 @@ def test_article_used_twice_sums_its_gradients(seed: int) -> None:
         assert_close(gradient, each[name], msg=name)
 
 
-def test_news_gradient_is_the_encoders_pullback_as_in_section_3_2() -> None:
+def test_gradient_of_the_encoder_is_its_pullback_of_vector_gradients_as_in_section_3_2() -> None:
     """The main identity of Efficient-FedRec: one backward of the encoder with the summed vector gradients."""
     model, (words, click_rows, mask, candidate_rows) = small(), inputs()
     whole = gradients(model.news, model.loss(words, click_rows, mask, candidate_rows))

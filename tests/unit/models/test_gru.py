@@ -76,7 +76,7 @@ def test_gradients_match_nn_gru_on_the_real_suffix() -> None:
     assert_close(gru.input.bias.grad, theirs.bias_ih_l0.grad, atol=1e-6, rtol=0)
 
 
-def test_padding_between_and_after_rows_is_skipped_too() -> None:
+def test_padding_between_and_after_rows_is_also_skipped() -> None:
     gru, x = small(), drawn(1, 1, 5, 5)
     mask = torch.tensor([[1.0, 0, 1, 1, 0]]).double()
     assert_close(gru(x, mask), oracle(gru)(x[:, [0, 2, 3]])[1][0], atol=1e-6, rtol=0)
@@ -100,7 +100,7 @@ def test_gradients_match_finite_differences_and_skip_masked_rows() -> None:
 
 
 @pytest.mark.parametrize("filling", [0.0, 1e30, -1e30])
-def test_without_a_real_row_the_state_is_the_start_without_gradients(filling: float) -> None:
+def test_state_without_real_rows_is_the_initial_state_and_has_zero_gradients(filling: float) -> None:
     gru, start = small(), drawn(1, 2, 4)
     x, mask = torch.full((2, 3, 5), filling, dtype=torch.float64, requires_grad=True), torch.zeros(2, 3).double()
     assert gru(x, mask).eq(0).all()

@@ -38,7 +38,7 @@ def golden_attention() -> AdditiveAttention:
 GOLDEN_X = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
 
 
-def test_additive_attention_matches_the_golden_of_section_1_1() -> None:
+def test_additive_attention_matches_the_golden_values_of_section_1_1() -> None:
     layer = golden_attention()
     mask = torch.ones(1, 3)
     assert_close(layer.weights(GOLDEN_X, mask), torch.tensor([[0.593494, 0.129391, 0.277115]]), atol=1e-6, rtol=0)
@@ -57,7 +57,7 @@ def test_additive_attention_pools_channels_as_each_alone() -> None:
     assert_close(layer(x, masks), alone)
 
 
-def test_uniform_start_pools_to_the_mean_of_real_rows() -> None:
+def test_attention_with_a_uniform_start_pools_to_the_mean_of_real_rows() -> None:
     layer = AdditiveAttention(6, 4).double()
     layer.start_uniform()
     x = drawn(3, 1, 5, 6)
@@ -119,14 +119,14 @@ def test_self_attention_without_any_real_row_is_zero() -> None:
     assert heads(torch.randn(2, 3, 8), torch.zeros(2, 3)).eq(0).all()
 
 
-def test_mean_start_makes_every_context_the_mean() -> None:
+def test_self_attention_with_a_mean_start_gives_every_row_the_mean() -> None:
     heads = self_attention(dim=8, heads=2, head_dim=4, bias=True).double()
     heads.start_mean()
     x = drawn(6, 1, 5, 8)
     assert_close(heads(x, torch.ones(1, 5).double()), x.mean(dim=1, keepdim=True).expand(1, 5, 8))
 
 
-def test_sharp_start_returns_each_row_as_the_scale_grows() -> None:
+def test_self_attention_with_a_sharp_start_returns_each_row_at_a_large_scale() -> None:
     heads = self_attention(dim=8, heads=2, head_dim=4, bias=False).double()
     x = torch.nn.functional.normalize(drawn(7, 1, 5, 2, 4), dim=-1).flatten(2)
     heads.start_sharp(200.0)

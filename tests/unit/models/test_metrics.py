@@ -33,7 +33,7 @@ def plain_ranking(row: list[tuple[int, int]], k: int) -> tuple[float, float]:
     return sum(1 / rank for rank in positives) / len(positives), gain / ideal
 
 
-def test_metrics_match_the_golden_of_section_1_8() -> None:
+def test_metrics_match_the_golden_values_of_section_1_8() -> None:
     assert auc(LABELS, SCORES) == pytest.approx(0.625)
     assert mrr(LABELS, SCORES) == pytest.approx(0.375)
     assert ndcg(LABELS, SCORES, 5) == pytest.approx(0.650921, abs=1e-6)

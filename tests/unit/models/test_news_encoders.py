@@ -169,7 +169,7 @@ def naml_inputs(n: int = 3) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return drawn_words(1, n, 5), drawn_words(2, n, 8), torch.tensor([1, 2, 3])[:n], torch.tensor([5, 1, 2])[:n]
 
 
-def test_naml_views_are_dense_relu_elements_and_attention_pooled_texts() -> None:
+def test_naml_views_of_categories_are_dense_relu_and_those_of_texts_attention_pooled() -> None:
     model, inputs = small_naml(), naml_inputs()
     views, present = model.views(*inputs)
     assert views.shape == (3, 4, 6)
@@ -183,7 +183,7 @@ def test_naml_views_are_dense_relu_elements_and_attention_pooled_texts() -> None
 
 
 @pytest.mark.parametrize("missing", [0, 1, 2, 3])
-def test_missing_view_takes_no_part_in_naml(missing: int) -> None:
+def test_naml_leaves_a_missing_view_out_of_the_pooling(missing: int) -> None:
     model, inputs = small_naml(), list(naml_inputs())
     inputs[missing] = torch.zeros_like(inputs[missing])
     views, present = model.views(*inputs)
@@ -200,7 +200,7 @@ def test_naml_without_any_view_is_zero_without_gradients() -> None:
     assert all(each.grad is None or each.grad.eq(0).all() for each in model.parameters())
 
 
-def test_unknown_lstur_topic_is_zero_beside_the_title() -> None:
+def test_lstur_represents_an_unknown_topic_by_zeros() -> None:
     model = topic_news(
         vocabulary=VOCABULARY, categories=4, subcategories=6, word_dim=5, topic_dim=2, filters=6, attention_dim=3
     )

@@ -57,7 +57,7 @@ def test_vectors_have_length_one_by_default() -> None:
     assert_close(nn.functional.normalize(raw(ids, mask), dim=-1), encoder()(ids, mask))
 
 
-def test_fitted_head_keeps_every_cosine_of_states_within_its_rank() -> None:
+def test_fitted_head_keeps_every_cosine_of_states_that_fit_its_rank() -> None:
     model, pooled = encoder(), pooled_news(rank=15)  # 15 directions and the constant span at most 16
     assert model.fit_head(pooled) == pytest.approx(1.0, abs=1e-9)
     vectors, rows = model.project(pooled), nn.functional.normalize(pooled, dim=-1)
@@ -72,7 +72,7 @@ def test_fitted_head_keeps_as_much_as_the_best_svd_projection() -> None:
     assert kept < 1
 
 
-def test_every_attention_head_gets_about_an_equal_share_of_the_length() -> None:
+def test_fitted_head_spreads_vector_length_about_equally_over_attention_heads() -> None:
     torch.manual_seed(3)
     model = PlmNewsEncoder(TinyBert(), WIDTH)
     model.fit_head(pooled_news() * torch.linspace(3, 0.01, WIDTH))
@@ -81,7 +81,7 @@ def test_every_attention_head_gets_about_an_equal_share_of_the_length() -> None:
     assert shares.max() < 0.5
 
 
-def test_rotation_is_orthogonal_and_reproducible() -> None:
+def test_rotation_matrix_is_orthogonal_and_reproducible() -> None:
     assert_close(rotation(16) @ rotation(16).t(), torch.eye(16, dtype=torch.float64))
     assert rotation(16).equal(rotation(16))
 

@@ -39,7 +39,7 @@ def test_nrms_starts_at_the_cosine_with_the_mean_click() -> None:
     assert_close(scores, mean_cosine, atol=1e-5, rtol=0)
 
 
-def test_nrms_can_leave_its_start() -> None:
+def test_nrms_has_gradients_at_its_cosine_start() -> None:
     model, clicks, mask = nrms_user(), unit_news(1, 8, 50, 256), left_mask([50] * 8, 50)
     model.loss(clicks, mask, unit_news(2, 8, 5, 256)).backward()
     assert model.attention.key.weight.grad is not None

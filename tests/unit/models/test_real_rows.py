@@ -40,7 +40,7 @@ def test_real_rows_alone_give_the_values_and_gradients_of_all_rows(mask: list[li
         assert_close(got, wanted, atol=1e-12, rtol=0)
 
 
-def test_only_real_rows_are_computed() -> None:
+def test_mapping_runs_only_on_real_rows() -> None:
     seen = []
 
     def maps(rows: Tensor) -> tuple[Tensor, ...]:
@@ -54,7 +54,7 @@ def test_only_real_rows_are_computed() -> None:
     assert seen == [(5, 4), (2, 3, 4)]  # the very first row always counts
 
 
-def test_every_row_maps_to_a_real_row() -> None:
+def test_every_padding_row_points_to_a_real_row() -> None:
     places, shown = real_places(torch.tensor([[0.0, 0, 1], [0, 1, 1]]))
     assert places.tolist() == [0, 2, 4, 5]
     assert shown.tolist() == [0, 0, 1, 1, 2, 3]

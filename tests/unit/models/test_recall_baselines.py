@@ -180,7 +180,7 @@ def readers() -> tuple[Tensor, Tensor, Tensor]:
     [recall.huita, recall.youtubenet_residual, recall.ebnr_residual, recall.sasrec_residual],
     ids=lambda preset: preset.__name__,
 )
-def test_cosine_starts_score_the_mean_cosine_and_can_leave_it(preset: Callable[[], OneVectorModel]) -> None:
+def test_baselines_start_at_the_mean_cosine_and_move_away_when_trained(preset: Callable[[], OneVectorModel]) -> None:
     torch.manual_seed(0)
     model, (clicks, mask, news) = preset(), readers()
     each = torch.cosine_similarity(clicks[:, None], news[:, :, None], dim=-1)  # [b, R, H], the oracle's own norms

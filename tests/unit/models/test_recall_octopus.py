@@ -84,7 +84,7 @@ def test_orthogonality_penalty_is_the_gram_matrix_distance_and_starts_at_zero() 
     assert_close(bound.loss(clicks, mask, news) - free.loss(clicks, mask, news), torch.tensor(22.0).double())
 
 
-def test_start_scores_the_mean_cosine_with_the_best_active_channels_clicks() -> None:
+def test_untrained_octopus_scores_by_the_mean_cosine_of_the_best_channels_clicks() -> None:
     torch.manual_seed(0)
     model = octopus()
     unit = torch.nn.functional.normalize

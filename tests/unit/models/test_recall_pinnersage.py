@@ -39,7 +39,7 @@ def _mean(points: np.ndarray, rows: frozenset[int]) -> np.ndarray:
     ("height", "sizes"),
     [(0.49, [1, 1, 1]), (0.51, [2, 1]), (1.0, [2, 1]), (1.75, [2, 1]), (2.0207, [2, 1]), (2.0208, [3])],
 )
-def test_ward_merges_at_the_heights_of_the_golden_of_section_2_3(height: float, sizes: list[int]) -> None:
+def test_ward_clustering_merges_at_the_golden_heights_of_section_2_3(height: float, sizes: list[int]) -> None:
     found = medoids(GOLDEN, merge_cost_limit=height**2 / 2)
     assert [one.size for one in found] == sizes
 
@@ -77,7 +77,7 @@ def test_fresh_clicks_outweigh_more_but_older_ones() -> None:
     assert medoids(points, [200, 200, 200, 1, 0])[1].importance == pytest.approx(3 * math.exp(-2))
 
 
-def test_zero_clicks_give_no_interest_and_one_click_is_its_own() -> None:
+def test_zero_clicks_give_no_interest_and_one_click_gives_one() -> None:
     assert medoids(np.zeros((0, 4))) == []
     assert [(one.click, one.size) for one in medoids(np.ones((1, 4)))] == [(0, 1)]
 

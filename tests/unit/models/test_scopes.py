@@ -46,7 +46,7 @@ def test_lsturs_reader_vector_is_private_and_all_else_shared(form: typing.Litera
     assert set(found.values()) == {"shared"}
 
 
-def test_child_declaration_applies_below_it_and_the_narrower_one_wins() -> None:
+def test_scope_declared_by_a_child_applies_below_it_and_overrides_its_parents() -> None:
     found = scopes(GroupHeads())
     assert found["base.weight"] == "shared"
     assert found["head.weight"] == found["head.bias"] == found["user.gru.input.weight"] == "group"

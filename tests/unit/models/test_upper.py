@@ -25,7 +25,9 @@ MASK = (torch.arange(7) < torch.tensor([[7], [2], [5], [1]])).long()
 
 
 @pytest.mark.parametrize("layers", [0, 1, 3])
-def test_upper_encoder_gives_the_whole_encoders_vectors_from_lower_states(encoder: PlmNewsEncoder, layers: int) -> None:
+def test_upper_encoder_computes_the_whole_encoders_vectors_from_lower_states(
+    encoder: PlmNewsEncoder, layers: int
+) -> None:
     out = encoder.bert(input_ids=PIECES, attention_mask=MASK, output_hidden_states=True)
     upper = UpperEncoder.of(encoder, layers)
     wanted = encoder(PIECES, MASK)

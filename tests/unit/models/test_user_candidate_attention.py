@@ -122,7 +122,7 @@ def test_gradients_of_clicks_and_candidates_match_finite_differences() -> None:
     assert torch.autograd.gradcheck(lambda c, n: model.loss(c, mask.double(), n, features), (clicks, news))
 
 
-def test_sharpness_of_the_loss_changes_no_ranking() -> None:
+def test_sharpness_of_the_loss_does_not_change_scores() -> None:
     model = CandidateAttention(D)
     before = model(*drawn(1)).detach()
     with torch.no_grad():

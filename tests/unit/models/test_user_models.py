@@ -114,7 +114,9 @@ def test_lstur_starts_at_a_mean_of_cosines_that_favours_recent_clicks(form: Lstu
         ),
     ],
 )
-def test_cosine_start_can_be_left_and_every_part_learns_soon(make: Callable[[], UserModel], learning: set[str]) -> None:
+def test_every_part_has_gradients_within_five_steps_of_the_cosine_start(
+    make: Callable[[], UserModel], learning: set[str]
+) -> None:
     """At the first step at least the named parameters have a gradient; at the fifth all have, but the scorers' last
     bias, which no softmax notices, and the bias of keys, which adds the same to every logit of a query."""
     model = make()
@@ -218,7 +220,7 @@ def test_lstur_con_with_a_zero_vector_is_only_its_short_term() -> None:
 
 
 @pytest.mark.parametrize(("removed", "left"), [(0, 1), (1, 0)])
-def test_removing_short_or_long_leaves_weight_1_on_the_other(removed: int, left: int) -> None:
+def test_fusion_without_the_short_or_long_term_vector_returns_the_other(removed: int, left: int) -> None:
     """4.1, tests."""
     torch.manual_seed(2)
     model = fednewsrec(heads=2, head_dim=4, attention_dim=3)

@@ -23,7 +23,7 @@ def inputs(rows: int = 5) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return clicks, mask, torch.randn(3, 4, DIM)
 
 
-def test_view_scores_as_the_experiments_dssm_on_the_mean_vector() -> None:
+def test_view_ranker_scores_like_the_experiments_dssm_on_the_mean_vector() -> None:
     model = fl_dssm_ranker(DIM, (6, 4))
     with torch.no_grad():
         for value in model.parameters():

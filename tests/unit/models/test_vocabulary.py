@@ -62,7 +62,7 @@ def test_single_word_is_split_into_itself(text: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=20), st.text(max_size=20))
-def test_texts_joined_by_a_space_have_the_words_of_both(one: str, other: str) -> None:
+def test_words_of_two_joined_texts_are_the_words_of_each(one: str, other: str) -> None:
     assert split_words(f"{one} {other}") == split_words(one) + split_words(other)
 
 

@@ -76,7 +76,7 @@ def _texts(value: Any) -> list[str]:
     return _texts(tuple(vars(value).values())) if hasattr(value, "__dict__") else []
 
 
-def test_most_facts_are_used() -> None:
+def test_most_facts_of_a_story_are_used_by_its_forms() -> None:
     """A fact that no form, table or other fact names is a mistake in its name more often than not."""
     told = drawn = 0
     for section in sections():

@@ -85,7 +85,7 @@ def test_every_section_publishes_all_its_topics(paper: list[PrintedArticle]) -> 
     assert {section.name: {kind.topic for kind in section.kinds} for section in sections()} == printed
 
 
-def test_few_items_lead_and_most_are_ordinary(paper: list[PrintedArticle]) -> None:
+def test_few_articles_have_a_high_weight_and_most_a_low_one(paper: list[PrintedArticle]) -> None:
     weights = sorted(item.weight for item in paper)
     assert weights[len(weights) // 2] < 0.5
     assert 0.005 < sum(weight > 0.75 for weight in weights) / len(weights) < 0.1
@@ -117,7 +117,7 @@ def test_developing_stories_run_over_days_in_several_papers(paper: list[PrintedA
         ("a sentence that starts with a figure", r"[a-z][.?!]”? [“‘]?\d"),
     ],
 )
-def test_texts_are_free_of_known_faults(fault: str, pattern: str, paper: list[PrintedArticle]) -> None:
+def test_texts_contain_no_known_writing_fault(fault: str, pattern: str, paper: list[PrintedArticle]) -> None:
     assert not _offences(paper, pattern)[:5], fault
 
 
@@ -136,7 +136,7 @@ def test_bodies_have_three_to_nine_distinct_paragraphs(paper: list[PrintedArticl
         assert len(set(paragraphs)) == len(paragraphs), item.id
 
 
-def test_names_and_sums_of_a_title_appear_in_its_text(paper: list[PrintedArticle]) -> None:
+def test_names_and_numbers_of_a_title_appear_in_its_text(paper: list[PrintedArticle]) -> None:
     """A title's capitalised words and figures are in the abstract or body, or in its story."""
     stories = defaultdict(list)
     for item in paper:
@@ -216,7 +216,7 @@ def test_gendered_nouns_get_matching_pronouns(noun: str, pronouns: str, paper: l
         ("who lost his mother", None),
     ],
 )
-def test_description_states_whether_it_fits_one_gender_only(description: str, answer: bool | None) -> None:
+def test_description_of_a_woman_is_recognised(description: str, answer: bool | None) -> None:
     assert woman(description) is answer
 
 
@@ -227,13 +227,13 @@ def test_every_section_has_its_own_papers_and_papers_name_existing_sections() ->
 
 
 @pytest.mark.parametrize(("days", "seed"), [(1, 3), (3, 4)])
-def test_few_days_have_an_edition_too(days: int, seed: int) -> None:
+def test_edition_of_few_days_has_every_article_within_them(days: int, seed: int) -> None:
     items = list(edition(NOW, seed=seed, articles=100 * days, days=days))
     assert len(items) == 100 * days
     assert all(NOW - timedelta(days=days) <= item.published_at <= NOW for item in items)
 
 
-def test_short_sections_are_filled_by_others(paper: list[PrintedArticle]) -> None:
+def test_edition_too_short_for_some_sections_is_filled_by_others(paper: list[PrintedArticle]) -> None:
     """A day is too short for some sections, whose stories would end after it; the paper is full all the same."""
     items = list(edition(NOW, articles=SMALL * 2, days=1))
     assert len(items) == SMALL * 2

@@ -35,7 +35,7 @@ def test_expression_has_its_value(source: str, value: object) -> None:
     assert Expression(source, VERBS).evaluated({"ada": NamedPerson()}, []) == value
 
 
-def test_calls_run_left_to_right_and_only_in_the_taken_branch() -> None:
+def test_calls_are_evaluated_left_to_right_and_only_in_the_chosen_branch() -> None:
     drawn: list[Any] = []
     Expression("draw(1) + (draw(2) if draw(0) else draw(3))", VERBS).evaluated({}, drawn)
     assert drawn == [(1,), (0,), (3,)]

@@ -7,7 +7,7 @@ import pytest
 from newsroom.forms import Slot, Wordings, heads_of, parsed
 
 
-def test_form_consists_of_text_slots_and_alternatives() -> None:
+def test_form_is_parsed_into_text_slots_and_alternatives() -> None:
     assert parsed("a {b.c:s} [x|y {z}|]!") == (
         "a ",
         Slot(("b", "c"), "s", ""),
@@ -25,7 +25,7 @@ def test_bar_outside_of_brackets_is_text() -> None:
     assert parsed("one|two") == ("one|two",)
 
 
-def test_facts_named_by_a_form_are_the_heads_of_its_slots() -> None:
+def test_facts_used_by_a_form_are_the_first_names_of_its_slots() -> None:
     assert heads_of(("{a.b} [x|{c:cap}]", "{d}")) == {"a", "c", "d"}
 
 

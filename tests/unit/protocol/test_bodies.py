@@ -23,7 +23,7 @@ from protocol.bodies import (
 from tests.doubles.bodies import HOSTILE_BODIES, RICH_BODY
 
 
-def test_body_is_written_as_it_was_read() -> None:
+def test_body_with_every_element_survives_reading_and_writing() -> None:
     assert write_body(read_body(RICH_BODY)) == RICH_BODY
     named = {piece.value for piece in read_body(RICH_BODY) if piece.kind == "start"}
     assert named == set(ELEMENTS), "the example has every element of the vocabulary"
@@ -105,7 +105,7 @@ class Second(HTMLParser):
         self.found.append(("comment", decl))
 
 
-def test_html_parser_finds_the_same_pieces() -> None:
+def test_body_reader_finds_the_same_pieces_as_html_parser() -> None:
     """Drawn changes of a text: whatever is still read here means the same to html.parser."""
     rng, taken = Random("two readers of bodies"), 0
     for _ in range(4_000):

@@ -64,7 +64,7 @@ def test_number_is_formatted(value: float, words: str) -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [(150.0, "150"), (0.5, "0.5"), (1e9, "1000000000"), (0.1 + 0.2, "0.3"), (0.0, "0")]
 )
-def test_number_in_a_field_is_formatted_as_typed(value: float, text: str) -> None:
+def test_number_in_a_form_field_is_formatted_as_a_person_types_it(value: float, text: str) -> None:
     assert formatting.typed(value) == text
 
 
@@ -83,5 +83,5 @@ def test_plural_follows_the_number() -> None:
     ("seconds", "words"),
     [(-3, "0 s ago"), (119, "119 s ago"), (840, "14 min ago"), (10_800, "3 h ago"), (4 * 86_400, "4 days ago")],
 )
-def test_ago_is_formatted_as_elapsed_time(seconds: float, words: str) -> None:
+def test_elapsed_time_is_formatted_with_ago(seconds: float, words: str) -> None:
     assert formatting.ago(NOW - timedelta(seconds=seconds), NOW) == words

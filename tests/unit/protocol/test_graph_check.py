@@ -95,7 +95,7 @@ def test_allowed_operators_are_exactly_the_exporters() -> None:
     assert OPERATORS.keys() - {"Unsqueeze"} == written & known
 
 
-def test_limits_leave_a_margin_and_suit_a_slow_machine() -> None:
+def test_graph_limits_leave_a_margin_above_measured_runs_and_suit_a_slow_machine() -> None:
     # Measured: 112 MB and 1.9e9 at most for batches of 8 (FedNewsRec), 10 to 26 ps each on a quick core.
     assert 4 * 112e6 < RUN_LIMIT_BYTES <= 2**30
     assert 8 * 1.9e9 < RUN_LIMIT_MULTIPLY_ADDS <= 10e12 / 26 / 10
@@ -146,7 +146,7 @@ ODD: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_ambiguous_file_is_refused(odd: str) -> None:
+def test_graph_file_with_an_ambiguous_structure_is_refused(odd: str) -> None:
     made, words = ODD[odd]
     with pytest.raises(GraphRefused, match=words):
         check_graph(made(HAND_MADE[2]))
@@ -215,7 +215,7 @@ def test_symbolic_sizes_are_exact_in_sums_products_and_quotients() -> None:
     assert bound(rows, {"batch": 8, "clicks": 50}) == 400
 
 
-def test_number_of_real_clicks_is_only_an_upper_bound() -> None:
+def test_number_of_real_clicks_is_treated_only_as_an_upper_bound() -> None:
     """Not to be added up like a size: a Reshape by it could make an axis that is longer than it seems."""
     node = Node([], 0, {}, {"real0": {("batch", "clicks"): 1}})
     assert node.sum_of(((1, ("real0",)), ONE), -1) == (1, ("real0",))

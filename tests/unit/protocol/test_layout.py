@@ -45,7 +45,9 @@ def test_secure_sum_of_weighted_updates_equals_the_pooled_gradient(bits: int, fr
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.floats(-3, 3, width=32), st.integers(1, 8)), min_size=1, max_size=20), st.integers(0, 20))
-def test_decoded_mean_is_exact_to_the_stated_error(rows: list[tuple[float, int]], fraction_bits: int) -> None:
+def test_decoded_mean_is_within_the_stated_error_of_the_exact_one(
+    rows: list[tuple[float, int]], fraction_bits: int
+) -> None:
     plan = UpdateLayout({"w": (1,)}, FixedPoint(32, fraction_bits, 24.0, 20), 8)
     total = np.zeros(2, dtype="<u4")
     for value, samples in rows:
@@ -58,7 +60,7 @@ def test_decoded_mean_is_exact_to_the_stated_error(rows: list[tuple[float, int]]
     assert error <= Fraction(len(rows), weight * 2 ** (fraction_bits + 1)) + Fraction(1, 2**40)
 
 
-def test_round_has_the_papers_length_and_communication() -> None:
+def test_layout_has_the_papers_vector_length_and_communication_size() -> None:
     plan = UpdateLayout({"news": (1_320, 400), "user": (561_601,)}, FixedPoint(32, 18, 100.0, 50), 100)
     assert plan.length == 1_089_602
     assert 2 * plan.coordinates == 2_179_202, "2.18 million numbers down and up, as Efficient-FedRec reports"
@@ -115,7 +117,7 @@ rows = st.sets(st.integers(0, 59))
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(rows, min_size=1, max_size=6), st.sampled_from([32, 64]))
-def test_union_of_marks_is_the_union_of_the_sets(sets: list[set[int]], bits: int) -> None:
+def test_summed_marks_decode_to_the_union_of_the_sets(sets: list[set[int]], bits: int) -> None:
     # A shared row vanishes with probability 2^-32 a row: 60 examples of 60 rows miss once in a million runs.
     total = mark_rows([], 60, bits)
     for one in sets:
@@ -130,7 +132,7 @@ def test_mark_is_uniform_over_nonzero_values() -> None:
     assert len({int(mark_rows([0], 1, 32)[0]) for _ in range(50)}) > 45
 
 
-def test_shared_marks_hide_how_many_share_them() -> None:
+def test_sum_of_marks_for_a_row_hides_how_many_devices_marked_it() -> None:
     # In a ring of 2^8 every sum of two marks comes up: 8,000 draws leave a value out with probability 256 e^-31.
     sums = {int((mark_rows([0], 1, 8) + mark_rows([0], 1, 8))[0]) for _ in range(8_000)}
     assert sums == set(range(256)), "zero too: the row is then missing, and devices skip samples that need it"

@@ -66,7 +66,7 @@ def test_masks_add_and_subtract_in_chunks_as_in_whole(
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("bits", [8, 32, 64])
-def test_masked_bytes_match_a_masked_copy(bits: int, threads: int) -> None:
+def test_masked_bytes_equal_a_masked_copy_and_leave_the_vector_unchanged(bits: int, threads: int) -> None:
     vector = np.arange(3 * CHUNK_BYTES // 4, dtype=np.uint64).astype(ring_dtype(bits))
     before, wanted = vector.copy(), vector.copy()
     apply_masks(wanted, [SEED], [SEED[::-1]])
@@ -75,7 +75,7 @@ def test_masked_bytes_match_a_masked_copy(bits: int, threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_more_masks_than_open_streams_are_all_applied(threads: int) -> None:
+def test_all_masks_are_applied_when_there_are_more_than_open_streams(threads: int) -> None:
     plus = [n.to_bytes(32, "big") for n in range(STREAMS_OPEN + 3)]
     minus = [n.to_bytes(32, "little") for n in range(1, 2 * STREAMS_OPEN + 2)]
     length = 3 * CHUNK_BYTES // 4 + 5

@@ -35,14 +35,14 @@ def test_headroom_covers_ten_standard_deviations_of_noise() -> None:
         SecureSum(clip=0.1, sigma=2**24, cohort_limit=900)
 
 
-def test_noise_and_weights_can_not_be_combined() -> None:
+def test_noise_and_weights_cannot_be_combined() -> None:
     with pytest.raises(ValidationError, match="devices count alike"):
         SecureSum(clip=0.1, sigma=1, weight_limit=2)
 
 
 @pytest.mark.parametrize("cohort", [2, 100, 101, 900])
 @pytest.mark.parametrize("law", [SecureSum(clip=1.0), UnionMarks(owners_minimum=3)])
-def test_sums_of_every_size_have_the_consistency_round(law: SecureSum | UnionMarks, cohort: int) -> None:
+def test_sums_of_every_cohort_size_use_the_consistency_round(law: SecureSum | UnionMarks, cohort: int) -> None:
     assert law.terms("round-1", cohort=cohort, cohort_minimum=2, coordinates=7).mode == "active"
 
 
@@ -72,7 +72,7 @@ def test_more_survivors_or_noise_cost_less_and_zero_noise_has_no_price() -> None
         SecureSum(clip=0.1).rho(10, 262)
 
 
-def test_exactly_a_secure_sum_has_terms() -> None:
+def test_round_manifest_has_terms_exactly_when_its_protection_is_a_secure_sum() -> None:
     law = SecureSum(clip=0.1)
     terms = law.terms("round-1", cohort=5, cohort_minimum=3, coordinates=7)
     manifest = RoundManifest.model_validate(GIVEN | {"protection": law, "terms": terms})

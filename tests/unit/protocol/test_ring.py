@@ -101,7 +101,7 @@ def test_ring_addition_matches_modular_integers(bits: int, data: st.DataObject) 
     assert int((one - two)[0]) == (a - b) % 2**bits
 
 
-def test_share_rounded_to_zero_excludes_original_zeros() -> None:
+def test_share_of_values_rounded_to_zero_ignores_exact_zeros() -> None:
     fixed = FixedPoint(32, 4, 1.0, 10)
     values = np.array([0.0, 0.0, 0.01, -0.02, 0.5, 0.04])
     assert fixed.rounded_to_zero(values, fixed.encode(values)) == 0.5

@@ -78,7 +78,9 @@ def test_any_threshold_of_shares_reconstructs_the_secret(secret: bytes, threshol
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, PRIME - 1), min_size=1, max_size=5), st.integers(2, 9))
-def test_one_basis_serves_all_secrets_of_a_set(secrets: list[int], threshold: int) -> None:
+def test_one_lagrange_basis_reconstructs_all_secrets_shared_at_the_same_points(
+    secrets: list[int], threshold: int
+) -> None:
     points = list(range(1, threshold + 3))
     basis = LagrangeBasis.at(points[-threshold:])
     for secret in secrets:

@@ -68,7 +68,7 @@ def test_noisy_counts_open_rare_articles_at_the_stated_rate() -> None:
     assert len(opened_rows(law, counts[500:], devices)) < 25
 
 
-def test_noise_has_a_price_and_zero_noise_has_none() -> None:
+def test_marks_with_noise_are_charged_and_marks_without_noise_are_not() -> None:
     law = UnionMarks(owners_minimum=3, sigma=60, rows_limit=64)
     agreed = law.terms("round-1", cohort=60, cohort_minimum=10, coordinates=12)
     paid = mark(row({1}), law, agreed, SeededNoise(0)).charge
@@ -85,7 +85,7 @@ def test_noise_has_a_price_and_zero_noise_has_none() -> None:
         exact.epsilon(10, 12)
 
 
-def test_device_marks_within_its_limit_and_only_ones() -> None:
+def test_marks_beyond_the_limit_or_other_than_zero_and_one_are_refused() -> None:
     law = UnionMarks(rows_limit=2)
     agreed = law.terms("round-1", cohort=3, cohort_minimum=2, coordinates=12)
     with pytest.raises(ValueError, match="held: 3 news, at most 2"):

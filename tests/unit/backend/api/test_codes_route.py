@@ -58,7 +58,7 @@ def blob(server: Running, sha256: str) -> bytes:
     return answer.content
 
 
-def test_device_reconstructs_the_pool_with_cards_and_priors(server: Running) -> None:
+def test_device_decodes_the_pool_with_cards_and_priors(server: Running) -> None:
     found, catalogue = listing(server), server.services.live.current
     assert (found.count, found.encoder, found.version) == (len(catalogue), ENCODER, catalogue.pool_version)
     book = unpack_book(blob(server, found.book.sha256), found.subspaces, catalogue.vectors.shape[1])
@@ -114,7 +114,7 @@ def test_codebook_survives_a_restart(tmp_path: Path) -> None:
         assert listing(server).book == before.book
 
 
-def test_codebook_survives_news_model_steps_but_not_another_space(tmp_path: Path) -> None:
+def test_codebook_is_kept_after_small_changes_of_the_vectors_but_not_after_a_rotation(tmp_path: Path) -> None:
     with running(tmp_path, news=700, pool_poll_sec=3_600) as server:
         before, catalogue = listing(server), server.services.live.current
         rng = np.random.default_rng(4)
@@ -140,7 +140,7 @@ def test_codebook_survives_news_model_steps_but_not_another_space(tmp_path: Path
         assert PoolCodes.model_validate_json(store.listing("r3")[0]).book != before.book
 
 
-def test_lock_is_held_only_for_training(server: Running, tmp_path: Path) -> None:
+def test_lock_is_taken_only_while_a_codebook_is_trained(server: Running, tmp_path: Path) -> None:
     turns: list[str] = []
 
     @contextmanager
@@ -158,7 +158,7 @@ def test_lock_is_held_only_for_training(server: Running, tmp_path: Path) -> None
     assert turns == ["taken"]
 
 
-def test_small_pool_is_its_own_codebook_and_loses_nothing() -> None:
+def test_codebook_of_a_small_pool_encodes_it_without_loss() -> None:
     vectors = clustered_vectors(200)
     book = train_book(vectors, 32)
     np.testing.assert_array_equal(decode(encode(vectors, book), book), vectors)
@@ -178,7 +178,7 @@ def test_indivisible_subspaces_are_refused() -> None:
         train_book(clustered_vectors(300), 7)
 
 
-def test_requests_do_not_wait_long_while_codes_are_made(
+def test_requests_give_up_after_a_short_wait_while_codes_are_made(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     may_end = threading.Event()
@@ -202,7 +202,7 @@ def test_requests_do_not_wait_long_while_codes_are_made(
     assert PoolCodes.model_validate_json(store.listing("r1")[0]).version == live.current.pool_version
 
 
-def test_few_requests_wait_for_codes_being_made(
+def test_only_a_few_requests_wait_for_codes_being_made(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     may_end, begun = threading.Event(), threading.Semaphore(0)
@@ -237,7 +237,7 @@ def test_failed_codes_are_retried(server: Running, monkeypatch: pytest.MonkeyPat
     assert PoolCodes.model_validate_json(store.listing("r1")[0]).release == "r1"
 
 
-def test_listing_of_one_process_is_complete_at_another(server: Running, tmp_path: Path) -> None:
+def test_blobs_listed_by_one_process_are_served_by_another(server: Running, tmp_path: Path) -> None:
     """Red before: priors are of the moment in which a process built its catalogue, so no other process had them."""
     catalogue = server.services.live.current
     one, other = (

@@ -49,7 +49,7 @@ def test_metrics_token_opens_only_the_metrics(server: Running) -> None:
     assert stat.S_IMODE(_token(server).stat().st_mode) == 0o600
 
 
-def test_wrong_metrics_token_is_answered_with_the_expected_one_and_its_place(server: Running) -> None:
+def test_error_for_a_wrong_metrics_token_says_which_token_is_needed_and_where_it_is(server: Running) -> None:
     refused = server.client.get("/metrics", headers={"authorization": f"Bearer {server.services.admin_token}"})
     assert refused.headers["www-authenticate"] == "Bearer"
     problem = refused.json()

@@ -45,7 +45,7 @@ def test_every_report_kind_is_answered_with_distinct_candidates(server: Running,
     assert len(set(ids)) == len(ids) == 200
 
 
-def test_code_answer_is_the_list_of_the_posterior_vector_over_the_whole_pool(server: Running) -> None:
+def test_answer_to_a_code_is_the_best_list_for_the_posterior_mean_vector(server: Running) -> None:
     catalogue, release = server.services.live.current, server.services.served.current
     book = release.codebooks[16]
     popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)

@@ -63,7 +63,7 @@ def test_request_time_is_recorded_in_the_latency_log(server: Running) -> None:
     assert set(after.stages) == {*SERVER_STAGES, "total"}
 
 
-def test_older_release_still_in_use_is_answered(server: Running) -> None:
+def test_report_for_an_older_release_still_in_use_is_answered(server: Running) -> None:
     answer = RecallAnswer.model_validate_json(post(server, body(release=3)).content)
     assert answer.release == "r3"
 
@@ -118,13 +118,13 @@ def test_wrong_basis_size_is_answered_with_the_releases_size(server: Running) ->
     assert "release r7 has a basis of 30" in refused(server, with_report(scores=[[0.0] * 29] * 3))["detail"]
 
 
-def test_unpublished_release_is_a_conflict_naming_the_current_one(server: Running) -> None:
+def test_report_for_an_unpublished_release_is_answered_409_with_the_current_one(server: Running) -> None:
     problem = refused(server, body(release=15))
     assert (problem["type"], problem["status"]) == (URN + "release-not-answered", 409)
     assert (problem["field"], problem["current"]) == ("release", "r7")
 
 
-def test_retired_release_is_gone_naming_the_current_one(server: Running) -> None:
+def test_report_for_a_retired_release_is_answered_410_with_the_current_one(server: Running) -> None:
     problem = refused(server, body(release=2))
     assert (problem["type"], problem["status"], problem["current"]) == (URN + "release-retired", 410, "r7")
 

@@ -160,7 +160,7 @@ def test_operator_routes_require_the_operators_token(
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_token_matches_in_any_scheme_case_and_only_whole() -> None:
+def test_bearer_scheme_may_have_any_case_but_the_token_must_match_exactly() -> None:
     assert is_operator("bearer abc", "abc")
     assert is_operator("Bearer  abc ", "abc")
     assert not is_operator("Bearer ab", "abc")

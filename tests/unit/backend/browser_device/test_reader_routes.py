@@ -286,7 +286,7 @@ def test_unreadable_build_format_hides_no_other_build(tmp_path: Path, caplog: py
     assert "of a form that this version can't read" in caplog.text
 
 
-def test_page_using_another_origin_names_it_and_its_policy_allows_it(tmp_path: Path) -> None:
+def test_page_served_for_another_origin_names_it_and_its_content_policy_allows_it(tmp_path: Path) -> None:
     folder = built(tmp_path)
     told = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     told["headers"] |= {"content-security-policy": "default-src 'none'; connect-src 'self'; img-src 'self'"}

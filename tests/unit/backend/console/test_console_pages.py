@@ -284,7 +284,7 @@ def test_release_is_rolled_back() -> None:
     assert services.releases.committed == ["back to r1"]
 
 
-def test_ranker_of_the_release_is_put_in_use() -> None:
+def test_operator_chooses_the_default_ranker_of_the_release() -> None:
     services = StandInServices()
     client = client_of(services)
     assert "<option>ranker.nrms</option>" in client.get("/console/releases").text
@@ -351,7 +351,7 @@ def minimum_asked(asked: OpenRound) -> int:
     return asked.request().cohort_minimum
 
 
-def test_console_command_and_api_share_one_default_minimum_that_makes_groups() -> None:
+def test_console_command_and_api_share_a_default_minimum_that_allows_groups() -> None:
     page = client_of(fresh_services()).get("/console/rounds").text
     minima = re.findall(r'name="cohort_minimum" value="(\d+)"', page)
     cohorts = re.findall(r'name="cohort" value="(\d+)"', page)
@@ -382,7 +382,7 @@ def test_live_figures_show_the_running_round() -> None:
     assert client_of(ended).get("/console/rounds/live").json()["state"] == "applied"
 
 
-def test_papers_epsilons_are_a_third_ten_and_fifty() -> None:
+def test_console_shows_the_epsilons_a_third_ten_and_fifty_for_the_papers_noise() -> None:
     """Oracle: 2 delta / lambda a score, by hand: 2 x 0.2 / 1.2 = 1/3; x 30 = 10; x 5 = 50."""
     protocol = RecallProtocol(basis_size=30, channels_limit=5, cluster_distance=1, score_clip=0.2, score_noise=1.2)
     cost = report_cost(protocol)
@@ -393,7 +393,7 @@ def test_papers_epsilons_are_a_third_ten_and_fifty() -> None:
     assert report_cost(protocol.model_copy(update={"score_noise": 0.0})).session == float("inf")
 
 
-def test_noisy_sum_costs_less_than_the_classic_bound() -> None:
+def test_stated_cost_of_a_noisy_sum_is_below_the_classic_bound() -> None:
     """Oracle: Bun and Steinke (2016): rho + 2 sqrt(rho ln(1/delta)), with rho = (2 C 2^f)^2 / (2 sigma^2 n)."""
     costs = {cost.system: cost for cost in sum_costs()}
     noisy, exact = costs["small_ranker/secure/median"], costs["small_ranker/exact/mean"]

@@ -16,7 +16,7 @@ FOUND = GroupMoves("round-12", "prototypes", "r9", ((5, 2, 0), (0, 8, 1), (3, 0,
 PATH = re.compile(r"M([\d.]+) ([\d.]+)C[\d. ]+ ([\d.]+) ([\d.]+)V([\d.]+)C[\d. ]+ ([\d.]+) ([\d.]+)Z")
 
 
-def test_bands_are_proportional_to_moved_devices_and_fill_the_bars() -> None:
+def test_bands_are_proportional_to_the_devices_that_moved_and_fill_the_bars() -> None:
     drawing = drawn(FOUND)
     scale = (HEIGHT - 2 * GAP) / 19
     assert (drawing.devices, drawing.stayed, drawing.sizes) == (19, 13, (8, 10, 1))
@@ -47,14 +47,14 @@ def test_bands_are_proportional_to_moved_devices_and_fill_the_bars() -> None:
     assert [bar.label for bar in drawing.bars] == ["1: 7", "2: 9", "3: 3", "1: 8", "2: 10", "3: 1"]
 
 
-def test_non_square_moves_are_refused_and_empty_ones_draw_nothing() -> None:
+def test_moves_that_are_not_square_are_refused_and_empty_moves_draw_no_bands() -> None:
     with pytest.raises(ValueError, match="must be square"):
         drawn(GroupMoves("round-1", "prototypes", None, ((1, 2), (3,))))
     nobody = drawn(GroupMoves("round-1", "prototypes", None, ((0, 0), (0, 0))))
     assert nobody.bands == ()
 
 
-def test_page_draws_each_clustering_and_updates_for_the_next() -> None:
+def test_page_draws_each_clustering_and_changes_when_another_ends() -> None:
     services = StandInServices()
     page = client_of(services).get("/console/rounds").text
     assert page.count('<svg class="moves"') == 2

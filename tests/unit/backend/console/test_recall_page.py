@@ -84,7 +84,7 @@ def test_frontier_is_shown_as_measured(cache: Path) -> None:
     )
 
 
-def test_file_of_another_format_counts_as_missing(cache: Path) -> None:
+def test_record_in_another_format_counts_as_missing(cache: Path) -> None:
     cache.write_text(json.dumps({"rows": [{"mode": 1}]}), encoding="utf-8")
     assert measured() is None
 

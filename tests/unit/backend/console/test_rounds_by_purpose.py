@@ -27,7 +27,7 @@ from tests.doubles.told_by_fleet import TOLD
 FORM = {"system": "naml", "cohort": "31", "cohort_minimum": "11", "seconds": "45"}
 
 
-def test_every_manual_system_and_every_paper_is_offered_once() -> None:
+def test_every_system_an_operator_can_start_and_every_paper_is_offered_once() -> None:
     told = [choice.system for purpose in written().purposes for choice in purpose.choices]
     ordered = {RELEASE_GATE.name, BASIS_VOTE.name} | {spec.begins_with for spec in COMPOSED.values()}
     ordered |= {spec.strategy.follow for spec in COMPOSED.values() if isinstance(spec.strategy, FedAvg)}
@@ -37,7 +37,7 @@ def test_every_manual_system_and_every_paper_is_offered_once() -> None:
     assert len(written().papers) == 5
 
 
-def test_every_choice_shows_the_privacy_pages_cost() -> None:
+def test_every_choice_shows_the_same_cost_as_the_privacy_page() -> None:
     costs = {cost.system: cost for cost in sum_costs()}
     for purpose in purposes(StandInServices()):  # type: ignore[arg-type]
         for choice in purpose.choices:
@@ -50,7 +50,7 @@ def test_every_choice_shows_the_privacy_pages_cost() -> None:
                 assert "no epsilon limit" in choice.cost
 
 
-def test_every_form_has_a_cost_and_impossible_ones_a_reason() -> None:
+def test_every_protection_has_a_cost_and_impossible_ones_a_reason() -> None:
     page = unescape(client_of(StandInServices()).get("/console/rounds").text)
     for purpose in purposes(StandInServices()):  # type: ignore[arg-type]
         for choice in purpose.choices:
@@ -78,7 +78,7 @@ def test_invalid_axis_combination_is_refused_in_the_form() -> None:
     assert len(services.coordinator.opened) == 1
 
 
-def test_only_runnable_systems_can_be_chosen_and_others_prepared() -> None:
+def test_systems_that_cannot_run_yet_are_disabled_and_can_be_prepared() -> None:
     services = StandInServices()
     page = client_of(services).get("/console/rounds").text
     radios = dict(re.findall(r'name="system" value="(\w+)"( disabled)?', page))
@@ -119,7 +119,7 @@ def test_refused_form_keeps_its_input_and_uses_the_page_labels() -> None:
     assert 'value="31"' in busy.text
 
 
-def test_started_round_is_in_view() -> None:
+def test_page_opens_at_the_started_round() -> None:
     services = StandInServices()
     services.coordinator.under_way = False
     done = client_of(services).post("/console/rounds", data=FORM, headers=OURS)
@@ -129,7 +129,7 @@ def test_started_round_is_in_view() -> None:
     assert page.index('id="round"') < page.index("Start a round")
 
 
-def test_failed_round_states_only_what_the_server_can_know() -> None:
+def test_failed_round_is_explained_only_by_what_the_server_can_know() -> None:
     found = CheckIns({"release": 3, "full": 2}, address=1, polls=20)
     few = " ".join(ended_messages(status("failed", joined=4, uploaded=0, cohort_minimum=10), found))
     assert "20 requests for rounds arrived in its last 30 seconds. A device sends about two" in few

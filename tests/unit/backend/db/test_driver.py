@@ -51,7 +51,7 @@ def test_direct_writes_are_rolled_back_with_the_transaction(url: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "given"), [(INSERT, (1, "again")), ("SELECT * FROM nothing", ()), (INSERT, (1,))])
-def test_direct_driver_raises_the_connections_errors(url: str, text: str, given: tuple[object, ...]) -> None:
+def test_direct_driver_raises_the_same_errors_as_the_connection(url: str, text: str, given: tuple[object, ...]) -> None:
     with writing(open_engine(url)) as connection:
         with pytest.raises(DBAPIError) as mine:
             ask_sqlite(connection, text, given)
@@ -61,7 +61,7 @@ def test_direct_driver_raises_the_connections_errors(url: str, text: str, given:
         assert str(mine.value.orig) == str(theirs.value.orig)
 
 
-def test_writer_waiting_in_vain_reports_the_database_unreachable(url: str) -> None:
+def test_writer_that_waits_too_long_for_the_lock_reports_the_database_unreachable(url: str) -> None:
     """Red where BEGIN's own error is passed on as the driver's."""
     one, other = open_engine(url), open_engine(url)
     with reading(other) as connection:

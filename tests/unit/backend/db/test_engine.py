@@ -344,7 +344,7 @@ def test_documented_tables_match_the_schema() -> None:
     assert set(re.findall(r"^    (\w+) \{$", diagram(all_tables()), re.MULTILINE)) == set(all_tables().tables)
 
 
-def test_chunks_lose_nothing() -> None:
+def test_chunks_contain_every_item_in_order() -> None:
     assert [*chunks(range(7), 3)] == [[0, 1, 2], [3, 4, 5], [6]]
     assert [*chunks([], 3)] == []
 

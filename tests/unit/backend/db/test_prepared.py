@@ -39,7 +39,7 @@ def test_prepared_statements_return_sqlalchemys_rows_and_values(filled: Engine) 
             assert asked.run(connection, name=name).scalars() == connection.scalars(named(name)).all()
 
 
-def test_list_is_one_parameter(filled: Engine) -> None:
+def test_prepared_statement_takes_a_list_as_one_parameter(filled: Engine) -> None:
     asked = Prepared(lambda dialect: select(SumKeyRow.key).where(listed("names", SUM)(dialect)).order_by(SumKeyRow.key))
     with reading(filled) as connection:
         for names in (["round-0", "round-2"], ["it's"], []):

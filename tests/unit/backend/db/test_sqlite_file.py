@@ -46,7 +46,7 @@ def test_empty_file_is_refused_only_after_releases_were_published(path: Path) ->
         check_sqlite_file(f"sqlite:///{path}", used=True)
 
 
-def test_file_with_a_write_ahead_log_is_left_to_sqlite(path: Path) -> None:
+def test_check_leaves_a_file_with_a_write_ahead_log_to_sqlite(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     path.with_name("ownfeed.sqlite-wal").write_bytes(b"log")
     check_sqlite_file(f"sqlite:///{path}", used=True)
@@ -115,7 +115,7 @@ def test_file_without_an_open_engine_is_checked(path: Path) -> None:
         assert not is_open_here(path)
 
 
-def test_connection_counts_as_open_before_it_has_a_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_counts_as_open_before_it_takes_its_first_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or another thread's look would cost it the first: the change to WAL may wait for others for half a minute."""
     found = []
     set_pragma = backend.db.engine._set

@@ -53,14 +53,14 @@ class GoesAway:
         raise ClusterUnavailable("10.0.0.5:6379", "its head has ended.")
 
 
-def test_local_executor_opens_a_task_once_with_its_threads() -> None:
+def test_local_executor_opens_a_task_once_with_its_number_of_threads() -> None:
     task, executor = Doubles(), LocalExecutor(3)
     assert [list(executor.map(task, batches)) for batches in ([1, 2], [3])] == [[2, 4], [6]]
     assert task.opened == [3]
 
 
 @pytest.mark.parametrize(("answers", "takes"), [(0, 0), (0, 3), (2, 5), (5, 5), (4, 7)])
-def test_lost_cluster_falls_back_to_this_process_in_order(
+def test_local_process_takes_over_in_order_when_the_cluster_is_lost(
     answers: int, takes: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     executor = FallbackExecutor(GoesAway(answers, takes), LocalExecutor(1))

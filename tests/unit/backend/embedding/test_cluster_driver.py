@@ -50,7 +50,7 @@ def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[RayExecutor]:
         made.close()
 
 
-def test_failed_batch_is_final_and_the_next_task_continues(executor: RayExecutor) -> None:
+def test_failed_batch_is_not_retried_and_the_next_task_runs(executor: RayExecutor) -> None:
     with pytest.raises(ClusterTaskFailed, match="division by zero") as failed:
         list(executor.map(Divides(), [4.0, 0.0, 2.0]))
     assert not may_pass(failed.value)
@@ -93,7 +93,7 @@ def test_driver_process_gets_no_settings_or_keys_of_the_server(
     assert {"PATH", "RAY_TLS_CA_CERT"} <= set(names)
 
 
-def test_driver_that_just_ended_is_started_once_more(executor: RayExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_driver_that_just_ended_is_restarted_once(executor: RayExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     list(executor.map(Divides(), [1.0]))
     driver = executor._driver
     assert driver is not None
@@ -142,7 +142,7 @@ class ScriptedLine:
         return self._coming.pop(0)
 
 
-def test_idle_clock_runs_only_between_tasks() -> None:
+def test_idle_time_is_counted_only_between_tasks() -> None:
     here, there = Pipe()
     said: list[tuple[Any, ...]] = [("task", "k", 1), ("batch", 1), ("rest",), ("task", "k", 1), ("rest",)]
     from backend.embedding.ray_executor import send

@@ -122,7 +122,7 @@ def test_head_keeps_the_cosines_of_the_full_states(embedder: OnnxEmbedder, poole
     assert np.corrcoef((full @ full.T).ravel(), (found @ found.T).ravel())[0, 1] > 0.999
 
 
-def test_encoder_of_another_size_than_the_settings_is_refused(
+def test_encoder_whose_vector_size_differs_from_the_settings_is_refused(
     settings: BackendSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OWNFEED_BACKEND_NEWS_DIMENSIONS", "400")
@@ -260,7 +260,7 @@ def test_round_refuses_to_build_on_a_damaged_shared_file(
     assert list(folder.glob("trained/*")) == [], "nothing half-written"
 
 
-def test_another_folder_reuses_graphs_and_fits_its_own_head(
+def test_second_data_folder_reuses_exported_graphs_and_fits_its_own_head(
     settings: BackendSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first, "export_news_encoder", lambda _: pytest.fail("exported twice"))

@@ -120,7 +120,7 @@ def test_cluster_without_cpus_is_refused(settings: BackendSettings) -> None:
         OnnxEmbedder(settings.encoder_dir, threads=1, executor=ExecutorSettings(cluster=address)).encode(TITLES[:3])
 
 
-def test_fallback_here_continues_at_the_batch_where_the_cluster_failed(
+def test_local_fallback_continues_at_the_batch_where_the_cluster_failed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     executor = ExecutorSettings(cluster=f"127.0.0.1:{free_port()}", without="here").open(4)

@@ -50,7 +50,7 @@ def test_any_difference_of_a_node_is_named_in_the_error(name: str) -> None:
     assert why.endswith(f" differs from the backend in {name}: none there, another here")
 
 
-def test_only_differing_instructions_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_a_differing_node_lists_only_the_differing_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = same() | {"instructions": "avx avx2"}
     monkeypatch.setattr(ray_node, "same", lambda: expected | {"instructions": "avx avx512f"})
     with pytest.raises(NodeDiffers, match="in instructions: avx512f there, avx2 here"):

@@ -50,7 +50,7 @@ def test_encoder_files_are_shared_completely_between_machines(machines: list[Sha
     assert found(tmp_path / "two")[IN_USE_FILES[0]] == "words-2"
 
 
-def test_trained_encoder_is_shared_alone_with_its_description_last(
+def test_only_the_trained_encoder_is_shared_and_its_description_is_written_last(
     machines: list[SharedEncoders], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = machines

@@ -64,6 +64,6 @@ def test_mostly_outdated_files_are_deleted(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.npy"))) == len(list(tmp_path.glob("*.json"))) == 1
 
 
-def test_digest_can_not_escape_the_folder(tmp_path: Path) -> None:
+def test_digest_cannot_escape_the_folder(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="digest"):
         trained_folder(tmp_path, "../..")

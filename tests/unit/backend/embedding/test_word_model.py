@@ -210,7 +210,9 @@ def test_encoder_is_stored_once_and_found_by_its_digest(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damaged", ["encoder.onnx", "tokenizer.json"])
-def test_word_encoder_does_not_cover_damaged_shared_files(folder: Path, tmp_path: Path, damaged: str) -> None:
+def test_storing_a_word_encoder_does_not_overwrite_damaged_shared_files(
+    folder: Path, tmp_path: Path, damaged: str
+) -> None:
     """Red before: its description had the damaged file's hash."""
     copy = tmp_path / "encoder"
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("trained"))
@@ -263,12 +265,12 @@ def test_titles_are_cut_at_thirty_words_and_sent_as_rows(folder: Path) -> None:
         joined_table([pack({"vectors": np.zeros((0, WORD_DIM), np.float16)})], WORD_DIM)
 
 
-def test_word_sets_are_identified_by_their_vectors(glove: Path) -> None:
+def test_key_of_a_word_set_depends_on_its_vectors(glove: Path) -> None:
     words = read_glove(glove)
     assert WordVectors(words.tokenizer, words.table * np.float16(2)).key != words.key
 
 
-def test_encoder_is_on_the_disk_before_it_is_renamed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoder_folder_is_synced_to_disk_before_it_is_renamed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = WordModel(folder)
     words = model.words(TITLES)
     start = model.start(words, np.random.default_rng(5).normal(size=(len(TITLES), DIM)).astype(np.float32))

@@ -92,7 +92,7 @@ def test_local_noise_exact_sums_and_failed_rounds_are_accounted_separately(engin
     assert (found.local_rounds, found.exact_rounds, found.rounds, found.epsilon) == (1, 1, (), 0.0)
 
 
-def test_devices_ledger_composes_by_rho_and_is_at_least_the_servers(engine: Engine) -> None:
+def test_device_composes_rounds_by_rho_to_at_least_the_servers_figure(engine: Engine) -> None:
     assert isinstance(LAW, SecureSum)
     for number in range(1, 21):
         ended(engine, number, LAW, 60)

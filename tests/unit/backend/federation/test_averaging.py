@@ -58,7 +58,7 @@ def test_uni_fedrec_has_the_papers_settings() -> None:
     assert all(name == each.name for name, each in COMPOSED.items())
 
 
-def test_admission_is_a_coin_with_the_given_probability() -> None:
+def test_check_ins_are_admitted_with_the_given_probability() -> None:
     rng = np.random.default_rng(3)
 
     assert all(admitted(1.0, rng.random) for _ in range(100))
@@ -66,12 +66,12 @@ def test_admission_is_a_coin_with_the_given_probability() -> None:
     assert share == pytest.approx(0.3, abs=0.015)
 
 
-def test_places_round_up_and_pseudonyms_never_repeat() -> None:
+def test_number_of_places_is_rounded_up_and_pseudonyms_never_repeat() -> None:
     assert (places(10, 1.0), places(10, 1.25), places(1, 1.3)) == (10, 13, 2)
     assert len({draw_pseudonym() for _ in range(1_000)}) == 1_000
 
 
-def test_sums_are_read_only() -> None:
+def test_sums_of_an_aggregate_are_read_only() -> None:
     total = Aggregate({"g.a": (2,)})
     total.add({"g.a": np.ones(2, dtype=np.float32)})
     with pytest.raises(ValueError, match="read-only"):

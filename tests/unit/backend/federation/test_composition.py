@@ -83,7 +83,7 @@ def test_exact_sums_are_never_grouped_and_counts_use_no_median() -> None:
             assert not isinstance(spec.join, MedianOfSums)
 
 
-def test_omitted_axes_use_defaults_and_full_names_stay() -> None:
+def test_omitted_parts_of_a_system_name_use_defaults_and_full_names_stay() -> None:
     assert full_name("small_ranker") == "small_ranker/secure/median"
     assert full_name("small_ranker", LOCAL) == full_name("small_ranker/local") == "small_ranker/local/mean"
     assert full_name("small_ranker", aggregation="mean") == "small_ranker/secure/mean"

@@ -141,7 +141,7 @@ def test_round_follows_the_paper_from_samples_to_the_user_models_steps(draws: li
         np.testing.assert_allclose(second[name], value, rtol=0, atol=1e-6, err_msg=f"eq. 5, {name}")
 
 
-def test_nothing_is_cut_and_the_news_model_steps_by_eq_7() -> None:
+def test_preset_clips_nothing_and_steps_the_news_model_by_equation_7() -> None:
     """Oracle: the paper clips nothing, counts every sample in |B_u|, and has eta = 5e-5, K = 4, groups of 50."""
     protection = PUBLISHED.protection
     assert isinstance(protection, SecureSum)

@@ -199,7 +199,7 @@ def test_device_sends_its_samples_only_if_exact_sums_are_allowed(ledger: Ledger)
 
 
 @pytest.mark.parametrize("samples", [0.0, -1.0, 1.5, 1_025.0, float("nan"), float("inf")])
-def test_server_refuses_a_weight_that_is_no_number_of_samples(samples: float) -> None:
+def test_server_refuses_a_weight_that_is_not_a_whole_number_of_samples(samples: float) -> None:
     rules = on_server(PUBLISHED.protection).upload_rules({"g.a": (2,)})
     tensors = {"g.a": np.zeros(2, np.float32), SAMPLES: np.array([samples], np.float32)}
     with pytest.raises(UpdateRefused) as refused:

@@ -57,7 +57,7 @@ def test_decline_within_the_noise_does_not_fail() -> None:
     assert loud.found_from > 0.01
 
 
-def test_good_release_is_rolled_back_within_the_stated_error_rate() -> None:
+def test_share_of_good_releases_rolled_back_is_within_the_stated_error_rate() -> None:
     """4,000 gates of 60 devices: 5 % of them is 200, and a binomial passes 240 with probability below 0.2 %."""
     rng = np.random.default_rng(5)
     noise = RELEASE_GATE.protection.sigma * 2.0**-16 * np.sqrt(60)  # type: ignore[union-attr]

@@ -180,7 +180,7 @@ def cohort(number: int) -> list[int]:
     return [int(reader) for reader in np.random.default_rng((1, number)).choice(READERS, COHORT, replace=False)]
 
 
-def test_groups_start_as_one_model_with_news_topics_as_centroids(tmp_path: Path) -> None:
+def test_groups_start_with_one_model_and_article_topics_as_centroids(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(0.1))
     groups = world.entry.groups
     assert groups is not None
@@ -242,7 +242,7 @@ def test_server_rounds_match_findings_rounds(tmp_path: Path, optimizer: MemoryOp
     assert max(float(np.abs(model[TOP] - models[0][TOP]).max()) for model in models) > 0.005
 
 
-def test_clustering_drafts_the_lloyd_step_without_moving_global_weights(tmp_path: Path) -> None:
+def test_clustering_round_drafts_a_lloyd_step_without_changing_global_weights(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(0.1))
     world.train(cohort(0), 0)
     before = world.entry

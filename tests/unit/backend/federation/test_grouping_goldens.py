@@ -53,7 +53,7 @@ def test_time_weight_at_round_2310_is_one_half() -> None:
     assert TimeAndLayer().of_time(half) == pytest.approx(0.5, abs=1e-12)
 
 
-def test_weights_of_five_layers_rise_to_the_top() -> None:
+def test_interpolation_weights_of_five_layers_grow_toward_the_top_as_published() -> None:
     """FINDING, eqs. 6 and 7: h(i) and lambda(t, i)."""
     five = Layers(("a", "b", "c", "d", "e"))
     protection = TimeAndLayer()
@@ -62,7 +62,7 @@ def test_weights_of_five_layers_rise_to_the_top() -> None:
     np.testing.assert_allclose(protection.coefficients(1000, five), expected, atol=5e-7)
 
 
-def test_frozen_layers_below_count_as_in_the_whole_model() -> None:
+def test_interpolation_weights_count_frozen_layers_below() -> None:
     whole, upper = Layers(("a", "b", "c", "d", "e")), Layers(("d", "e"), frozen_below=3)
     np.testing.assert_array_equal(TimeAndLayer().of_layers(upper), TimeAndLayer().of_layers(whole)[3:])
 
@@ -109,7 +109,7 @@ def test_readers_changing_groups_carry_their_models_with_them() -> None:
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_relabelled_groups_change_no_readers_model(order: tuple[int, ...]) -> None:
+def test_permuting_group_numbers_changes_no_readers_model(order: tuple[int, ...]) -> None:
     """The Hungarian names change labels only."""
     models = Models(Model({"w": np.array(0.0)}), scalars(10, 20, 30))
     plain = of(models.reinitialised(transitions(OLD, NEW, 3, 3)))
@@ -119,7 +119,7 @@ def test_relabelled_groups_change_no_readers_model(order: tuple[int, ...]) -> No
     np.testing.assert_array_equal(np.array(permuted)[names[NEW]], np.array(plain)[NEW])
 
 
-def test_formula_8_averages_the_previous_models_of_a_groups_readers() -> None:
+def test_formula_8_gives_a_group_the_mean_of_its_readers_previous_models() -> None:
     rng = np.random.default_rng(0)
     old, new = rng.integers(0, 5, 60), rng.integers(0, 5, 60)
     values = rng.normal(size=5)
@@ -180,7 +180,7 @@ def test_group_without_a_client_keeps_its_interpolated_model_and_memory() -> Non
         models.stepped(Adam(0.1), {"w": np.array(1.0)}, {2: {"w": np.array(1.0)}})
 
 
-def test_cuts_by_layer_and_round_are_all_or_nothing() -> None:
+def test_personalisation_from_a_layer_or_round_is_all_or_nothing() -> None:
     layers = Layers(("a", "b", "c"))
     np.testing.assert_array_equal(FromLayer(1).coefficients(9, layers), [0, 1, 1])
     np.testing.assert_array_equal(FromRound(5).coefficients(4, layers), [0, 0, 0])

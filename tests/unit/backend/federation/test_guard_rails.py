@@ -74,7 +74,7 @@ def test_oversized_body_is_cut_off_and_the_place_kept(rig: BackendRig, client: T
     assert ended.state == "applied"
 
 
-def test_secure_round_refuses_single_updates_and_a_plain_one_masked_vectors(
+def test_secure_round_refuses_plain_updates_and_a_plain_round_masked_vectors(
     rig: BackendRig, client: TestClient
 ) -> None:
     rig.coordinator.open_round("small_ranker/secure/median", cohort=3, cohort_minimum=2, seconds=60.0)

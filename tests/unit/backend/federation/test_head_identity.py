@@ -137,7 +137,7 @@ def test_securely_summed_gradients_are_exact_to_half_a_step(
         assert np.abs(mean[name] - each).max() <= 2.0 ** -(fraction_bits + 1) + FLOAT32, name
 
 
-def test_clipping_shortens_an_update_without_turning_it(graphs: tuple[bytes, bytes], states: np.ndarray) -> None:
+def test_clipping_shortens_an_update_and_keeps_its_direction(graphs: tuple[bytes, bytes], states: np.ndarray) -> None:
     update = updates(graphs, states)[0]
     whole = shared_part(update.tensors, MODEL)
     length = float(np.sqrt(sum(np.square(each.astype(np.float64)).sum() for each in update.tensors.values())))

@@ -151,7 +151,9 @@ def test_release_without_the_codebook_refuses_the_round(world: CodebookRounds) -
         world.backend.coordinator.open_round(CODEBOOK.name, cohort=5_200, cohort_minimum=2, seconds=60.0)
 
 
-def test_reader_with_muted_clicks_contributes_zeros(world: CodebookRounds, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_whose_clicks_are_all_muted_contributes_zeros(
+    world: CodebookRounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
     muted = world.devices[0]
     clicked = frozenset(click.news_id for click in muted.stores.clicks.recent(1_000))
     muted.trainer._reading._muted = lambda: clicked
@@ -196,7 +198,7 @@ def follow(centres: np.ndarray, readers: np.ndarray, rounds: int, sigma: float, 
     return np.array(found)
 
 
-def test_thousands_of_readers_improve_prototypes_and_sixty_do_no_harm() -> None:
+def test_prototypes_improve_with_thousands_of_readers_and_do_not_get_worse_with_sixty() -> None:
     rng = np.random.default_rng(5)
     centres, readers = planted(rng, 4_000, 64, 8)
     learned = follow(centres, readers, 10, sigma=0.75 * np.sqrt(4_000), rng=rng)

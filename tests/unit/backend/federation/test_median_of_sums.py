@@ -66,7 +66,7 @@ def judged(vote: list[WeightedSum], first: list[WeightedSum]) -> Verdict:
         ((-1.0, 0.1, 0.1), False),
     ],
 )
-def test_one_negative_vote_only_orders_a_second(gains: tuple[float, ...], doubted: bool) -> None:
+def test_first_negative_vote_orders_a_second_vote_but_no_rollback(gains: tuple[float, ...], doubted: bool) -> None:
     """Red before: three liars in three groups of five and the noise of a fourth took a release back (the second)."""
     verdict = judged(voted(*gains), [])
     assert (verdict.falls, verdict.doubted) == (False, doubted)
@@ -140,7 +140,9 @@ def test_group_count_without_a_median_is_refused() -> None:
     ("cohort", "minimum", "parts"),
     [(60, 18, 0), (65, 18, 0), (66, 18, 3), (71, 20, 0), (200, 10, 9), (1_000, 18, 45), (1_000, 50, 16)],
 )
-def test_count_is_one_sum_while_small_and_groups_of_22_above(cohort: int, minimum: int, parts: int) -> None:
+def test_small_count_is_one_sum_and_a_larger_one_is_split_into_groups_of_at_least_22(
+    cohort: int, minimum: int, parts: int
+) -> None:
     spec = COMPOSED["private_counts/secure/huber"]
     assert isinstance(spec.protection, SecureSum)
     assert spec.join is not None
@@ -162,7 +164,7 @@ def test_group_size_stays_within_the_terms(cohort: int, minimum: int, largest: i
         assert math.ceil(come / max(1, split.parts_of(come, terms))) <= largest
 
 
-def test_noise_shares_too_thin_for_groups_use_one_sum() -> None:
+def test_count_whose_noise_shares_are_too_small_for_groups_is_one_sum() -> None:
     """A group of 22 under `private_counts/secure_large/mean` would cost more than the 8 that devices allow."""
     large = COMPOSED["private_counts/secure_large/mean"]
     assert isinstance(large.protection, SecureSum)

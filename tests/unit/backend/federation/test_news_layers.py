@@ -155,7 +155,7 @@ def weighed(
     return {name: by_name[name] for name in of_news}, {n: each for n, each in by_name.items() if n not in of_news}
 
 
-def test_news_layers_setting_reaches_only_rounds_in_rows(tmp_path: Path) -> None:
+def test_news_layers_setting_applies_only_to_rounds_with_row_gradients(tmp_path: Path) -> None:
     services = build_services(BackendSettings(data_dir=tmp_path, news_layers=2))
     try:
         systems = services.coordinator._systems

@@ -55,7 +55,7 @@ def sums_of(honest: Vector, rng: np.random.Generator) -> list[WeightedSum]:
 
 @pytest.mark.parametrize("coordinates", [4, 262, 4_096])
 @pytest.mark.parametrize("noise", [0.1, 1.0, 6.0])
-def test_projection_keeps_the_proven_share_of_an_honest_mean(coordinates: int, noise: float) -> None:
+def test_projection_keeps_at_least_the_proven_share_of_an_honest_mean(coordinates: int, noise: float) -> None:
     """noise: its length beside the clip; the honest mean is as long as the clip, which is the worst case."""
     honest = pointing(LAW.clip, coordinates, 0)
     deviation = noise * LAW.clip / math.sqrt(coordinates)
@@ -71,7 +71,7 @@ def test_projection_keeps_the_proven_share_of_an_honest_mean(coordinates: int, n
 
 
 @pytest.mark.parametrize("norm", [LAW.clip, LAW.clip / 2])
-def test_joined_sums_keep_an_honest_mean_better_than_the_clip(norm: float) -> None:
+def test_bound_on_joined_sums_keeps_more_of_an_honest_mean_than_the_clip_would(norm: float) -> None:
     honest, rng = pointing(norm, NUMBERS, 2), np.random.default_rng(3)
     joined = [MedianOfSums().join(sums_of(honest, rng), LAW.clip, SHARE).mean() for _ in range(2_000)]
     share, error = kept(honest, np.stack([each["g.w"] for each in joined]))
@@ -83,7 +83,7 @@ def test_joined_sums_keep_an_honest_mean_better_than_the_clip(norm: float) -> No
 
 
 @pytest.mark.parametrize("size", [0.05, 0.5, 5.0, 1e6])
-def test_projection_bounds_how_far_a_lie_moves_the_mean(size: float) -> None:
+def test_projection_bounds_how_far_a_false_update_moves_the_mean(size: float) -> None:
     """A projection onto a convex set brings no two points further apart."""
     rng, limit = np.random.default_rng(4), reach(LAW.clip, MEDIAN_VARIANCE * SHARE / (GROUPS * DEVICES), NUMBERS)
     assert limit < 2.3 * LAW.clip
@@ -96,7 +96,7 @@ def test_projection_bounds_how_far_a_lie_moves_the_mean(size: float) -> None:
         assert np.linalg.norm(lied["w"] - honest["w"]) <= min(size, 2 * limit) * (1 + 1e-9)
 
 
-def test_one_forged_group_of_five_leaves_the_mean_between_the_others() -> None:
+def test_mean_with_one_forged_group_of_five_stays_between_the_others() -> None:
     honest, rng = pointing(LAW.clip / 2, NUMBERS, 5), np.random.default_rng(6)
     for _ in range(200):
         sums = sums_of(honest, rng)
@@ -107,7 +107,7 @@ def test_one_forged_group_of_five_leaves_the_mean_between_the_others() -> None:
         assert np.linalg.norm(mean) <= reach(LAW.clip, MEDIAN_VARIANCE * SHARE / 60, NUMBERS) * (1 + 1e-12)
 
 
-def test_single_sum_is_held_to_the_clip() -> None:
+def test_mean_of_a_single_sum_is_at_most_the_clip() -> None:
     honest = pointing(LAW.clip, NUMBERS, 8)
     [noisy, *_] = sums_of(honest, np.random.default_rng(9))
     assert length(Aggregate.of_opened(noisy, LAW.clip).mean()) == pytest.approx(LAW.clip)

@@ -179,7 +179,7 @@ class LiesInRoundTwo(AddsToMasked):
         return super().handle_request(request)
 
 
-def test_spoilt_gate_is_retried_on_the_same_release(world: GatedRounds) -> None:
+def test_gate_failed_by_a_malicious_device_is_retried_on_the_same_release(world: GatedRounds) -> None:
     attacker = world.devices[0]
     attacker.stop()
     attacker.transport = liar = LiesInRoundTwo(attacker.transport)
@@ -245,7 +245,7 @@ def test_malicious_votes_do_not_roll_back_a_good_release(world: GatedRounds) -> 
 
 
 @pytest.mark.usefixtures("in_groups")
-def test_doubted_release_is_rolled_back_without_a_second_vote(world: GatedRounds) -> None:
+def test_release_is_rolled_back_if_its_second_vote_cannot_be_held(world: GatedRounds) -> None:
     coordinator, store = world.backend.coordinator, world.backend.releases
     trained = coordinator.open_round("turned", cohort=DEVICES, cohort_minimum=3, seconds=60.0)
     for _ in range(60):
@@ -304,7 +304,7 @@ def test_noiseless_gate_matches_the_devices_computations(world: GatedRounds, mon
     assert gate.epsilon is None
 
 
-def test_unscored_release_is_rolled_back_when_its_gate_fails(world: GatedRounds) -> None:
+def test_release_is_rolled_back_when_its_gate_fails_without_a_score(world: GatedRounds) -> None:
     coordinator, store = world.backend.coordinator, world.backend.releases
     trained = coordinator.open_round("sharper", cohort=DEVICES, cohort_minimum=10, seconds=60.0)
     while coordinator.status(trained.round).state != "applied":
@@ -336,7 +336,7 @@ def test_release_with_a_cancelled_gate_is_rolled_back(world: GatedRounds) -> Non
     assert store.require_current().models == before.models
 
 
-def test_disabled_gate_orders_nothing_and_can_not_be_opened(world: GatedRounds) -> None:
+def test_disabled_gate_orders_nothing_and_cannot_be_opened(world: GatedRounds) -> None:
     world.backend.coordinator._loader.held_out = 0.0
     (trained,) = world.run("turned")
 
@@ -356,7 +356,7 @@ def test_ranker_without_a_gate_is_not_published_while_gating_is_on(
     assert "System 'turned' names no gate" in trained.reason
 
 
-def test_first_release_or_one_with_unchanged_rankers_can_not_be_scored(world: GatedRounds) -> None:
+def test_first_release_or_one_with_unchanged_rankers_cannot_be_scored(world: GatedRounds) -> None:
     coordinator: Coordinator = world.backend.coordinator
     with pytest.raises(RoundImpossible, match="r1 has no predecessor"):
         coordinator.open_round("release_gate", cohort=12, cohort_minimum=10, seconds=60.0)

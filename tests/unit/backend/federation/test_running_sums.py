@@ -56,7 +56,7 @@ def opened_equals_numpys(rig: SumStoreRig, devices: list, members: int) -> bool:
     return bool((store.stages.opened(NAME).vector == plain_sum(devices, range(members))).all())
 
 
-def test_commit_on_a_full_disk_leaves_no_sum_and_a_retry_counts(rig: SumStoreRig) -> None:
+def test_commit_refused_by_a_full_disk_leaves_no_sum_and_a_retry_is_counted(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
 
@@ -101,7 +101,7 @@ def test_failed_write_does_not_replace_an_existing_sum(running: RunningSums, mon
     assert (running.read(name, TERMS) == total).all()
 
 
-def test_sum_in_memory_is_taken_once_by_its_name_only(running: RunningSums) -> None:
+def test_running_sum_in_memory_is_taken_once_and_only_by_its_name(running: RunningSums) -> None:
     name, total = kept(running)
     other = running.keep(np.zeros(40, dtype=total.dtype))
     assert (running.take(other, TERMS) == 0).all(), "another worker has stored that one since"
@@ -131,7 +131,7 @@ def test_equal_sums_are_separate_objects(running: RunningSums) -> None:
         running.read(first, TERMS)
 
 
-def test_equal_vectors_in_two_sums_corrupt_neither(rig: SumStoreRig) -> None:
+def test_equal_vectors_in_two_running_sums_leave_both_correct(rig: SumStoreRig) -> None:
     """Red while the name was the hash alone: the next vector of one sum took the other's object."""
     store, first = brought_to(rig, "masked")
     others = [SumDevice.new(n, terms(4, length=40, round="round-2"), random_vector(40)) for n in range(4)]

@@ -151,7 +151,7 @@ def expected(world: SeamRounds, marks: list[float]) -> list[float]:
     return [mark * sum(1 + device.stores.clicks.count() for device in world.devices) for mark in marks]
 
 
-def test_sum_is_opened_and_concluded_without_a_publication(world: SeamRounds) -> None:
+def test_sum_can_be_opened_and_concluded_without_publishing_a_release(world: SeamRounds) -> None:
     status = opened(world, "adding")
     world.let_all_work()
 
@@ -166,7 +166,7 @@ def test_sum_is_opened_and_concluded_without_a_publication(world: SeamRounds) ->
     assert {each.state for each in kept if each is not None} <= {"uploaded", "applied"}
 
 
-def test_local_noise_is_priced_by_the_tasks_coordinates(world: SeamRounds) -> None:
+def test_local_noise_is_charged_by_the_number_of_coordinates_of_the_task(world: SeamRounds) -> None:
     opened(world, "adding_clear")
     world.let_all_work(2)
 
@@ -176,7 +176,7 @@ def test_local_noise_is_priced_by_the_tasks_coordinates(world: SeamRounds) -> No
     assert [device.ledger.spent_today("training") for device in world.devices] == [2.0 * 4] * DEVICES
 
 
-def test_conclusion_orders_the_next_round_with_its_results(world: SeamRounds) -> None:
+def test_conclusion_of_a_round_orders_the_next_round_with_its_results(world: SeamRounds) -> None:
     opened(world, "adding_twice")
     world.let_all_work(30)
 
@@ -186,7 +186,7 @@ def test_conclusion_orders_the_next_round_with_its_results(world: SeamRounds) ->
     assert world.backend.coordinator.current() is None
 
 
-def test_kill_after_a_conclusion_neither_loses_nor_repeats_the_follow_up(
+def test_server_killed_after_a_conclusion_neither_loses_nor_repeats_the_follow_up(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(world, "adding_twice")
@@ -210,7 +210,7 @@ def test_kill_after_a_conclusion_neither_loses_nor_repeats_the_follow_up(
     assert world.status(2).follows == "round-1"
 
 
-def test_kill_during_a_conclusion_leaves_no_facts_or_follow_up(
+def test_server_killed_during_a_conclusion_leaves_no_facts_and_no_follow_up(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(world, "adding_twice")
@@ -242,7 +242,9 @@ def test_impossible_follow_up_is_dropped_with_a_reason(world: SeamRounds) -> Non
     opened(world, "adding")
 
 
-def test_device_declines_missing_or_oversized_materials(world: SeamRounds, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_declines_a_round_whose_blobs_are_missing_or_too_large(
+    world: SeamRounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
     @dataclass(frozen=True)
     class Lost(Adding):
         def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:

@@ -24,7 +24,7 @@ def analytic(multiplier: float, delta: float) -> float:
     return float(brentq(excess, 0.0, 200.0))
 
 
-def test_one_and_fifty_sums_match_the_golden_values() -> None:
+def test_epsilon_of_one_and_of_fifty_sums_matches_the_golden_values() -> None:
     openings = [NoisyOpening(NOISE, survivors=45)]
     # sqrt(45) / 3 = sqrt(5): rho = 0.1 a sum. dp-accounting 0.6.0.
     assert openings[0].rho == pytest.approx(0.1, rel=1e-12)
@@ -35,7 +35,9 @@ def test_one_and_fifty_sums_match_the_golden_values() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 3])
 @pytest.mark.parametrize("survivors", [45, 400])
-def test_gaussian_epsilon_is_analytic_and_the_proven_bound_is_above(rounds: int, survivors: int) -> None:
+def test_gaussian_epsilon_matches_the_analytic_value_and_the_charged_bound_is_above_it(
+    rounds: int, survivors: int
+) -> None:
     opening = NoisyOpening(NOISE, survivors)
     exact = analytic(opening.noise_multiplier / math.sqrt(rounds), 1e-6)
     assert gaussian_figure([opening] * rounds, 1e-6) == pytest.approx(exact, rel=2e-3)
@@ -56,7 +58,7 @@ def test_device_and_server_compute_the_same_epsilon(rounds: int) -> None:
     assert epsilon_of(rounds * opening.rho, 1e-6) == pytest.approx(spent_on([opening] * rounds, 1e-6), rel=2e-3)
 
 
-def test_fewer_survivors_cost_more_and_colluders_do_not_count() -> None:
+def test_sum_costs_more_with_fewer_survivors_and_colluders_do_not_count_as_survivors() -> None:
     hoped = spent_on([NoisyOpening(NOISE, 50)], 1e-6)
     survived = spent_on([NoisyOpening(NOISE, 35)], 1e-6)
     assert survived > 1.15 * hoped

@@ -37,7 +37,7 @@ def test_member_complaining_too_often_is_excluded_as_malicious() -> None:
     assert judge(heard(10, of_3=[1, 2, 4]), 1) == ComplaintVerdict(frozenset({3}), frozenset({3}))
 
 
-def test_complaint_about_a_vanished_member_has_no_effect() -> None:
+def test_complaint_about_a_member_that_dropped_out_has_no_effect() -> None:
     said = heard(10, of_3=[7])
     del said[7]
     assert judge(said, 1) == ComplaintVerdict()
@@ -78,7 +78,7 @@ def test_three_places_of_one_machine_blame_no_honest_member() -> None:
     )
 
 
-def test_machine_with_a_victim_per_place_is_named() -> None:
+def test_machine_whose_members_accuse_one_victim_each_is_identified() -> None:
     """Red before: three pairs were left out, and nobody named."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
     verdict = judge(heard(12, of_1=[4], of_2=[5], of_3=[6]), 2, sources)
@@ -92,7 +92,7 @@ def test_honest_members_behind_one_address_count_once_and_stay_unnamed() -> None
     assert judge(heard(12, of_1=[4, 5, 6], of_2=[4, 5, 6]), 2, sources).malicious == frozenset()
 
 
-def test_lies_of_few_addresses_name_no_other_address() -> None:
+def test_false_complaints_from_few_addresses_blame_no_other_address() -> None:
     draw = random.Random(4)
     for _ in range(3_000):
         n, limit = draw.randint(6, 20), draw.randint(1, 3)
@@ -128,7 +128,7 @@ def test_colluding_members_exclude_at_most_one_honest_member_each(malicious: int
     check_bounds(n, 5, gang, said)
 
 
-def test_random_lies_exclude_no_more() -> None:
+def test_random_false_complaints_exclude_no_more_members_than_the_bound() -> None:
     draw = random.Random(3)
     for _ in range(3_000):
         n = draw.randint(4, 20)
@@ -139,7 +139,7 @@ def test_random_lies_exclude_no_more() -> None:
         check_bounds(n, limit, gang, set(draw.sample(pairs, draw.randint(0, len(pairs)))))
 
 
-def test_limit_of_zero_is_refused() -> None:
+def test_limit_of_zero_malicious_members_is_refused() -> None:
     with pytest.raises(ValueError, match="limit: at least 1, got 0"):
         judge({}, 0)
 

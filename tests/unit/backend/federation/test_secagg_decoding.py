@@ -82,7 +82,7 @@ ALL = frozenset(range(1, 13))
 
 
 @pytest.mark.parametrize("malicious", [frozenset({4}), frozenset({1, 12})])
-def test_false_seed_commitment_is_named_despite_false_answers(malicious: frozenset[int]) -> None:
+def test_member_with_a_false_seed_commitment_is_identified_despite_false_answers(malicious: frozenset[int]) -> None:
     server = answered(12, malicious, frozenset({2, 3}), ALL)
     pseudonyms = server.messages.pseudonyms(malicious)
     with pytest.raises(SumFailed, match="false"):
@@ -90,7 +90,7 @@ def test_false_seed_commitment_is_named_despite_false_answers(malicious: frozens
     assert (server.record.by_members, server.record.malicious) == (True, pseudonyms)
 
 
-def test_holders_lying_about_one_member_can_not_have_it_named() -> None:
+def test_holders_of_false_shares_cannot_get_an_honest_member_blamed() -> None:
     server = answered(12, NOBODY, frozenset({2, 3}), frozenset({7}))
     assert server.open().survivors == tuple(range(1, 13))
 
@@ -107,14 +107,16 @@ THREE = frozenset({1, 2, 3})
 
 @pytest.mark.parametrize("about", [frozenset({7, 8}), ALL], ids=["two victims", "everybody"])
 @pytest.mark.parametrize(("size", "threshold"), [(12, 9), (13, 9), (15, 11)])
-def test_three_false_shares_of_one_machine_can_not_fail_a_sum(size: int, threshold: int, about: frozenset[int]) -> None:
+def test_three_false_shares_from_one_machine_cannot_fail_a_sum(
+    size: int, threshold: int, about: frozenset[int]
+) -> None:
     """Red before: at the thresholds of mode active three false shares are more than the k that can be corrected. The
     sums failed, and of 13 and of 15 members the two victims were named."""
     opened = answered(size, NOBODY, THREE, about, crowd=THREE, threshold=threshold).open()
     assert opened.survivors == tuple(range(1, size + 1))
 
 
-def test_malicious_machine_is_named_with_all_its_places() -> None:
+def test_malicious_machine_is_identified_with_all_its_members() -> None:
     server = answered(12, THREE, THREE, ALL, THREE)
     named = server.messages.pseudonyms(THREE)
     with pytest.raises(SumFailed, match="false"):
@@ -122,7 +124,7 @@ def test_malicious_machine_is_named_with_all_its_places() -> None:
     assert server.record.malicious == named
 
 
-def test_one_machine_holding_all_spare_shares_prevents_naming() -> None:
+def test_machine_holding_all_spare_shares_cannot_be_identified() -> None:
     """Of twelve members six come from one address: without them too few are left to tell who lies."""
     six = frozenset(range(1, 7))
     server = answered(12, frozenset({9}), NOBODY, NOBODY, six)

@@ -54,13 +54,13 @@ def test_members_have_k_mutual_neighbours(members: int, degree: int) -> None:
         assert all(member in graph[other] for other in near)
 
 
-def test_full_degree_gives_the_complete_graph() -> None:
+def test_sparse_graph_of_full_degree_is_the_complete_graph() -> None:
     graph = neighbourhoods(MaskGraph.sparse((3, 1, 2), 2))
     assert graph == {1: (1, 2, 3), 2: (1, 2, 3), 3: (1, 2, 3)}
 
 
 @pytest.mark.parametrize(("members", "degree"), [(7, 6), (12, 4), (101, 20), (30, 28)])
-def test_minimum_of_holders_per_neighbourhood_is_counted(members: int, degree: int) -> None:
+def test_fewest_share_holders_in_a_neighbourhood_match_a_count(members: int, degree: int) -> None:
     rng = random.Random(members)
     graph = MaskGraph.sparse(random_circle(members, rng.randrange), degree)
     for size in (0, 1, members // 2, members - 1, members):
@@ -150,7 +150,7 @@ def choose(members: int) -> Neighbourhood:
     return chosen
 
 
-def test_cut_circle_needs_two_gaps_so_the_pair_bound_holds() -> None:
+def test_share_of_removals_that_disconnect_the_graph_is_within_the_pair_bound() -> None:
     # All ways to remove 6 of 12 from a circle of degree 4: those that cut it are at most n^2/2 times one pair's share.
     members, degree, removed = 12, 4, 6
     graph = neighbourhoods(MaskGraph.sparse(range(1, members + 1), degree))
@@ -159,13 +159,13 @@ def test_cut_circle_needs_two_gaps_so_the_pair_bound_holds() -> None:
     assert 0 < cut / len(ways) <= members**2 / 2 * math.comb(removed, degree) / math.comb(members, degree)
 
 
-def test_small_or_distrustful_cohort_gets_no_sparse_graph() -> None:
+def test_cohort_too_small_or_with_pessimistic_assumptions_gets_no_sparse_graph() -> None:
     assert choose_neighbourhood(SPARSE_FROM - 1) is None
     assert choose_neighbourhood(SPARSE_FROM, Assumptions(colluding=0.5, dropping=0.49)) is None
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (-0.1, 0.2), (0.2, -0.1)])
-def test_assumed_shares_that_leave_no_member_are_refused(shares: tuple[float, float]) -> None:
+def test_assumptions_that_leave_no_honest_member_are_refused(shares: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="colluding"):
         Assumptions(*shares)
 
@@ -217,7 +217,7 @@ def test_invalid_signature_is_refused_by_server_and_device() -> None:
     assert me.revived().hear(Agreements(signatures=tuple(enough))).state.stage == "unmask"
 
 
-def test_too_few_for_a_sparse_graph_use_the_complete_one() -> None:
+def test_cohort_too_small_for_a_sparse_graph_uses_the_complete_one() -> None:
     server, devices = cohort(terms(6, graph="sparse"))
     opened = run_sum(server, devices, {"masked": {0}})
     assert server.record.degree == 5

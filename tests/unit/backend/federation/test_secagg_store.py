@@ -125,7 +125,7 @@ def test_server_killed_after_every_message_opens_the_exact_sum_once(rig: SumStor
         rig.store().finish(session, NAME)
 
 
-def test_rolled_back_finish_leaves_the_sum_to_be_opened(rig: SumStoreRig) -> None:
+def test_sum_whose_opening_was_rolled_back_can_still_be_opened(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "unmask")
     for device in devices:
         deliver(store, device)

@@ -213,7 +213,7 @@ def test_interrupted_upload_leaves_the_sum_unchanged() -> None:
     assert server.messages.count("masked") == 0
 
 
-def test_member_that_shared_no_keys_can_not_add_a_vector() -> None:
+def test_member_that_shared_no_keys_cannot_add_a_vector() -> None:
     server, devices = brought_to("shares")
     for device in devices[1:]:
         deliver(server, device)
@@ -228,7 +228,7 @@ def test_member_that_shared_no_keys_can_not_add_a_vector() -> None:
         server.add_masked(devices[0].pseudonym, [bytes(200)])
 
 
-def test_device_outside_the_sum_has_nothing_to_unmask() -> None:
+def test_device_outside_the_sum_cannot_send_shares_for_unmasking() -> None:
     server, devices = brought_to("masked")
     for device in devices[1:]:
         deliver(server, device)
@@ -339,7 +339,7 @@ def test_server_never_holds_an_unmasked_vector_of_one_device(gone: dict[str, set
     assert holds(server, [opened.vector.tobytes()[64:128]]), "the search finds what is there"
 
 
-def test_vector_search_finds_a_planted_vector() -> None:
+def test_search_for_unmasked_vectors_finds_a_planted_one() -> None:
     server, devices = cohort(terms(5, length=300))
     server.total[:] = devices[3].vector
     assert holds(server, [devices[3].vector.tobytes()[64:128]])

@@ -171,14 +171,14 @@ def test_gradients_of_articles_outside_the_union_stay_on_the_device(graph: bytes
     )
 
 
-def test_rows_must_be_unique() -> None:
+def test_repeated_or_missing_rows_are_refused() -> None:
     encoder, slopes = nn.Linear(3, 2), np.zeros((2, 2))
     for rows in ([0], [0, 0, 1]):
         with pytest.raises(ValueError, match="each of 2 rows once"):
             vector_jacobian(encoder, [(np.array(rows), (torch.zeros(len(rows), 3),))], slopes)
 
 
-def test_papers_communication_size() -> None:
+def test_communication_size_matches_the_paper() -> None:
     assert SplitCost(news=1_320, dimensions=400, user_model=561_601).total == 2 * (400 * 1_320 + 561_601) == 2_179_202
 
 
@@ -186,7 +186,9 @@ def test_papers_communication_size() -> None:
     ("layers", "width", "millions"),
     [(2, 128, 10.015), (4, 256, 23.736), (4, 512, 59.324), (8, 512, 84.543), (12, 768, 221.294), (24, 1_024, 673.278)],
 )
-def test_fedrec_communication_size_with_every_bert(layers: int, width: int, millions: float) -> None:
+def test_communication_size_of_fedrec_matches_the_paper_for_every_bert(
+    layers: int, width: int, millions: float
+) -> None:
     news = bert_size(layers=layers, width=width) + plm_head_size(width, 400)
     assert round(whole_cost(news, 561_601) / 1e6, 3) == millions
     assert news == 110_085_521 or width != 768

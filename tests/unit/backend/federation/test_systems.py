@@ -71,7 +71,7 @@ def test_devices_know_every_task_of_the_systems() -> None:
     assert {spec.task for spec in COMPOSED.values()} <= TASKS.keys()
 
 
-def test_exactly_the_ranker_systems_name_the_gate() -> None:
+def test_exactly_the_systems_that_train_a_ranker_have_a_gate() -> None:
     trains = {name for name, spec in COMPOSED.items() if spec.optimizer is not None and (spec.model or "") in RANKERS}
     gates = {name: spec.gate for name, spec in COMPOSED.items() if spec.gate is not None}
 

@@ -47,7 +47,7 @@ def draft() -> Drift:
     return Drift.begin((rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32))
 
 
-def test_draft_rotates_with_its_codebook_and_keeps_its_counts(draft: Drift) -> None:
+def test_draft_is_rotated_with_its_codebook_and_keeps_its_counts(draft: Drift) -> None:
     learns = LearnedCodebook(size=K)
     before = learns._memory(draft, 3, "first", BOOK)
     quarter = np.eye(D)[[1, 0, 2, 3, 4, 5]] * [1, -1, 1, 1, 1, 1]

@@ -219,7 +219,9 @@ def test_weighted_device_gradients_match_end_to_end_training(kind: NewsModelKind
     assert felt.abs().max() > 100 * BAR, "another would show"
 
 
-def test_reader_of_expired_news_trains_only_the_user_model(kind: NewsModelKind, graphs: tuple[bytes, bytes]) -> None:
+def test_reader_whose_clicked_articles_expired_trains_only_the_user_model(
+    kind: NewsModelKind, graphs: tuple[bytes, bytes]
+) -> None:
     for update in updates(kind, graphs, range(NEWS, NEWS)):
         of_news = [each for name, each in update.tensors.items() if name.startswith("g.news.")]
         assert of_news

@@ -7,7 +7,7 @@ import pytest
 from backend.measurements.curves import drawing
 
 
-def test_gain_is_drawn_above_its_level() -> None:
+def test_positive_gain_is_drawn_above_the_zero_line() -> None:
     drawn = drawing("gain", [("0", 0.0, 0.0, 0.0), ("10", 0.02, 0.01, 0.03), ("20", -0.01, -0.02, 0.0)])
     first, up, down = drawn.marks
     assert first.y == drawn.level

@@ -83,7 +83,7 @@ class Web:
         ("https://ana.medium.com/", "https://ana.medium.com/feed"),
     ],
 )
-def test_first_guess_is_the_feeds_address(pasted: str, first: str) -> None:
+def test_pasted_address_is_first_guessed_to_be_the_feeds_own(pasted: str, first: str) -> None:
     assert guesses(pasted)[0] == first
 
 
@@ -179,7 +179,7 @@ def test_several_feeds_are_offered_once_each_with_titles_and_newest_entries() ->
     assert found[0].to_json()["newest"][0]["published"] == "2026-11-03T10:00:00+00:00"  # type: ignore[index]
 
 
-def test_choice_is_explained_without_a_terminal_and_prompted_on_one(
+def test_choice_of_feeds_is_printed_without_a_terminal_and_prompted_on_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     web = Web(**SEVERAL)
@@ -202,7 +202,7 @@ def test_discovery_requests_are_bounded_and_failure_is_reported() -> None:
     assert len(web.asked) <= 20
 
 
-def test_complete_but_unreachable_address_is_accepted_and_others_are_not(
+def test_unreachable_feed_is_accepted_only_if_its_address_is_complete(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     web = Web()

@@ -60,7 +60,7 @@ def test_near_duplicate_is_linked_to_the_first_arrival(pool: NewsPool, item: Mak
     assert links(pool, now) == {"b": "a"}
 
 
-def test_links_reach_across_batches_and_runs(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_duplicate_is_linked_across_batches_and_runs(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     pool.add([item("a", STORM, minutes_old=9)], source="one")
     assert pool.add([item("b", STORM)], source="two").duplicates == 1
     assert links(pool, now) == {"b": "a"}
@@ -88,13 +88,17 @@ def test_old_story_edited_into_a_copy_does_not_replace_the_original(
     assert links(pool, now) == {}
 
 
-def test_taking_the_original_down_promotes_the_next_arrival(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_taking_the_original_down_makes_the_next_arrival_the_original(
+    pool: NewsPool, item: MakeItem, now: datetime
+) -> None:
     pool.add([item(news_id, STORM, minutes_old=age) for news_id, age in [("a", 9), ("b", 5), ("c", 7)]], source="t")
     pool.take_down("a")
     assert links(pool, now) == {"c": "b"}
 
 
-def test_expiry_of_the_original_promotes_the_next_arrival(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_expiry_of_the_original_makes_the_next_arrival_the_original(
+    pool: NewsPool, item: MakeItem, now: datetime
+) -> None:
     days = 24 * 60
     pool.add(
         [item(news_id, STORM, minutes_old=age) for news_id, age in [("a", 29 * days), ("b", 5), ("c", 7)]], source="t"
@@ -129,7 +133,7 @@ def test_jaccard_is_the_share_of_common_shingles() -> None:
     assert jaccard(left, frozenset()) == 0.0
 
 
-def test_buckets_find_pairs_at_the_stated_rates() -> None:
+def test_buckets_find_similar_pairs_at_the_stated_rates() -> None:
     """The band formula 1 - (1 - s^4)^10, over 400 random pairs at similarity 0.8 and at 0.2."""
     generator = np.random.default_rng(5)
     for share, low, high in [(160, 0.97, 1.0), (60, 0.0, 0.06)]:  # Jaccard 160/200 = 0.8, 60/300 = 0.2

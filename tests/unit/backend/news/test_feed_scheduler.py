@@ -81,7 +81,7 @@ def test_due_feed_is_read_and_later_requested_conditionally(engine: Engine) -> N
     assert rig.feeds.last(URL) == Validators('"v1"'), "a 304 keeps the validators"
 
 
-def test_errors_double_the_wait_until_an_answer(engine: Engine) -> None:
+def test_each_error_doubles_the_wait_and_an_answer_resets_it(engine: Engine) -> None:
     rig = SteppedScheduler(engine, lambda _: httpx.Response(500))
     rig.feeds.add(URL, rig.clock())
     for failures, factor in ((1, 1), (2, 2), (3, 4)):
@@ -226,7 +226,7 @@ def test_failures_under_a_fast_clock_delay_at_most_the_longest_wait(engine: Engi
 
 
 @pytest.mark.parametrize("every", [EVERY, timedelta(days=3)], ids=["half an hour", "three days"])
-def test_regular_wait_is_not_mistaken_for_a_fast_clock(engine: Engine, every: timedelta) -> None:
+def test_regular_wait_is_not_mistaken_for_a_clock_set_back(engine: Engine, every: timedelta) -> None:
     rig = SteppedScheduler(engine, lambda _: httpx.Response(503, headers={"retry-after": "9999999"}), chance=0.999)
     rig.scheduler.every = rig.scheduler.seldom = every
     rig.feeds.add(URL, rig.clock())
@@ -307,12 +307,12 @@ def test_invalid_feed_address_is_refused_with_its_limit(url: str, why: str) -> N
 
 
 @pytest.mark.parametrize("port", ["", ":", ":80", ":0443", ":1024", ":65535"])
-def test_allowed_port_is_accepted_unchanged(port: str) -> None:
+def test_address_with_an_allowed_port_is_accepted_unchanged(port: str) -> None:
     for host in ("a.example", "me:you@a.example", "[2001:db8::1]"):
         assert checked_url(f"http://{host}{port}/feed:9") == f"http://{host}{port}/feed:9"
 
 
-def test_feed_is_followed_once_up_to_a_limit(engine: Engine) -> None:
+def test_following_a_feed_twice_or_beyond_the_limit_is_refused(engine: Engine) -> None:
     feeds, now = FollowedFeeds(engine), StillClock()()
     feeds.add(URL, now)
     with pytest.raises(FeedRefused, match="followed already"):

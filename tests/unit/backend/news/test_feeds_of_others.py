@@ -42,7 +42,7 @@ def test_feed_cannot_change_an_article_delivered_by_another(pool: NewsPool, item
 
 @pytest.mark.parametrize("link", [LINK, "https://www.paper.example/1", "https://news.paper.example/1"])
 @pytest.mark.usefixtures("followed")
-def test_feed_of_the_articles_host_overrides_others(pool: NewsPool, item: Make, link: str) -> None:
+def test_feed_on_the_host_of_an_article_overrides_other_feeds(pool: NewsPool, item: Make, link: str) -> None:
     pool.add([item("w1", "Mayor arrested", url=link)], source=LIAR)
     assert pool.add([item("w1", "Harbour opens", url=link)], source=PAPER).updated == 1
     assert pool.add([item("w1", "Mayor arrested", url=link)], source=LIAR).withheld == 1
@@ -53,7 +53,7 @@ def test_feed_of_the_articles_host_overrides_others(pool: NewsPool, item: Make, 
     "link", ["https://notpaper.example/1", "https://example/1", "https://paper.example.evil.test/1"]
 )
 @pytest.mark.usefixtures("followed")
-def test_similar_looking_host_counts_as_another(pool: NewsPool, item: Make, link: str) -> None:
+def test_host_with_a_similar_name_counts_as_another(pool: NewsPool, item: Make, link: str) -> None:
     pool.add([item("w1", "First", url=link)], source=LIAR)
     assert pool.add([item("w1", "Second", url=link)], source=PAPER).withheld == 1
 

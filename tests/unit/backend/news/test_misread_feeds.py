@@ -149,7 +149,7 @@ def test_newest_version_of_an_entry_wins_and_rereading_changes_nothing(take: Fol
         assert counts(take(rss(*items))) == (0, 0, 2)
 
 
-def test_same_guid_in_two_feeds_is_an_article_of_each(take: Follow, pool: NewsPool) -> None:
+def test_same_guid_in_two_feeds_gives_each_feed_its_own_article(take: Follow, pool: NewsPool) -> None:
     for host in ("a", "b"):
         take(rss(entry(1, title=f"Story of {host}")), f"https://{host}.example/feed")
     assert {row.title for row in pool.live(NOW)} == {"Story of a", "Story of b"}
@@ -194,7 +194,7 @@ def test_incremental_read_matches_a_read_of_the_whole_pool(take: Follow, pool: N
         assert len(reading.changed) == 2, "the one that was pushed out is gone"
 
 
-def test_undated_entry_is_old_at_first_read_and_new_later(take: Follow, pool: NewsPool) -> None:
+def test_undated_entry_counts_as_old_in_the_first_read_of_a_feed_and_as_new_later(take: Follow, pool: NewsPool) -> None:
     later = NOW + timedelta(hours=1)
     take(rss(entry(1), entry(2, at=day(3)), entry(3, at="in the year 3000"), entry(4, at=day(-400))))
     take(rss(entry(1, title="Story 1, edited"), entry(5)), now=later)

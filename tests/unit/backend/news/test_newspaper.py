@@ -92,7 +92,7 @@ def test_first_start_publishes_a_fortnight_without_future_stories(
     assert max(row.published_at for row in live) <= NOON
 
 
-def test_every_six_hours_publish_their_stories_once(
+def test_every_six_hours_newspaper_publishes_its_stories_once(
     pool: NewsPool, tmp_path: Path, clock: PaperClock, printed: list[tuple[int, int]]
 ) -> None:
     newspaper = started(pool, tmp_path, clock)
@@ -176,7 +176,7 @@ def test_damaged_schedule_file_does_not_stop_the_newspaper(
     assert newspaper.step() in (1, 2, 3)
 
 
-def test_faster_pace_publishes_an_hours_stories_per_minute(pool: NewsPool, tmp_path: Path, clock: PaperClock) -> None:
+def test_pace_of_60_publishes_an_hours_stories_each_minute(pool: NewsPool, tmp_path: Path, clock: PaperClock) -> None:
     newspaper = started(pool, tmp_path, clock, pace=60)
     before = titles(pool, clock)
     for _ in range(30):
@@ -191,7 +191,7 @@ def test_faster_pace_publishes_an_hours_stories_per_minute(pool: NewsPool, tmp_p
     assert going_on.step() in (1, 2), "at the clock's pace again it goes on at once, though the paper was a day ahead"
 
 
-def test_fortnight_is_published_alone_if_material_is_short(
+def test_newspaper_publishes_only_the_fortnight_if_material_is_short(
     pool: NewsPool, tmp_path: Path, clock: PaperClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def short_of_matter(now: datetime, *, seed: int, articles: int, days: int) -> Iterator[NewsItem]:
@@ -206,7 +206,7 @@ def test_fortnight_is_published_alone_if_material_is_short(
     assert newspaper.step() in (3, 4, 5), "the days to come have an edition of their own"
 
 
-def test_large_orders_combine_several_newspapers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_orders_are_generated_as_several_newspapers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each from a seed of its own: what they print is what each of them would print alone, by time of publication."""
     monkeypatch.undo()
     monkeypatch.setattr("backend.news.newspaper.PAPER_A_DAY", 50)
@@ -228,7 +228,7 @@ def test_large_orders_combine_several_newspapers(monkeypatch: pytest.MonkeyPatch
     assert {total for _, total in told} == {101}
 
 
-def test_one_of_several_newspapers_running_dry_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_several_newspapers_running_out_of_material_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def short_of_matter(now: datetime, *, seed: int, articles: int, days: int) -> Iterator[NewsItem]:
         if seed > SEEDS_APART:
             raise NewspaperDry(0, articles)

@@ -85,7 +85,7 @@ def test_opml_feeds_are_read_in_order_with_folders_and_lines() -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_other_programs_lists_survive_import_and_export(shape: str, engine: Engine) -> None:
+def test_lists_of_other_programs_survive_import_and_export(shape: str, engine: Engine) -> None:
     found = parse_opml(SHAPES[shape].encode(), shape)
     assert found.refused == []
     assert found.feeds
@@ -97,7 +97,7 @@ def test_other_programs_lists_survive_import_and_export(shape: str, engine: Engi
     assert sorted(about(kept)) == sorted(about(found.feeds))
 
 
-def test_other_programs_nested_folders_and_characters_are_read() -> None:
+def test_nested_folders_and_special_characters_of_other_programs_are_read() -> None:
     found = {shape: about(parse_opml(text.encode(), shape).feeds) for shape, text in SHAPES.items()}
     assert found["inoreader"] == [
         ("https://k.example/f?a=1&b=2", "Käse", ("Eins", "Zwei"), "https://k.example/?x=1&y=2", None),
@@ -140,7 +140,7 @@ def test_exported_list_is_read_as_the_same_feeds() -> None:
     ],
     ids=range(13),
 )  # fmt: skip
-def test_opml_is_read_as_leniently_as_a_feed(document: str) -> None:
+def test_malformed_opml_is_read_as_leniently_as_a_feed(document: str) -> None:
     assert about([only(document)]) == [("https://a.example/feed", "A", (), "", None)]
 
 
@@ -192,7 +192,7 @@ def test_declared_entities_are_neither_expanded_nor_opened(tmp_path: Path) -> No
     assert only(document).title == "&b; &x; é"
 
 
-def test_document_that_is_not_a_list_is_reported() -> None:
+def test_document_that_is_not_an_opml_list_is_reported() -> None:
     assert refused(b"<rss><channel/></rss>") == "feeds.opml is a feed, not a list; add its address."
     for data in (b"", b" ", b"words", b"<opml><body/></opml>", b"\0" * 9):
         assert "it isn't OPML" in refused(data)

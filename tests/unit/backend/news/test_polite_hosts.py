@@ -264,7 +264,9 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
     ],
     ids=["hourly", "weekly", "wire", "one post", "silent for two months"],
 )
-def test_interval_is_learned_from_recent_dates_and_silence(ages: list[timedelta], expected: timedelta) -> None:
+def test_interval_is_learned_from_recent_dates_and_grows_with_silence(
+    ages: list[timedelta], expected: timedelta
+) -> None:
     assert learnt([NOON - age for age in ages], NOON) == expected
 
 

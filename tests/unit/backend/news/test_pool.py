@@ -61,7 +61,9 @@ class TestNewsPool:
         assert (report.added, report.updated, report.unchanged) == (0, 0, 2)
         assert pool.version() == before
 
-    def test_changed_time_alone_is_not_a_change(self, pool: NewsPool, item: MakeItem, now: datetime) -> None:
+    def test_change_of_the_time_alone_does_not_count_as_a_change(
+        self, pool: NewsPool, item: MakeItem, now: datetime
+    ) -> None:
         pool.add([item("a", minutes_old=60)], source="test")
         assert pool.add([item("a")], source="test").unchanged == 1
         assert pool.live(now)[0].published_at == now - timedelta(minutes=60)
@@ -187,7 +189,7 @@ class TestNewsPool:
         assert pool.vectors("e")[0] == ["b"]
         assert [(row.id, row.title) for row in pool.missing_vectors("e")] == [("a", "Another title")]
 
-    def test_vector_of_a_title_changed_meanwhile_is_not_stored(self, pool: NewsPool, item: MakeItem) -> None:
+    def test_vector_is_not_stored_if_its_title_changed_meanwhile(self, pool: NewsPool, item: MakeItem) -> None:
         pool.add([item("a"), item("b")], source="test")
         missing = pool.missing_vectors("e")
         pool.add([item("a", "Another title")], source="test")
@@ -216,7 +218,7 @@ class TestNewsPool:
         with pytest.raises(ValueError, match="titles has 2 entries for 1 ids"):
             pool.store_vectors("e", ["a"], vectors(1), titles=["x", "y"])
 
-    def test_counts_add_up(self, pool: NewsPool, item: MakeItem) -> None:
+    def test_pool_counts_articles_by_source_and_section(self, pool: NewsPool, item: MakeItem) -> None:
         pool.add([item("a", STORM, minutes_old=1), item("b", section="sport")], source="one")
         pool.add([item("c", STORM)], source="two")
         counts = pool.counts()
@@ -226,7 +228,7 @@ class TestNewsPool:
         assert counts.sections == {"sport": 1, "world": 2}
         assert counts.version == pool.version() >= 2
 
-    def test_concurrent_writers_lose_nothing(self, pool: NewsPool, item: MakeItem, now: datetime) -> None:
+    def test_concurrent_writers_of_one_pool_lose_nothing(self, pool: NewsPool, item: MakeItem, now: datetime) -> None:
         """Eight writers, overlapping ids: without turns, numbers would clash or a version would be lost."""
         failures: list[Exception] = []
 
@@ -246,7 +248,7 @@ class TestNewsPool:
         assert sorted(row.number for row in pool.live(now)) == list(range(1, 16))
 
 
-def test_enormous_texts_are_cut_without_affecting_others(pool: NewsPool, item: MakeItem) -> None:
+def test_enormous_texts_are_cut_to_the_total_limit_without_affecting_others(pool: NewsPool, item: MakeItem) -> None:
     """Red before: a list of 1,000 texts of 200,000 characters came to 600 MB where they are signs of three bytes."""
     paragraph = "台" * 98
     giants = [item(f"giant{number}", body="\n\n".join([paragraph] * 100)) for number in range(60)]

@@ -32,7 +32,7 @@ def numbers(pool: NewsPool, now: datetime) -> dict[str, int]:
     return {row.id: row.number for row in pool.live(now)}
 
 
-def test_exactly_the_changed_rows_are_reported(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_changes_since_a_version_are_exactly_the_changed_rows(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     old = {"minutes_old": NEWS_LIFETIME / timedelta(minutes=1) - 30}
     pool.add([item("a"), item("b"), item("old", STORM, **old), item("copy", STORM)], source="test")
     number = numbers(pool, now)
@@ -75,7 +75,7 @@ def test_limited_number_of_versions_is_kept_and_older_ones_report_nothing(
     assert told(pool, pool.version() + 1) is None, "a database of before: it was restored"
 
 
-def test_versions_of_a_restored_database_are_not_confused_with_lost_ones(
+def test_restored_database_does_not_hide_changes_from_readers_of_a_lost_version(
     engine: Engine, pool: NewsPool, item: MakeItem
 ) -> None:
     """PostgreSQL is restored, or a replica takes over, while a server goes on with what it has read. Red before: the

@@ -73,7 +73,9 @@ def test_every_redirect_is_checked_and_a_loop_ends(feed_server: Listening, secre
     assert len(feed_server.asked) == 6
 
 
-def test_name_rebound_after_the_check_is_not_resolved_again(feed_server: Listening, secret: Listening) -> None:
+def test_host_name_is_resolved_once_so_a_later_answer_cannot_redirect_it(
+    feed_server: Listening, secret: Listening
+) -> None:
     answers = iter([[FEED_HOST], [SECRET_HOST], [SECRET_HOST]])
     asked: list[str] = []
 
@@ -116,7 +118,7 @@ def test_tls_is_verified_against_the_name_not_the_address() -> None:
     assert request.headers["host"] == "feeds.example"
 
 
-def test_second_name_at_an_address_gets_its_own_verified_connection(
+def test_second_host_name_at_the_same_address_gets_its_own_verified_connection(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Who answers for another's name, by a resolver that lies, has no certificate of it, but one of its own host, at

@@ -98,7 +98,7 @@ def test_classifier_recognises_its_own_sentences_with_balanced_sections() -> Non
         SectionClassifier(sections, np.zeros((3, 8), np.float32))
 
 
-def test_neighbours_decide_ambiguous_stories() -> None:
+def test_ambiguous_story_gets_the_section_of_its_neighbours() -> None:
     vectors = np.array([[1, 0], [0.9, 0.1]], np.float32)
     known_vectors = np.array([[1, 0.1]] * 9 + [[0, 1]] * 9, np.float32)
     known = np.repeat([[0.0, 1.0], [1.0, 0.0]], 9, axis=0)
@@ -115,7 +115,7 @@ def test_story_is_classified_by_title_and_beginning_of_abstract() -> None:
     assert len(text_of("Title", "w" * 1_000)) == 400
 
 
-def test_unsorted_story_is_classified_once_and_redelivery_changes_nothing(engine: Engine) -> None:
+def test_story_without_a_section_is_classified_once_and_a_second_delivery_changes_nothing(engine: Engine) -> None:
     pool, encoder, sorter = NewsPool(engine), _Words(), SectionSorter(engine)
     FollowedFeeds(engine).add(FEED, NOW)
     striker, recipe = taxonomy()[7].sentences[0], taxonomy()[9].sentences[0]
@@ -148,7 +148,7 @@ def test_encoder_is_not_opened_without_waiting_stories(engine: Engine) -> None:
     assert SectionSorter(engine).sort_waiting("words", lambda: pytest.fail("opened")) == 0
 
 
-def test_another_encoder_reclassifies_only_classified_stories(engine: Engine) -> None:
+def test_another_encoder_classifies_again_only_stories_the_classifier_sorted(engine: Engine) -> None:
     """The other encoder says sport of everything: what it sorts shows that it was asked."""
 
     class SaysSport(_Words):

@@ -94,7 +94,7 @@ def test_queued_round_reports_its_place(rig: BackendRig, operator: Operator, mon
 
 
 @pytest.mark.parametrize("way", ["too long", "interrupted", "taken out"])
-def test_round_no_longer_waiting_leaves_the_queue(
+def test_operator_who_stops_waiting_removes_the_round_from_the_queue(
     rig: BackendRig, operator: Operator, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     first = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
@@ -222,7 +222,7 @@ def servers(tmp_path: Path) -> Servers:
     return settings, first, last
 
 
-def test_newest_of_several_servers_on_a_folder_is_contacted_first(servers: Servers) -> None:
+def test_command_contacts_the_newest_of_several_servers_of_its_folder(servers: Servers) -> None:
     settings, first, last = servers
     assert address_of(settings) == "http://127.0.0.1:2222"
     last.forget()
@@ -232,7 +232,7 @@ def test_newest_of_several_servers_on_a_folder_is_contacted_first(servers: Serve
     assert list(settings.servers_dir.iterdir()) == []
 
 
-def test_server_counts_as_running_only_by_its_own_lock(servers: Servers) -> None:
+def test_server_counts_as_running_only_while_it_holds_its_own_lock(servers: Servers) -> None:
     """Red before: the first one's lock vouched for what the second had written."""
     settings, first, last = servers
     assert last._locked >= 0

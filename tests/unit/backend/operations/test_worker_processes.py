@@ -36,7 +36,7 @@ def test_failed_start_exits_with_an_error(tmp_path: Path, monkeypatch: pytest.Mo
     assert ServerAddress(settings.servers_dir).known() is None
 
 
-def test_worker_that_can_not_start_reports_why_in_one_line(
+def test_worker_that_cannot_start_reports_why_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def create(_: object) -> None:

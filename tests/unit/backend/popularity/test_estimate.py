@@ -49,7 +49,7 @@ def test_more_noise_gives_smaller_lifts() -> None:
     assert spreads[-1] < 0.05
 
 
-def test_noise_alone_makes_no_story_popular() -> None:
+def test_noise_alone_does_not_make_a_story_popular() -> None:
     """Half the news are never clicked, half at the usual rate; the noise hides the difference of single ones."""
     shown = np.full(2_000, 60)
     rates = np.where(np.arange(2_000) % 2, 0.1, 1e-9)
@@ -62,7 +62,7 @@ def test_noise_alone_makes_no_story_popular() -> None:
     assert lifts[rates > 0.05].mean() > lifts[rates < 0.05].mean()
 
 
-def test_displays_are_shrunk_without_biasing_their_sum() -> None:
+def test_display_counts_are_shrunk_without_biasing_their_sum() -> None:
     true = np.random.default_rng(2).gamma(2.0, 40.0, 5_000)
     counted = Counted(
         np.zeros(5_000),

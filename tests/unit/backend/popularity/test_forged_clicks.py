@@ -28,7 +28,7 @@ def cohort(devices: int, *, liars: int = 1, live: bool = True) -> CountedCohort:
 @pytest.mark.parametrize(
     ("devices", "groups"), [(20, 1), (40, 1), (DEFAULT, 1), (65, 1), (66, 3), (70, 3), (71, 3), (76, 3), (200, 9)]
 )
-def test_forger_adds_at_most_one_devices_clicks_and_noise(devices: int, groups: int) -> None:
+def test_malicious_device_adds_at_most_one_devices_clicks_and_the_noise(devices: int, groups: int) -> None:
     """Red before from about 70 devices on: one sum doesn't tell whose clicks it holds."""
     counted = cohort(devices)
     assert counted.groups == groups
@@ -36,13 +36,13 @@ def test_forger_adds_at_most_one_devices_clicks_and_noise(devices: int, groups: 
 
 
 @pytest.mark.parametrize("devices", [66, 76, 88, 200, 500])
-def test_three_forgers_among_groups_add_no_more(devices: int) -> None:
+def test_three_malicious_devices_among_groups_add_no_more_than_one(devices: int) -> None:
     """Red before at 76: two groups of three had said more than their devices could give, and outvoted the third."""
     counted = replace(cohort(devices, liars=3), draws=12)  # of the ways in which three are dealt to groups
     assert 1 < counted.strongest().mean <= counted.tail
 
 
-def test_single_sum_of_two_hundred_lets_one_forger_add_many_clicks() -> None:
+def test_one_malicious_device_can_add_many_clicks_to_a_single_sum_of_two_hundred() -> None:
     counted = cohort(200, live=False)
     added = counted.strongest()
     assert added.mean > counted.tail

@@ -93,7 +93,9 @@ def with_news(rig: BackendRig, count: int) -> None:
     )
 
 
-def test_count_drowned_by_noise_is_not_opened_and_reports_the_devices_needed(rig: BackendRig, tmp_path: Path) -> None:
+def test_count_that_noise_would_drown_is_not_opened_and_reports_the_devices_needed(
+    rig: BackendRig, tmp_path: Path
+) -> None:
     with_news(rig, 300)
     schedule_first(rig.coordinator, settings(tmp_path))
     rig.clock.now += timedelta(hours=1)
@@ -118,7 +120,7 @@ def test_count_opens_once_enough_devices_wait(rig: BackendRig, tmp_path: Path) -
     assert rig.coordinator.scheduler.status().trouble is None
 
 
-def test_reliability_grows_with_devices_and_is_half_at_the_reported_number() -> None:
+def test_reliability_grows_with_devices_and_is_one_half_at_the_number_reported_as_needed() -> None:
     usage, noise = typical_usage(557), resolve(PRIVATE_COUNTS.protection).noise_variance(1)
     found = [reliability(devices, usage, noise) for devices in (60, 1_000, 5_000, 100_000)]
     assert found == sorted(found)
@@ -131,7 +133,7 @@ def test_reliability_grows_with_devices_and_is_half_at_the_reported_number() -> 
     assert [one > 0.5 for one in kept] == [True, True, True, False]
 
 
-def test_past_counts_estimate_usage_as_far_as_noise_allows(rig: BackendRig) -> None:
+def test_usage_is_estimated_from_past_counts_when_their_noise_allows(rig: BackendRig) -> None:
     with_news(rig, 100)
     assert known_usage(rig.engine, 101) == typical_usage(101)
     rng = np.random.default_rng(3)

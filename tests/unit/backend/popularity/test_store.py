@@ -78,7 +78,7 @@ def test_before_the_first_count_lifts_are_zero(counting: CountedPool) -> None:
     assert lifts(counting.book, counting.numbers(), ["t"] * 3, NOW).values.tolist() == [0, 0, 0]
 
 
-def test_older_counts_weigh_less_and_their_noise_by_the_square(counting: CountedPool) -> None:
+def test_older_counts_weigh_less_and_their_variance_by_the_square(counting: CountedPool) -> None:
     counting.count(NOW - timedelta(hours=48), {"a": 8.0, "b": -4.0})
     last = counting.count(NOW - timedelta(hours=24), {"a": 2.0, "c": 6.0})
     counted, asked = counting.book.counted(counting.numbers(), NOW)
@@ -131,7 +131,7 @@ def test_frequently_clicked_articles_are_lifted(counting: CountedPool) -> None:
 
 
 @pytest.mark.parametrize("half_life_hours", [6.0, 48.0])
-def test_training_rounds_weigh_counts_by_the_servers_half_life(counting: CountedPool, half_life_hours: float) -> None:
+def test_training_rounds_use_the_servers_half_life_for_counts(counting: CountedPool, half_life_hours: float) -> None:
     """Red before: 24 hours, whatever the setting was."""
     rig = counting.backend
     vectors = np.eye(3, DIM, dtype=np.float32)

@@ -68,7 +68,7 @@ def test_scan_lists_match_full_vectors_of_the_whole_pool(count: int) -> None:
     assert_best(scan.popular_near(queries, 400, sharpness=SHARPNESS), SHARPNESS * products + popular, k)
 
 
-def test_dependent_and_equal_basic_interests_lose_nothing() -> None:
+def test_scan_stays_exact_with_dependent_and_equal_basic_interests() -> None:
     values, vectors, popular = pool(3_000, basis=12)
     doubled = np.vstack([values, values[:4], 0.5 * values[4:8] + 0.5 * values[:4]]).astype(np.float32)
     queries = mixtures(doubled)
@@ -162,7 +162,9 @@ def test_incremental_scan_equals_a_full_one_and_reads_only_new_vectors() -> None
     ("name", "basis_size", "expected"),
     [("auto", 30, "basis"), ("auto", 128, "basis"), ("auto", 129, "auto"), ("basis", 200, "basis"), ("ivf", 30, "ivf")],
 )
-def test_basis_scan_is_used_when_narrow_or_named(name: str, basis_size: int, expected: str) -> None:
+def test_basis_scan_is_used_when_the_basis_is_small_or_the_setting_names_it(
+    name: str, basis_size: int, expected: str
+) -> None:
     assert IndexRules(name=name).under(basis_size, DIMENSIONS).name == expected
 
 

@@ -15,7 +15,7 @@ from backend.recall.posterior import code_weights, subset_weights, topics_weight
 shares_of_5 = arrays(np.float64, 5, elements=st.floats(0.01, 1)).map(lambda shares: shares / shares.sum())
 
 
-def test_epsilon_4_over_sixteen_even_prototypes_gives_the_studys_weights() -> None:
+def test_code_weights_for_epsilon_4_and_sixteen_prototypes_match_the_study() -> None:
     weights = code_weights(np.full(16, 1 / 16), 4.0, 3)
     assert weights[3] == pytest.approx(0.7845, abs=5e-5)  # e^4 / (e^4 + 15)
     assert np.delete(weights, 3) == pytest.approx(0.01437, abs=5e-6)
@@ -31,17 +31,17 @@ def test_code_weights_are_the_posterior_of_randomised_response(shares: np.ndarra
 
 
 @given(shares_of_5, st.integers(0, 4))
-def test_zero_epsilon_gives_the_readers_shares(shares: np.ndarray, code: int) -> None:
+def test_code_at_zero_epsilon_gives_the_prior_shares_of_readers(shares: np.ndarray, code: int) -> None:
     np.testing.assert_allclose(code_weights(shares, 0.0, code), shares)
 
 
 @given(shares_of_5, st.integers(0, 4))
-def test_infinite_epsilon_gives_the_code_alone(shares: np.ndarray, code: int) -> None:
+def test_code_at_infinite_epsilon_gives_all_weight_to_itself(shares: np.ndarray, code: int) -> None:
     np.testing.assert_array_equal(code_weights(shares, math.inf, code), np.eye(5)[code])
     np.testing.assert_allclose(code_weights(shares, 800.0, code), np.eye(5)[code])  # e^800 is no double
 
 
-def test_subset_of_one_is_a_code() -> None:
+def test_subset_of_size_one_is_weighted_like_a_code() -> None:
     shares = np.array([0.5, 0.3, 0.2])
     np.testing.assert_array_equal(subset_weights(shares, 2.0, (1,)), code_weights(shares, 2.0, 1))
 
@@ -68,6 +68,6 @@ def test_topics_weights_are_the_posterior_of_laplace_noise() -> None:
     )
 
 
-def test_impossible_report_is_an_internal_error() -> None:
+def test_report_with_probability_zero_raises_a_value_error() -> None:
     with pytest.raises(ValueError, match="weights"):
         code_weights(np.array([1.0, 0.0]), math.inf, 1)

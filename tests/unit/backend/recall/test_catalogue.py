@@ -139,7 +139,7 @@ def test_answer_merges_the_lists_with_popularity(pool: NewsPool, settings: Backe
     assert list(watch.stages_ms) == list(SERVER_STAGES[1:])
 
 
-def test_softmax_decoder_takes_scores_as_sent_without_popularity(pool: NewsPool, settings: BackendSettings) -> None:
+def test_softmax_decoder_uses_scores_as_sent_without_popularity(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     catalogue = built(pool, settings)
     served = ServedReleases(
@@ -274,7 +274,7 @@ def test_recall_without_a_release_is_refused(pool: NewsPool, settings: BackendSe
         service.answer(request(), Stopwatch())
 
 
-def test_answers_during_swaps_come_from_one_snapshot(pool: NewsPool, settings: BackendSettings) -> None:
+def test_each_answer_during_a_swap_comes_from_one_snapshot(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     first = built(pool, settings)
     pool.expire(datetime.now(UTC))
@@ -308,7 +308,7 @@ def test_answers_during_swaps_come_from_one_snapshot(pool: NewsPool, settings: B
         swapper.join()
 
 
-def test_snapshot_still_serves_after_its_successor_was_built(pool: NewsPool, settings: BackendSettings) -> None:
+def test_old_snapshot_answers_the_same_after_its_successor_was_built(pool: NewsPool, settings: BackendSettings) -> None:
     first = built(pool, settings)
     before = first.search(clustered_vectors(3, seed=12), 100)
     pool.take_down(first.ids[before[0][0]])

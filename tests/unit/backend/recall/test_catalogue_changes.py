@@ -241,7 +241,7 @@ def test_update_by_a_hundred_articles_reads_only_those(tmp_path: Path) -> None:
     assert (after.vectors.found_in(before.vectors)[:-5] == np.arange(len(before))).all()  # type: ignore[index]
 
 
-def test_returning_original_replaces_its_copy(tmp_path: Path) -> None:
+def test_original_delivered_again_replaces_its_copy(tmp_path: Path) -> None:
     life = PoolLife(tmp_path, 1)
     life.original_and_copy()
     before = life.built(None)
@@ -254,7 +254,7 @@ def test_returning_original_replaces_its_copy(tmp_path: Path) -> None:
     assert_alike(life, after, whole, (life.service(after), life.service(whole)))
 
 
-def test_copy_of_an_expired_original_is_stored_once(tmp_path: Path) -> None:
+def test_vector_of_a_copy_is_stored_once_after_its_original_expired(tmp_path: Path) -> None:
     life = PoolLife(tmp_path, 1)
     life.original_and_copy()
     before = life.built(None)
@@ -266,7 +266,7 @@ def test_copy_of_an_expired_original_is_stored_once(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.vectors.found_in(freed.vectors), np.arange(len(freed)))
 
 
-def test_waiting_for_another_processs_index_stores_new_vectors_once(tmp_path: Path) -> None:
+def test_new_vectors_are_stored_once_while_another_process_builds_the_index(tmp_path: Path) -> None:
     life, rules = PoolLife(tmp_path, 1), IndexRules()
     before = life.built(None, rules)
     filled = before.vectors._file.filled

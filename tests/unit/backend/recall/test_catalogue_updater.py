@@ -87,7 +87,7 @@ def test_new_articles_are_embedded_in_batches_and_appear(tmp_path: Path, monkeyp
     assert encoder.encoded == [item.title for item in items(25, first=100)]
 
 
-def test_changes_after_a_long_build_wait_while_titles_are_embedded(
+def test_catalogue_is_not_rebuilt_soon_after_a_long_build_while_titles_are_embedded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A build takes 24 s of processor here, and the catalogue then stays for 12."""

@@ -157,7 +157,7 @@ def test_fresh_and_important_articles_start_more_popular() -> None:
     assert heavy - light == pytest.approx(np.log(5), abs=1e-6)
 
 
-def test_counts_multiply_the_prior_from_age_and_weight() -> None:
+def test_counts_multiply_the_popularity_prior_from_age_and_weight() -> None:
     even = np.full(3, 0.5, dtype=np.float32)
     moments = utc_moments([NOW, NOW - timedelta(hours=24), NOW])
     logs = log_popularity(moments, even, NOW, lifts=np.array([0.0, 1.0, -1.0], dtype=np.float32))
@@ -165,7 +165,7 @@ def test_counts_multiply_the_prior_from_age_and_weight() -> None:
     np.testing.assert_allclose(logs - plain, [0.0, 1.0, -1.0], atol=1e-6)
 
 
-def test_reader_shares_move_the_vector_towards_common_prototypes() -> None:
+def test_shares_of_readers_move_the_vector_towards_common_prototypes() -> None:
     catalogue, book = stand_in(1_000), codebook(epsilon=0.0)
     crowded = replace(book, name="crowded", shares=np.eye(K)[2] * 0.9 + 0.1 / K)
     found = CodeListStore(sharpness=6.0).of(catalogue, crowded).of_code(0, 100)

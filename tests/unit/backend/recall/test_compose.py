@@ -93,7 +93,7 @@ def coded_release(epsilon: float = 4.0) -> ServedRelease:
     return ServedRelease("r3", "test-encoder", np.eye(3, 16, dtype=np.float32), 5, books)
 
 
-def test_code_selects_one_of_the_prepared_lists() -> None:
+def test_code_report_is_decoded_to_its_codebook_and_code() -> None:
     wanted = compose(CodeReport(codebook=4, code=2), coded_release())
     assert isinstance(wanted, Coded)
     assert (wanted.codebook.name, wanted.code) == ("book4", 2)
@@ -128,7 +128,7 @@ def test_topics_favour_the_prototype_with_the_greatest_share() -> None:
     assert wanted.weights.sum() == pytest.approx(1)
 
 
-def test_extreme_report_gives_no_nan() -> None:
+def test_extreme_topics_report_gives_finite_weights() -> None:
     wanted = compose(TopicsReport(codebook=4, weights=(1e4, -1e4, 1e4, -1e4)), coded_release(epsilon=64.0))
     assert isinstance(wanted, Weighted)
     assert np.isfinite(wanted.weights).all()
@@ -142,7 +142,7 @@ def test_l1_report_is_aggregated_like_the_papers_with_shares_as_counts() -> None
     assert interests.counts == (1_000, 0)
 
 
-def test_scores_are_reconstructed_from_the_prior() -> None:
+def test_noisy_scores_are_replaced_by_their_estimate_under_the_prior() -> None:
     usual = ScorePrior(np.array([0.6, 0.3, -0.5]), np.zeros((3, 3)))
     deaf = replace(release(), score_readings={"basis_laplace": usual})
     interests = compose(BasisLaplaceReport(scores=((9.0, -9.0, 9.0),), counts=(4,)), deaf)

@@ -73,7 +73,7 @@ def whole_order(news: Sequence[PoolRow], limit: int) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_best_of_a_pool_give_the_list_of_the_whole_pool(seed: int) -> None:
+def test_default_list_of_the_best_articles_equals_that_of_the_whole_pool(seed: int) -> None:
     """Of few sections and long stories, so that places go to news far down; some weigh and date exactly alike."""
     draw = np.random.default_rng(seed)
     news = [

@@ -70,7 +70,7 @@ def test_search_finds_the_nearest_in_order(build: Build) -> None:
         assert (np.diff(scores[row]) <= 1e-6).all()
 
 
-def test_search_beyond_the_index_size_is_padded_with_no_key(build: Build) -> None:
+def test_search_for_more_results_than_the_index_holds_is_padded(build: Build) -> None:
     _, found = build(KEYS[:1_500], VECTORS[:1_500]).search(VECTORS[:2], 1_600)
     assert (np.sort(found[0][:1_500]) == KEYS[:1_500]).all()
     assert (found[:, 1_500:] == NO_KEY).all()
@@ -125,12 +125,12 @@ def test_dumped_index_is_restored_and_invalid_bytes_are_refused() -> None:
         FaissIndex.restore(b"rubbish" * 20, factory="exact", threads=1)
 
 
-def test_number_of_lists_is_1024_at_100_000() -> None:
+def test_index_of_100_000_vectors_has_1024_lists() -> None:
     assert lists_for(100_000) == 1024
     assert lists_for(2_000) == 128
 
 
-def test_overlap_counts_shared_results() -> None:
+def test_overlap_is_the_mean_share_of_true_results_found() -> None:
     truth = np.array([[1, 2, 3, 4], [5, 6, NO_KEY, NO_KEY]])
     found = np.array([[4, 3, 9, 9], [6, 5, 9, 9]])
     assert overlap(truth, found) == pytest.approx((0.5 + 1.0) / 2)
@@ -158,7 +158,7 @@ def test_index_beyond_the_limit_passes_the_gate_with_tuned_probes() -> None:
     assert status.kind == index.kind
 
 
-def test_effort_is_raised_before_an_index_is_refused() -> None:
+def test_search_effort_is_raised_before_an_index_is_refused() -> None:
     index = ScanIndex.over(KEYS, VECTORS, threads=1)
     judge = IndexRecall(KEYS, VECTORS)
     index.effort = 1

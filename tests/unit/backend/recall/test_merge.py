@@ -47,7 +47,7 @@ def test_recommended_merge_gives_the_golden_list_of_section_2_4() -> None:
     assert merge([A, B, C], [5, 3, 2], 10) == [10, 11, 12, 13, 14, 30, 31, 32, 40, 41]
 
 
-def test_reference_merge_gives_the_golden_set_of_section_2_4_without_14() -> None:
+def test_reference_merge_gives_the_golden_list_of_section_2_4_which_lacks_14() -> None:
     assert reference_merge([A, B, C], [5, 3, 2], 10) == [10, 11, 12, 13, 30, 15, 16, 17, 18, 19]
 
 
@@ -102,7 +102,7 @@ def test_merge_equals_the_slow_reference(case: tuple[list[list[int]], list[int],
 
 
 @given(rankings)
-def test_merge_has_no_repeats_and_takes_all_it_can(case: tuple[list[list[int]], list[int], int]) -> None:
+def test_merge_has_no_repeats_and_is_as_long_as_its_lists_allow(case: tuple[list[list[int]], list[int], int]) -> None:
     lists, counts, limit = case
     merged = merge(lists, counts, limit)
     union = {row for ranking in lists for row in ranking}

@@ -53,7 +53,7 @@ def test_score_prior_is_the_best_linear_estimator(
     assert found == pytest.approx(least, rel=2e-3)
 
 
-def test_noiseless_scores_are_kept_and_drowned_ones_become_the_mean(
+def test_scores_without_noise_stay_and_scores_drowned_in_noise_become_the_mean(
     basis: tuple[np.ndarray, np.ndarray],
 ) -> None:
     keys, topics = basis

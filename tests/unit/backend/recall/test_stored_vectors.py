@@ -44,7 +44,7 @@ def test_snapshots_share_a_file_without_affecting_each_other(folder: Path) -> No
     assert not folder.exists() or not list(folder.iterdir()), "files have no names"
 
 
-def test_row_is_found_only_in_snapshots_of_the_same_file(folder: Path) -> None:
+def test_rows_are_matched_only_between_snapshots_of_the_same_file(folder: Path) -> None:
     first = StoredVectors.of(clustered_vectors(50), folder)
     kept = np.arange(50) % 7 != 0
     second = first.changed(kept, np.array([0, 4]), clustered_vectors(2, seed=8), folder)

@@ -212,7 +212,7 @@ def test_code_recall_does_not_decline_when_the_encoder_rotates_and_learns(pool: 
     assert left.mean() < -2 * left.std() / np.sqrt(READERS), "an encoder that turned less would show nothing"
 
 
-def test_carried_over_parts_keep_their_origin_and_new_ones_get_their_own(pool: TopicPool, store: ReleaseStore) -> None:
+def test_codebook_keeps_its_origin_when_rotated_to_a_new_encoder(pool: TopicPool, store: ReleaseStore) -> None:
     first = draft(store, pool.vectors)
     alignment = ProcrustesAlignment.between(pool.vectors, (pool.vectors @ some_alignment(0.1)).astype(np.float32))
     second = aligned(first, alignment, store)

@@ -47,7 +47,7 @@ def test_pseudo_readers_have_ten_to_fifty_clicks_over_two_to_five_topics() -> No
     assert np.mean(distinct) == pytest.approx(3.5, abs=0.3), "2 to 5 topics, few of them without a click"
 
 
-def test_basis_is_determined_by_its_seed() -> None:
+def test_same_seed_gives_the_same_basis() -> None:
     vectors = planted(np.random.default_rng(1))
     first, topics = topic_centroids(vectors, basis_size=30, seed=7)
     second, again = topic_centroids(vectors, basis_size=30, seed=7)
@@ -70,7 +70,7 @@ def test_calibration_needs_readers_with_different_clicks() -> None:
         calibrate([], same, channels_limit=5, seed=0)
 
 
-def test_given_distance_is_measured_and_kept() -> None:
+def test_given_cluster_distance_is_kept_and_its_mean_channels_measured() -> None:
     vectors = planted(np.random.default_rng(1))
     _, topics = topic_centroids(vectors, basis_size=30, seed=7)
     readers = pseudo_readers(vectors, topics, np.random.default_rng(2), readers=40)

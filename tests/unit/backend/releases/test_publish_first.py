@@ -134,7 +134,7 @@ def test_later_rankers_are_added_without_changing_trained_ones(
     assert publish_rankers(store, ("naml", "fednewsrec")).release == "r3", "nothing is missing, so nothing is published"
 
 
-def test_release_models_have_the_width_of_the_pools_vectors(
+def test_models_of_a_release_have_the_width_of_the_pools_vectors(
     store: ReleaseStore, exported: list[torch.nn.Module]
 ) -> None:
     wide = np.concatenate([VECTORS, np.zeros((len(VECTORS), 400 - VECTORS.shape[1]), np.float32)], axis=1)

@@ -73,7 +73,7 @@ def test_unknown_release_names_the_current_one(store: ReleaseStore) -> None:
         store.manifest("r9")
 
 
-def test_same_blob_twice_is_one_file(store: ReleaseStore, tmp_path: Path) -> None:
+def test_same_blob_stored_twice_is_one_file(store: ReleaseStore, tmp_path: Path) -> None:
     before = len(list((tmp_path / "blobs").iterdir()))
     first, second = store.add_blob(b"content"), store.add_blob(b"content")
 
@@ -195,6 +195,6 @@ def test_roll_back_publishes_old_content_under_a_new_number(store: ReleaseStore)
         roll_back(store, "r8")
 
 
-def test_table_of_releases_only_grows(store: ReleaseStore) -> None:
+def test_release_numbers_are_not_assigned_by_the_database(store: ReleaseStore) -> None:
     numbers = ReleaseRow.__table__.c.number
     assert not numbers.autoincrement, "numbers are given in one transaction with the manifest that holds them"

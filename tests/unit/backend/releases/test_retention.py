@@ -122,7 +122,7 @@ def test_release_states_how_many_releases_are_answered(world: RetainedReleases) 
     assert world.store.require_current().releases_answered == world.settings.releases_answered == 2
 
 
-def test_release_with_deleted_parts_can_not_be_rolled_back_to(world: RetainedReleases) -> None:
+def test_release_with_deleted_parts_cannot_be_rolled_back_to(world: RetainedReleases) -> None:
     for number in range(1, KEPT + 2):
         world.round(number)
     with pytest.raises(ReleaseNotKept, match="r3 is the oldest") as refused:

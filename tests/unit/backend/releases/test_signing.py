@@ -125,7 +125,7 @@ def test_rotation_publishes_the_same_content_and_leaves_one_key_file(server: Sig
     assert public_half(server.restart().signing_key()) == after.public_key
 
 
-def test_rotations_form_one_chain_with_any_entry_point(server: SigningServer) -> None:
+def test_key_rotations_can_be_followed_from_any_earlier_key(server: SigningServer) -> None:
     store = server.restart()
     keys = [newest(store).public_key]
     for _ in range(3):
@@ -212,7 +212,7 @@ def test_key_is_replaced_only_if_lost_and_without_a_rotation(server: SigningServ
     rotate_key(store)
 
 
-def test_mismatched_key_is_set_aside_not_deleted(server: SigningServer) -> None:
+def test_replaced_key_file_is_set_aside_not_deleted(server: SigningServer) -> None:
     server.key_path.unlink()
     foreign = KeyFile(server.key_path).load(None)
     replace_lost_key(ReleaseStore.unchecked(server.engine, server.settings))

@@ -82,7 +82,7 @@ def test_abandoned_request_takes_no_place() -> None:
     run_apart(play())
 
 
-def test_flooding_source_affects_nobody_elses_requests() -> None:
+def test_flood_from_one_source_does_not_delay_requests_of_others() -> None:
     """Red before: one line for everybody, so that the sixty-four requests of one address had all others told 503."""
 
     async def play() -> tuple[list[str], dict[str, int]]:
@@ -117,7 +117,7 @@ def test_flooding_source_affects_nobody_elses_requests() -> None:
     assert sorted(done) == ["another"] * 2 + ["flood"] * 4 + ["unbounded"] * 2
 
 
-def test_places_are_neither_lost_nor_given_twice() -> None:
+def test_admission_places_are_neither_lost_nor_given_twice() -> None:
     """Oracle: a count of its own, over 3,000 random steps of four sources, some of whose requests are given up."""
 
     async def play() -> None:

@@ -32,7 +32,7 @@ def test_decoder_and_parser_get_none_of_the_servers_environment(
         assert {*names} <= {*NAMES, "LC_CTYPE"}, "LC_CTYPE: by Python itself, where there is no locale"
 
 
-def test_compromised_decoder_can_not_fill_the_servers_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_compromised_decoder_cannot_fill_the_servers_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = tmp_path / "floods.py"
     script.write_text(
         f"import sys\nfor _ in range(40):\n    sys.stdout.buffer.write(bytes({converter.ANSWER_LIMIT_BYTES}))\n",

@@ -19,7 +19,7 @@ def test_long_step_reports_its_progress_in_lines(capsys: pytest.CaptureFixture[s
     assert told[1:] == [f"Writing the newspaper: {each},000 of 100,000" for each in (15, 30, 45)]
 
 
-def test_step_of_unknown_length_reports_what_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_of_unknown_length_reports_the_count_so_far(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
     with TerminalSteps(lambda: now[0]).step("Reading") as advance:
         now[0] = LINE_EVERY_SEC

@@ -87,18 +87,18 @@ READER_ORIGIN = "https://reader.example.org"
         ("evil.example", "/reader/", 404),
     ],
 )
-def test_readers_origin_serves_only_the_readers_page(host: str, path: str, status: int) -> None:
+def test_reader_origin_serves_only_the_browser_device(host: str, path: str, status: int) -> None:
     face = client(ORIGIN, origin=ORIGIN, reader_origin=READER_ORIGIN)
     assert face.get(path, headers={"host": host}).status_code == status
 
 
-def test_readers_page_at_the_public_origin_redirects_to_its_own() -> None:
+def test_browser_device_at_the_public_origin_redirects_to_the_reader_origin() -> None:
     face = client(ORIGIN, origin=ORIGIN, reader_origin=READER_ORIGIN)
     answer = face.get("/reader/", headers={"host": "news.example.org"}, follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (308, f"{READER_ORIGIN}/reader/")
 
 
-def test_only_the_readers_origin_may_read_answers_without_cookies() -> None:
+def test_only_the_reader_origin_may_read_answers_and_without_cookies() -> None:
     face = client(ORIGIN, origin=ORIGIN, reader_origin=READER_ORIGIN)
     for origin in (READER_ORIGIN, "https://evil.example"):
         answer = face.get("/v1/recall", headers={"host": "news.example.org", "origin": origin})

@@ -25,7 +25,7 @@ def moment() -> Moment:
     return Moment()
 
 
-def test_minutes_allowance_may_be_used_at_once_and_refills_evenly(moment: Moment) -> None:
+def test_allowance_of_a_minute_may_be_used_at_once_and_refills_evenly(moment: Moment) -> None:
     buckets = TokenBuckets(60, moment)
     assert [buckets.seconds_to_wait("a") for _ in range(60)] == [0.0] * 60
     assert buckets.seconds_to_wait("a") == pytest.approx(1.0)

@@ -96,7 +96,7 @@ def test_round_reading_no_release_does_not_block_publication(engine: Engine, tmp
     assert reads_release("a system of another version")
 
 
-def test_default_ranker_is_changed_between_rounds_alone(engine: Engine, tmp_path: Path) -> None:
+def test_default_ranker_can_be_changed_only_between_rounds(engine: Engine, tmp_path: Path) -> None:
     """Red before: the operator had no way to it, so that what a paper's rounds had trained ranked nobody's feed."""
     store = small_store(engine, tmp_path)
     before = offer(store, exported(store))
@@ -112,7 +112,7 @@ def test_default_ranker_is_changed_between_rounds_alone(engine: Engine, tmp_path
     assert (after.default_ranker, after.models) == ("ranker.naml", before.models)
 
 
-def test_ranker_change_waits_for_an_ordered_vote(engine: Engine, tmp_path: Path) -> None:
+def test_default_ranker_cannot_be_changed_while_a_vote_is_ordered(engine: Engine, tmp_path: Path) -> None:
     """Red before: the vote that is ordered but not open was overlooked: it would have been held on the release of the
     other ranker, found no changed weights there, and undone both."""
     store = small_store(engine, tmp_path)

@@ -88,7 +88,7 @@ def test_failed_first_release_is_reported_and_retried(watched: Watched, monkeypa
     assert not watched.done.is_set()
 
 
-def test_stop_ends_the_process_at_once(watched: Watched) -> None:
+def test_stopping_a_first_release_ends_its_process_at_once(watched: Watched) -> None:
     first = watched.release(WORKS)
     first.start(watched.done.set)
     first.stop()

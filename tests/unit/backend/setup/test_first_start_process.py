@@ -107,12 +107,14 @@ def test_unwritable_folder_is_named_in_the_error_with_the_reason(settings: Backe
 
 
 @pytest.mark.parametrize(("code", "number"), [(ENDS_WITHIN_A_STEP, 3), (ENDS_UNREAD, 4)], ids=["in a step", "unread"])
-def test_process_ending_early_is_not_a_success(settings: BackendSettings, code: str, number: int) -> None:
+def test_preparation_process_that_ends_early_is_reported_as_failed(
+    settings: BackendSettings, code: str, number: int
+) -> None:
     with pytest.raises(StartRefused, match=f"news ended with code {number}"):
         follow(settings, SilentSteps(), python(code))
 
 
-def test_interruption_ends_the_process_too(settings: BackendSettings, tmp_path: Path) -> None:
+def test_interrupting_the_start_also_ends_its_process(settings: BackendSettings, tmp_path: Path) -> None:
     class Interrupting(SilentSteps):
         @contextmanager
         def step(self, title: str) -> Iterator[Advance]:

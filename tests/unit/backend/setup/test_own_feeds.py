@@ -58,7 +58,7 @@ def test_start_follows_the_named_feeds_and_the_next_continues(plan: ReaderPlan) 
     assert (again.added, len(again.feeds)) == (0, 2)
 
 
-def test_start_without_a_feed_leaves_the_choice_to_the_pages(plan: ReaderPlan) -> None:
+def test_start_without_a_feed_lets_the_reader_choose_feeds_on_the_pages(plan: ReaderPlan) -> None:
     processes = RecordedProcesses(plan.data_dir / "logs")
     assert begin(plan, processes).feeds == []
     assert set(processes.started) == {"device", "backend"}

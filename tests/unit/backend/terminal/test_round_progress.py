@@ -48,7 +48,7 @@ def test_round_is_followed_to_its_end_with_survivors() -> None:
     assert last[1] == "what comes next", "on a line of its own, also where the output is piped"
 
 
-def test_smallest_group_is_not_shown_as_all_survivors() -> None:
+def test_progress_shows_the_sum_of_survivors_and_not_the_smallest_group() -> None:
     watch = RoundProgress()
     ended = status("applied", survivors=12, uploaded=60, finished_at=OPENED + timedelta(seconds=12))
     watch.seen(ended, OPENED)

@@ -224,7 +224,7 @@ def test_training_page_shows_when_a_round_was_last_checked(reader: PagesReader) 
     assert "training and group counts are switched off" in pages["off"]
 
 
-def test_form_confirmation_can_not_be_injected(reader: PagesReader) -> None:
+def test_form_confirmation_cannot_be_injected(reader: PagesReader) -> None:
     assert 'class="notice good"' not in reader.get("/search?said=<script>")
     assert 'class="notice good" role="status">Your settings are saved.' in reader.get("/privacy?said=settings")
 

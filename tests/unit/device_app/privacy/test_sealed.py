@@ -22,7 +22,7 @@ def test_seal_made_elsewhere_is_refused() -> None:
         Sealed("clicks", b"clicks", "text/plain", Charge("none", "none"), "clicks", token=object())
 
 
-def test_seal_can_not_be_changed_copied_or_pickled() -> None:
+def test_seal_cannot_be_changed_copied_or_pickled() -> None:
     sealed = seal_nothing(release="r1", limit=400)
     with pytest.raises(dataclasses.FrozenInstanceError):
         sealed.payload = b"clicks"  # type: ignore[misc]

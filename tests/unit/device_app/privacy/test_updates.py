@@ -53,7 +53,7 @@ def test_clipping_refuses_a_non_finite_update(bad: float) -> None:
         clip_elementwise(shared({"g": np.array([0.0, bad])}), 0.1)
 
 
-def test_unclipped_update_can_not_claim_a_bound() -> None:
+def test_unclipped_update_cannot_claim_a_bound() -> None:
     with pytest.raises(ValueError, match=r"beyond 0\.1"):
         Clipped(shared({"g": np.array([0.2], np.float32)}), 0.1)
     with pytest.raises(ValueError, match="not finite"):
@@ -220,7 +220,7 @@ def test_update_is_charged_to_its_tasks_channel(ledger: Ledger) -> None:
     assert ledger.total("training") == 0
 
 
-def test_server_can_not_have_the_number_of_samples_without_the_permission_for_exact_sums() -> None:
+def test_server_cannot_have_the_number_of_samples_without_the_permission_for_exact_sums() -> None:
     """A server that asks for n_u in clear, with noise as strong as it likes: no noise hides n_u."""
     asking = LocalLaplaceProtection(LocalLaplace(clip=0.005, scale=100.0, weight_limit=2))
     allowing_all = {"weakest_scale_to_clip": 0.01}

@@ -212,7 +212,7 @@ def test_device_fitting_no_round_gives_the_oldest_rounds_reason() -> None:
 
 @pytest.mark.parametrize("name", ["poll_rounds", "ask_for_place"])
 @pytest.mark.parametrize(("status", "asked"), [(503, 1.0), (429, 300.0), (503, None)])
-def test_server_can_not_shorten_the_poll_interval(name: str, status: int, asked: float | None) -> None:
+def test_server_cannot_shorten_the_poll_interval(name: str, status: int, asked: float | None) -> None:
     """What a server asks for is the least pause, and the usual one stays."""
     problem = Problem(type="urn:ownfeed:problem:busy", title="Busy", status=status, detail="later")
     outcome, _ = play(until(name, BackendRefused(problem, asked)))

@@ -195,7 +195,7 @@ def test_step_descends_the_gradient_and_restarts_for_another_shape() -> None:
     np.testing.assert_array_equal(anew["user_embedding"], first["user_embedding"])
 
 
-def test_private_parameter_can_not_be_uploaded() -> None:
+def test_private_parameter_cannot_be_uploaded() -> None:
     entry = ModelEntry(architecture="lstur_ini", role="ranker", graphs={}, private=("user_embedding",))
     with pytest.raises(PrivateParameterShared, match="user_embedding: a private parameter stays on this device"):
         SharedUpdate({"user_embedding": np.ones(2, np.float32)}, entry)

@@ -57,7 +57,7 @@ def test_vanilla_learning_steps_along_the_sample_weighted_mean() -> None:
 
 
 @BOTH
-def test_fedprox_with_one_local_step_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
+def test_fedprox_with_one_local_step_equals_vanilla_learning(optimizer: MemoryOptimizer) -> None:
     plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
     prox = FedProx(Quadratics.some(READERS), start(), optimizer, mu=0.7, steps=1, rate=0.3)
     rounds(plain)
@@ -82,7 +82,7 @@ def test_fedprox_keeps_devices_nearer_the_server_than_fedavg() -> None:
 
 
 @BOTH
-def test_first_scaffold_round_is_fedavg(optimizer: MemoryOptimizer) -> None:
+def test_first_scaffold_round_equals_a_fedavg_round(optimizer: MemoryOptimizer) -> None:
     fedavg = FedProx(Quadratics.some(READERS), start(), optimizer, mu=0.0, steps=5, rate=RATE)
     scaffold = Scaffold(Quadratics.some(READERS), start(), optimizer, everybody=READERS, steps=5, rate=RATE)
     fedavg.run_round(0, cohort(0))
@@ -93,14 +93,14 @@ def test_first_scaffold_round_is_fedavg(optimizer: MemoryOptimizer) -> None:
     assert np.abs(fedavg.model.weights[LOW] - scaffold.model.weights[LOW]).max() > 1e-4
 
 
-def test_global_control_variate_is_the_mean_of_the_readers() -> None:
+def test_global_control_variate_is_the_mean_of_the_readers_control_variates() -> None:
     scaffold = Scaffold(Quadratics.some(READERS), start(), Sgd(RATE), everybody=READERS, steps=3, rate=RATE)
     rounds(scaffold)
     mean = sum(own[LOW] for own in scaffold._controls.values()) / READERS  # zero for who was never taken
     np.testing.assert_allclose(scaffold.control[LOW], mean, atol=EXACT)
 
 
-def test_control_variate_of_one_local_step_is_the_gradient() -> None:
+def test_control_variate_after_one_local_step_is_the_gradient() -> None:
     quadratics = Quadratics.some(READERS)
     scaffold = Scaffold(quadratics, start(), Sgd(RATE), everybody=READERS, steps=1, rate=RATE)
     scaffold.run_round(0, cohort(0))
@@ -205,7 +205,7 @@ def test_pfedme_with_equal_readers_matches_the_published_algorithm() -> None:
 
 
 @BOTH
-def test_fedper_without_a_top_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
+def test_fedper_without_personal_layers_equals_vanilla_learning(optimizer: MemoryOptimizer) -> None:
     plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
     per = FedPer(
         Quadratics.some(READERS), start(), optimizer, layers=Layers(("low", "top")), first_own=2, steps=1, rate=RATE
@@ -252,7 +252,7 @@ def test_cfl_splits_diverging_groups_and_each_reaches_its_minimum() -> None:
 
 
 @BOTH
-def test_cfl_without_splits_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
+def test_cfl_without_splits_equals_vanilla_learning(optimizer: MemoryOptimizer) -> None:
     cfl = Cfl(Quadratics.some(READERS), start(), optimizer, e1=0.0, e2=1.0)
     plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
     rounds(cfl)
@@ -271,7 +271,7 @@ def test_agreeing_readers_are_not_split() -> None:
     assert len(cfl.leaves) == 1
 
 
-def test_bipartition_minimises_the_largest_cosine_across_it() -> None:
+def test_bipartition_minimises_the_largest_cosine_between_its_two_sides() -> None:
     rng = np.random.default_rng(4)
     for size in (2, 5, 8):
         rows = rng.normal(size=(size, 3))

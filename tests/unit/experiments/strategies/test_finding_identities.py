@@ -81,7 +81,7 @@ def far(first: object, second: object) -> bool:
 @pytest.mark.parametrize("optimizer", [Sgd(0.1), Adam(0.05)])
 @pytest.mark.parametrize("groups", [1, 3, 5])
 @pytest.mark.parametrize("every", [3, 1000])
-def test_finding_without_personalisation_is_vanilla_learning_for_any_groups(
+def test_finding_without_personalisation_equals_vanilla_learning_for_any_groups(
     optimizer: MemoryOptimizer, groups: int, every: int
 ) -> None:
     plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
@@ -96,7 +96,7 @@ def test_finding_without_personalisation_is_vanilla_learning_for_any_groups(
     assert far(plain.model.weights, start())
 
 
-def test_stored_group_model_takes_its_own_step_even_without_personalisation() -> None:
+def test_group_model_differs_from_the_shared_model_after_a_step_even_without_personalisation() -> None:
     grouped = finding(Constant(0.0))
     grouped.run_round(0, cohort(0))
     assert any(far(group.weights, grouped.models.shared.weights) for group in grouped.models.groups)
@@ -104,7 +104,7 @@ def test_stored_group_model_takes_its_own_step_even_without_personalisation() ->
 
 @pytest.mark.parametrize("optimizer", [Sgd(0.1), Adam(0.05)])
 @pytest.mark.parametrize("protection", [Constant(0.0), Constant(0.6), Constant(1.0), TimeAndLayer(1.02)])
-def test_one_group_is_vanilla_learning_for_any_personalisation(
+def test_finding_with_one_group_equals_vanilla_learning_for_any_personalisation(
     optimizer: MemoryOptimizer, protection: Personalisation
 ) -> None:
     plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
@@ -199,7 +199,7 @@ def test_readers_keep_their_groups_if_clustering_never_runs() -> None:
     assert moved.clustered_under is moved.models.shared.weights
 
 
-def test_relabelled_groups_change_no_readers_model() -> None:
+def test_permuting_group_numbers_changes_no_readers_model() -> None:
     def shuffled(order: Sequence[int]) -> ClusterFunction:
         names = np.array(order)
 
@@ -220,7 +220,7 @@ def test_relabelled_groups_change_no_readers_model() -> None:
         same(cold[0].models[cold[0].which[reader]], cold[1].models[cold[1].which[reader]])
 
 
-def test_rarer_interpolation_keeps_groups_further_apart() -> None:
+def test_less_frequent_interpolation_keeps_groups_further_apart() -> None:
     """The paper's round and its code's: a deviation shrinks by lambda each time, .080 or .777 over ten rounds (5.2)."""
     spread = []
     for interp_every in (1, 10):

@@ -36,7 +36,7 @@ from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, upda
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
 
-def test_complete_cohort_is_applied_as_its_mean_step(rig: PlainRoundRig) -> None:
+def test_round_with_a_complete_cohort_applies_the_mean_of_its_updates(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     for value in (0.01, 0.02, 0.06):
@@ -55,7 +55,7 @@ def test_complete_cohort_is_applied_as_its_mean_step(rig: PlainRoundRig) -> None
     assert coordinator.step() is None
 
 
-def test_states_follow_in_order(rig: PlainRoundRig) -> None:
+def test_round_passes_through_its_states_in_order(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     states = [coordinator.status("round-1").state]
@@ -143,14 +143,14 @@ def test_round_needs_a_known_system_and_a_release(rig: PlainRoundRig, tmp_path_f
         empty.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=1)
 
 
-def test_release_without_the_model_can_not_be_trained(rig: PlainRoundRig) -> None:
+def test_release_without_the_model_cannot_be_trained(rig: PlainRoundRig) -> None:
     other = {"uni_fedrec": replace(COMPOSED["uni_fedrec"], architecture="two_tower")}
     coordinator = Coordinator(rig.engine, rig.releases, other, rig.folder, rig.clock)
     with pytest.raises(RoundImpossible, match="two_tower"):
         opened(coordinator)
 
 
-def test_refusal_names_the_trainable_systems(rig: PlainRoundRig) -> None:
+def test_refusal_lists_the_systems_that_can_be_trained(rig: PlainRoundRig) -> None:
     with pytest.raises(RoundImpossible, match=r"no trainable model 'ranker\.nrms'") as refused:
         rig.coordinator().open_round("nrms/local/mean", cohort=1, cohort_minimum=1, seconds=1)
     trained = ("uni_fedrec", "uni_fedrec_lstur", "uni_fedrec_naml", "uni_fedrec_fednewsrec")
@@ -285,7 +285,9 @@ def test_many_threads_join_and_upload_at_once(rig: PlainRoundRig) -> None:
     assert (ended.state, ended.uploaded) == ("applied", 24)
 
 
-def test_follow_up_ordered_during_planning_opens_first(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_follow_up_ordered_while_another_round_is_planned_opens_first(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     coordinator.cancel("round-1")

@@ -58,7 +58,7 @@ def test_joining_after_the_deadline_is_refused(rig: PlainRoundRig) -> None:
     assert coordinator.check_in(CHECK_IN) is None
 
 
-def test_low_admission_accepts_a_share_of_check_ins(rig: PlainRoundRig) -> None:
+def test_admission_of_one_half_accepts_about_half_of_the_check_ins(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     coordinator.open_round("uni_fedrec", cohort=300, cohort_minimum=1, seconds=60, admission=0.5)
     taken = sum(coordinator.check_in(CHECK_IN) is not None for _ in range(200))

@@ -49,7 +49,7 @@ def test_restart_during_uploads_keeps_the_updates(rig: PlainRoundRig) -> None:
     np.testing.assert_allclose(stepped["values"], 0.5 - 0.05 * 0.03, atol=1e-7)
 
 
-def test_kill_before_the_release_commit_is_applied_once_after_restart(
+def test_round_killed_before_the_release_commit_is_applied_once_after_a_restart(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rig.coordinator()
@@ -74,7 +74,7 @@ def test_kill_before_the_release_commit_is_applied_once_after_restart(
     assert [each.release for each in rig.releases.history()] == ["r2", "r1"]
 
 
-def test_kill_after_the_commit_leaves_only_files_to_clean_up(
+def test_round_killed_after_the_commit_leaves_only_files_to_clean_up(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rig.coordinator()
@@ -290,7 +290,7 @@ def test_update_stored_during_a_database_outage_is_deleted_after_its_round(
     assert stored(rig) == []
 
 
-def test_round_can_not_fail_while_the_storage_is_down(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_round_cannot_fail_while_the_storage_is_down(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=2, minimum=2)
     rig.clock.go_on(61)

@@ -76,7 +76,7 @@ def test_invalid_update_is_refused_and_the_round_continues(rig: PlainRoundRig, c
     assert ended.state == "applied"
 
 
-def test_largest_value_possible_under_noise_is_accepted(rig: PlainRoundRig) -> None:
+def test_largest_value_that_noise_can_produce_is_accepted(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, minimum=1)
 

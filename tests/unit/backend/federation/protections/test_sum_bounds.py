@@ -51,7 +51,7 @@ def test_every_device_counts_once_under_noise(samples: int) -> None:
         check_sum(LAW, summed(np.zeros(3), samples), 13)
 
 
-def test_weighted_sum_allows_some_devices_without_samples() -> None:
+def test_weighted_sum_may_contain_devices_without_samples() -> None:
     weighed = SecureSum(clip=1.0, weight_limit=32)
     check_sum(weighed, summed(np.full(3, 0.5), 2), 13)
     with pytest.raises(UpdateRefused, match="anything to train on"):
@@ -68,7 +68,7 @@ def groups_with(lie: np.ndarray, liars: int, rng: np.random.Generator) -> list[W
     return [summed(devices * (honest + (at < liars) * lie) + each, devices) for at, each in enumerate(noise)]
 
 
-def test_same_lie_is_detected_in_two_groups_but_not_in_one() -> None:
+def test_false_update_is_detected_in_two_groups_but_not_in_a_single_one() -> None:
     """Red before: each group was looked at alone, where a lie of .35 passes."""
     rng, d = np.random.default_rng(0), 262
     direction = rng.normal(size=d)
@@ -99,7 +99,7 @@ def test_malicious_group_rarely_excludes_an_honest_one() -> None:
     assert sum(bool(too_alike(groups_with(lie, 1, rng), LAW.clip, DEVIATION)) for _ in range(1_000)) <= 10
 
 
-def test_mean_outside_the_ball_is_projected_and_an_honest_one_stays() -> None:
+def test_mean_outside_the_ball_is_projected_and_a_mean_inside_stays() -> None:
     honest, forged = np.full(4, 0.04), np.full(4, 5.0)
     assert Aggregate.of_opened(summed(10 * honest, 10), 0.1).mean()["g.w"] == pytest.approx(honest)
     mean = Aggregate.of_opened(summed(10 * forged, 10), 0.1).mean()

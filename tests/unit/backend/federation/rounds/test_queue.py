@@ -83,7 +83,7 @@ def states(coordinator: Coordinator) -> list[tuple[str, str]]:
     return [(each.round, each.state) for each in reversed(coordinator.history())]
 
 
-def test_round_sharing_no_tensor_opens_at_once_and_others_wait(rig: QueueRig) -> None:
+def test_round_that_shares_no_tensor_with_a_running_one_opens_at_once_and_others_wait(rig: QueueRig) -> None:
     coordinator = rig.coordinator()
     assert isinstance(coordinator.open_or_queue(TRAINS), RoundStatus)
     waits = asked(coordinator)
@@ -102,7 +102,7 @@ def test_round_sharing_no_tensor_opens_at_once_and_others_wait(rig: QueueRig) ->
 
 
 @pytest.mark.parametrize("other", ["private_counts/secure/huber", "fednewsrec"])
-def test_every_pair_of_systems_opens_or_waits_without_refusal(rig: QueueRig, other: str) -> None:
+def test_no_system_is_refused_while_another_runs(rig: QueueRig, other: str) -> None:
     """Oracle: counts end in tables of their own, all other rounds in a release."""
     usual = replace(COMPOSED["uni_fedrec"], strategy=Tally())
     here = {name: replace(usual, name=name, changes=spec.changes) for name, spec in COMPOSED.items()}
@@ -279,7 +279,7 @@ def test_kill_during_opening_neither_loses_nor_repeats_a_waiting_round(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_rounds_sharing_tensors_never_overlap(rig: QueueRig, seed: int) -> None:
+def test_rounds_that_share_tensors_never_overlap(rig: QueueRig, seed: int) -> None:
     rng = np.random.default_rng([12, seed])
     coordinator = rig.coordinator()
     beside = 0

@@ -147,7 +147,7 @@ def test_schedule_needs_a_time_or_a_number_within_limits() -> None:
             Schedule(REQUEST, **odd)
 
 
-def test_scheduled_round_that_can_not_open_reports_why_and_retries(
+def test_scheduled_round_that_cannot_open_reports_why_and_retries(
     server: RestartedCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = server.coordinator.scheduler
@@ -217,7 +217,7 @@ def test_address_is_counted_again_after_its_polls_expire() -> None:
     assert polls.waiting() == 1
 
 
-def test_clock_that_was_ahead_leaves_no_stale_polls_or_pause(server: RestartedCoordinator) -> None:
+def test_polls_and_pauses_from_a_clock_that_was_ahead_are_dropped(server: RestartedCoordinator) -> None:
     server.coordinator.scheduler.set(Schedule(REQUEST, every_minutes=10))
     server.clock.go_on(24 * 3_600.0)
     other = PollCounter(server.clock, server.engine)
@@ -283,7 +283,7 @@ def test_devices_waiting_at_several_machines_are_counted_together(server: Restar
     assert server.opened() == ["round-1"]
 
 
-def test_polls_are_converted_to_devices_by_their_rate(
+def test_number_of_polls_is_divided_by_the_polls_each_device_sends(
     server: RestartedCoordinator,
 ) -> None:
     """Red before: 60 devices that ask twice each made a round of a tenth of them one of twelve, and a count by them was
@@ -315,7 +315,7 @@ def test_polls_are_converted_to_devices_by_their_rate(
 
 
 @pytest.mark.parametrize(("waiting", "rate", "cohort"), [(0, 0.02, 1), (60, 0.02, 1), (200, 0.02, 4), (50, 1.0, 50)])
-def test_round_by_participation_takes_its_share_of_waiting_devices(
+def test_round_by_participation_invites_its_share_of_waiting_devices(
     server: RestartedCoordinator, waiting: int, rate: float, cohort: int
 ) -> None:
     for _ in range(waiting):

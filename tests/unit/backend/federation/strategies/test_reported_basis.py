@@ -157,7 +157,7 @@ def test_experiments_closed_forms_match_the_devices(case: BasisCase, task: Basis
     np.testing.assert_allclose([told[name][0] for name in ("gain", "level", "square")], by_one[0], atol=1e-6)
 
 
-def test_click_standing_is_its_log_probability_ratio_to_popularity(case: BasisCase) -> None:
+def test_score_of_a_click_is_its_log_probability_ratio_to_popularity(case: BasisCase) -> None:
     logs = log_probabilities(case.basis, case.news, case.popularity, SHARPNESS)
     popularity = case.popularity - np.logaddexp.reduce(case.popularity.astype(float))
     shares, expected = case.lists.shares.astype(float), []
@@ -185,7 +185,7 @@ def test_packed_lists_are_restored_and_broken_ones_refused(case: BasisCase) -> N
             ReportLists.unpack(broken.pack())
 
 
-def test_reported_draft_noise_matches_noise_only_rounds() -> None:
+def test_reported_noise_of_a_draft_matches_rounds_of_pure_noise() -> None:
     """Oracle: drafts of many draws."""
     rounds = BasisRounds(rate=0.05, size=K, axes=DIM)
     start, axes, deviation = unit_rows(np.random.default_rng(1).normal(size=(K, DIM))), np.eye(DIM, dtype="f4"), 0.02
@@ -318,7 +318,7 @@ def test_draft_that_finds_no_more_is_not_published(world: BasisWorld, monkeypatc
     np.testing.assert_array_equal(world.prototypes(), world.first)
 
 
-def test_round_drowned_by_noise_is_refused_with_the_size_needed(
+def test_round_that_noise_would_drown_is_refused_with_the_cohort_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Red before: rounds of 60 cost each device 1.62 and their drafts could never be voted on."""
@@ -350,12 +350,12 @@ def test_expected_draft_noise_matches_the_mind_experiment() -> None:
     assert expected_noise_share(secure_sum_of(BASIS_EXACT.protection), 128, 2) == 0
 
 
-def test_vote_without_a_draft_is_refused(world: BasisWorld) -> None:
+def test_vote_cannot_open_without_a_drafted_basis(world: BasisWorld) -> None:
     with pytest.raises(RoundImpossible, match="drafted a basis"):
         world.backend.coordinator.open_round(BASIS_VOTE.name, cohort=4, cohort_minimum=2, seconds=60.0)
     assert isinstance(BASIS_VOTE.strategy, BasisVote)
 
 
-def test_default_fits_the_usual_limit_and_the_exact_form_has_no_price() -> None:
+def test_default_system_uses_the_shipped_ranker_protection_and_the_exact_one_no_noise() -> None:
     assert BASIS.protection == COMPOSED["small_ranker/secure/median"].protection
     assert getattr(BASIS_EXACT.protection, "sigma", None) == 0

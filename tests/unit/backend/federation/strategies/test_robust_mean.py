@@ -36,7 +36,7 @@ def test_median_and_trimmed_mean_match_numpy_and_scipy() -> None:
 
 
 @pytest.mark.parametrize("share", [-0.1, 0.5, 1.0])
-def test_trim_share_that_leaves_nothing_is_refused(share: float) -> None:
+def test_trimmed_mean_that_would_leave_no_update_is_refused(share: float) -> None:
     with pytest.raises(ValueError, match="share"):
         Trimmed(share)
 
@@ -55,7 +55,7 @@ def test_robust_means_have_less_variance_under_laplace_noise(centre: Centre, lea
 
 
 @pytest.mark.parametrize(("centre", "most"), [(Median(), 0.2), (Trimmed(0.1), 0.45)], ids=["median", "trimmed"])
-def test_ten_percent_malicious_move_the_mean_far_and_robust_means_little(centre: Centre, most: float) -> None:
+def test_ten_percent_malicious_updates_move_the_mean_far_but_robust_means_little(centre: Centre, most: float) -> None:
     rng = np.random.default_rng(2)
     stack = rng.laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
     stack[:LIARS] = LARGEST
@@ -65,7 +65,7 @@ def test_ten_percent_malicious_move_the_mean_far_and_robust_means_little(centre:
     assert 0.05 < moved < most
 
 
-def test_noise_like_lies_move_every_mean_alike() -> None:
+def test_false_updates_no_larger_than_the_noise_move_robust_and_plain_means_alike() -> None:
     rng = np.random.default_rng(3)
     stack = rng.laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
     stack[:LIARS] += np.float32(SCALE)
@@ -84,7 +84,7 @@ def test_robust_means_drop_minority_interests_when_noise_is_small() -> None:
     assert abs(float(Trimmed(0.1)(stack).mean())) < 0.01
 
 
-def test_empty_stack_has_no_centre_and_sums_are_count_times_it() -> None:
+def test_empty_stack_has_no_mean_and_sums_are_the_mean_times_the_count() -> None:
     stack = Stacked({"g.a": (2,)}, Median())
     with pytest.raises(ValueError, match="no updates"):
         stack.mean()
@@ -159,7 +159,7 @@ def test_huber_location_is_the_mean_without_outliers_and_the_median_without_nois
 
 
 @pytest.mark.parametrize("groups", [3, 8, 40])
-def test_joined_sums_have_the_stated_noise_and_no_bias(groups: int) -> None:
+def test_joined_group_sums_have_the_stated_noise_and_no_bias(groups: int) -> None:
     """20,000 coordinates tell a variance to within 1 % (one deviation); the margin is more than three of those."""
     rng, devices, share = np.random.default_rng(groups), 24, 1.09
     sums = [WeightedSum({"a": 7 + rng.normal(0, share * devices**0.5, 20_000)}, devices) for _ in range(groups)]
@@ -171,7 +171,7 @@ def test_joined_sums_have_the_stated_noise_and_no_bias(groups: int) -> None:
     assert abs(noise.mean()) < 5 * (expected / 20_000) ** 0.5
 
 
-def test_group_contribution_is_bounded_and_symmetric_noise_is_kept() -> None:
+def test_contribution_of_a_group_is_bounded_and_symmetric_noise_stays() -> None:
     """Two groups of three lie, each 40 clicks of 23 devices; the third says 0. Without noise the median decides."""
     sums = [WeightedSum({"a": np.array([said, 3.0]), "b": np.array([said])}, 23) for said in (40.0, 40.0, 0.0)]
     total = HuberOfSums(most={"a": 1.0}).join(sums, None)

@@ -19,7 +19,7 @@ from tests.doubles.picture_files import small_picture
 from tests.doubles.picture_rig import EVERY, FEED, OTHER, Rig, sent
 
 
-def test_missing_pictures_take_no_place_from_available_ones(
+def test_pictures_not_fetched_yet_do_not_displace_fetched_ones(
     engine: Engine, tmp_path: Path, rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = Rig(engine, tmp_path / "small", served_bytes=10_000 + len(small_picture("teal")))
@@ -36,7 +36,7 @@ def story(number: int, feed: str, host: str) -> PicturedStory:
     return PicturedStory(number, f"n{number}", f"https://{host}/{number}", None, 0, None, None, None, None, feed)
 
 
-def test_feeds_and_hosts_take_turns() -> None:
+def test_picture_downloads_alternate_between_feeds_and_hosts() -> None:
     many = [story(number, "slow", "IMG.example:443" if number % 2 else "img.example") for number in range(99)]
     fewer = [story(100, "small", "b.example"), story(101, "small", "b.example"), story(102, "small", "c.example")]
     batch = in_turn([*many, *fewer])
@@ -63,7 +63,7 @@ def test_first_list_waits_a_limited_time_for_due_pictures(rig: Rig, monkeypatch:
     assert len(PictureList.model_validate_json(rig.shards._stored()[0]).shards) == 1
 
 
-def test_edit_with_a_resigned_address_keeps_picture_and_place(rig: Rig) -> None:
+def test_edit_that_only_signs_the_picture_address_again_keeps_picture_and_place(rig: Rig) -> None:
     rig.answer = lambda url: sent(b"same") if "/a." in url else sent(url.encode())
     rig.add("a", picture="https://img.example/a.jpg?signed=1")
     rig.worker.step()
@@ -93,7 +93,7 @@ def test_edit_with_a_resigned_address_keeps_picture_and_place(rig: Rig) -> None:
     assert sorted(rig.served()) == ["b"], "what its publisher has replaced by nothing goes"
 
 
-def test_feed_redirecting_to_a_failing_host_does_not_silence_it(rig: Rig) -> None:
+def test_feed_that_redirects_to_a_failing_host_does_not_block_that_host_for_others(rig: Rig) -> None:
     rig.feeds.allow_pictures(OTHER, True)
     rig.answer = lambda url: (
         httpx.Response(302, headers={"location": "https://victim.example/x"})

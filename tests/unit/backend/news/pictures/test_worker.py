@@ -149,7 +149,7 @@ def test_list_changes_rarely_and_a_new_picture_changes_one_shard(rig: Rig) -> No
     assert {*second.shards} & {*first.shards}
 
 
-def test_late_picture_is_fetched_and_a_resigned_address_ignored(rig: Rig) -> None:
+def test_picture_added_later_is_fetched_and_a_new_signature_of_its_address_ignored(rig: Rig) -> None:
     words = "The same words in every delivery of it"
     rig.add("a", title=words, picture="")
     version = rig.pool.version()

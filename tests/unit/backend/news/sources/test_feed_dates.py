@@ -165,12 +165,12 @@ def read(written: str, language: str = "", others: tuple[str, ...] = (), host: s
 
 
 @pytest.mark.parametrize("written", READ)
-def test_date_is_read_in_its_written_form(written: str) -> None:
+def test_dates_are_read_in_many_written_forms(written: str) -> None:
     assert (read(written) or "").startswith(READ[written])
 
 
 @pytest.mark.parametrize("written", UNREADABLE)
-def test_ambiguous_day_is_unreadable(written: str) -> None:
+def test_date_with_an_ambiguous_day_is_not_read(written: str) -> None:
     assert read(written) is None
 
 
@@ -195,7 +195,7 @@ def test_every_month_is_read_in_its_language(language: str, declared: bool) -> N
         ("25 listopada 2026", "pl", (), "2026-11-25"),
     ],
 )
-def test_other_dates_and_the_language_resolve_ambiguous_dates(
+def test_ambiguous_dates_are_resolved_by_other_dates_and_the_language(
     written: str, language: str, others: tuple[str, ...], expected: str | None
 ) -> None:
     found = read(written, language, others)

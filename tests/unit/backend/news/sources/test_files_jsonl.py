@@ -79,7 +79,7 @@ def test_control_characters_are_removed(tmp_path: Path) -> None:
     assert (row.title, row.body, row.url) == ("Title", "<p>One.</p><p>Two.</p>", "https://example.org/a#top")
 
 
-def test_half_a_surrogate_is_removed(tmp_path: Path) -> None:
+def test_lone_surrogate_is_removed(tmp_path: Path) -> None:
     (row,) = read(tmp_path, json.dumps(ITEM.model_dump(mode="json") | {"title": "Title \ud83c"}))
     assert isinstance(row, NewsItem)
     assert row.title == "Title"

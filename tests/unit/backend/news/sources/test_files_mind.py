@@ -21,7 +21,7 @@ def read(tmp_path: Path, *lines: str | bytes) -> list[NewsItem | Rejection]:
     return list(read_mind(path, published_at=NOW))
 
 
-def test_row_becomes_an_item(tmp_path: Path) -> None:
+def test_row_of_a_mind_file_becomes_an_item(tmp_path: Path) -> None:
     assert read(tmp_path, GOOD) == [
         NewsItem(
             id="N1",
@@ -68,7 +68,7 @@ def test_emoji_and_right_to_left_text_survive_without_control_characters(tmp_pat
     assert row.title == title
 
 
-def test_missing_categories_become_unknown_and_blank_lines_are_skipped(tmp_path: Path) -> None:
+def test_missing_section_and_topic_become_unknown_and_blank_lines_are_skipped(tmp_path: Path) -> None:
     (row,) = read(tmp_path, "", GOOD.replace("sports\tfootball_nfl", "\t") + "\r", "")
     assert isinstance(row, NewsItem)
     assert (row.section, row.topic) == ("unknown", "unknown")

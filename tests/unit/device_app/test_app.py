@@ -74,7 +74,7 @@ def test_loops_fetch_release_list_and_texts_automatically(device: Device, backen
     assert background.running() == ()
 
 
-def test_error_is_shown_and_does_not_end_a_loop(device: Device, backend: FakeBackend) -> None:
+def test_error_in_a_background_loop_is_shown_and_does_not_end_it(device: Device, backend: FakeBackend) -> None:
     backend.down = True
     background = Background(device)
     background.start()
@@ -86,7 +86,7 @@ def test_error_is_shown_and_does_not_end_a_loop(device: Device, backend: FakeBac
         background.stop()
 
 
-def test_programming_error_is_shown_too(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programming_error_in_a_background_loop_is_shown(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> bool:
         raise RuntimeError("a bug")
 
@@ -214,7 +214,7 @@ def test_device_without_a_list_retries_within_seconds_at_first(
     ],
     ids=["a fault", "nothing", "sooner", "later", "a stage"],
 )
-def test_backend_can_only_lengthen_a_random_pause(
+def test_random_pause_can_only_be_lengthened_by_the_backend(
     device: Device, monkeypatch: pytest.MonkeyPatch, outcome: Outcome | None, least: float, most: float
 ) -> None:
     """A Retry-After of its own for every device would tell each again by when it comes back."""

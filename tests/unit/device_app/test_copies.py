@@ -107,7 +107,7 @@ def test_deleted_data_is_in_no_file_of_a_copy(device: Device, deed: str) -> None
     }[deed]  # fmt: skip
 
 
-def test_erase_during_a_copy_leaves_none(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_erase_during_a_copy_leaves_no_copy(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     read_something(device)
     given_up = device.parts.copies._given_up
     polls: list[int] = []
@@ -159,7 +159,7 @@ def test_limits_raised_in_the_settings_file_are_in_the_copy_at_start(device: Dev
     assert Limits.read(mark.limits).day["counts"] == 99.0
 
 
-def test_damage_ends_no_loop_and_is_reported_with_the_remedy(device: Device) -> None:
+def test_damaged_database_does_not_end_a_loop_and_is_reported_with_the_remedy(device: Device) -> None:
     read_something(device)
     assert device.copy_step()
     own = copies(device)[0]
@@ -181,7 +181,7 @@ def test_damage_ends_no_loop_and_is_reported_with_the_remedy(device: Device) -> 
     assert f"`ownfeed device --profile reader --data-dir {device.settings.data_dir} --restore-copy`" in words
 
 
-def test_new_profile_has_no_marks_and_a_used_one_has(device: Device, tmp_path: Path) -> None:
+def test_traces_of_use_are_found_in_a_used_profile_and_not_in_a_new_one(device: Device, tmp_path: Path) -> None:
     assert KEY_NAME in BESIDE[device.settings.database.name]
     (tmp_path / "new").mkdir()
     for name in ("device.lock", "device.pid", "device.sqlite.lock", "device.sqlite.part"):

@@ -24,7 +24,7 @@ print(len(os.listdir("/proc/self/task")) - before, os.environ["OPENBLAS_NUM_THRE
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in Linux's /proc")
 @pytest.mark.parametrize(("chosen", "started"), [(None, "0 1"), ("2", "1 2")])
-def test_numpy_starts_no_thread_unless_configured(chosen: str | None, started: str) -> None:
+def test_numpy_starts_no_threads_unless_configured(chosen: str | None, started: str) -> None:
     if chosen and len(os.sched_getaffinity(0)) < int(chosen):
         pytest.skip("this machine has one core")
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
@@ -65,7 +65,7 @@ print(told, said.count("<heap nr="), said.rpartition('type="mmap" count="')[2].p
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="heaps of glibc")
 @pytest.mark.parametrize("steady", [True, False], ids=["steady", "left alone"])
-def test_threads_share_two_heaps_and_large_arrays_are_mapped(steady: bool) -> None:
+def test_threads_share_two_malloc_heaps_and_large_arrays_are_mapped(steady: bool) -> None:
     """Oracle: malloc_info(3), which counts heaps and mapped blocks."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     script = HEAP.replace("{steady}", str(steady))

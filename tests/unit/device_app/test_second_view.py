@@ -130,7 +130,7 @@ def test_search_is_answered_locally_saved_followed_and_deleted(
     assert len(backend.requests) == asked, "none of it asked anybody anything"
 
 
-def test_saved_searches_weigh_as_much_as_reading_in_the_report(
+def test_saved_searches_weigh_as_much_in_the_report_as_reading(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
@@ -154,7 +154,7 @@ def test_saved_searches_weigh_as_much_as_reading_in_the_report(
     assert charge.epsilon == 4, "two views cost what one does: it is one report"
 
 
-def test_report_of_both_views_differs_from_either_alone(
+def test_report_from_both_views_differs_from_one_of_either_view_alone(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
@@ -199,7 +199,7 @@ def test_reader_can_exclude_searches_from_reports_at_once(
     assert device.library.searches().use == "mode"
 
 
-def test_deleted_searches_and_blocked_topics_carry_no_weight(
+def test_deleted_searches_and_blocked_topics_do_not_influence_the_report(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
@@ -322,7 +322,7 @@ def kept_words(folder: Path) -> set[bytes]:
     return {word for word in (b"dormouse", b"okapi", b"plughword") if any(word in file for file in files)}
 
 
-def test_local_recall_uses_both_views(make: Make, backend: OverheardBackend, clock: StillClock) -> None:
+def test_local_recall_uses_reading_and_searches(make: Make, backend: OverheardBackend, clock: StillClock) -> None:
     backend.pool_codes = True
     backend.publish()
     device = make(mode="broadcast")
@@ -345,7 +345,9 @@ def test_local_recall_uses_both_views(make: Make, backend: OverheardBackend, clo
     assert device.library.searches().use == "here"
 
 
-def test_code_report_is_still_one_number(make: Make, backend: OverheardBackend, clock: StillClock) -> None:
+def test_code_report_with_searches_is_still_one_number(
+    make: Make, backend: OverheardBackend, clock: StillClock
+) -> None:
     device = make()
     device.library.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)

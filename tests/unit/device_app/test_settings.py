@@ -93,7 +93,7 @@ def test_invalid_setting_is_named_in_the_error(tmp_path: Path, changes: dict[str
     assert ".".join(str(part) for part in refused.value.errors()[0]["loc"]) == named
 
 
-def test_readers_overrides_are_validated() -> None:
+def test_settings_chosen_by_the_reader_are_validated() -> None:
     assert PrivacySettings().with_overrides({"training": True}).training
     with pytest.raises(ValidationError, match="report_window_hours"):
         PrivacySettings().with_overrides({"report_window_hours": 0})
@@ -149,7 +149,7 @@ def test_unknown_paper_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     assert set(offered) == set(papers())
 
 
-def test_papers_report_costs_its_formula_and_fits_the_daily_budget(tmp_path: Path) -> None:
+def test_papers_report_has_the_price_of_its_formula_and_fits_the_daily_budget(tmp_path: Path) -> None:
     backend, device = papers()["uni_fedrec"]["backend"], DeviceSettings(data_dir=tmp_path, as_published="uni_fedrec")
     protocol = RecallProtocol(
         channels_limit=5, **{name: backend[name] for name in RecallProtocol.model_fields if name in backend}

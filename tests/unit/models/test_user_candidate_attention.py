@@ -86,7 +86,7 @@ def test_every_parameter_learns_from_the_first_step() -> None:
         assert each.grad.abs().max() > 1e-6, name
 
 
-def test_without_clicks_scores_are_zero_and_gradients_finite() -> None:
+def test_candidate_attention_without_clicks_scores_zero_with_finite_gradients() -> None:
     model = CandidateAttention(D)
     clicks, _, news = drawn(1)
     news.requires_grad_(True)
@@ -96,7 +96,7 @@ def test_without_clicks_scores_are_zero_and_gradients_finite() -> None:
     assert all(each.grad is not None and each.grad.eq(0).all() for each in (model.metric, model.beta, zeros, news))
 
 
-def test_without_clicks_the_features_alone_decide() -> None:
+def test_candidate_attention_without_clicks_scores_by_its_features() -> None:
     model = feature_ranker(D)
     clicks, _, news = drawn(1)
     features = torch.eye(4)[None]

@@ -56,7 +56,7 @@ def work(bodies: Bodies, trouble: type[Exception]) -> int:
 
 
 @pytest.mark.parametrize("trouble", [refusal(404), refusal(422), ValueError("of our own")])
-def test_refused_list_is_retried_after_the_others_then_dropped(trouble: Exception) -> None:
+def test_refused_list_of_texts_is_retried_after_the_others_and_then_dropped(trouble: Exception) -> None:
     uplink = AnsweringUplink("n1", trouble)
     bodies = queue(uplink, "n1", "n2", "n3")
     assert work(bodies, type(trouble)) == TRIES
@@ -65,7 +65,7 @@ def test_refused_list_is_retried_after_the_others_then_dropped(trouble: Exceptio
 
 
 @pytest.mark.parametrize("trouble", [BackendUnreachable("http://backend", "ConnectError"), refusal(503), refusal(429)])
-def test_list_stays_first_while_the_backend_is_busy_or_away(trouble: Exception) -> None:
+def test_list_of_texts_stays_first_while_the_backend_is_busy_or_unreachable(trouble: Exception) -> None:
     uplink = AnsweringUplink("n1", trouble)
     bodies = queue(uplink, "n1", "n2")
     assert work(bodies, type(trouble)) == 10

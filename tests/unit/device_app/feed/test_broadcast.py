@@ -37,7 +37,7 @@ def test_scores_are_inner_products_with_decoded_vectors_plus_priors(subspaces: i
     np.testing.assert_array_equal(pool.vectors(np.array([3, 499, 0])), whole[[3, 499, 0]])
 
 
-def test_best_matches_a_full_sort_and_ties_go_to_the_lower_row() -> None:
+def test_best_rows_match_a_full_sort_and_ties_go_to_the_lower_row() -> None:
     pool, user = coded(2_000, 16), unit(3)
     order = np.argsort(-pool.scores(user), kind="stable")
     assert pool.best(user, 400).tolist() == order[:400].tolist()

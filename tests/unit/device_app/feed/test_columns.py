@@ -35,7 +35,7 @@ def test_columns_match_the_cards_whether_cached_or_new() -> None:
     check(columns, 30, 2)
 
 
-def test_cache_beyond_the_limit_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_card_cache_is_emptied_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CARDS_KEPT", 12)
     columns = CardColumns()
     check(columns, *range(10))
@@ -43,7 +43,7 @@ def test_cache_beyond_the_limit_starts_over(monkeypatch: pytest.MonkeyPatch) -> 
     check(columns, 0, 20, 15)
 
 
-def test_equal_card_with_another_identity_is_cached_separately() -> None:
+def test_edited_copy_of_a_card_is_cached_separately() -> None:
     columns = CardColumns()
     check(columns, 1, 2)
     renamed = columns.of((CARDS[1].model_copy(update={"topic": "else"}),))

@@ -51,7 +51,7 @@ def test_hidden_story_keeps_its_place_but_a_removed_one_does_not(stores: DeviceS
     assert ([one.id for one in held.cards], held.new) == (["a", "b"], 0)
 
 
-def test_empty_list_is_not_held_and_an_erase_drops_all_lists(stores: DeviceStores) -> None:
+def test_empty_list_is_not_kept_and_an_erase_drops_all_lists(stores: DeviceStores) -> None:
     lists, listed = HeldLists(stores, HOURS, StillClock()), [card("a")]
     stores.news.put_cards([*listed, card("b")], NOW)
     assert lists.hold("fresh", []).cards == ()
@@ -63,7 +63,7 @@ def test_empty_list_is_not_held_and_an_erase_drops_all_lists(stores: DeviceStore
 
 
 @pytest.mark.parametrize("kept", [3, {"ids": ["a"]}, {"made_at": "yesterday", "ids": []}, {"made_at": 1, "ids": "a"}])
-def test_unreadable_kept_list_is_made_again(stores: DeviceStores, kept: object) -> None:
+def test_unreadable_stored_list_is_made_again(stores: DeviceStores, kept: object) -> None:
     stores.preferences.set(PREFERENCE + "fresh", kept)
     held = HeldLists(stores, HOURS, StillClock()).hold("fresh", [card("b")])
     assert ([one.id for one in held.cards], held.new) == (["b"], 0)
@@ -92,7 +92,7 @@ def test_stories_new_since_the_previous_list_are_marked(stores: DeviceStores) ->
             lists.renew(name)
 
 
-def test_search_results_are_held_for_hours_in_memory_only(stores: DeviceStores) -> None:
+def test_search_results_are_kept_for_hours_and_only_in_memory(stores: DeviceStores) -> None:
     clock = StillClock()
     lists = HeldLists(stores, HOURS, clock)
     first = lists.hold_found("old  harbour", ["a", "b"])

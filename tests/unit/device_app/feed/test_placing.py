@@ -56,14 +56,14 @@ def _fit(user_preferences: UserPreferences) -> np.ndarray:
         Named(publishers=frozenset({"Paper 3"})),
     ],
 )
-def test_only_blocked_names_are_ruled_out(blocked: Named) -> None:
+def test_only_stories_with_a_blocked_name_are_excluded(blocked: Named) -> None:
     kept = allowed(CANDIDATES, replace(NO_TASTES, blocked=blocked))
     for row, one in enumerate(POOL.cards):
         hit = one.topic in blocked.topics or one.section in blocked.sections or one.publisher in blocked.publishers
         assert kept[row] == (not hit)
 
 
-def test_opened_and_unwanted_articles_are_ruled_out() -> None:
+def test_opened_and_unwanted_articles_are_excluded() -> None:
     kept = allowed(CANDIDATES, replace(NO_TASTES, read=frozenset({"n00003"}), disliked_ids=frozenset({"n00005"})))
     assert np.flatnonzero(~kept).tolist() == [3, 5]
 
@@ -79,7 +79,7 @@ def test_muted_interest_removes_its_topic_and_leaves_the_others() -> None:
     assert gone["section2 topic1"] >= 0.7 * len(POOL.of_topic("section2 topic1"))
 
 
-def test_seen_stories_sink_by_the_penalty_and_twice_that_after_three_views() -> None:
+def test_seen_story_loses_the_penalty_and_twice_the_penalty_after_three_views() -> None:
     reader = _reader_of("section5 topic0")
     fit = np.zeros(len(CANDIDATES), dtype=np.float32)
     times = np.zeros(len(CANDIDATES))
@@ -90,7 +90,7 @@ def test_seen_stories_sink_by_the_penalty_and_twice_that_after_three_views() -> 
     np.testing.assert_allclose(sunk[[2, 3, 4]], [0.0, 0.7, 1.4])
 
 
-def test_fresh_and_explore_are_drawn_from_unseen_stories() -> None:
+def test_fresh_and_explore_slots_get_unseen_stories() -> None:
     reader = _reader_of("section5 topic0")
     scores = np.linspace(1, 0, len(CANDIDATES))
     seen = np.zeros(len(CANDIDATES), dtype=bool)
@@ -103,7 +103,7 @@ def test_fresh_and_explore_are_drawn_from_unseen_stories() -> None:
         seen[drawn] = True
 
 
-def test_duplicates_keep_the_best_of_a_story_and_of_a_headline() -> None:
+def test_only_the_best_article_of_a_story_or_headline_is_shown() -> None:
     cards = (
         card("a", story="s"), card("b", story="s"), card("c", title="Same"), card("d", title=" same "), card("e"),
     )  # fmt: skip
@@ -126,7 +126,7 @@ def test_scores_are_independent_of_the_rankers_scale() -> None:
     assert alike.terms["content"].tolist() == [0.0] * 600
 
 
-def test_recency_weighed_by_the_ranker_is_not_counted_again() -> None:
+def test_recency_used_by_the_ranker_is_not_counted_again() -> None:
     fit = np.random.default_rng(1).normal(size=600).astype(np.float32)
     reader = _reader_of("section0 topic0")
     base = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS).total
@@ -154,7 +154,7 @@ def test_ranker_features_match_the_readers_sections_and_topics() -> None:
     assert not columns["popularity"].any(), "no list carries it yet"
 
 
-def test_following_lifts_by_its_weight_and_a_chosen_section_fades_with_clicks() -> None:
+def test_followed_topic_gets_its_weight_and_a_chosen_section_less_with_more_clicks() -> None:
     fit = np.zeros(600, np.float32)
     base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS).total
     topic = np.array([one.topic == "section1 topic1" for one in POOL.cards])
@@ -269,7 +269,7 @@ def test_page_has_a_lead_fills_every_slot_and_repeats_no_story() -> None:
 
 
 @pytest.mark.parametrize(("less", "places"), [(0, 6), (1, 5), (3, 3), (9, 1)])
-def test_less_reduces_its_topic_within_a_read_section_to_at_least_one(less: int, places: int) -> None:
+def test_less_reduces_a_topic_in_a_read_section_but_leaves_at_least_one_story(less: int, places: int) -> None:
     """All of the topic that is read has been opened, so that its section's share falls to the topics beside it."""
     read = _reader_of("section0 topic0", clicks=100)
     user_preferences = replace(read, unwanted=("section0 topic1",) * less)
@@ -320,7 +320,7 @@ def test_reasons_name_the_clicks_with_the_largest_weights() -> None:
     assert {reason.kind for reason, place in zip(said, page, strict=True) if place.slot == "fresh"} == {"recent"}
 
 
-def test_reader_without_clicks_sees_that_nothing_is_used() -> None:
+def test_reason_for_a_reader_without_clicks_says_that_nothing_about_them_is_used() -> None:
     scores = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS)
     page = placed(CANDIDATES, scores.total, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=KINSHIP)
     assert "Nothing about you" in reasons(CANDIDATES, page, NO_TASTES, scores, KINSHIP)[0].words

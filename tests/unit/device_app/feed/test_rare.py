@@ -44,11 +44,11 @@ def lifts(stores: DeviceStores, pool: object = True) -> list[float]:
     return rare.of(Candidates(cards, np.zeros((4, 1), np.float32), "e"), NOW).tolist()
 
 
-def test_rarer_publishers_get_a_higher_lift_that_halves_with_age(stores: DeviceStores) -> None:
+def test_lift_is_higher_for_rarer_publishers_and_halves_with_age(stores: DeviceStores) -> None:
     assert lifts(stores) == pytest.approx([1.0, 0.5, 0.0, 0.5], abs=0.02)
 
 
-def test_rare_lift_needs_the_pool_copy_and_the_readers_consent(stores: DeviceStores) -> None:
+def test_lift_for_rare_publishers_needs_a_pool_copy_and_the_readers_consent(stores: DeviceStores) -> None:
     assert lifts(stores, pool=None) == [0.0] * 4
     stores.preferences.set(RARE_FIRST, False)
     assert lifts(stores) == [0.0] * 4

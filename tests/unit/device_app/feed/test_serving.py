@@ -133,7 +133,9 @@ def test_first_page_is_made_offline_from_local_articles(rig: ServingRig) -> None
     assert rig.shown() == "feed-1"
 
 
-def test_change_during_a_feed_build_is_offered_afterwards(rig: ServingRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_made_while_a_feed_is_built_is_offered_afterwards(
+    rig: ServingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*_: object) -> Feed:
         rig.serving.changed()
         return rig.build()
@@ -151,7 +153,7 @@ def test_erase_leaves_no_feed_in_memory(rig: ServingRig) -> None:
     assert rig.shown() == "feed-2"
 
 
-def test_feed_read_during_an_erase_is_not_kept(rig: ServingRig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feed_loaded_during_an_erase_is_not_kept(rig: ServingRig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.shown()
     rig.serving = rig.start()
     read, reading = rig.kept.last, Event()

@@ -73,7 +73,7 @@ def test_deleted_click_returns_only_with_a_new_click(stores: DeviceStores) -> No
     assert _read(reader)[-1] == (11, *deleted[1:])
 
 
-def test_corrected_headline_is_seen_and_the_clicked_vector_stays(stores: DeviceStores) -> None:
+def test_corrected_headline_is_used_and_the_vector_of_the_click_stays(stores: DeviceStores) -> None:
     reader = _reader(stores)
     _read(reader)
     corrected = POOL.cards[2].model_copy(update={"title": "Corrected"})
@@ -85,7 +85,7 @@ def test_corrected_headline_is_seen_and_the_clicked_vector_stays(stores: DeviceS
     np.testing.assert_array_equal(stores.news.vectors(ids, OLD)[1][1], rest[1])
 
 
-def test_another_encoder_uses_its_own_vectors(stores: DeviceStores) -> None:
+def test_clicks_under_another_encoder_use_its_own_vectors(stores: DeviceStores) -> None:
     reader = _reader(stores)
     _read(reader)
     assert _read(reader, NEW) == []

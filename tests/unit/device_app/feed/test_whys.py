@@ -102,7 +102,7 @@ def test_only_the_term_with_the_largest_lift_is_given_as_a_reason() -> None:
     assert _why(picker, _terms(chosen=0.2, recency=0.3, editorial=0.1)) == WHYS("recent_and_weighty")
 
 
-def test_old_or_light_story_is_not_called_recent_or_weighty() -> None:
+def test_old_or_unimportant_story_is_not_called_recent_or_important() -> None:
     assert _why(READ_MATCH, _terms(recency=0.3, editorial=-0.2)) == WHYS("recent")
     assert _why(READ_MATCH, _terms(recency=-0.3, editorial=0.4)) == WHYS("weighty")
     assert _why(READ_MATCH, _terms(content=2.0, recency=-0.3, editorial=-0.1)) == WHYS("content")
@@ -110,12 +110,12 @@ def test_old_or_light_story_is_not_called_recent_or_weighty() -> None:
     assert _why(NOBODY, _terms(content=2.0)) == WHYS("unused", said=WHYS("rest"))
 
 
-def test_reader_without_clicks_gets_no_habit_as_a_reason() -> None:
+def test_reasons_for_a_reader_without_clicks_do_not_mention_habits() -> None:
     (said,) = reasons(NEWS, [Placed(0, "explore")], NOBODY, _terms(), Kinship(NEWS, 0.8))
     assert said.words == "One of the best in food, picked at random."
 
 
-def test_term_lifting_every_story_equally_is_not_a_reason() -> None:
+def test_score_term_that_is_equal_for_every_story_is_not_a_reason() -> None:
     picker = replace(READ_MATCH, chosen_sections=frozenset({"food"}))
     same = ScoreTerms({name: np.full(3, 2.0 if name == "chosen" else 0.0) for name in TERMS})  # type: ignore[misc]
     assert _why(picker, same) == WHYS("rest")
@@ -186,7 +186,7 @@ def test_cached_names_are_cleared_on_request(monkeypatch: pytest.MonkeyPatch) ->
     assert len(read) == 4
 
 
-def test_terms_sum_to_the_score_and_ranker_features_count_once() -> None:
+def test_reason_terms_add_up_to_the_score_and_ranker_features_count_once() -> None:
     pool = synthetic_pool(200)
     candidates = Candidates(pool.cards, pool.vectors, "encoder")
     draw = np.random.default_rng(4)
@@ -205,7 +205,7 @@ def test_terms_sum_to_the_score_and_ranker_features_count_once() -> None:
     assert sum(lifts.values()) == pytest.approx(found.total[7] - found.total.mean())
 
 
-def test_similarity_floor_is_rarely_exceeded_by_random_pairs() -> None:
+def test_random_pairs_rarely_exceed_the_similarity_floor() -> None:
     vectors = np.random.default_rng(2).normal(size=(500, 16)).astype(np.float32)
     floor = kinship_floor(vectors)
     assert floor is not None
@@ -222,19 +222,19 @@ def test_manifest_carries_its_similarity_floor_and_refuses_an_invalid_one() -> N
         _manifest(1.5)
 
 
-def test_random_pairs_consist_of_two_different_rows() -> None:
+def test_random_pairs_never_pair_a_row_with_itself() -> None:
     cosines = random_cosines(np.eye(3, dtype=np.float32), np.random.default_rng(1), 500)
     assert cosines.tolist() == [0.0] * 500
 
 
-def test_release_without_a_floor_uses_the_default_lists_floor() -> None:
+def test_release_without_a_similarity_floor_uses_the_default_lists() -> None:
     pool = synthetic_pool(400)
     default_list = Candidates(pool.cards, pool.vectors, "encoder")
     assert floor_of(_manifest(0.4), default_list) == 0.4
     assert floor_of(_manifest(None), default_list) == kinship_floor(pool.vectors)
 
 
-def test_reports_sharing_only_a_name_are_not_a_developing_story() -> None:
+def test_articles_sharing_only_a_name_are_not_a_developing_story() -> None:
     def report(news_id: str, topic: str) -> NewsCard:
         return card(news_id, story="s", topic=topic, title=f"About {news_id}", abstract="")
 

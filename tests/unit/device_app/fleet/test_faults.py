@@ -32,7 +32,7 @@ ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum
 DEVICES = 6
 
 
-def test_faults_strike_at_their_rates_and_one_at_a_time() -> None:
+def test_simulated_faults_occur_at_their_rates_and_one_at_a_time() -> None:
     rates, rng = FaultRates(dropout=0.2, straggler=0.1, crash=0.05, liar=0.15), np.random.default_rng(0)
     drawn = Counter(injected.fault if (injected := rates.draw(rng)) else None for _ in range(20_000))
 
@@ -166,7 +166,7 @@ def test_half_of_malicious_clients_poison_masked_vectors_by_varied_amounts() -> 
     assert np.mean(lies > 0) == pytest.approx(0.5, abs=0.05)
 
 
-def test_feeds_releases_and_polls_get_no_faults() -> None:
+def test_only_round_messages_get_simulated_faults() -> None:
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:

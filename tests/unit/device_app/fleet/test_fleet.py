@@ -32,7 +32,7 @@ def fleet(tmp_path: Path, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch)
     made.close()
 
 
-def test_readers_read_until_there_is_something_to_learn_from(fleet: Fleet) -> None:
+def test_simulated_readers_read_until_they_have_enough_clicks_to_train_on(fleet: Fleet) -> None:
     assert list(fleet.each(warm_up)) == [1, 2, 3, 4, 5]
     assert fleet.failures == []
     assert fleet.releases() == {"r1": 5}
@@ -46,7 +46,7 @@ def test_readers_read_until_there_is_something_to_learn_from(fleet: Fleet) -> No
         assert sum(section in liked for section in opened) > len(opened) / 2
 
 
-def test_settled_reader_searches_and_follows_so_both_views_have_data(fleet: Fleet) -> None:
+def test_simulated_reader_searches_and_follows_so_that_both_views_have_data(fleet: Fleet) -> None:
     """Red before: simulated readers only read, and rounds of several views had one."""
     fleet.run(warm_up)
     opened = [search(member) for member in fleet.members]
@@ -82,7 +82,9 @@ def test_database_cache_is_bounded_and_sixteen_times_smaller_in_a_fleet(fleet: F
     assert kept == [-settings.performance.page_cache_kib, -settings.performance.page_cache_kib // 16]
 
 
-def test_visit_reads_a_fresh_feed_and_fetches_texts_of_whole_lists(fleet: Fleet, backend: FakeBackend) -> None:
+def test_visit_of_a_simulated_reader_opens_stories_and_fetches_texts_of_whole_lists(
+    fleet: Fleet, backend: FakeBackend
+) -> None:
     member = fleet.members[0]
     member.device.sync()
     opened = read(member)
@@ -118,7 +120,9 @@ def test_all_devices_catch_up_with_a_new_release(fleet: Fleet, backend: FakeBack
     assert fleet.releases() == {"r2": 5}
 
 
-def test_backend_outage_fails_every_device_without_ending_the_program(fleet: Fleet, backend: FakeBackend) -> None:
+def test_backend_outage_fails_every_simulated_device_without_ending_the_program(
+    fleet: Fleet, backend: FakeBackend
+) -> None:
     backend.down = True
     fleet.run(warm_up)
     assert len(fleet.failures) == 5

@@ -49,7 +49,7 @@ def test_expected_auc_matches_all_ordered_pairs(rows: list[tuple[float, int]]) -
     assert expected_auc(chances, scores) == pytest.approx(won / all_pairs)
 
 
-def test_ndcg_is_one_in_the_readers_order_and_stops_at_its_depth() -> None:
+def test_ndcg_is_one_for_the_readers_own_order_and_stops_at_its_depth() -> None:
     gains = np.array([0.7, 0.25, 0.02, 0.02])
     assert ndcg(gains, gains, 3) == pytest.approx(1.0)
     assert ndcg(gains, -gains, 2) == pytest.approx((0.02 + 0.02 / np.log2(3)) / (0.7 + 0.25 / np.log2(3)))
@@ -82,7 +82,7 @@ def fleet(tmp_path: Path, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch)
     made.close()
 
 
-def test_reversed_ranking_and_its_roll_back_are_detected_at_once(
+def test_curve_drops_for_a_reversed_ranking_and_recovers_after_the_roll_back(
     fleet: Fleet, backend: FakeBackend, tmp_path: Path
 ) -> None:
     few = KnownTastes(lambda: NOW)
@@ -116,7 +116,7 @@ def test_reversed_ranking_and_its_roll_back_are_detected_at_once(
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_device_outcome_is_its_last_result_in_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outcome_of_a_device_is_its_last_result_in_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
     began = {"round-1"}
     store = SimpleNamespace(get=lambda round_id: object() if round_id in began else None)
     silent = SimpleNamespace(get=lambda round_id: None)

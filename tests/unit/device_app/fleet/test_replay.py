@@ -22,7 +22,7 @@ def mind(folder: Path, *rows: str) -> Path:
     return folder
 
 
-def test_rows_of_one_user_are_merged_with_the_longest_history(tmp_path: Path) -> None:
+def test_mind_rows_of_one_user_are_merged_with_the_longest_history(tmp_path: Path) -> None:
     readers = real_readers(mind(tmp_path, *ROWS), 10)
     assert [reader.user for reader in readers] == ["U2", "U3", "U1"], "those who clicked come first"
     first = readers[0]
@@ -36,7 +36,7 @@ def test_rows_of_one_user_are_merged_with_the_longest_history(tmp_path: Path) ->
     assert readers[2].impressions[0].at == datetime(2019, 11, 15, 23, 59, 59, tzinfo=UTC)
 
 
-def test_reader_count_stays_within_the_request(tmp_path: Path) -> None:
+def test_number_of_replayed_readers_stays_within_the_request(tmp_path: Path) -> None:
     assert [reader.user for reader in real_readers(mind(tmp_path, *ROWS), 2)] == ["U2", "U3"]
 
 

@@ -27,9 +27,7 @@ def status(number: int, state: RoundState) -> RoundStatus:
 
 
 @pytest.mark.parametrize("state", module.TAKES_DEVICES)
-def test_fleet_joins_a_round_that_others_already_joined_once(
-    state: RoundState, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fleet_joins_a_round_already_under_way_once(state: RoundState, monkeypatch: pytest.MonkeyPatch) -> None:
     beside = (status(4, "open"), status(5, "keys"))
     seen: Iterator[tuple[RoundStatus, ...]] = iter(
         [(), (status(1, "unmask"),), (status(2, state),), (status(2, state),), (status(3, "applied"),), beside]

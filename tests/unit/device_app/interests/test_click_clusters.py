@@ -16,7 +16,7 @@ GOLDEN = np.array([[0.0], [0.5], [2.0]], dtype=np.float32)
 @pytest.mark.parametrize(
     ("distance", "labels"), [(0.4, [0, 1, 2]), (1.0, [0, 0, 1]), (1.74, [0, 0, 1]), (1.75, [0, 0, 0])]
 )
-def test_golden_points_merge_at_heights_half_and_one_and_three_quarters(distance: float, labels: list[int]) -> None:
+def test_clusters_of_the_golden_points_match_their_known_merge_heights(distance: float, labels: list[int]) -> None:
     assert average_linkage(GOLDEN, distance, 5).tolist() == labels
 
 

@@ -48,7 +48,7 @@ def test_only_the_newest_fifty_clicks_count(model: RecallModel) -> None:
     assert many.counts == (50,)
 
 
-def test_reader_without_clicks_has_nothing_to_decompose(model: RecallModel) -> None:
+def test_decomposing_the_interests_of_a_reader_without_clicks_raises_an_error(model: RecallModel) -> None:
     contexts = model.contexts(np.zeros((0, DIM), dtype=np.float32))
     assert contexts.shape == (0, DIM)
     with pytest.raises(ValueError, match="labels"):

@@ -40,7 +40,7 @@ def listed(stores: DeviceStores) -> set[str]:
     return {place.id for place in stores.articles.page(Selection(), 10)}
 
 
-def test_rule_hides_present_and_future_stories_and_counts_today(stores: DeviceStores) -> None:
+def test_mute_rule_hides_present_and_future_stories_and_counts_those_of_today(stores: DeviceStores) -> None:
     rules = muting(stores)
     rules.add("title", "word", "lottery")
     assert listed(stores) == {"b"}
@@ -52,7 +52,7 @@ def test_rule_hides_present_and_future_stories_and_counts_today(stores: DeviceSt
     assert stores.articles.count_hidden(Selection(("Wire",))) == 3
 
 
-def test_removed_rule_shows_its_stories_unless_another_hides_them(stores: DeviceStores) -> None:
+def test_removing_a_rule_shows_its_stories_unless_another_rule_hides_them(stores: DeviceStores) -> None:
     rules = muting(stores)
     rules.add("title", "word", "lottery")
     rules.add("address", "phrase", "example.org/a")
@@ -62,7 +62,7 @@ def test_removed_rule_shows_its_stories_unless_another_hides_them(stores: Device
     assert rules.remove(first.id) is None
 
 
-def test_late_text_and_corrected_title_are_checked_again(stores: DeviceStores) -> None:
+def test_rules_check_a_late_text_and_a_corrected_title(stores: DeviceStores) -> None:
     rules = muting(stores)
     rules.add("text", "phrase", "crossword")
     rules.add("title", "regex", "^correct(ed)?$")
@@ -79,6 +79,6 @@ def test_invalid_pattern_changes_nothing(stores: DeviceStores) -> None:
     assert stores.mute_rules.all() == ()
 
 
-def test_without_rules_no_story_waits_for_checking(stores: DeviceStores) -> None:
+def test_no_story_waits_for_checking_when_there_are_no_rules(stores: DeviceStores) -> None:
     assert stores.database.number("SELECT count(*) FROM unjudged") == 0
     assert muting(stores).catch_up() == 0

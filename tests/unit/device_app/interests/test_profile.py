@@ -87,7 +87,7 @@ def test_indistinguishable_interests_are_numbered_avoiding_the_readers_names() -
     assert _named("rr", ["Crews rest"] * 2, [0, 1], given) == ("rowing 2", "Rowing")
 
 
-def test_muted_interest_does_not_repeat_an_active_name(names: InterestNames) -> None:
+def test_muted_interest_gets_another_name_than_an_active_one(names: InterestNames) -> None:
     names.mute(["a"], True)
     active, muted = without_muted(CLICKS, names.kept())
     cards = interest_cards(named_profile(active, muted, np.array([0, 1, 0]), names.kept()), names.kept())
@@ -105,7 +105,7 @@ def test_interest_cards_show_weight_headlines_and_topics() -> None:
     assert clicks_of(profile, 99) == ()
 
 
-def test_name_follows_its_interest_as_clicks_change(names: InterestNames) -> None:
+def test_name_of_an_interest_stays_with_it_as_clicks_change(names: InterestNames) -> None:
     names.name(["a", "b", "d"], "  On   the water ")
     later = [*CLICKS[1:], _click(5, "e", "rowing"), _click(6, "f", "courts", (0.0, 1.0))]
     profile = named_profile(later, (), np.array([0, 1, 0, 0, 1]), names.kept())
@@ -113,7 +113,7 @@ def test_name_follows_its_interest_as_clicks_change(names: InterestNames) -> Non
     assert profile.click_names == ("On the water", "courts", "On the water", "On the water", "courts")
 
 
-def test_one_name_goes_to_one_interest_only() -> None:
+def test_name_given_to_an_interest_is_used_for_one_interest_only() -> None:
     kept = (KeptInterest(1, "Mine", False, frozenset({"a", "b", "c"})),)
     profile = named_profile(CLICKS, (), LABELS, kept)
     assert profile.names == ("Mine", "courts")

@@ -11,7 +11,7 @@ from tests.doubles.journey import TOPIC, Make, click_on, share
 from tests.doubles.new_page import new_page
 
 
-def test_broadcast_ranks_locally_reports_nothing_and_requests_texts_by_block(
+def test_broadcast_device_ranks_locally_reports_nothing_and_requests_texts_by_block(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     backend.pool_codes = True
@@ -68,7 +68,7 @@ def test_broadcast_without_a_pool_ranks_the_default_list_with_a_notice(
     assert "/v1/recall" not in backend.paths()
 
 
-def test_spent_budget_switches_to_local_recall_with_a_notice(
+def test_device_with_a_spent_budget_switches_to_local_recall_with_a_notice(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     backend.pool_codes = True

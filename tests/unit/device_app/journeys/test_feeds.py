@@ -15,7 +15,7 @@ from tests.doubles.journey import PAPER, TOPIC, Make, click_on, share
 from tests.doubles.new_page import new_page
 
 
-def test_first_page_is_cold_and_full_and_sends_nothing_personal(make: Make, backend: FakeBackend) -> None:
+def test_first_page_is_full_without_any_clicks_and_sends_nothing_personal(make: Make, backend: FakeBackend) -> None:
     feed = make().reading.feed()
     assert feed.mode == "cold"
     assert len(feed.items) == 30
@@ -48,7 +48,9 @@ def test_clicks_move_the_feed_towards_their_topic(make: Make, backend: FakeBacke
     assert any(item.reason.kind == "interest" and item.reason.clicks for item in feed.items)
 
 
-def test_stages_add_up_and_are_kept_for_the_latency_page(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_times_of_the_stages_add_up_and_are_stored_for_the_latency_page(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
     device = make(**PAPER)
     device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
@@ -97,7 +99,9 @@ def test_restart_continues_with_the_last_answer(make: Make, backend: FakeBackend
     assert make().parts.stores.preferences.get(LAST_ANSWER) is None
 
 
-def test_restart_after_a_blank_report_has_no_personal_page(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_device_restarted_after_a_report_without_clicks_shows_the_default_list(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
     device = make()
     new_page(device)
     while device.prefetch_step():

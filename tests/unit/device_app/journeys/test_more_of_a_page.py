@@ -35,7 +35,7 @@ def test_more_extends_the_page_keeps_it_and_sends_no_request(
     assert not {item.slot for item in new_page(device).items} & {"more"}, "another page begins anew"
 
 
-def test_page_ends_when_no_story_is_left(make: Make, backend: FakeBackend) -> None:
+def test_page_is_complete_when_no_story_is_left(make: Make, backend: FakeBackend) -> None:
     device = make(default_list_limit=50)
     feed = device.reading.feed(refresh=True)
     for _ in range(5):
@@ -121,7 +121,7 @@ def test_hidden_stories_are_left_out_of_other_pages(make: Make, backend: FakeBac
     assert device.whole_pool.named("publisher", publisher), "its own page still shows what is hidden"
 
 
-def test_empty_page_distinguishes_all_read_from_never_received(make: Make, clock: StillClock) -> None:
+def test_empty_page_says_whether_all_was_read_or_nothing_received(make: Make, clock: StillClock) -> None:
     device = make(mode="none", default_list_limit=50)
     opened: set[str] = set()
     while (feed := new_page(device)).items:

@@ -52,7 +52,7 @@ def test_spent_budget_ranks_the_default_list_locally(make: Make, backend: FakeBa
     assert device.status().shield == "amber"
 
 
-def test_switching_reports_off_during_a_page_build_sends_none(
+def test_report_is_not_sent_if_reports_are_switched_off_while_a_page_is_built(
     make: Make, backend: FakeBackend, clock: StillClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As by a second tab, between the choice of a report and its payment."""
@@ -91,7 +91,7 @@ def test_paid_report_stays_in_use_after_the_budget_is_spent(
     assert new_page(device).notice is None
 
 
-def test_default_report_costs_four_and_is_shown_with_the_number_and_weights_it_was_made_from(
+def test_default_report_costs_four_and_the_reader_sees_the_number_and_weights_behind_it(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
@@ -117,7 +117,7 @@ def test_default_report_costs_four_and_is_shown_with_the_number_and_weights_it_w
     assert (view.mechanism.epsilon_per_report, view.budgets[0].lifetime, view.budgets[0].lifetime_limit) == (4, 4, 40)
 
 
-def test_thirty_sessions_of_one_taste_send_one_code_and_pay_once(
+def test_thirty_sessions_with_the_same_interests_send_one_code_and_pay_once(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
@@ -133,7 +133,7 @@ def test_thirty_sessions_of_one_taste_send_one_code_and_pay_once(
     assert device.privacy.overview().budgets[0].lifetime == 4
 
 
-def test_code_stays_valid_across_releases_and_names_the_current_one(
+def test_code_is_sent_again_under_a_new_release_without_a_new_charge(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
@@ -173,7 +173,7 @@ def test_report_of_an_earlier_release_is_used_only_while_answered(
     assert device.privacy.overview().budgets[0].lifetime == pytest.approx(50 * len(set(bodies)))
 
 
-def test_lower_report_limit_retires_the_old_report_and_reverting_is_free(
+def test_lowering_the_report_limit_drops_the_old_report_and_raising_it_again_is_free(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
@@ -187,7 +187,7 @@ def test_lower_report_limit_retires_the_old_report_and_reverting_is_free(
     assert device.privacy.overview().budgets[0].lifetime == 4
 
 
-def test_without_an_affordable_codebook_reports_stop_with_a_notice(
+def test_reports_stop_with_a_notice_if_no_codebook_is_affordable(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make(epsilon_per_report=2)
@@ -270,7 +270,7 @@ def test_busy_backend_costs_no_page_and_no_report(
 
 
 @pytest.mark.parametrize("reads", [0, 2, 4])
-def test_every_reader_sends_and_pays_a_report_however_little_they_read(
+def test_device_sends_and_pays_for_a_report_however_little_its_reader_reads(
     make: Make, backend: FakeBackend, clock: StillClock, reads: int
 ) -> None:
     """A missing request would show that few stories were opened, and one without a price when they were."""
@@ -306,7 +306,7 @@ def test_blank_report_is_replaced_once_there_are_enough_clicks(
 
 
 @pytest.mark.parametrize("clicks", [0, 5])
-def test_spent_budget_without_a_report_sends_a_cover(
+def test_device_with_a_spent_budget_and_no_valid_report_sends_a_cover_report(
     make: Make, backend: FakeBackend, clock: StillClock, clicks: int
 ) -> None:
     device = make(epsilon_lifetime_reports=4)
@@ -326,7 +326,9 @@ def test_spent_budget_without_a_report_sends_a_cover(
     assert device.privacy.overview().budgets[0].lifetime == 4, "it costs nothing: it is of nobody"
 
 
-def test_new_release_needs_no_new_report(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_new_release_with_the_same_codebook_needs_no_new_report(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
     device = make()
     device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)

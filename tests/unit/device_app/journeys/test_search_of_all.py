@@ -119,7 +119,9 @@ def test_old_story_ranks_below_a_fresh_one_unless_far_more_relevant(
     assert by_words["old"] > by_words["fresh"], "by its words alone the old one came first"
 
 
-def test_similar_results_share_no_search_term_and_are_as_close_as_claimed(make: Make, backend: FakeBackend) -> None:
+def test_similar_results_contain_no_search_term_and_reach_the_stated_similarity(
+    make: Make, backend: FakeBackend
+) -> None:
     device = kept(make)
     backend.requests.clear()
     found = device.library.search(WORDS)
@@ -141,7 +143,7 @@ def test_similar_results_share_no_search_term_and_are_as_close_as_claimed(make: 
     assert backend.requests == []
 
 
-def test_shared_name_alone_is_not_similarity(make: Make, backend: FakeBackend) -> None:
+def test_story_that_only_shares_a_name_is_not_listed_as_similar(make: Make, backend: FakeBackend) -> None:
     """A basketball player's surname is that of a candidate, say."""
     device = kept(make)
     leads = device.library.search(WORDS).cards[:NEAR_LEADS]

@@ -45,7 +45,7 @@ def test_reading_and_reacting_keep_the_page_and_send_nothing(
     assert len(backend.requests) == sent
 
 
-def test_only_the_readers_changes_since_the_page_are_offered(make: Make, clock: StillClock) -> None:
+def test_refresh_is_offered_only_after_changes_the_reader_made(make: Make, clock: StillClock) -> None:
     device = make()
     page = device.reading.feed()
     assert device.reading.offer(page) == Offer()
@@ -94,7 +94,9 @@ def test_new_stories_are_counted_once_received(make: Make, clock: StillClock) ->
     assert device.reading.offer(device.reading.feed()).new == 0
 
 
-def test_only_seen_stories_sink_and_they_return(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_only_stories_the_reader_saw_move_down_and_they_return_later(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
     device = make()
     device.reading.feed()
     click_on(device, backend, TOPIC, 3, clock)
@@ -124,7 +126,7 @@ def test_cards_never_in_view_stay_unseen(make: Make) -> None:
     assert seen(LONG_AGO) == {ids(page)[0], ids(page)[1], ids(page)[9]}
 
 
-def test_without_script_an_opened_story_and_those_above_it_count_as_seen(make: Make) -> None:
+def test_opened_story_and_those_above_it_count_as_seen_without_scripts(make: Make) -> None:
     device = make()
     page = device.reading.feed()
     device.reading.open(ids(page)[4], page.feed_id)
@@ -138,7 +140,7 @@ def test_without_script_an_opened_story_and_those_above_it_count_as_seen(make: M
     assert seen(LONG_AGO) == set(ids(page)[:5]) | above
 
 
-def test_training_and_counts_use_the_stories_seen(make: Make, clock: StillClock) -> None:
+def test_training_and_counts_use_only_the_stories_seen(make: Make, clock: StillClock) -> None:
     device = make()
     page = device.reading.feed()
     clock.go_on(60)
@@ -175,7 +177,7 @@ def test_several_previous_pages_can_be_restored_and_an_erase_removes_them(make: 
     assert make().parts.stores.database.number("SELECT count(*) FROM feed") == 0
 
 
-def test_deleted_click_is_removed_from_the_reasons_of_kept_pages(
+def test_deleted_click_is_removed_from_the_reasons_of_stored_pages(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()

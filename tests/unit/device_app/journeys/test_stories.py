@@ -59,7 +59,7 @@ def test_click_survives_a_kill_and_the_feed_is_recorded_first(
     assert served == [(feed.feed_id,)], "neither the feed nor that it was served"
 
 
-def test_texts_are_fetched_for_whole_lists_and_opening_waits_for_them(make: Make, backend: FakeBackend) -> None:
+def test_texts_are_fetched_for_whole_lists_and_opening_a_story_waits_for_them(make: Make, backend: FakeBackend) -> None:
     device = make()
     feed = device.reading.feed(refresh=True)
     assert device.reading.open(feed.items[0].card.id, feed.feed_id).paragraphs == ()

@@ -20,7 +20,7 @@ def break_feeds(device: Device) -> None:
             database.write("UPDATE feed SET content = ? WHERE feed_id = ?", (broken, feed_id))
 
 
-def test_overflowing_timing_is_left_out() -> None:
+def test_server_timing_beyond_a_day_is_left_out() -> None:
     header = f"decode;dur={'9' * 400}, merge;dur=86400001, search;dur=1.5"
     assert parse_server_timing(header) == {"search": 1.5}
 

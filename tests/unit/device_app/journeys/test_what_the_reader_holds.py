@@ -54,7 +54,7 @@ def test_history_is_searched_and_pruned_by_the_reader(make: Make, backend: FakeB
     assert device.library.history("nothing like it").entries == ()
 
 
-def test_privacy_page_shows_the_exact_bytes(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_privacy_overview_shows_the_exact_bytes_sent(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make(**PAPER)
     device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)

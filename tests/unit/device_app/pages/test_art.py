@@ -43,6 +43,6 @@ def test_every_section_and_topic_has_a_motif_with_a_newspaper_as_fallback() -> N
     assert motifs_of("science", "Medical-research") == ["cells"]
 
 
-def test_unknown_section_keeps_one_hue() -> None:
+def test_unknown_section_always_gets_the_same_hue() -> None:
     assert section_hue("quilting") == section_hue(" Quilting ")
     assert {section_hue(f"section {at}") for at in range(400)} == set(range(HUE_STEPS))

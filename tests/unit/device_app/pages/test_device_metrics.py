@@ -87,14 +87,14 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[WatchedR
         yield made[0], made[1]
 
 
-def test_stages_invented_by_a_server_do_not_become_labels() -> None:
+def test_stage_names_invented_by_a_server_do_not_become_metric_labels() -> None:
     """A lying server could fill the device's memory and files with names of stages, thousands in one answer."""
     made_up = ", ".join(f"{a}{b}_{c};dur=1" for a in "abcdefgh" for b in "abcdefgh" for c in "abcdefgh")
     assert parse_server_timing(f"{made_up}, merge;dur=2") == {"merge": 2.0}
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_fault_message_quoting_read_stories_is_logged_without_them(
+def test_error_that_quotes_read_stories_is_logged_without_them(
     form: str, readers: tuple[WatchedReader, WatchedReader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = io.StringIO()

@@ -93,14 +93,14 @@ def test_training_page_shows_the_devices_group_and_that_it_is_secret(reader: Pag
     assert "groups of readers" not in PagesReader("empty").get("/training")
 
 
-def test_stages_have_plain_labels() -> None:
+def test_latency_stages_have_plain_labels() -> None:
     text = PagesReader().get("/latency")
     assert "Wait for the server" in text
     assert "Rebuild directions" in text
     assert stage_words("new_stage", "server").name == "New stage"
 
 
-def test_first_visit_explains_what_leaves_and_asks_for_switches_and_sections() -> None:
+def test_first_visit_explains_what_is_sent_and_offers_switches_and_sections() -> None:
     reader = PagesReader("empty")
     reader.device.settings = PrivacySettings()
     assert reader.client.get("/").headers["location"] == "/welcome"
@@ -137,7 +137,7 @@ def test_first_visit_explains_what_leaves_and_asks_for_switches_and_sections() -
         ({"mode": "basis_laplace"}, "a blurred report about your interests.", "one number that"),
     ],
 )
-def test_first_visit_describes_what_the_current_switches_send(
+def test_first_visit_describes_what_is_sent_under_the_current_switches(
     settings: dict[str, Any], leaves: str, not_said: str
 ) -> None:
     reader = PagesReader("empty")
@@ -169,7 +169,7 @@ def test_first_visit_shows_the_measured_benefit_of_reports_for_this_pool(
     assert "Suggestions get" not in reader.get("/welcome"), "where nothing is reported"
 
 
-def test_training_ticked_at_first_visit_may_cost_one_round_a_day() -> None:
+def test_training_chosen_at_first_visit_gets_the_budget_of_one_round_a_day() -> None:
     reader = PagesReader("empty")
     reader.device.settings = PrivacySettings()
     answer = reader.client.post("/welcome", data={"first": "yes", "allow": ["reports", "training"]}, headers=OURS)
@@ -177,7 +177,7 @@ def test_training_ticked_at_first_visit_may_cost_one_round_a_day() -> None:
     assert reader.device.settings == PrivacySettings(counting=False, training=True, epsilon_per_day_training=5.0)
 
 
-def test_training_page_shows_the_cost_of_sums_if_all_others_are_fake(reader: PagesReader) -> None:
+def test_training_page_shows_the_cost_of_sums_if_all_other_devices_are_fake(reader: PagesReader) -> None:
     text = " ".join(reader.get("/training").split())
     assert "Cost if all other devices are fake</th>" in text
     assert "would cost 16.7 epsilon today (limit 48) and 33.2 in total, at a delta of 1e-06" in text

@@ -10,7 +10,7 @@ from device_app.pages import assets
 from tests.doubles.pages_reader import OURS, PagesReader
 
 
-def test_kept_page_holds_every_text_without_reasons_and_records_nothing(reader: PagesReader) -> None:
+def test_offline_page_holds_every_text_without_reasons_and_records_nothing(reader: PagesReader) -> None:
     before = list(reader.device.opened)
     text = reader.get("/kept")
     shown = [item.card for item in reader.device.reading.feed().items if item.card.topic != "trams"]
@@ -25,7 +25,7 @@ def test_kept_page_holds_every_text_without_reasons_and_records_nothing(reader: 
     assert "No stories with their texts" in PagesReader("empty").get("/kept")
 
 
-def test_pulse_reports_whether_the_server_answers_and_pages_show_it() -> None:
+def test_pages_show_whether_the_publisher_can_be_reached() -> None:
     assert PagesReader("offline").client.get("/pulse").json() == {"online": False, "alerts": []}
     assert PagesReader().client.get("/pulse").json() == {"online": True, "alerts": []}
     assert re.search(r"<span[^>]*data-pulse[^>]*>Offline: can't reach the publisher", PagesReader("offline").get("/"))
@@ -44,7 +44,7 @@ def test_erase_also_clears_the_browsers_storage() -> None:
     assert answer.headers["clear-site-data"] == '"cache", "storage"'
 
 
-def test_pages_are_installable_and_their_worker_covers_all_of_them(reader: PagesReader) -> None:
+def test_pages_are_installable_and_the_service_worker_controls_all_of_them(reader: PagesReader) -> None:
     text = reader.get("/")
     manifest = re.search(r'<link rel="manifest" href="([^"]+)"', text)
     worker = re.search(r'data-worker="([^"]+)"', text)

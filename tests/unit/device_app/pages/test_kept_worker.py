@@ -86,7 +86,7 @@ def run(steps: str) -> dict[str, list[str]]:
     return found
 
 
-def test_kept_page_and_its_pictures_replace_the_previous_one() -> None:
+def test_saved_page_and_its_pictures_replace_the_previous_one() -> None:
     found = run(
         'keep("one"); await settled(); fetched.page(); await settled(); keep("two"); await settled(); fetched.page()'
     )
@@ -122,5 +122,5 @@ def test_kept_page_and_its_pictures_replace_the_previous_one() -> None:
         ),
     ],
 )
-def test_kept_pages_do_not_survive_an_erase(steps: str) -> None:
+def test_erase_deletes_the_saved_pages(steps: str) -> None:
     assert run(steps) == EMPTY

@@ -45,7 +45,7 @@ def test_new_stories_are_labelled_and_a_list_continues_below() -> None:
     assert all(len(text.encode()) < 80_000 for text in pages)
 
 
-def test_explore_page_size_is_bounded() -> None:
+def test_size_of_the_explore_page_is_bounded() -> None:
     reader = PagesReader()
     first = reader.device.cards[0]
     reader.device.cards = tuple(
@@ -75,7 +75,7 @@ def listed(text: str) -> list[str]:
     return re.findall(r'<article class="card[^>]*id="n-([^"]+)"', text)
 
 
-def test_following_keeps_stories_that_left_the_newest_list(held: PagesReader) -> None:
+def test_following_page_keeps_stories_that_left_the_newest_list(held: PagesReader) -> None:
     followed = [card for card in held.device.cards if card.section == "science"]
     before = listed(held.get("/following"))
     assert before == [card.id for card in followed]
@@ -105,7 +105,7 @@ def test_unsaved_story_keeps_its_place_for_a_while(held: PagesReader) -> None:
     assert set(listed(held.get("/saved"))) == {ids[0], ids[2]}
 
 
-def test_saved_stories_have_pages() -> None:
+def test_list_of_saved_stories_has_pages() -> None:
     reader = PagesReader()
     first = reader.device.cards[0]
     reader.device.cards = tuple(first.model_copy(update={"id": f"s-{number:03}"}) for number in range(70))

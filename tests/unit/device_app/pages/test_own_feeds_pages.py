@@ -107,7 +107,7 @@ def test_feeds_page_shows_folders_feeds_and_unread_counts(reader: Reader) -> Non
     assert "Read 5 minutes ago." not in text, "what is as it should be takes no room"
 
 
-def test_feed_pages_reach_every_story_in_order_of_time(reader: Reader) -> None:
+def test_pages_of_a_feed_list_every_story_by_time(reader: Reader) -> None:
     first = reader.get("/feeds/stories?feed=Wire")
     (further,) = re.findall(r'href="(/feeds/stories[^"]+)" data-more', first)
     second = reader.get(further.replace("&amp;", "&"))
@@ -118,7 +118,7 @@ def test_feed_pages_reach_every_story_in_order_of_time(reader: Reader) -> None:
     assert ARTICLE.findall(reader.get("/feeds/stories"))[0] == "w00"
 
 
-def test_new_stories_do_not_shift_further_pages(reader: Reader) -> None:
+def test_new_stories_do_not_shift_the_later_pages_of_a_list(reader: Reader) -> None:
     first = reader.get("/feeds/stories?feed=Wire")
     (further,) = re.findall(r'href="(/feeds/stories[^"]+)" data-more', first)
     reader.put([card(f"x{at}", "Wire", minutes=-at) for at in range(5)])
@@ -148,7 +148,7 @@ def test_marking_above_or_below_leaves_the_story_itself(reader: Reader) -> None:
     assert "w10" not in reader.device.library.read_news()
 
 
-def test_unread_list_keeps_read_stories_while_in_use(reader: Reader) -> None:
+def test_list_of_unread_stories_keeps_those_read_while_it_is_open(reader: Reader) -> None:
     reader.device.library.mark(["w00", "w01"])
     reader.post("/feeds/only-unread", show="unread", back="/feeds/stories?feed=Wire")
     answer = reader.client.get("/feeds/stories?feed=Wire")
@@ -163,7 +163,7 @@ def test_unread_list_keeps_read_stories_while_in_use(reader: Reader) -> None:
     assert "feed=Wire" not in reader.get("/feeds")
 
 
-def test_story_links_back_to_its_list(reader: Reader) -> None:
+def test_story_page_links_back_to_its_list(reader: Reader) -> None:
     text = reader.get("/feeds/stories?feed=Essays")
     (link,) = re.findall(r'href="(/story/e1[^"]+)"', text)
     story = reader.get(link.replace("&amp;", "&"))
@@ -172,7 +172,7 @@ def test_story_links_back_to_its_list(reader: Reader) -> None:
     assert reader.device.library.history().total == 1
 
 
-def test_feeds_pages_exist_only_on_a_device_with_own_feeds() -> None:
+def test_pages_for_feeds_exist_only_on_a_device_with_own_feeds() -> None:
     other = PagesReader()
     assert other.client.get("/feeds").status_code == 404
     assert other.client.get("/feeds/stories?feed=Lantern").status_code == 404

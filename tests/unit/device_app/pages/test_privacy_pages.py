@@ -74,7 +74,7 @@ def test_privacy_page_begins_with_what_left_today_on_all_channels() -> None:
             assert words in reader.get(path)
 
 
-def test_privacy_page_after_an_erase_says_that_joined_counts_remain() -> None:
+def test_privacy_page_says_after_an_erase_that_joined_counts_cannot_be_taken_back() -> None:
     reader = PagesReader()
     erased = replace(reader.device.privacy.overview(), counts=())
     reader.device.privacy.overview = lambda *_: erased
@@ -83,7 +83,7 @@ def test_privacy_page_after_an_erase_says_that_joined_counts_remain() -> None:
     assert "has not joined a group count yet" not in text
 
 
-def test_privacy_level_sets_its_switches_except_training() -> None:
+def test_choosing_a_privacy_level_sets_its_switches_except_training() -> None:
     reader = PagesReader()
     assert 'value="balanced" checked' in reader.get("/settings"), "training apart"
     reader.device.change(training=True)
@@ -155,7 +155,7 @@ def test_privacy_page_shows_each_counts_content_and_cost() -> None:
     assert "Group counts are switched off." in reader.get("/privacy")
 
 
-def test_blank_limit_stays_unchanged() -> None:
+def test_limit_left_blank_in_the_form_stays_unchanged() -> None:
     reader = PagesReader()
     form = {
         "mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20",
@@ -182,20 +182,20 @@ def test_request_is_shown_and_downloaded_byte_for_byte(reader: PagesReader) -> N
     assert reader.client.get("/privacy/requests/99/body").status_code == 404
 
 
-def test_non_json_bytes_are_shown_as_bytes(reader: PagesReader) -> None:
+def test_bytes_that_are_not_json_are_shown_as_a_hex_dump(reader: PagesReader) -> None:
     assert readable(bytes(range(256))) is None
     assert hexdump(b"feed\x00") == "000000  66 65 65 64 00" + " " * 33 + "  feed."
     assert "As JSON" not in reader.get("/privacy/requests/6")
 
 
-def test_discarded_body_is_not_called_empty(reader: PagesReader) -> None:
+def test_discarded_body_is_not_described_as_empty(reader: PagesReader) -> None:
     text = reader.get("/privacy/requests/4")
     assert "They are no longer stored" in text
     assert "had no body" not in text
     assert "No answer: no answer within 10 s" in reader.get("/privacy/requests/6")
 
 
-def test_shield_shows_the_state_of_reports_and_training(reader: PagesReader) -> None:
+def test_every_page_shows_whether_reports_and_training_are_on(reader: PagesReader) -> None:
     text = reader.get("/")
     assert "<span>Sharing on<span" in text
     assert '<a class="shield" href="/privacy"' in text, "sharing doesn't look like protection"
@@ -263,7 +263,7 @@ def test_privacy_page_describes_both_views_and_what_they_exchanged() -> None:
     assert "takes no part in such rounds" in PagesReader("offline").get("/privacy")
 
 
-def test_privacy_page_shows_the_codes_two_readers_can_compare(reader: PagesReader) -> None:
+def test_privacy_page_shows_the_codes_that_two_readers_can_compare(reader: PagesReader) -> None:
     text = reader.get("/privacy")
     assert "<code>1f0a 77c2 9be4 03d8 5a61</code>" in text, "the head of the chain of releases"
     assert "<code>0d4e 9a13 c7b2 58f6</code>, which an earlier key has signed." in text

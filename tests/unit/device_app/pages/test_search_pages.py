@@ -30,7 +30,7 @@ def test_search_is_saved_listed_and_deleted_by_forms() -> None:
     )
 
 
-def test_long_search_in_any_script_redirects_back_to_its_results() -> None:
+def test_saving_a_long_search_in_any_script_redirects_back_to_its_results() -> None:
     reader, words = PagesReader(), "新" * 200
     here = "/search?" + urlencode({"q": words})
     assert reader.post("/searches", words=words, back=here) == f"{here}&said=search_saved"
@@ -38,7 +38,7 @@ def test_long_search_in_any_script_redirects_back_to_its_results() -> None:
     assert reader.post("/story/newsroom:0003/react", kind="like", back="//evil.example/" + "x" * 900) == "/"
 
 
-def test_story_opened_from_results_is_recorded_there_and_links_back() -> None:
+def test_story_opened_from_search_results_links_back_and_is_recorded_with_them() -> None:
     reader = PagesReader()
     text = reader.get("/search?q=the")
     address = re.search(r'href="(/story/[^"]+)"', text)

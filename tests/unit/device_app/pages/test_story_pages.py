@@ -96,7 +96,9 @@ def test_topic_named_like_its_section_is_shown_once() -> None:
         ("One [...] left out.\n\nTwo.\n\nThree.", ("One [...] left out.", "Two.", "Three."), "whole"),
     ],
 )
-def test_text_reports_how_it_ends(body: str | None, paragraphs: tuple[str, ...], ending: Ending) -> None:
+def test_text_of_a_story_states_whether_it_is_complete_cut_or_missing(
+    body: str | None, paragraphs: tuple[str, ...], ending: Ending
+) -> None:
     pieces, found = text_of(body, "What an\nabstract says.")
     assert (tuple(text_of_body(pieces).split("\n\n")) if pieces else (), found) == (paragraphs, ending)
 
@@ -171,7 +173,7 @@ def test_pictures_are_served_as_svg_and_cached(reader: PagesReader) -> None:
 
 
 @pytest.mark.parametrize("count", range(31))
-def test_feed_cards_leave_no_gap_in_the_last_row(count: int) -> None:
+def test_cards_of_a_feed_leave_no_gap_in_the_last_row(count: int) -> None:
     items = PagesDevice().feed().items[:count]
     sixths = sum({"wide": 6, "half": 3}.get(shape, 2) for _, shape in with_shapes(items))
     assert sixths % 6 == 0 or count == 0
@@ -186,7 +188,7 @@ def test_card_with_the_longest_fields_is_shown_in_full(reader: PagesReader) -> N
     assert "w" * 1_000 in TestClient(app, base_url=HOME).get(f"/story/{long.id}").text
 
 
-def test_lists_announce_new_stories_and_refresh_only_on_request() -> None:
+def test_lists_announce_new_stories_but_change_only_on_request() -> None:
     reader = PagesReader()
     for path, name in (
         ("/fresh", "fresh"),
@@ -202,7 +204,7 @@ def test_lists_announce_new_stories_and_refresh_only_on_request() -> None:
     assert reader.client.post("/list/refresh", data={"name": "other"}, headers=OURS).status_code == 422
 
 
-def test_fresh_has_linked_pages_below_80_kb() -> None:
+def test_fresh_list_has_linked_pages_below_80_kb() -> None:
     reader = PagesReader()
     first = reader.device.cards
     reader.device.cards = tuple(
@@ -242,7 +244,7 @@ def test_story_can_be_marked_without_being_opened() -> None:
 
 
 @pytest.mark.parametrize("path", ["/popular", "/following", "/saved"])
-def test_list_has_linked_pages_of_thirty_below_80_kb(path: str) -> None:
+def test_each_list_has_linked_pages_of_thirty_below_80_kb(path: str) -> None:
     reader = PagesReader()
     first = reader.device.cards[0]
     cards = tuple(first.model_copy(update={"id": f"c-{number:03}", "section": "science"}) for number in range(70))
@@ -260,7 +262,7 @@ def test_list_has_linked_pages_of_thirty_below_80_kb(path: str) -> None:
     assert reader.client.get(f"{path}?page=0").status_code == 422
 
 
-def test_you_page_names_each_interest_once_and_shows_own_feeds_settings() -> None:
+def test_you_page_shows_each_interest_once_and_the_settings_of_own_feeds() -> None:
     reader = PagesReader()
     reader.device.names = {2: "Ports and ships", 3: "old trams"}
     text = reader.get("/you")

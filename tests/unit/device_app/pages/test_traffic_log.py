@@ -55,7 +55,7 @@ def report(stores: DeviceStores, at_sec: float, epsilon: float = 50.0) -> int:
     return stores.byte_log.record(sent)
 
 
-def test_consecutive_polls_are_grouped_until_a_report(stores: DeviceStores) -> None:
+def test_consecutive_polls_are_grouped_up_to_the_next_report(stores: DeviceStores) -> None:
     for at in range(14):
         look(stores, 5 * at)
         look(stores, 5 * at + 1, LIST)
@@ -78,12 +78,12 @@ def test_consecutive_polls_are_grouped_until_a_report(stores: DeviceStores) -> N
     assert (line.entry_id, line.epsilon, line.concerns) == (told, 50.0, True)
 
 
-def test_reports_are_never_grouped_even_when_free(stores: DeviceStores) -> None:
+def test_reports_are_never_grouped_even_when_they_cost_nothing(stores: DeviceStores) -> None:
     ids = [report(stores, at, 0.0) for at in range(3)]
     assert [line.entry_id for line in traffic_log(stores, 1, None).lines] == ids[::-1]
 
 
-def test_sum_stage_polls_are_one_line_with_the_vectors_charge(
+def test_messages_of_a_sum_are_one_log_line_with_the_vectors_charge(
     stores: DeviceStores,
 ) -> None:
     def stage(at: int, body: bytes, method: str, mechanism: str) -> int:
@@ -167,7 +167,7 @@ def test_every_request_appears_in_exactly_one_line(stores: DeviceStores) -> None
     assert traffic_log(stores, 7, "all").lines == ()
 
 
-def test_polls_grouped_in_a_line_have_their_own_pages(stores: DeviceStores) -> None:
+def test_polls_grouped_in_one_line_are_listed_on_pages(stores: DeviceStores) -> None:
     for at in range(120):
         look(stores, at)
         look(stores, at, LIST)

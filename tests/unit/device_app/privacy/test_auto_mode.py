@@ -120,7 +120,7 @@ def test_auto_mode_report_never_exceeds_the_readers_limit(
     assert lying.policy.own.mode == "auto", "the reader's own choice stands"
 
 
-def test_auto_mode_choice_is_independent_of_clicks_and_bounds_the_list(lying: ServerOfFalseSizes) -> None:
+def test_choice_of_auto_mode_does_not_depend_on_clicks_and_bounds_the_list(lying: ServerOfFalseSizes) -> None:
     for news in LIES[1:]:
         lying.news = news
         choice = lying.policy.choice()
@@ -141,7 +141,7 @@ def test_before_the_pool_size_is_known_nothing_is_reported_or_kept(lying: Server
     assert lying.policy.list_length(performance) == performance.default_list_limit
 
 
-def test_explicit_modes_are_independent_of_the_pool_size(lying: ServerOfFalseSizes) -> None:
+def test_explicitly_chosen_modes_do_not_depend_on_the_pool_size(lying: ServerOfFalseSizes) -> None:
     for name in MODES:
         lying.policy.own = PrivacySettings(mode=name)
         for news in LIES:
@@ -150,7 +150,7 @@ def test_explicit_modes_are_independent_of_the_pool_size(lying: ServerOfFalseSiz
                 assert lying.policy.settings is lying.policy.own
 
 
-def test_default_list_length_follows_the_mode_when_nothing_else_is_fetched() -> None:
+def test_default_list_is_longer_in_modes_that_fetch_nothing_else() -> None:
     class Standing(ReportPolicy):
         def __init__(self, mode: str) -> None:
             super().__init__(PrivacySettings(mode="auto"))
@@ -194,7 +194,7 @@ def test_reader_allowing_no_report_and_few_bytes_gets_the_default_list() -> None
 
 
 @pytest.mark.parametrize("news", [1, 150, 200, 201, 400])
-def test_list_covering_the_whole_pool_needs_no_report(news: int) -> None:
+def test_no_report_is_sent_when_the_default_list_covers_the_whole_pool(news: int) -> None:
     chosen = packaged_frontier().choose(
         news, epsilon_limit=8.0, bytes_limit=2_500_000, codebooks=HONEST, pool_codes=True
     )
@@ -218,7 +218,7 @@ def test_extrapolated_figures_are_labelled_as_such() -> None:
     assert said[10 * most].startswith(f"Measured with {most:,} stories (here there are {10 * most:,}): of the ")
 
 
-def test_gain_is_given_in_whole_stories_per_hundred() -> None:
+def test_benefit_of_a_report_is_stated_in_whole_stories_per_hundred() -> None:
     for news in packaged_frontier().pools:
         gain = packaged_frontier().gain("interest", *HONEST[0], news)
         assert gain is not None

@@ -32,7 +32,7 @@ BOOK = Codebook(size=16, epsilon=4, prototypes=BlobRef(sha256="ab" * 32, size_by
 AXES = np.eye(16, dtype=np.float32)
 
 
-def test_kill_between_charge_and_send_keeps_both_charge_and_report(tmp_path: Path) -> None:
+def test_device_killed_between_charging_and_sending_keeps_charge_and_report(tmp_path: Path) -> None:
     # The child is killed once seal_report has returned: nothing was sent, the charge stays and the report is reused.
     path = tmp_path / "device.sqlite"
     child = killed(path, "")
@@ -50,7 +50,7 @@ def test_kill_between_charge_and_send_keeps_both_charge_and_report(tmp_path: Pat
     database.close()
 
 
-def test_kill_before_the_charge_is_committed_leaves_no_report(tmp_path: Path) -> None:
+def test_device_killed_before_the_charge_is_committed_has_no_report(tmp_path: Path) -> None:
     path = tmp_path / "device.sqlite"
     killed(path, "import os, signal; ReportMemo.keep = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n")
     database = Database(path)
@@ -122,7 +122,7 @@ def test_code_is_paid_and_drawn_once_when_the_taste_returns(
     assert seal_code(ledger, memo, 5).charge.epsilon == 0
 
 
-def test_changed_codebook_is_drawn_from_and_paid_for_again(
+def test_code_is_drawn_and_charged_again_for_a_changed_codebook(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     ledger = Ledger(LedgerRepository(database), allowing(CODE), clock)
@@ -149,7 +149,7 @@ def test_codebook_identity_depends_on_content_not_name(
     assert DrawnReports(database).distinct("code") == 4, "other vectors, or the same encoder's that came anew"
 
 
-def test_third_new_codebook_of_a_day_is_refused_until_the_next_day(
+def test_third_new_codebook_in_a_day_is_not_used_until_the_next_day(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     ledger = Ledger(LedgerRepository(database), allowing(CODE), clock)
@@ -166,7 +166,7 @@ def test_third_new_codebook_of_a_day_is_refused_until_the_next_day(
     seal_code(ledger, memo, 5, book=books[2])
 
 
-def test_codebook_is_carried_over_only_by_a_rotation() -> None:
+def test_codebook_counts_as_the_same_only_after_a_rotation_of_all_vectors() -> None:
     rng = np.random.default_rng(4)
     turn = np.linalg.qr(rng.normal(size=(16, 16)))[0]
     rows = rng.normal(size=(16, 16))
@@ -228,7 +228,7 @@ def test_ledger_holds_mechanism_parameters_hash_and_time_of_a_code(
     assert kept.clear == ((5.0,),), "the true code, for the reader alone"
 
 
-def test_spent_lifetime_refuses_a_new_code_and_keeps_old_ones_free(
+def test_spent_lifetime_budget_refuses_a_new_code_but_sends_old_ones_again_for_free(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     limits = CODE.model_copy(update={"epsilon_lifetime_reports": 8.0})
@@ -242,7 +242,7 @@ def test_spent_lifetime_refuses_a_new_code_and_keeps_old_ones_free(
     assert seal_code(ledger, memo, 5).payload == first.payload
 
 
-def test_early_report_is_renewed_after_doubling_clicks_and_later_after_twenty(
+def test_report_is_renewed_when_clicks_double_and_later_after_twenty_more(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     ledger = Ledger(LedgerRepository(database), allowing(CODE), clock)

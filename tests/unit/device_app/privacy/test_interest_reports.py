@@ -48,7 +48,7 @@ def read(
     return by.decomposed(given, labels, on_basis=lambda: pytest.fail("the release's graph takes no part"))
 
 
-def test_largest_weight_is_nearest_prototype_to_mean_click() -> None:
+def test_interest_with_the_largest_weight_is_the_prototype_nearest_to_the_mean_click() -> None:
     rng = np.random.default_rng(1)
     for seed in range(50):
         by, clicks = reporter(seed), unit(rng.normal(size=(int(rng.integers(1, 50)), D)))
@@ -59,7 +59,7 @@ def test_largest_weight_is_nearest_prototype_to_mean_click() -> None:
         assert by.value(read(by, clicks, labels, searched)) == nearest(by.prototypes, both)
 
 
-def test_total_weights_are_the_same_to_the_bit_for_any_clusters() -> None:
+def test_total_weights_are_bitwise_equal_for_any_clusters() -> None:
     rng = np.random.default_rng(2)
     by, clicks = reporter(), unit(rng.normal(size=(50, D)))
     whole = on_prototypes(by.prototypes, clicks, np.zeros(50, dtype=np.int64)).sum(axis=0)
@@ -81,7 +81,7 @@ def test_reader_is_shown_each_interest_and_the_weights_that_chose_the_number() -
     assert weights == pytest.approx(by_quota, abs=1e-4)
 
 
-def test_reader_without_vectors_reports_the_first_and_bad_vectors_report_nothing() -> None:
+def test_reader_without_vectors_reports_number_zero_and_invalid_vectors_are_refused() -> None:
     by = reporter()
     assert by.value(read(by, np.empty((0, D), np.float32), NONE)) == 0
     assert by.value(None) == -1
@@ -89,7 +89,7 @@ def test_reader_without_vectors_reports_the_first_and_bad_vectors_report_nothing
         read(by, np.full((1, D), np.inf, np.float32), np.zeros(1, np.int64))
 
 
-def test_number_is_drawn_and_paid_once_whatever_the_clusters(
+def test_interest_number_is_drawn_and_charged_once_whatever_the_clusters(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     settings = CODE.model_copy(update={"mode": "interest"})
@@ -108,7 +108,7 @@ def test_number_is_drawn_and_paid_once_whatever_the_clusters(
     assert [row[0] for row in kept.clear[2:]] == [3], "the clusters of the latest sealing"
 
 
-def test_attacker_gains_what_epsilon_allows_and_no_more() -> None:
+def test_attacker_guesses_no_better_than_epsilon_allows() -> None:
     # An attacker knows both readers and names the one whose number arrived; the bound is e^eps / (1 + e^eps).
     by, draws = reporter(epsilon=1.0), 6_000
     one, other = (read(by, by.prototypes[[k, k, k]], np.zeros(3, np.int64)) for k in (3, 8))

@@ -33,7 +33,7 @@ def test_daily_budget_pays_three_paper_reports_and_refuses_a_fourth(ledger: Ledg
     assert ledger.left("reports") == pytest.approx(0, abs=1e-6)
 
 
-def test_day_ends_at_midnight_utc_and_totals_continue(ledger: Ledger, clock: TurnedClock) -> None:
+def test_daily_budget_resets_at_midnight_utc_and_totals_continue(ledger: Ledger, clock: TurnedClock) -> None:
     ledger.spend(charge(150))
     clock.now = datetime(2026, 11, 20, 23, 59, 59, 999_999, tzinfo=UTC)
     with pytest.raises(BudgetSpent):
@@ -70,7 +70,7 @@ def test_invalid_charge_is_refused(ledger: Ledger, epsilon: float) -> None:
     assert ledger.repository.entries().total == 0
 
 
-def test_charge_is_on_the_disk_when_spend_returns(ledger: Ledger, database: Database) -> None:
+def test_charge_is_committed_when_spend_returns(ledger: Ledger, database: Database) -> None:
     # A second connection sees committed rows only.
     import sqlite3
 
@@ -138,7 +138,7 @@ def test_lifetime_limit_applies_besides_the_daily_one(database: Database, clock:
     assert (ledger.lifetime("reports"), ledger.lifetime("training")) == (10, 3)
 
 
-def test_equal_charges_are_grouped_for_the_account(ledger: Ledger) -> None:
+def test_equal_charges_are_grouped_when_composed(ledger: Ledger) -> None:
     ledger.spend(charge(4.0))
     ledger.spend(charge(4.0))
     ledger.spend(charge(2.0, "training", 1e-7))

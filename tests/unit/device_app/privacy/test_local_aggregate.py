@@ -48,7 +48,7 @@ def test_clipped_gradient_keeps_its_direction_within_the_bound(seed: int, size: 
         assert clipped.tensors[name] == pytest.approx(shrink * each, rel=1e-12)
 
 
-def test_norm_spans_all_tensors() -> None:
+def test_clipping_norm_is_taken_over_all_tensors() -> None:
     clipped = clip_l2({"g.a": np.array([3.0]), "g.b": np.array([4.0])}, 1.0)
     assert (clipped.tensors["g.a"][0], clipped.tensors["g.b"][0]) == pytest.approx((0.6, 0.8))
 
@@ -102,7 +102,7 @@ def test_epsilons_of_section_6_3_match_dp_accounting(sigma: float, rounds: int, 
     assert renyi_epsilon(sigma, rounds, DELTA) == pytest.approx(renyi, abs=0.05)
 
 
-def test_papers_4_33_uses_the_wrong_logarithm_and_understates_epsilon() -> None:
+def test_papers_epsilon_4_33_uses_the_wrong_logarithm_and_is_too_small() -> None:
     assert math.sqrt(100 * math.log10(1 / DELTA)) / 4 == pytest.approx(4.33, abs=0.005)
     assert math.sqrt(100 * math.log(1 / DELTA)) / 4 == pytest.approx(6.57, abs=0.005)
     assert exact_epsilon(4, 100, DELTA) > 10.2
@@ -110,7 +110,9 @@ def test_papers_4_33_uses_the_wrong_logarithm_and_understates_epsilon() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.3, 50), st.integers(1, 500), st.floats(1e-9, 0.1))
-def test_more_rounds_less_noise_or_less_delta_never_cost_less(sigma: float, rounds: int, delta: float) -> None:
+def test_epsilon_does_not_fall_with_more_rounds_or_less_noise_or_less_delta(
+    sigma: float, rounds: int, delta: float
+) -> None:
     base = exact_epsilon(sigma, rounds, delta)
     assert exact_epsilon(sigma, rounds + 1, delta) >= base
     assert exact_epsilon(sigma * 0.9, rounds, delta) >= base

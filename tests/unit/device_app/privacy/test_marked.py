@@ -26,7 +26,7 @@ def charged(mechanism: UnionMarks, round_id: str = "round-1") -> Charge:
     return mark(HELD, mechanism, terms, SeededNoise(5)).charge
 
 
-def test_noisy_counts_are_charged_the_rho_that_the_server_accounts() -> None:
+def test_device_charges_noisy_counts_by_the_same_rho_as_the_server() -> None:
     charge = charged(NOISY)
     assert (
         charge.parameters[RHO]
@@ -38,7 +38,7 @@ def test_noisy_counts_are_charged_the_rho_that_the_server_accounts() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [UnionMarks(), UnionMarks(owners_minimum=3)])
-def test_marks_and_exact_counts_have_no_rho(mechanism: UnionMarks) -> None:
+def test_marks_and_exact_counts_are_charged_nothing(mechanism: UnionMarks) -> None:
     charge = charged(mechanism)
     assert (RHO in charge.parameters, charge.epsilon) == (False, 0.0)
 

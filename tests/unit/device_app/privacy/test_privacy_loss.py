@@ -31,7 +31,7 @@ def test_responses_compose_as_in_dp_accounting(responses: list[tuple[int, float,
     assert ours == pytest.approx(theirs, abs=2e-3 * steps)
 
 
-def test_tighter_composition_gains_nothing_early_at_the_shipped_epsilon() -> None:
+def test_composition_saves_nothing_for_ten_reports_at_the_shipped_epsilon() -> None:
     # P(10 true codes in a row) = 0.7845^10 = 0.09: the whole loss of 40 is likely, so no delta of 1e-6 hides it.
     ten = composed([code(16, 4.0, 10)])
     assert ten.by_sum == 40
@@ -50,7 +50,7 @@ def test_responses_beyond_the_composition_limit_are_added() -> None:
     assert 0 < many.by_loss <= many.by_sum
 
 
-def test_unknown_mechanisms_are_added_and_an_empty_list_costs_nothing() -> None:
+def test_epsilons_of_unknown_mechanisms_are_added_and_an_empty_list_costs_nothing() -> None:
     assert composed([]) == composed(iter([]))
     assert composed([]).by_loss == 0
     both = composed([code(16, 4.0, 1), ("training", "local_laplace", {"clip": 0.1}, 20.0, 1e-7, 2)])

@@ -40,7 +40,7 @@ def test_shared_part_is_the_update_without_private_parameters(names: set[str]) -
 
 
 @given(st.sets(st.sampled_from(["a", "b.weight", "own.bias", "user_embedding", "x.user_embedding"])))
-def test_division_splits_an_update_without_loss(names: set[str]) -> None:
+def test_dividing_an_update_into_shared_and_private_parts_loses_nothing(names: set[str]) -> None:
     tensors = gradients(*names)
     part, own = divide(tensors, LSTUR)
     assert set(own) == names - {"a", "b.weight"}

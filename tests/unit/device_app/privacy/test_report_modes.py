@@ -39,7 +39,7 @@ READER = ReportInput(AXES[[1, 1, 3]], SCORES, (6, 4))
 
 
 @pytest.mark.parametrize("mode", ["code", "topics", "subset", "basis_l1", "basis_laplace"])
-def test_every_mode_makes_its_report_at_the_stated_cost(
+def test_report_of_every_mode_costs_what_the_mode_states(
     mode: ModeName, database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     settings = PrivacySettings(mode=mode, epsilon_per_day_reports=60, epsilon_lifetime_reports=None)

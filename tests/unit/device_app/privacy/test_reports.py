@@ -113,13 +113,17 @@ def test_scores_of_another_shape_are_refused(
     assert ledger.repository.entries().total == 0
 
 
-def test_mismatched_counts_cost_nothing(ledger: Ledger, memo: ReportMemo, paper: RecallProtocol) -> None:
+def test_report_with_mismatched_counts_is_refused_without_a_charge(
+    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
+) -> None:
     with pytest.raises(ValueError, match="counts has 2 entries for 1 channels"):
         seal(ledger, memo, paper, scores=SCORES[:1])
     assert ledger.repository.entries().total == 0
 
 
-def test_spent_budget_refuses_and_the_old_report_stays(ledger: Ledger, memo: ReportMemo, paper: RecallProtocol) -> None:
+def test_new_report_is_refused_when_the_budget_is_spent_and_the_old_one_stays(
+    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
+) -> None:
     for _ in range(3):
         last = seal(ledger, memo, paper)
     with pytest.raises(BudgetSpent):
@@ -131,9 +135,7 @@ def test_spent_budget_refuses_and_the_old_report_stays(ledger: Ledger, memo: Rep
     assert last_report(memo, release="r2", limit=400, settings=PAPER) is None
 
 
-def test_mode_none_can_make_no_report(
-    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol, clock: TurnedClock
-) -> None:
+def test_mode_none_makes_no_report(ledger: Ledger, memo: ReportMemo, paper: RecallProtocol, clock: TurnedClock) -> None:
     seal(ledger, memo, paper)
     silent = PrivacySettings(mode="none")
     with pytest.raises(ModeChanged, match="mode has been changed to 'none'"):
@@ -166,7 +168,7 @@ def test_report_is_identical_over_thirty_sessions_and_paid_once(
     assert ledger.repository.entries().total == 1
 
 
-def test_fresh_report_is_due_after_clicks_a_window_or_a_release(
+def test_new_report_is_due_after_enough_clicks_after_a_window_or_after_a_release(
     ledger: Ledger,
     memo: ReportMemo,
     paper: RecallProtocol,
@@ -187,7 +189,7 @@ def test_fresh_report_is_due_after_clicks_a_window_or_a_release(
     assert not reused()
 
 
-def test_another_limit_changes_only_its_field(
+def test_requesting_another_list_length_changes_only_that_field_of_the_report(
     ledger: Ledger,
     memo: ReportMemo,
     paper: RecallProtocol,

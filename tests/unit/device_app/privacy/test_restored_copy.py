@@ -111,7 +111,9 @@ def test_repeated_spending_and_restoring_never_exceeds_a_limit(attacker: Attacke
     attacker.check()
 
 
-def test_restore_attack_succeeds_without_the_charge(attacker: Attacker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restore_attack_succeeds_if_the_copy_is_not_charged(
+    attacker: Attacker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(f"{__name__}.make_up_for_copy", lambda *_: 0)
     attacker.copy()
     attacker.spend_all()
@@ -144,7 +146,7 @@ def test_restore_charges_every_missing_day_to_its_limits(attacker: Attacker, clo
     assert max(entry.at for entry in entries) <= clock()
 
 
-def test_copy_is_charged_once_and_an_ordinary_database_never(attacker: Attacker, clock: StillClock) -> None:
+def test_restored_copy_is_charged_once_and_an_ordinary_database_never(attacker: Attacker, clock: StillClock) -> None:
     assert attacker.days == 0
     attacker.copy()
     attacker.restore()
@@ -169,7 +171,9 @@ def test_limits_raised_after_the_copy_are_charged(attacker: Attacker) -> None:
 
 
 @pytest.mark.parametrize("days", [-1, 4_000])
-def test_implausible_clock_charges_nothing_and_opens_nothing(attacker: Attacker, clock: StillClock, days: int) -> None:
+def test_restore_under_an_implausible_clock_is_refused_without_a_charge(
+    attacker: Attacker, clock: StillClock, days: int
+) -> None:
     attacker.copy()
     clock.go_on(days * 24 * HOUR)
     with pytest.raises(StoreBroken, match="Set the clock first"):
@@ -214,14 +218,14 @@ def test_clicks_possibly_counted_before_a_restore_are_not_counted_again(attacker
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 24.0, 48.0, 200.0, 1e9])
-def test_rho_within_an_epsilon_is_maximal(epsilon: float) -> None:
+def test_rho_allowed_by_an_epsilon_is_maximal(epsilon: float) -> None:
     rho = rho_within(epsilon, 1e-6)
     assert epsilon_of(rho, 1e-6) <= epsilon
     assert epsilon_of(rho * (1 + 1e-6), 1e-6) > epsilon
     assert rho_within(0.0, 1e-6) == 0
 
 
-def test_limits_survive_json_and_invalid_ones_are_refused() -> None:
+def test_limits_survive_json_and_invalid_limits_are_refused() -> None:
     limits = Limits.of(Ceilings.of(SETTINGS))
     assert Limits.read(limits.model_dump_json()) == limits
     assert limits.or_higher(Limits.of(Ceilings.of(PrivacySettings()))).life["training"] is None

@@ -15,7 +15,7 @@ from protocol.rounds import CheckIn
 from tests.doubles.sealing import seal_nothing
 
 
-def test_seal_made_elsewhere_is_refused() -> None:
+def test_sealed_message_cannot_be_made_outside_the_privacy_package() -> None:
     with pytest.raises(TypeError, match=r"only device_app\.privacy"):
         Sealed("clicks", b"clicks", "text/plain", Charge("none", "none"), "clicks")
     with pytest.raises(TypeError, match=r"only device_app\.privacy"):

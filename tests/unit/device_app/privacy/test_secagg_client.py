@@ -74,20 +74,20 @@ LIES_ABOUT_THE_ROSTER: dict[str, tuple[Callable[[Roster], Roster], str]] = {
 
 
 @pytest.mark.parametrize(("lie", "words"), LIES_ABOUT_THE_ROSTER.values(), ids=LIES_ABOUT_THE_ROSTER.keys())
-def test_false_roster_makes_the_device_leave(lie: Callable[[Roster], Roster], words: str) -> None:
+def test_device_leaves_a_sum_with_a_false_roster(lie: Callable[[Roster], Roster], words: str) -> None:
     server, devices = until("keys")
     with pytest.raises(SumAborted, match=words):
         devices[0].hear(lie(roster_of(server, devices[0])))
 
 
-def test_low_order_key_makes_the_device_leave_even_without_signatures() -> None:
+def test_device_leaves_a_sum_with_a_low_order_key_even_without_signatures() -> None:
     server, devices = until("keys", "semi_honest")
     false = swapped(roster_of(server, devices[0]), 3, encryption_key=bytes(32))
     with pytest.raises(SumAborted, match="low order"):
         devices[0].hear(false)
 
 
-def test_member_missing_from_the_directory_makes_the_device_leave() -> None:
+def test_device_leaves_a_sum_whose_roster_omits_a_member() -> None:
     server, devices = cohort(terms(4, mode="active"))
     known = {device.state.keys.verify_key for device in devices}
     devices[0].directory, devices[1].directory = known, known - {devices[3].state.keys.verify_key}
@@ -144,7 +144,7 @@ def test_altered_box_is_reported_and_its_sender_excluded() -> None:
         assert device.ledger.charges == []
 
 
-def test_box_without_field_elements_is_reported() -> None:
+def test_box_whose_contents_are_not_field_elements_is_reported() -> None:
     server, devices = until("shares")
     honest, roster = boxes_of(server, devices[0]), devices[0].state.roster
     assert roster is not None
@@ -161,7 +161,7 @@ def test_box_without_field_elements_is_reported() -> None:
     assert said == {PRIME - 1: (), PRIME: (2,), 2**263: (2,)}
 
 
-def test_complaint_holds_no_key_and_no_share() -> None:
+def test_complaint_contains_only_member_numbers() -> None:
     server, devices = until("shares")
     honest = boxes_of(server, devices[0])
     step = devices[0].hear(Shares(boxes=(Box(member=2, box=bytes(90)), *honest.boxes[1:])))
@@ -184,7 +184,7 @@ def test_box_with_a_wrong_sender_or_receiver_is_reported() -> None:
     assert complained_of(devices[0].revived().hear(Shares(boxes=exchanged))) == (2, 3)
 
 
-def test_boxes_from_too_few_strangers_or_itself_make_the_device_leave() -> None:
+def test_device_leaves_a_sum_with_too_few_boxes_or_boxes_from_strangers_or_itself() -> None:
     server, devices = until("shares")
     honest = boxes_of(server, devices[0])
     with pytest.raises(SumAborted, match="2 members shared their keys, at least 3 are needed"):
@@ -203,13 +203,13 @@ def test_boxes_from_too_few_strangers_or_itself_make_the_device_leave() -> None:
         ((1, 2), "2 members survived, at least 3 are needed"),
     ],
 )
-def test_impossible_survivors_make_the_device_leave(members: tuple[int, ...], words: str) -> None:
+def test_device_leaves_a_sum_with_an_impossible_list_of_survivors(members: tuple[int, ...], words: str) -> None:
     _, devices = until("masked")
     with pytest.raises(SumAborted, match=words):
         devices[0].hear(Survivors(members=members))
 
 
-def test_survivors_below_the_minimum_cohort_make_the_device_leave() -> None:
+def test_device_leaves_a_sum_with_fewer_survivors_than_the_minimum_cohort() -> None:
     _, devices = until("masked", "semi_honest", 6, cohort_minimum=6)
     with pytest.raises(SumAborted, match="5 members survived"):
         devices[0].hear(Survivors(members=(1, 2, 3, 4, 5)))
@@ -232,7 +232,7 @@ def test_two_devices_given_different_survivors_detect_it() -> None:
             devices[place].revived().hear(Agreements(signatures=alike))
 
 
-def test_signatures_of_dropped_members_do_not_count() -> None:
+def test_signature_of_a_member_that_dropped_out_makes_the_device_leave() -> None:
     _, devices = until("masked", size=6)
     devices[0].hear(Survivors(members=(1, 2, 3, 4, 5)))
     with pytest.raises(SumAborted, match="member 6 signed and is no survivor"):
@@ -254,7 +254,7 @@ def test_device_reveals_shares_of_only_one_secret() -> None:
         again.hear(Survivors(members=(1, 2, 3, 4, 5, 6)))
 
 
-def test_answer_of_another_stage_makes_the_device_leave() -> None:
+def test_device_leaves_a_sum_after_an_answer_of_another_stage() -> None:
     server, devices = until("keys")
     with pytest.raises(SumAborted, match="answered Survivors where Roster was due"):
         devices[0].hear(Survivors(members=(1, 2)))

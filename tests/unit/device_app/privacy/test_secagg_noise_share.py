@@ -56,7 +56,7 @@ def test_draws_match_the_discrete_gaussian(sigma: int) -> None:
     assert not fits(draws, sigma * 1.03, 60), "the test sees a sigma that is off by three percent"
 
 
-def test_largest_sigma_has_the_stated_moments() -> None:
+def test_discrete_gaussian_with_the_largest_sigma_has_the_stated_moments() -> None:
     # Standard errors: sigma / sqrt(n) of the mean, sigma^2 sqrt(2 / n) of the variance; 5 of them.
     draws = discrete_gaussian(SIGMA_LIMIT, 100_000, SeededNoise("large")) / SIGMA_LIMIT
     assert abs(draws.mean()) < 5 / math.sqrt(100_000)
@@ -64,7 +64,7 @@ def test_largest_sigma_has_the_stated_moments() -> None:
     assert np.abs(draws).max() > 3.5
 
 
-def test_coins_undecided_by_doubles_are_decided_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coin_flips_that_doubles_cannot_decide_are_decided_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise_share, "FLOAT_SLACK", 2.0)
     draws = discrete_gaussian(3, 3_000, SeededNoise("exact"))
     monkeypatch.undo()
@@ -73,7 +73,7 @@ def test_coins_undecided_by_doubles_are_decided_exactly(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("exponent", [Fraction(1), Fraction(1, 3), Fraction(45), Fraction(0)])
-def test_draw_at_the_boundary_uses_more_digits(exponent: Fraction) -> None:
+def test_coin_flip_at_the_boundary_uses_more_random_digits(exponent: Fraction) -> None:
     edge = int(Fraction(math.exp(-exponent)) * 2**64)
     source = SeededNoise("edge")
     assert noise_share._decide(max(0, edge - 2**14), exponent, source) is (exponent < 40)
@@ -121,7 +121,7 @@ def test_rounding_beyond_the_ball_truncates_toward_zero() -> None:
     assert as_integers(clip_and_encode(values, 9.0, fixed).codes).tolist() == [0] * 100
 
 
-def test_code_beyond_its_bound_is_refused() -> None:
+def test_encoded_vector_beyond_its_bound_is_refused() -> None:
     with pytest.raises(ValueError, match="norm above 5"):
         BoundedCode(from_integers(np.array([3, -5]), 32), 5.0)
     assert BoundedCode(from_integers(np.array([3, -4]), 32), 5.1).bound_steps == 5.1
@@ -142,11 +142,11 @@ def test_survivors_shares_add_up_to_the_noise_of_the_sum() -> None:
     assert fits(noise, math.sqrt(20) * 30, 60)
 
 
-def test_rho_of_wide_shares_is_that_of_a_gaussian() -> None:
+def test_rho_of_a_sum_with_large_noise_shares_is_that_of_a_gaussian() -> None:
     assert rho_of_sum(100.0, 50, 16, 1_000_000) == pytest.approx((100 / (4 * 50)) ** 2 / 2, rel=1e-12)
 
 
-def test_narrow_shares_pay_for_deviating_from_a_discrete_gaussian() -> None:
+def test_small_noise_shares_are_charged_for_deviating_from_a_discrete_gaussian() -> None:
     # n = 2, sigma = 1, d = 9, D = 1: tau = 10 exp(-pi^2), by hand.
     tau = 10 * math.exp(-(math.pi**2))
     by_hand = min(math.sqrt(1 / 2 + tau * 9 / 2), 1 / math.sqrt(2) + tau * 3) ** 2 / 2

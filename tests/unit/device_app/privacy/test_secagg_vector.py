@@ -79,7 +79,7 @@ def test_messages_before_the_masked_vector_are_independent_of_clicks() -> None:
     assert devices[0].ledger.charges[0].payload_sha256 == step.sealed.sha256
 
 
-def test_without_budget_no_masked_vector_leaves(ledger: Ledger) -> None:
+def test_masked_vector_does_not_leave_without_budget(ledger: Ledger) -> None:
     server, devices = until("keys")
     part = SumParticipant(
         devices[0].state, Contribution(devices[0].vector, Charge("training", "secure_sum", epsilon=1e9)), ledger

@@ -57,7 +57,7 @@ def test_clipped_update_must_respect_its_norm() -> None:
         NormClipped(update(7.0), 0.1)
 
 
-def test_noiseless_vector_is_the_weighted_update_and_claims_no_epsilon() -> None:
+def test_vector_without_noise_is_the_weighted_update_and_has_no_epsilon() -> None:
     given = clip_norm(update(), 1.0)
     terms = EXACT.terms("round-1", cohort=5, cohort_minimum=3, coordinates=17)
     made = contribute(given, 40, EXACT, terms, SeededNoise(0))
@@ -101,13 +101,13 @@ def test_update_clipped_above_the_rounds_limit_is_refused() -> None:
 
 
 @pytest.mark.parametrize("norm_of_ball", [1e-3, 1e-5])
-def test_longest_possible_update_fits_the_smallest_ball(norm_of_ball: float) -> None:
+def test_longest_possible_update_is_clipped_into_the_smallest_ball(norm_of_ball: float) -> None:
     """The factor is below the least float32 of full precision: rounded to one, the update stuck out of the ball."""
     longest = SharedUpdate({"g": np.full(50, np.finfo(np.float32).max)}, None)
     assert norm(clip_norm(longest, norm_of_ball).update) == pytest.approx(norm_of_ball, rel=1e-6)
 
 
-def test_negative_values_become_zero_in_a_nonnegative_sum() -> None:
+def test_negative_values_are_sent_as_zero_in_a_nonnegative_sum() -> None:
     """A round may ask for a gradient under it, and a release may make the gradient negative for some clicks alone."""
     law = SecureSum(clip=1.0, nonnegative=True)
     given = SharedUpdate({"g": np.array([-0.5, 0.25, 0.0], np.float32)}, None)

@@ -91,7 +91,7 @@ def test_scalar_parameter_stays_a_scalar_through_clip_and_noise(ledger: Ledger) 
     assert sealed.charge.epsilon == pytest.approx(20)
 
 
-def test_papers_upload_costs_epsilon_4_9_million() -> None:
+def test_upload_under_the_papers_noise_costs_epsilon_4_9_million() -> None:
     clipped = Clipped(shared({"g": np.zeros(244_993, np.float32)}), 0.1)
     assert LaplaceProtection(LAW).epsilon_of(clipped) == pytest.approx(4_899_860)
 
@@ -110,7 +110,7 @@ def test_upload_beyond_the_budget_or_clipped_too_loosely_is_refused(ledger: Ledg
     assert ledger.repository.entries().total == 0
 
 
-def test_only_paid_bytes_can_be_sealed_again(ledger: Ledger, database: Database) -> None:
+def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, database: Database) -> None:
     sealed = LaplaceProtection(LAW).seal(
         clip_elementwise(shared(update()), 0.1), round_id="round-1", ledger=ledger, noise=SystemNoise()
     )
@@ -152,7 +152,7 @@ def kept_upload(ledger: Ledger, database: Database, channel: str) -> OutboxItem:
 
 
 @pytest.mark.parametrize("channel", ["training", "counts"])
-def test_upload_above_its_channels_current_limit_is_not_resealed(
+def test_upload_above_the_current_limit_of_its_channel_is_not_sent_again(
     ledger: Ledger, database: Database, channel: str
 ) -> None:
     generous = {"epsilon_per_day_training": 1e9, "epsilon_per_day_counts": 1e9}
@@ -165,7 +165,7 @@ def test_upload_above_its_channels_current_limit_is_not_resealed(
         reseal(item, ledger, PrivacySettings())
 
 
-def test_upload_charged_by_another_protection_is_not_resealed(ledger: Ledger, database: Database) -> None:
+def test_upload_charged_by_another_protection_is_not_sent_again(ledger: Ledger, database: Database) -> None:
     """No other has single uploads: what its charge says of noise can't be held against the settings here."""
     item = kept_upload(ledger, database, "training")
     with database.transaction():
@@ -220,7 +220,7 @@ def test_update_is_charged_to_its_tasks_channel(ledger: Ledger) -> None:
     assert ledger.total("training") == 0
 
 
-def test_server_cannot_have_the_number_of_samples_without_the_permission_for_exact_sums() -> None:
+def test_number_of_samples_is_not_sent_without_the_permission_for_exact_sums() -> None:
     """A server that asks for n_u in clear, with noise as strong as it likes: no noise hides n_u."""
     asking = LocalLaplaceProtection(LocalLaplace(clip=0.005, scale=100.0, weight_limit=2))
     allowing_all = {"weakest_scale_to_clip": 0.01}
@@ -230,7 +230,7 @@ def test_server_cannot_have_the_number_of_samples_without_the_permission_for_exa
     asking.check(PrivacySettings().with_overrides(allowing_all | {"secure_sum": "exact"}))
 
 
-def test_number_of_samples_is_in_the_bytes_only_where_the_protection_weighs_by_it(ledger: Ledger) -> None:
+def test_number_of_samples_is_sent_only_if_the_protection_weights_by_it(ledger: Ledger) -> None:
     sent = {}
     for limit in (1, 3):
         protection = LaplaceProtection(LocalLaplace(clip=0.1, scale=0.1, weight_limit=limit))

@@ -49,12 +49,12 @@ def charge(channel: str) -> Charge:
     return Charge(channel, "secure_sum", dict(PRICES.parameters), PRICES.epsilon, 1e-6, "b" * 64, "round-2")
 
 
-def test_rho_of_one_share_is_that_of_one_gaussian() -> None:
+def test_rho_of_one_noise_share_is_that_of_one_gaussian() -> None:
     assert PRICES.rho_alone == pytest.approx((LAW.reach_steps / LAW.sigma) ** 2 / 2)
     assert PRICES.rho == pytest.approx(PRICES.rho_alone / 10)
 
 
-def test_sums_of_both_channels_add_up_by_rho_to_the_daily_limit(ledger: Ledger) -> None:
+def test_sums_of_both_channels_compose_by_rho_up_to_the_daily_limit(ledger: Ledger) -> None:
     rho = PRICES.rho_alone
     taken = next(count for count in range(1, 99) if epsilon_of((count + 1) * rho, 1e-6) > 40)
     for channel in (("counts", "training") * taken)[:taken]:
@@ -65,7 +65,7 @@ def test_sums_of_both_channels_add_up_by_rho_to_the_daily_limit(ledger: Ledger) 
     assert len(ledger.repository.entries().rows) == taken, "what is refused isn't written down"
 
 
-def test_charge_of_an_earlier_version_counts_as_one_noise_share(ledger: Ledger) -> None:
+def test_charge_recorded_by_an_earlier_version_counts_as_one_noise_share(ledger: Ledger) -> None:
     ledger.repository.append(OLD)
     ledger.repository.append(replace(OLD, mechanism="code", channel="reports", parameters={"size": 16.0}, subject="r1"))
     alone = ledger.alone()

@@ -12,7 +12,7 @@ few = st.lists(st.integers(-3, 3), max_size=12)
 
 
 @given(few, few)
-def test_affinity_is_the_share_of_clicks_with_the_same_name(column: list[int], clicked: list[int]) -> None:
+def test_affinity_is_the_share_of_clicks_with_the_same_topic_or_section(column: list[int], clicked: list[int]) -> None:
     found = share_of_clicks(np.array(column, np.int64), np.array(clicked, np.int64))
     wanted = [clicked.count(name) / len(clicked) if clicked else 0.0 for name in column]
     np.testing.assert_allclose(found, wanted)

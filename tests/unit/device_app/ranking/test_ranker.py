@@ -43,7 +43,7 @@ def test_only_the_newest_fifty_clicks_count(ranker: Ranker) -> None:
     np.testing.assert_allclose(found, _oracle(history[20:], candidates), atol=1e-5)
 
 
-def test_without_clicks_or_candidates_scores_are_zeros(ranker: Ranker) -> None:
+def test_ranker_without_clicks_scores_zeros_and_without_candidates_nothing(ranker: Ranker) -> None:
     none = np.zeros((0, DIM), np.float32)
     assert ranker.score(none, np.ones((3, DIM), np.float32)).tolist() == [0, 0, 0]
     assert ranker.score(np.ones((3, DIM), np.float32), none).tolist() == []
@@ -87,7 +87,7 @@ def test_ranker_adds_weighted_features_in_their_named_order() -> None:
     np.testing.assert_allclose(found, _oracle(history, candidates) + known, atol=1e-5)
 
 
-def test_without_clicks_the_rankers_features_decide() -> None:
+def test_ranker_without_clicks_scores_by_its_features() -> None:
     found = feature_ranker().score(np.zeros((0, DIM), np.float32), np.ones((3, DIM), np.float32), beside(3, clicked=[]))
     np.testing.assert_allclose(found, [0.5, 0.25, 0], atol=1e-6)
 
@@ -109,7 +109,7 @@ def test_mismatched_features_are_named_in_the_error() -> None:
 
 
 @pytest.mark.parametrize("bad", ["clicks", "candidates"])
-def test_vectors_holding_nan_rank_nothing(ranker: Ranker, bad: str) -> None:
+def test_ranker_refuses_vectors_with_nan(ranker: Ranker, bad: str) -> None:
     given = {"clicks": np.ones((2, DIM), np.float32), "candidates": np.ones((3, DIM), np.float32)}
     given[bad][0, 0] = np.nan
     with pytest.raises(GraphMismatch, match=r"scores of ranker\.cosine: not finite"):

@@ -94,7 +94,7 @@ def test_bytes_that_are_not_a_graph_are_refused() -> None:
         lambda: 1 / 0,
     ],
 )
-def test_unusable_graph_output_is_replaced_by_the_fallback(
+def test_fallback_replaces_an_unusable_graph_output(
     made: Callable[[], object], caplog: pytest.LogCaptureFixture
 ) -> None:
     otherwise = np.array([7.0, 8.0], np.float32)
@@ -108,7 +108,7 @@ def test_usable_graph_output_is_returned() -> None:
 
 
 @pytest.mark.parametrize("failure", ["nan", "gather"])
-def test_reader_whose_clicks_break_the_graph_gets_the_first_group(failure: str) -> None:
+def test_reader_whose_clicks_make_the_graph_fail_gets_the_first_group(failure: str) -> None:
     clicks = np.eye(4, dtype=np.float32)[:2]
     graph = failing(cosine_score_graph(4), "scores", clicks[0], 0.5, failure)
     vector = ReaderVector(graph, {"beta": np.array(8.0, np.float32)}, features=0)

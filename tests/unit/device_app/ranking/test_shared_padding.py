@@ -61,7 +61,7 @@ def test_graph_runs_only_for_the_longest_history_of_the_batch() -> None:
     assert padding.put_back({"contexts": cut["clicks"]}, count)["contexts"].tolist() == clicks.tolist()
 
 
-def test_without_clicks_one_column_is_left() -> None:
+def test_batch_without_clicks_keeps_one_column_of_padding() -> None:
     padding = SharedPadding({"click_mask": 1}, {})
     assert padding.count({"click_mask": np.zeros((2, 50), np.float32)}) == 49
     assert padding.count({"click_mask": np.zeros((2, 1), np.float32)}) == 0
@@ -80,7 +80,7 @@ def test_membership_marks_padding_when_there_is_no_mask() -> None:
     assert SharedPadding.of(session.get_inputs(), session.get_outputs()).count(given) == 41
 
 
-def test_older_graphs_with_a_fixed_axis_get_full_padding() -> None:
+def test_older_graphs_with_a_fixed_axis_get_the_full_padding() -> None:
     clicks, mask = histories(2)
     session = shared_session(context_graph(DIM), threads=1)
     padding = SharedPadding.of(session.get_inputs(), session.get_outputs())

@@ -59,7 +59,7 @@ def test_two_views_rank_by_the_mean_of_their_towers_probabilities() -> None:
     assert np.abs(found - start_only).max() > 0.01
 
 
-def test_experimental_multi_view_model_combines_views_alike() -> None:
+def test_views_ranker_combines_views_like_the_multi_view_model_of_the_experiments() -> None:
     model = view_model(DIM).model
     views = MultiViewDssm({"reading": model.item_tower, "searches": model.item_tower}, model.item_tower, model.gamma)
     user = CLICKS.sum(axis=0) / np.linalg.norm(CLICKS.sum(axis=0))
@@ -80,7 +80,7 @@ def test_reader_without_clicks_is_ranked_by_searches_or_by_nothing() -> None:
     assert ranker().score(CLICKS, none).tolist() == []
 
 
-def test_other_rankers_ignore_views() -> None:
+def test_rankers_without_views_do_not_read_the_views() -> None:
     model = view_model(DIM, semi=False)
     plain = Ranker(GraphSession(model.graphs["score"], model.shared), name="ranker.one")
 

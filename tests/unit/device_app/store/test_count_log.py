@@ -27,7 +27,7 @@ def take(stores: DeviceStores, window: CountWindow, name: str) -> None:
     stores.counted.take(taken)
 
 
-def test_window_holds_feeds_and_their_clicks(stores: DeviceStores) -> None:
+def test_count_window_holds_displayed_feeds_and_their_clicks(stores: DeviceStores) -> None:
     stores.impressions.record("old", ["z"], NOW - 2 * DAY)
     stores.clicks.add("z", "old", NOW - 30 * MINUTE)  # an old feed, opened again
     stores.impressions.record("f", ["a", "b"], NOW - 60 * MINUTE)
@@ -39,7 +39,7 @@ def test_window_holds_feeds_and_their_clicks(stores: DeviceStores) -> None:
     assert (window.displayed, window.clicked) == (frozenset("ab"), frozenset("az"))
 
 
-def test_counted_events_are_in_no_later_window_but_new_ones_are(stores: DeviceStores) -> None:
+def test_counted_events_are_left_out_of_later_windows_and_new_events_are_not(stores: DeviceStores) -> None:
     stores.impressions.record("f", ["a", "b"], NOW)
     take(stores, stores.counted.window(NOW, DAY), "round-1")
     again = stores.counted.window(NOW + MINUTE, DAY)
@@ -53,7 +53,7 @@ def test_counted_events_are_in_no_later_window_but_new_ones_are(stores: DeviceSt
     assert stores.counted.list()[0].displayed == 2
 
 
-def test_overlapping_window_is_refused_and_its_payment_undone(stores: DeviceStores) -> None:
+def test_overlapping_count_window_is_refused_and_its_payment_undone(stores: DeviceStores) -> None:
     window = stores.counted.window(NOW, DAY)
     take(stores, window, "round-1")
 

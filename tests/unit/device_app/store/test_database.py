@@ -176,7 +176,7 @@ def test_interrupted_database_creation_is_discarded(
     Database(path).close()
 
 
-def test_cached_rows_are_dropped_on_rollback(database: Database, now: datetime) -> None:
+def test_rows_cached_in_a_transaction_are_dropped_on_rollback(database: Database, now: datetime) -> None:
     impressions, memo = ImpressionStore(database), ReportMemo(database)
     impressions.record("f1", ["A", "B"], now)
     memo.keep(Memo("r1", b"{}", ((0.5,),), 1, now, "meaning", "code", "encoder"))
@@ -228,7 +228,7 @@ def test_failed_transaction_leaves_nothing(database: Database) -> None:
     assert book.total("reports") == 2
 
 
-def test_transaction_waits_for_the_disk_and_a_quick_one_does_not(database: Database) -> None:
+def test_transaction_is_synced_to_disk_and_a_quick_transaction_is_not(database: Database) -> None:
     for _ in range(2):
         with database.transaction(), database.transaction(), database.quick_transaction():
             assert database.row("PRAGMA synchronous") == (2,)
@@ -314,7 +314,9 @@ def test_click_survives_a_kill_right_after_its_answer(tmp_path: Path) -> None:
     database.close()
 
 
-def test_erase_keeps_the_spent_budget_and_no_trace_of_the_reader(database: Database, make_card: MakeCard) -> None:
+def test_erase_keeps_the_spent_budget_and_leaves_no_trace_of_the_reader(
+    database: Database, make_card: MakeCard
+) -> None:
     from device_app.store.news import NewsStore
 
     NewsStore(database).put_cards([make_card("N-zanzibar", title="Zanzibar unmistakable")], NOW)
@@ -356,7 +358,7 @@ def test_interrupted_erase_deletes_everything_or_nothing(tmp_path: Path, monkeyp
         again.close()
 
 
-def test_every_table_is_described_in_the_list_of_tables(database: Database) -> None:
+def test_list_of_tables_describes_every_table(database: Database) -> None:
     described = (MIGRATIONS.parent / "tables.md").read_text()
     tables = [row[0] for row in database.rows("SELECT name FROM pragma_table_list WHERE type IN ('table', 'virtual')")]
     ours = [table for table in tables if not table.startswith(("_yoyo", "yoyo", "sqlite_"))]
@@ -375,7 +377,7 @@ def test_list_of_tables_names_existing_classes_and_tables() -> None:
             assert f"\nclass {name}" in code, name
 
 
-def test_empty_file_is_refused_without_starting_a_new_ledger(tmp_path: Path) -> None:
+def test_empty_database_file_is_refused_without_starting_a_new_ledger(tmp_path: Path) -> None:
     path = tmp_path / "device.sqlite"
     Database(path).close()
     path.write_bytes(b"")

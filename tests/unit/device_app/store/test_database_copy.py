@@ -51,7 +51,7 @@ def test_copy_holds_no_key_or_vector_of_a_running_sum(database: Database, now: d
     assert [part.round for part in SumParts(database).under_way()] == ["round-7"]
 
 
-def test_writes_during_a_copy_do_not_wait_and_are_in_the_next(database: Database, now: datetime) -> None:
+def test_writes_during_a_copy_do_not_wait_and_are_in_the_next_copy(database: Database, now: datetime) -> None:
     clicks, copy = Clicks(database), DatabaseCopy(database.path)
     for number in range(200):
         clicks.add(f"N{number}" + "x" * 8_000, "f", now)
@@ -126,7 +126,7 @@ def test_damaged_copy_is_not_offered_for_restoring(database: Database, now: date
         copy.check()
 
 
-def test_dropped_copy_is_overwritten_first(database: Database, now: datetime, tmp_path: Path) -> None:
+def test_copy_is_overwritten_before_it_is_deleted(database: Database, now: datetime, tmp_path: Path) -> None:
     Clicks(database).add("N-zanzibar", "f1", now)
     copy = DatabaseCopy(database.path)
     copy.make(now, "{}")

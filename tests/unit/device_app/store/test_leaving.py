@@ -29,7 +29,7 @@ def charge(at: datetime, epsilon: float, channel: str = "reports", payload: str 
     return LedgerEntry(at, channel, "basis_laplace", {"clip": 0.2}, epsilon, 0.0, payload * 32, "r1")
 
 
-def test_ledger_sums_by_channel_since_a_time_and_by_day(database: Database, now: datetime) -> None:
+def test_ledger_adds_up_charges_by_channel_since_a_time_and_by_day(database: Database, now: datetime) -> None:
     book = LedgerRepository(database)
     for entry in (charge(now - DAY, 50), charge(now, 10), charge(now, 5), charge(now, 7, "training", "cd")):
         book.append(entry)
@@ -49,7 +49,7 @@ def test_ledger_sums_by_channel_since_a_time_and_by_day(database: Database, now:
     assert book.charged("ee" * 32) is None
 
 
-def test_memo_holds_one_report_for_one_release(database: Database, now: datetime) -> None:
+def test_report_memo_holds_one_report_and_only_for_its_release(database: Database, now: datetime) -> None:
     memo = ReportMemo(database)
     memo.keep(Memo("r1", b"one", ((0.1,),), 3, now, "meaning", "code", "encoder"))
     memo.keep(Memo("r2", b"two", ((0.2, -0.2),), 4, now, "meaning", "code", "encoder"))
@@ -137,7 +137,9 @@ def test_log_is_pruned_by_age_number_and_size(
     assert log.entry(ids[1]).body_bytes == 10  # type: ignore[union-attr]
 
 
-def test_log_prunes_itself(database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_log_is_pruned_while_it_grows(
+    database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(byte_log, "_PRUNE_EVERY", 4)
     log = ByteLog(database)
     log.record(departure(now - 91 * DAY))
@@ -183,7 +185,7 @@ def test_only_old_unused_blobs_are_pruned(tmp_path: Path) -> None:
     assert (blobs.has(kept), blobs.has(old), blobs.has(young)) == (True, False, True)
 
 
-def test_first_pinned_key_is_never_replaced(database: Database, now: datetime) -> None:
+def test_pinned_key_is_never_replaced_by_another(database: Database, now: datetime) -> None:
     store = InstalledReleases(database)
     assert store.pinned_key() is None
     store.pin(b"k" * 32, now)

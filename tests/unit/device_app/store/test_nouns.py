@@ -43,7 +43,7 @@ def test_same_click_twice_in_one_feed_is_one_click(database: Database, now: date
     assert clicks.recent()[0].at == now
 
 
-def test_recent_clicks_are_the_newest_with_the_newest_last(database: Database, now: datetime) -> None:
+def test_recent_clicks_are_the_newest_ones_in_order_of_time(database: Database, now: datetime) -> None:
     clicks = Clicks(database)
     for number in range(60):
         clicks.add(f"N{number}", "f", now + number * MINUTE)
@@ -193,7 +193,7 @@ def test_like_and_less_exclude_each_other_and_save_is_independent(database: Data
     assert not feedback.retract("A", "less")
 
 
-def test_name_is_followed_or_blocked_never_both(tmp_path: Path, now: datetime) -> None:
+def test_topic_or_publisher_is_followed_or_blocked_but_never_both(tmp_path: Path, now: datetime) -> None:
     stances = Stances(LateDatabase(tmp_path / "searches.sqlite", SEARCH_MIGRATIONS))
     stances.set("topic", "ports", "follow", now)
     stances.set("publisher", "ports", "follow", now)
@@ -239,7 +239,7 @@ def test_round_is_recorded_then_updated(database: Database, now: datetime) -> No
     assert rounds.get("round-2") is None
 
 
-def test_preferences_hold_json_and_can_be_deleted(database: Database) -> None:
+def test_preferences_store_json_values_and_can_be_deleted(database: Database) -> None:
     preferences = Preferences(database)
     preferences.set("privacy", {"mode": "none", "x": [1, 2]})
     assert preferences.get("privacy") == {"mode": "none", "x": [1, 2]}

@@ -99,7 +99,7 @@ def test_unread_list_keeps_stories_read_since_it_was_opened(stores: DeviceStores
     assert {one.id for one in listed} == {"b", "c"}
 
 
-def test_articles_follow_the_pool_copy_and_count_shared_cards_once(stores: DeviceStores) -> None:
+def test_article_counts_follow_the_pool_copy_and_count_shared_cards_once(stores: DeviceStores) -> None:
     pool, first, second = stores.pool, shard("1", 2), shard("2", 1)
     pool.put_shard(first, b"", [card("a"), card("b", "B")])
     put(stores, card("a"))

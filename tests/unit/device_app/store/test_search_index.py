@@ -67,7 +67,7 @@ def test_index_search_matches_a_word_by_word_comparison(
         database.write("DELETE FROM news")
 
 
-def test_text_is_found_once_stored_and_a_title_weighs_more(
+def test_text_is_found_once_stored_and_a_match_in_a_title_weighs_more(
     database: Database, now: datetime, make_card: MakeCard
 ) -> None:
     store, index = NewsStore(database), SearchIndex(database)

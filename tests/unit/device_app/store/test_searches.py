@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Iterator[LateDatabase]:
     late.close()
 
 
-def test_unused_view_has_no_file(store: LateDatabase) -> None:
+def test_searches_view_has_no_file_until_it_is_used(store: LateDatabase) -> None:
     searches, stances = Searches(store), Stances(store)
     assert searches.saved() == []
     assert searches.openings() == []
@@ -82,7 +82,7 @@ def test_deleted_search_leaves_no_byte_of_its_text(store: LateDatabase, now: dat
     assert searches.openings() == []
 
 
-def test_erasing_a_device_erases_both_views(tmp_path: Path, now: datetime) -> None:
+def test_erase_deletes_both_views(tmp_path: Path, now: datetime) -> None:
     stores = DeviceStores(tmp_path / "device.sqlite")
     stores.searches.save("axolotl pond", now)
     stores.stances.set("topic", "axolotls", "follow", now)

@@ -68,7 +68,7 @@ def test_list_is_stored_with_cards_and_vectors_and_requested_by_etag(
     assert urls == {"http://backend.example/v1/news/front?limit=600"}
 
 
-def test_list_with_missing_cards_is_pulled_again_in_full(
+def test_default_list_with_missing_cards_is_downloaded_again_in_full(
     default_list_sync: DefaultListSync,
     client: HttpClient,
     database: Database,
@@ -199,7 +199,7 @@ def test_interrupted_pull_resumes(
     assert NewsStore(database).vectors(["A", "C"], "enc-2")[0].all()
 
 
-def test_new_encoder_is_used_once_its_vectors_arrive_or_fail(
+def test_new_encoder_is_used_once_its_vectors_arrived_or_failed_to(
     client: HttpClient,
     database: Database,
     backend: FakeReleases,

@@ -212,7 +212,7 @@ def test_blob_that_does_not_match_its_declaration_is_refused(
     assert database.number("SELECT count(*) FROM pool_card") == 0
 
 
-def test_unwanted_pool_is_not_pulled_and_is_deleted(
+def test_pool_copy_is_deleted_when_it_is_no_longer_wanted(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.serve()
@@ -230,7 +230,7 @@ def test_unwanted_pool_is_not_pulled_and_is_deleted(
     assert len(pool.backend.asked) == before
 
 
-def test_keeping_a_pool_depends_only_on_settings() -> None:
+def test_keeping_a_pool_copy_depends_only_on_settings() -> None:
     def keeps(mode: str, news: int, limit: int = 50_000) -> bool:
         return ReportPolicy(PrivacySettings(mode=mode)).keeps_pool(PerformanceSettings(pool_limit=limit), news)
 
@@ -239,7 +239,7 @@ def test_keeping_a_pool_depends_only_on_settings() -> None:
     assert not keeps("none", 1)
 
 
-def test_blocks_have_the_same_boundaries_on_every_device(
+def test_text_blocks_have_the_same_boundaries_on_every_device(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     ids = [f"N{at:03d}" for at in range(250)]
@@ -256,7 +256,7 @@ def test_blocks_have_the_same_boundaries_on_every_device(
     assert second.ids == last.ids == tuple(ids[100:]), "what is left at the end belongs to the last whole one"
 
 
-def test_pool_smaller_than_a_block_has_none(
+def test_pool_smaller_than_a_text_block_has_no_blocks(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.days = {"2026-11-20.0": [f"N{at:03d}" for at in range(99)], "2026-11-21.0": ["N000", "N001"]}
@@ -265,7 +265,7 @@ def test_pool_smaller_than_a_block_has_none(
     assert PoolStore(database).block("N007") is None
 
 
-def test_codes_still_in_preparation_are_not_an_error(
+def test_codes_that_the_server_still_prepares_are_not_an_error(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool.serve()
@@ -286,7 +286,7 @@ def test_codes_still_in_preparation_are_not_an_error(
 
 
 @pytest.mark.parametrize("part", ["cards", "codes", "priors", "book"])
-def test_later_listing_must_match_blobs_already_stored(
+def test_later_listing_that_contradicts_stored_blobs_is_refused(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime, part: str
 ) -> None:
     """The attack: a later listing names the same blobs and more news in them. Who searched near the rows that aren't

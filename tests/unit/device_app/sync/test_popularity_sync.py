@@ -88,7 +88,7 @@ def test_popularity_is_requested_by_its_hash_and_kept_until_replaced(device: Dev
     assert [card.id for card in device.reading.popular()] == ids[1:]
 
 
-def test_popularity_of_another_release_is_refused_and_the_old_stays(device: Device, backend: FakeBackend) -> None:
+def test_popularity_of_another_release_is_refused_and_the_old_one_stays(device: Device, backend: FakeBackend) -> None:
     backend.popularity = told(backend, {default_list(backend, 1)[0]: 4})
     device.sync()
     backend.popularity = told(backend, {}, release="r77")
@@ -116,7 +116,7 @@ def test_popular_list_follows_the_backend_without_hidden_stories(device: Device,
     assert cards[1].section not in {card.section for card in after}
 
 
-def test_cold_feed_leads_with_popular_stories(device: Device, backend: FakeBackend) -> None:
+def test_feed_of_a_new_reader_starts_with_popular_stories(device: Device, backend: FakeBackend) -> None:
     lifted = default_list(backend, 400)[200:206]
     backend.popularity = told(backend, dict.fromkeys(lifted, 64), tuple(lifted))
     device.sync()

@@ -32,7 +32,7 @@ def sync(client: HttpClient, store: InstalledReleases, now: datetime) -> Release
     return ReleaseSync(client, store, lambda: now)
 
 
-def test_first_release_is_checked_pinned_installed_and_runs(
+def test_first_release_is_verified_and_installed_and_its_key_pinned(
     sync: ReleaseSync, store: InstalledReleases, backend: FakeReleases
 ) -> None:
     with pytest.raises(NoRelease):
@@ -52,7 +52,7 @@ def test_first_release_is_checked_pinned_installed_and_runs(
         release.graph("recall", "gradient")
 
 
-def test_unchanged_release_costs_one_request_without_a_device_mark(
+def test_unchanged_release_costs_one_request_that_does_not_identify_the_device(
     sync: ReleaseSync,
     backend: FakeReleases,
     database: Database,
@@ -109,7 +109,7 @@ def test_key_from_the_settings_overrides_first_use(
     assert store.pinned_key() is None
 
 
-def test_manifest_changed_in_transit_is_refused_and_pins_nothing(
+def test_manifest_changed_in_transit_is_refused_and_no_key_is_pinned(
     sync: ReleaseSync,
     store: InstalledReleases,
     backend: FakeReleases,
@@ -181,7 +181,7 @@ def test_lost_connection_keeps_the_old_release_and_resumes_later(
         ({"default_ranker": "recall"}, "model recall is no ranker"),
     ],
 )
-def test_signed_but_unusable_release_is_refused(
+def test_correctly_signed_release_that_cannot_be_used_is_refused(
     sync: ReleaseSync,
     store: InstalledReleases,
     backend: FakeReleases,

@@ -42,5 +42,5 @@ def test_ranking_draws_negatives_from_the_same_feed() -> None:
     assert negatives(reader()) == {"a", "f"}
 
 
-def test_only_recall_training_draws_from_all() -> None:
+def test_only_recall_training_draws_negatives_from_all_displayed_stories() -> None:
     assert [name for name, kind in TASKS.items() if kind.all_negatives] == ["recall"]

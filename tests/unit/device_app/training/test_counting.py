@@ -51,7 +51,7 @@ def test_reader_contribution_stays_within_the_bound(
 
 @settings(max_examples=60, deadline=None)
 @given(displayed=IDS, clicked=IDS, more=st.integers(1, 200), seed=st.integers(0, 2**32 - 1))
-def test_server_exceeding_its_protections_limits_gets_a_bounded_vector(
+def test_count_vector_stays_within_the_clip_whatever_limits_the_server_lists(
     displayed: set[str], clicked: set[str], more: int, seed: int
 ) -> None:
     """The list is the server's, the clip is the priced law's: the device scales down to it."""
@@ -94,7 +94,7 @@ def test_one_click_changes_the_encoded_vector_within_its_price(
     assert moved <= one_click(listed).steps(fixed.step)
 
 
-def test_one_more_click_changes_one_entry_of_some_joint_draw() -> None:
+def test_one_more_click_changes_one_entry_of_the_sampled_clicks() -> None:
     """Oracle: all subsets. Of k in k+1 the draw is uniform; each is one swap from a uniform draw of the k others."""
     for limit in (1, 2, 3):
         everything, without = range(4), range(1, 4)
@@ -131,7 +131,7 @@ def test_negative_numbers_are_refused_in_a_nonnegative_sum() -> None:
         contribute(clipped, 1, protection, terms, SeededNoise(0))
 
 
-def test_price_matches_the_farthest_two_nonnegative_vectors() -> None:
+def test_price_matches_the_largest_distance_of_two_nonnegative_vectors() -> None:
     """Oracle: all pairs of small vectors, by brute force."""
     protection = SecureSum(clip=2.0, fraction_bits=8, sigma=100, nonnegative=True)
     grid = np.stack(np.meshgrid(*[np.linspace(0, 2, 9)] * 3), axis=-1).reshape(-1, 3)

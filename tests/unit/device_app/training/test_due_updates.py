@@ -55,7 +55,7 @@ def ended(work: list[Work]) -> None:
         each(lambda: None)
 
 
-def test_due_times_are_random_and_reading_waits_for_the_start() -> None:
+def test_due_times_of_updates_are_random_and_computing_waits_for_the_start() -> None:
     clock, waits = StillClock(), set[float]()
     for seed in range(40):
         computing, work = Computing(), list[Work]()
@@ -70,7 +70,7 @@ def test_due_times_are_random_and_reading_waits_for_the_start() -> None:
     assert all(2.0 <= wait <= 6.0 for wait in waits)
 
 
-def test_finished_update_is_taken_and_an_unfinished_one_is_zeros() -> None:
+def test_update_unfinished_when_due_is_sent_as_zeros() -> None:
     clock, work, computing = StillClock(), list[Work](), Computing()
     update = begun(computing, clock, work)
     update.start()
@@ -90,7 +90,7 @@ def test_deletion_during_computation_gives_zeros() -> None:
     assert update.take() is ZEROS
 
 
-def test_fault_is_raised_when_the_update_is_taken() -> None:
+def test_error_of_a_computation_is_raised_when_its_update_is_taken() -> None:
     clock, work = StillClock(), list[Work]()
     update = begun(Computing(fault=ValueError("no graph")), clock, work)
     update.start()
@@ -106,7 +106,7 @@ def test_clock_set_back_does_not_delay_an_update() -> None:
     assert update.is_due(clock())
 
 
-def test_simulated_device_computes_on_demand() -> None:
+def test_simulated_device_computes_its_update_on_demand() -> None:
     clock, work, computing = StillClock(), list[Work](), Computing()
     update = begun(computing, clock, work, send_sec=0.0)
     update.start()

@@ -57,14 +57,14 @@ def test_ineligible_device_gives_the_reason(change: dict[str, object], why: str)
         check_ready(replace(READY, **change))  # type: ignore[arg-type]
 
 
-def test_training_is_off_without_budget_by_default() -> None:
+def test_training_is_off_and_has_no_budget_by_default() -> None:
     settings = PrivacySettings()
 
     assert not settings.training
     assert settings.epsilon_per_day_training == 0
 
 
-def test_papers_offer_is_accepted_if_its_true_price_is_allowed() -> None:
+def test_offer_with_the_papers_noise_is_accepted_if_its_true_price_is_allowed() -> None:
     check_offer(MANIFEST, TERMS)
 
 
@@ -88,7 +88,7 @@ def test_unsuitable_offer_is_declined_with_its_reason(
         check_offer(MANIFEST.model_copy(update=manifest), replace(TERMS, **terms))  # type: ignore[arg-type]
 
 
-def test_price_is_that_of_a_whole_upload() -> None:
+def test_price_of_an_offer_is_that_of_a_whole_upload() -> None:
     assert LocalLaplace().epsilon_per_upload(COORDINATES) == pytest.approx(4.9e6, rel=1e-3)
     just_enough = replace(TERMS, epsilon_left=LocalLaplace().epsilon_per_upload(COORDINATES))
     check_offer(MANIFEST, just_enough)

@@ -149,7 +149,7 @@ def test_onnx_runtime_update_matches_torch(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nrms", "naml"])
-def test_finding_group_gets_torchs_gradient_and_other_groups_zeros(name: str) -> None:
+def test_chosen_finding_group_gets_torchs_gradient_and_other_groups_zeros(name: str) -> None:
     ranker, clip, group = case(name), 50.0, 2
     rng = np.random.default_rng(8)
     blocks = {

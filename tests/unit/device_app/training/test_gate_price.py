@@ -56,7 +56,7 @@ def trained(tmp_path: Path, budget: float, minimum: int) -> tuple[Ledger, Terms]
     return ledger, terms
 
 
-def test_daily_budget_of_6_pays_a_round_but_not_its_gate(
+def test_daily_budget_of_6_pays_for_a_round_but_not_its_gate(
     tmp_path: Path,
 ) -> None:
     ledger, terms = trained(tmp_path, budget=6.0, minimum=10)
@@ -70,14 +70,14 @@ def test_daily_budget_of_6_pays_a_round_but_not_its_gate(
 
 
 @pytest.mark.parametrize(("budget", "minimum"), [(8.0, 10), (6.0, 20), (3.0, 60)])
-def test_larger_budget_or_cohort_pays_round_and_gate(tmp_path: Path, budget: float, minimum: int) -> None:
+def test_larger_budget_or_cohort_pays_for_a_round_and_its_gate(tmp_path: Path, budget: float, minimum: int) -> None:
     ledger, terms = trained(tmp_path, budget, minimum)
     check_offer(offered(minimum), terms)
     ledger.spend(Charge("training", "secure_sum", {}, GATE.epsilon(minimum, NUMBERS), 1e-6, "cd" * 32, "round-2"))
     assert ledger.spent_today("training") <= budget
 
 
-def test_gate_costs_less_than_its_round_and_both_fit_8() -> None:
+def test_gate_costs_less_than_its_round_and_both_fit_a_budget_of_8() -> None:
     for survivors in (10, 60):
         assert GATE.epsilon(survivors, NUMBERS) == pytest.approx(0.84 * TRAINING.epsilon(survivors, 262), rel=0.01)
     assert GATE.epsilon(10, NUMBERS) + TRAINING.epsilon(10, 262) < 8

@@ -60,7 +60,7 @@ def by_hand(home: TwoViewDevice, seed: int, rng_draws: int = 0) -> Mapping[str, 
     return update.tensors
 
 
-def test_round_of_one_view_uses_and_counts_only_that_view(home: TwoViewDevice) -> None:
+def test_round_of_one_view_uses_and_charges_only_that_view(home: TwoViewDevice) -> None:
     """FL-DSSM: of two views with data, the terms name one, once or twice."""
     once: tuple[View, ...] = ("reading",)
     for number, views in enumerate((once, once * 2)):
@@ -102,7 +102,7 @@ def test_update_contains_shared_towers_and_no_private_ones(tmp_path: Path) -> No
     home.stores.close()
 
 
-def test_mixed_update_is_the_mean_of_two_clipped_views(home: TwoViewDevice) -> None:
+def test_update_of_two_views_is_the_mean_of_their_clipped_gradients(home: TwoViewDevice) -> None:
     alone: dict[View, Mapping[str, NDArray[np.float64]]] = {}
     views = home.views(NoNoise())
     inner = views.processes.gradient
@@ -193,7 +193,7 @@ def test_view_or_device_without_data_contributes_zeros(tmp_path: Path) -> None:
     empty.stores.close()
 
 
-def test_search_deleted_or_saved_later_is_not_trained_on(tmp_path: Path) -> None:
+def test_search_deleted_or_saved_after_the_round_opened_is_not_trained_on(tmp_path: Path) -> None:
     home = TwoViewDevice.make(tmp_path, searches=True)
     both = home.run(NoNoise(), ViewTerms(clip=NO_CLIP, tower_rate=0.0))
     (kept,) = home.stores.searches.saved()
@@ -220,7 +220,7 @@ def test_view_contributions_are_recorded_before_computing(home: TwoViewDevice) -
     assert home.stores.view_log.sigmas("reading") == [4.0, 4.0, 4.0], "erasing buys no new budget"
 
 
-def test_round_recorded_twice_is_accounted_at_its_combined_noise(home: TwoViewDevice) -> None:
+def test_view_used_several_times_in_a_round_is_charged_at_the_combined_noise(home: TwoViewDevice) -> None:
     log = home.stores.view_log
     for _ in range(4):
         log.record("round-9", ["reading"], clip=0.5, sigma=4.0, at=NOW)
@@ -229,7 +229,7 @@ def test_round_recorded_twice_is_accounted_at_its_combined_noise(home: TwoViewDe
 
 
 @pytest.mark.parametrize(("sigma", "rounds", "epsilon"), [(4.0, 100, 10.20), (1.0, 100, 80.0), (1.0, 11, 15.0)])
-def test_view_account_matches_the_papers_corrected_epsilons(sigma: float, rounds: int, epsilon: float) -> None:
+def test_epsilon_of_a_view_matches_the_papers_corrected_figures(sigma: float, rounds: int, epsilon: float) -> None:
     assert composed_epsilon([sigma] * rounds, 1e-3) == pytest.approx(epsilon, abs=0.05)
     assert composed_epsilon([], 1e-3) == 0
 

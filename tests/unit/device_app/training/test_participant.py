@@ -111,7 +111,7 @@ def until(name: str, answer: object) -> Script:
     return [*WHOLE[:place], (name, answer)]
 
 
-def test_complete_participation_ends_uploaded() -> None:
+def test_complete_participation_ends_in_the_state_uploaded() -> None:
     outcome, calls = play(WHOLE)
 
     assert outcome == Outcome("uploaded", None, OFFER)
@@ -170,7 +170,7 @@ def test_device_not_allowed_to_train_sends_no_request() -> None:
         ("send", COMPLETE, "not needed", "complete", "full"),
     ],
 )
-def test_every_exit_path_ends_in_its_expected_state(
+def test_every_way_to_leave_a_round_ends_in_its_expected_state(
     name: str, answer: object, state: str, why: str, hindrance: str | None
 ) -> None:
     outcome, _ = play(until(name, answer))
@@ -180,7 +180,7 @@ def test_every_exit_path_ends_in_its_expected_state(
     assert outcome.hindrances.get("round-1", outcome.hindrance) == hindrance
 
 
-def test_oldest_suitable_round_is_joined_by_name() -> None:
+def test_device_joins_the_oldest_suitable_round_by_its_id() -> None:
     beside = STATUS.model_copy(update={"round": "round-2"})
     other_release = STATUS.model_copy(update={"round": "round-3", "release": "r2"})
     full = STATUS.model_copy(update={"round": "round-4"})
@@ -203,7 +203,7 @@ def test_unknown_task_is_not_joined() -> None:
     assert (outcome.state, outcome.hindrances, len(calls)) == ("idle", {"round-1": "old"}, 1)
 
 
-def test_device_fitting_no_round_gives_the_oldest_rounds_reason() -> None:
+def test_device_that_suits_no_round_gives_the_reason_of_the_oldest() -> None:
     rounds = (STATUS, STATUS.model_copy(update={"round": "round-2", "release": "r2"}))
     outcome, _ = play([("poll_rounds", rounds), ("may_have_part", True)])
     assert str(outcome.why).startswith("This device has already taken part in round-1")

@@ -182,7 +182,7 @@ def test_private_reader_vector_is_trained_changes_ranking_and_survives_releases(
     inner.close()
 
 
-def test_step_descends_the_gradient_and_restarts_for_another_shape() -> None:
+def test_step_of_a_private_parameter_follows_the_gradient_and_restarts_after_a_change_of_shape() -> None:
     entry = ModelEntry(architecture="lstur_ini", role="ranker", graphs={}, private=("user_embedding",))
     gradients = {"g.user_embedding": np.asarray([1.0, -2.0], np.float32), "g.other": np.ones(3, np.float32)}
     _, own = divide(gradients, entry)

@@ -223,7 +223,7 @@ def test_thirty_noiseless_rounds_lower_the_loss_on_planted_interests(
     assert after < before - 0.05
 
 
-def test_papers_noise_is_larger_than_the_gradient(
+def test_noise_of_the_paper_is_larger_than_the_gradient(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
     protection = LocalLaplace()
@@ -251,7 +251,7 @@ def test_dropout_removes_its_share_of_inputs_and_keeps_the_mean() -> None:
     assert share == pytest.approx(0.2, abs=6 * np.sqrt(0.2 * 0.8 / ones.size))
 
 
-def test_dropout_affects_the_gradient_but_not_the_clustering(
+def test_dropout_changes_the_gradient_but_not_the_clustering(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
     seen: list[Batch] = []

@@ -39,7 +39,7 @@ TWO_CLICKS = (click(1, "n1"), click(2, "n4"))
 ALL = vectors(*(f"n{number}" for number in range(1, 10)))
 
 
-def test_history_is_clicks_before_the_feed_padded_on_the_left() -> None:
+def test_history_holds_the_clicks_before_the_feed_padded_on_the_left() -> None:
     source = ReaderSamples(feeds=TWO_FEEDS, clicks=TWO_CLICKS, vectors=ALL)
     drawn = source.draw(negatives=4, limit=10, rng=np.random.default_rng(0))
 
@@ -126,7 +126,7 @@ def test_negatives_depend_on_the_random_stream() -> None:
     assert len({tuple(drawn(seed)) for seed in range(10)}) > 5
 
 
-def test_limit_picks_distinct_clicks_at_random() -> None:
+def test_limit_on_samples_picks_distinct_clicks_at_random() -> None:
     feeds = [shown(n, f"n{n} n9", f"n{n}") for n in range(1, 9)]
     clicks = [click(n, f"n{n}") for n in range(1, 9)]
     source = ReaderSamples(feeds=feeds, clicks=clicks, vectors=ALL)

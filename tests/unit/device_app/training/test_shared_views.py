@@ -30,7 +30,7 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def test_shared_towers_get_torchs_gradient_each_from_its_own_view(tmp_path: Path) -> None:
+def test_each_shared_tower_gets_torchs_gradient_from_its_own_view(tmp_path: Path) -> None:
     """FL-MV-DSSM. Oracle: autograd of each view's loss at the item tower and that view's user tower (Algorithm 1)."""
     home, released = TwoViewDevice.make(tmp_path, semi=False), towers_of_views(DIM)
     task = home.task(NoNoise(), ViewTerms(clip=NO_CLIP))
@@ -73,7 +73,7 @@ def test_shared_towers_get_torchs_gradient_each_from_its_own_view(tmp_path: Path
     home.stores.close()
 
 
-def test_view_without_data_contributes_only_noise_to_its_tower(tmp_path: Path) -> None:
+def test_tower_of_a_view_without_data_gets_only_noise(tmp_path: Path) -> None:
     home, released = TwoViewDevice.make(tmp_path, searches=False, semi=False), towers_of_views(DIM)
     task = home.task(NoNoise(), ViewTerms(clip=NO_CLIP))
     tensors = task.run(released, None, None, np.random.default_rng(7)).tensors  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def test_view_without_data_contributes_only_noise_to_its_tower(tmp_path: Path) -
     home.stores.close()
 
 
-def test_round_of_one_view_draws_either_and_records_it(tmp_path: Path) -> None:
+def test_round_of_one_view_chooses_a_view_at_random_and_records_it(tmp_path: Path) -> None:
     """B_v of the paper's local_secure_aggregate. Oracle: the log of what each view gave, over 24 rounds."""
     home, released = TwoViewDevice.make(tmp_path, semi=False), towers_of_views(DIM)
     terms = ViewTerms(clip=NO_CLIP, at_once=1)
@@ -98,7 +98,7 @@ def test_round_of_one_view_draws_either_and_records_it(tmp_path: Path) -> None:
     home.stores.close()
 
 
-def test_ranker_of_shared_towers_ranks_each_view_by_its_own(tmp_path: Path) -> None:
+def test_ranker_with_shared_towers_ranks_each_view_by_its_own_tower(tmp_path: Path) -> None:
     """Oracle: torch's probabilities of each view by its tower, and their mean."""
     model, released = view_model(DIM, semi=False), towers_of_views(DIM)
     rng = np.random.default_rng(2)
@@ -112,7 +112,7 @@ def test_ranker_of_shared_towers_ranks_each_view_by_its_own(tmp_path: Path) -> N
     np.testing.assert_allclose(ranker.score(clicks, candidates), np.log(np.mean(each, axis=0)), atol=1e-5)
 
 
-def test_gate_scores_private_tower_rankers_by_the_initial_tower() -> None:
+def test_gate_scores_a_ranker_with_private_towers_by_the_initial_tower() -> None:
     """Red before: with a tower of zeros every score was equal, so that no fall could ever show."""
     model = view_model(DIM)
     graph = BoundGraph(model.graphs["score"], private=model.private)

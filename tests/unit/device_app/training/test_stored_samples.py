@@ -86,7 +86,7 @@ def test_recency_is_taken_at_the_moment_of_display(stores: DeviceStores) -> None
         assert one["recency"] == pytest.approx(recency_at(NOW + minutes(60), published), rel=1e-6)
 
 
-def test_requesting_features_changes_nothing_else(stores: DeviceStores) -> None:
+def test_requesting_features_leaves_the_samples_unchanged(stores: DeviceStores) -> None:
     source = reading(stores).samples(ENCODER)
     with_them, without = (
         source.draw(negatives=4, limit=9, rng=np.random.default_rng(2), features=names) for names in (NAMES, ())

@@ -57,7 +57,7 @@ def test_exact_sum_is_accepted_only_if_the_reader_allows_it() -> None:
 
 
 @pytest.mark.parametrize("cohort", [60, 101])
-def test_exact_sum_without_a_consistency_round_is_always_declined(cohort: int) -> None:
+def test_exact_sum_without_the_consistency_round_is_always_declined(cohort: int) -> None:
     allows = replace(DEVICE, privacy=PrivacySettings(secure_sum="exact", secure_sum_mode="semi_honest"))
     check_offer(manifest(EXACT, cohort=cohort), allows)
     with pytest.raises(ProtectionTooWeak, match="no consistency round, and without noise it needs one"):
@@ -132,7 +132,7 @@ def test_reader_distrusting_the_server_joins_only_active_sums() -> None:
 
 
 @pytest.mark.parametrize("theirs", [1e-12, 1e-6, 1 - 1e-16])
-def test_sum_is_priced_at_the_devices_delta(theirs: float) -> None:
+def test_sum_is_priced_at_the_delta_of_the_device(theirs: float) -> None:
     protection = NOISY.model_copy(update={"delta": theirs})
     price = NOISY.epsilon(10, 262)
     check_offer(manifest(protection), replace(DEVICE, epsilon_left=price))
@@ -143,7 +143,7 @@ def test_sum_is_priced_at_the_devices_delta(theirs: float) -> None:
         check_offer(manifest(protection), replace(stricter, epsilon_left=price))
 
 
-def test_noise_priced_at_zero_is_declined() -> None:
+def test_sum_with_noise_but_a_price_of_zero_is_declined() -> None:
     free = SecureSum(clip=1e-9, sigma=2**20, fraction_bits=0)
     with pytest.raises(ProtectionTooWeak, match=r"comes to epsilon 0 at delta 1e-06.* costs more than 0"):
         check_offer(manifest(free), DEVICE)

@@ -164,7 +164,9 @@ def offer(now: datetime) -> RoundOffer:
     return RoundOffer(manifest=manifest, pseudonym="p" * 22)
 
 
-def test_missing_round_is_none_and_a_round_is_an_offer(uplink_to: Callable[[Answering], Uplink], now: datetime) -> None:
+def test_client_returns_none_without_a_round_and_otherwise_an_offer(
+    uplink_to: Callable[[Answering], Uplink], now: datetime
+) -> None:
     sealed = seal_check_in(CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",)))
     nothing = uplink_to(lambda request: httpx.Response(204))
     assert nothing.check_in(sealed) is None
@@ -238,7 +240,7 @@ def app() -> FastAPI:
     return app
 
 
-def test_in_process_app_answers_many_devices_at_once(
+def test_in_process_server_answers_many_devices_at_once(
     app: FastAPI, tmp_path: Path, migrated: Path, now: datetime
 ) -> None:
     transport = InProcess(app)

@@ -81,7 +81,7 @@ def _read_request(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def test_log_holds_the_exact_bytes_a_socket_received(log: ByteLog, now: datetime) -> None:
+def test_request_log_holds_the_exact_bytes_a_socket_received(log: ByteLog, now: datetime) -> None:
     answers = [
         b'HTTP/1.1 200 OK\r\nSet-Cookie: id=you; Path=/\r\nETag: "r1"\r\nContent-Length: 2\r\n\r\n{}',
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
@@ -109,7 +109,7 @@ def test_log_holds_the_exact_bytes_a_socket_received(log: ByteLog, now: datetime
     ]
 
 
-def test_only_sealed_messages_are_delivered(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:
+def test_only_sealed_messages_are_sent(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:
     client = client_to(lambda request: pytest.fail("it was sent"))
     with pytest.raises(TypeError, match=r"only what device_app\.privacy has sealed"):
         client.deliver({"clicks": ["N1"]}, "/v1/recall", purpose="recall")  # type: ignore[arg-type]
@@ -153,7 +153,9 @@ def test_request_is_logged_while_its_answer_is_awaited(
     client_to(answering).deliver(SEALED, "/v1/recall", purpose="recall")
 
 
-def test_problem_is_raised_with_its_fields(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:
+def test_problem_answered_by_the_server_is_raised_with_its_fields(
+    client_to: Callable[[Answering], HttpClient], log: ByteLog
+) -> None:
     problem = {"type": "urn:ownfeed:problem:unknown-release", "title": "Unknown release", "status": 404, "detail": "r1"}
     headers = {"content-type": "application/problem+json; charset=utf-8"}
     client = client_to(lambda request: httpx.Response(404, headers=headers, json=problem))
@@ -182,7 +184,7 @@ def test_redirect_is_not_followed(client_to: Callable[[Answering], HttpClient]) 
 
 
 @pytest.mark.parametrize("failure", [httpx.ConnectError("refused"), httpx.ReadTimeout("slow"), httpx.ReadError("cut")])
-def test_missing_answer_is_unreachable_and_logged(
+def test_request_without_an_answer_raises_unreachable_and_is_logged(
     client_to: Callable[[Answering], HttpClient], log: ByteLog, failure: httpx.HTTPError
 ) -> None:
     def answering(request: httpx.Request) -> httpx.Response:
@@ -195,7 +197,7 @@ def test_missing_answer_is_unreachable_and_logged(
     assert line.trouble in ("refused", "no answer in time", "cut")
 
 
-def test_closed_port_is_unreachable(log: ByteLog, now: datetime) -> None:
+def test_closed_port_raises_unreachable(log: ByteLog, now: datetime) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     client = HttpClient(f"http://127.0.0.1:{port}", log, lambda: now)

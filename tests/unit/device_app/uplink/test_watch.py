@@ -80,7 +80,7 @@ def test_connection_closed_by_the_server_is_reopened_without_an_alarm(
     server.close()
 
 
-def test_full_server_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_server_is_not_contacted_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BRIEF_SEC", 1_000.0)
     server = listening()
     watch = BackendWatch(f"http://127.0.0.1:{server.getsockname()[1]}", lambda: None)

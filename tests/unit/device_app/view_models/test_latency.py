@@ -57,7 +57,7 @@ def test_stages_are_averaged_over_their_requests_in_order() -> None:
         (900.0, 999.0, [700, 1_000]),
     ],
 )
-def test_histogram_edges_are_round_numbers_around_all_requests(
+def test_edges_of_the_histogram_are_round_numbers_around_all_requests(
     low_ms: float, high_ms: float, edges: list[float]
 ) -> None:
     assert round_edges(low_ms, high_ms) == pytest.approx(edges)

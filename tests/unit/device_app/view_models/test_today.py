@@ -76,7 +76,7 @@ def test_todays_reports_counts_and_training_are_counted(stores: DeviceStores, cl
     assert now.one_number
 
 
-def test_erase_does_not_hide_todays_payments(stores: DeviceStores, clock: StillClock) -> None:
+def test_payments_of_today_are_shown_after_an_erase(stores: DeviceStores, clock: StillClock) -> None:
     ledger = Ledger(stores.ledger_entries, allowing(SETTINGS), clock)
     ledger.spend(Charge("reports", "code", {}, 4.0, 0.0, "cd" * 32, "r1"))
     send_report(stores, clock())
@@ -88,7 +88,7 @@ def test_erase_does_not_hide_todays_payments(stores: DeviceStores, clock: StillC
     assert (before.reports, before.counts) == (1, 1)
 
 
-def test_erase_keeps_the_days_count_of_free_messages_until_midnight(stores: DeviceStores, clock: StillClock) -> None:
+def test_erase_keeps_the_count_of_free_messages_until_midnight(stores: DeviceStores, clock: StillClock) -> None:
     ledger = Ledger(stores.ledger_entries, allowing(SETTINGS), clock)
     ledger.spend(Charge("reports", "code", {}, 4.0, 0.0, "cd" * 32, "r1"))
     for _ in range(3):

@@ -30,7 +30,7 @@ class SomeRelease:
         return {"w": np.zeros((3, 4)), "b": np.zeros(988 if model == "recall" else 250)}
 
 
-def test_every_trainable_model_is_priced_with_the_default_ranker_first() -> None:
+def test_every_trainable_model_is_listed_with_its_price_and_the_default_ranker_first() -> None:
     found = update_facts(cast(Release, SomeRelease()))
     assert [(one.model, one.default, one.coordinates) for one in found] == [
         ("ranker.features", True, 262),
@@ -43,5 +43,5 @@ def test_every_trainable_model_is_priced_with_the_default_ranker_first() -> None
     assert found[2].epsilon_per_upload == pytest.approx(20 * 1_000)
 
 
-def test_damaged_release_lists_nothing() -> None:
+def test_damaged_release_lists_no_models() -> None:
     assert update_facts(cast(Release, SomeRelease(damaged=True))) == ()

@@ -46,7 +46,7 @@ def computation(device: DeviceRig, backend: BackendRig, drawn: list[str] | None 
     return factory(device, drawn).make(release, manifest_of(backend))
 
 
-def test_update_has_the_shapes_predicted_from_an_empty_reader(
+def test_update_has_the_shapes_announced_for_an_empty_reader(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn, made = list[str](), list[TaskInputs]()
@@ -68,7 +68,7 @@ def test_update_has_the_shapes_predicted_from_an_empty_reader(
     assert update.samples > 0
 
 
-def test_same_draw_gives_the_same_update_and_leaves_no_trace(backend: BackendRig, device: DeviceRig) -> None:
+def test_repeated_computation_gives_the_same_update_and_stores_nothing(backend: BackendRig, device: DeviceRig) -> None:
     one = computation(device, backend)
     first, again = one.update().shared.tensors, one.update().shared.tensors
 
@@ -107,7 +107,7 @@ def test_reader_with_too_few_clicks_contributes_zeros(backend: BackendRig, devic
     assert not any(each.any() for each in update.shared.tensors.values())
 
 
-def test_task_with_undeclared_outputs_contributes_zeros(
+def test_task_whose_outputs_differ_from_the_declared_ones_contributes_zeros(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which tensors come out may hang on the clicks, and may not show."""

@@ -109,7 +109,7 @@ def test_task_on_an_unsuitable_model_is_declined(
 
 
 @pytest.mark.parametrize("at", ["update", "shapes"])
-def test_pause_takes_effect_until_the_update_is_paid(
+def test_pause_takes_effect_until_the_update_is_paid_for(
     backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     opened(backend)

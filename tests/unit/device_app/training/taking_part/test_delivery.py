@@ -54,7 +54,7 @@ def test_upload_interrupted_by_a_kill_resends_the_same_bytes(
 
 
 @each_system
-def test_kill_between_payment_and_storage_undoes_both(
+def test_device_killed_between_payment_and_storage_has_neither(
     backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
     opened(backend, system)
@@ -109,7 +109,7 @@ def test_late_update_is_refused_with_a_recorded_reason(
     assert "late" in str(mine.detail)
 
 
-def test_update_arriving_after_a_full_cohort_is_not_needed(
+def test_update_that_arrives_after_a_full_cohort_is_not_needed(
     backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(backend, cohort=2, minimum=1)

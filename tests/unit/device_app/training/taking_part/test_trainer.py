@@ -82,7 +82,7 @@ def test_restored_device_skips_rounds_opened_before_the_restore(backend: Backend
     assert backend.coordinator.status("round-2").joined == 1
 
 
-def test_backend_outage_is_an_outcome_not_an_error(device: DeviceRig, network: Unsteady) -> None:
+def test_backend_outage_is_reported_as_an_outcome_not_raised(device: DeviceRig, network: Unsteady) -> None:
     network.cut_off = True
     outcome = device.trainer.step()
 

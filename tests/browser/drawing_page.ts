@@ -1,4 +1,4 @@
-// The draws of the browser's device, made with the browser's own generator; asked by test_drawn_in_chromium.py.
+// The draws of the browser's device, made with the browser's own generator; asked by test_random_draws.py.
 import { discreteGaussian } from "../../web/device/privacy/noise_share";
 import { randomisedResponse, systemNoise } from "../../web/device/privacy/exact_samplers";
 

@@ -97,9 +97,9 @@ def _today(found: tuple[str, ...], facts: KnownFacts) -> bool:
         "training round": len(facts.account.trained),
     }
     parts = re.findall(r"(\d+) (blurred number|group count|training round)", said)
-    told = {name: int(number) for number, name in parts}
+    reported = {name: int(number) for number, name in parts}
     again = "repeated a number it had sent before, which reveals nothing new" in said
-    return told == {name: number for name, number in counts.items() if number} and again == bool(facts.again)
+    return reported == {name: number for name, number in counts.items() if number} and again == bool(facts.again)
 
 
 def _clear_and_sent(found: tuple[str, ...], facts: KnownFacts) -> bool:

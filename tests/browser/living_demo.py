@@ -108,8 +108,8 @@ def watch(minutes: int, devices: int, pace: float, pictures: Path) -> bool:
         browser.close()
     print(f"page before {before}, after {after}, reloaded {reloaded}; reloaded it offers {offer}")  # noqa: T201
     grew = growth(held)
-    told = ", ".join(f"{name} {share:+.1%}" for name, share in grew.items())
-    print(f"memory since minute {round(SETTLED * minutes)}: {told}; flat is {FLAT:.0%}")  # noqa: T201
+    reported = ", ".join(f"{name} {share:+.1%}" for name, share in grew.items())
+    print(f"memory since minute {round(SETTLED * minutes)}: {reported}; flat is {FLAT:.0%}")  # noqa: T201
     return before == after == reloaded and "new stor" in offer and max(grew.values()) <= FLAT
 
 

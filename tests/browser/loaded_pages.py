@@ -205,7 +205,7 @@ def behind_others(program: Path | None, folder: Path) -> str:
     return str(found)
 
 
-def told(callers: list[Caller], readers: list[LoadedReader], ended: list[RoundStatus], took: ProcessorTime) -> None:
+def reported(callers: list[Caller], readers: list[LoadedReader], ended: list[RoundStatus], took: ProcessorTime) -> None:
     """Print what was measured."""
     statuses = sum((Counter(one.answers.status) for one in callers), Counter[int | str]())
     waited = [
@@ -274,7 +274,7 @@ def measure(pages: int, rate: float, seconds: float, seed: int, cache: Path | No
                 else:
                     time.sleep(0.05)
             callers = offered.result()
-        told(callers, readers, ended, took)
+        reported(callers, readers, ended, took)
         for reader in readers:
             reader.note_unanswered(url)
         wrong = faults(callers, LIMIT_PER_MINUTE)

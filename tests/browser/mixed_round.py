@@ -45,7 +45,7 @@ ENDED = ("applied", "failed")
 
 
 @dataclass
-class Overheard:
+class RecordedSum:
     """What Python's devices gave to the sum, and what the server opened: ring elements and the decoded sums."""
 
     given: list[NDArray[Any]] = field(default_factory=list)
@@ -129,21 +129,21 @@ def count_together(world: SmallWorld, fleet: Fleet, pages: list[Page]) -> tuple[
     return status.state, status.survivors or 0
 
 
-def compare(overheard: Overheard, pages: list[Page]) -> bool:
+def compare(recorded: RecordedSum, pages: list[Page]) -> bool:
     """Whether the server opened the sum of what was given, to the fixed point."""
-    told = [worker.evaluate("given") for page in pages for worker in page.workers]
-    theirs = [np.frombuffer(bytes.fromhex(vector), dtype="<u4") for vectors in told for vector in vectors]
+    reported = [worker.evaluate("given") for page in pages for worker in page.workers]
+    theirs = [np.frombuffer(bytes.fromhex(vector), dtype="<u4") for vectors in reported for vector in vectors]
     protection = COMPOSED[SYSTEM].protection
     assert isinstance(protection, SecureSum)
-    vectors = np.array([*overheard.given, *theirs]).astype(np.uint32)
+    vectors = np.array([*recorded.given, *theirs]).astype(np.uint32)
     total = (vectors.astype(np.int64).sum(axis=0) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
     step = 2.0**-protection.fraction_bits
     oracle = total[:-1].astype(np.float64) * step  # the last number is how many gave
-    if overheard.opened is None:
+    if recorded.opened is None:
         return False
-    off = float(np.abs(overheard.opened - oracle).max())
+    off = float(np.abs(recorded.opened - oracle).max())
     noisy = min((int(np.count_nonzero(each)) for each in theirs), default=0)
-    print(f"{len(overheard.given)} vectors of Python and {len(theirs)} of Chromium, {len(oracle)} numbers each")  # noqa: T201
+    print(f"{len(recorded.given)} vectors of Python and {len(theirs)} of Chromium, {len(oracle)} numbers each")  # noqa: T201
     print(f"largest difference from numpy's sum {off:g} (a step of the fixed point is {step:g}); gave: {total[-1]}")  # noqa: T201
     print(f"each vector of Chromium has at least {noisy} numbers other than zero")  # noqa: T201
     return off == 0 and int(total[-1]) == len(vectors) and noisy > len(oracle) // 2
@@ -151,7 +151,7 @@ def compare(overheard: Overheard, pages: list[Page]) -> bool:
 
 def measure(python: int, browsers: int) -> bool:
     """A world, its devices and their round. Whether all were in it and the sum was the oracle's."""
-    overheard = Overheard()
+    recorded = RecordedSum()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         script = worker_script(folder)
@@ -166,11 +166,11 @@ def measure(python: int, browsers: int) -> bool:
         playwright = stack.enter_context(sync_playwright())
         chromium = playwright.chromium.launch(executable_path=find_chromium(playwright), args=list(ARGUMENTS))
         stack.callback(chromium.close)
-        stack.enter_context(overheard.listening())
+        stack.enter_context(recorded.listening())
         contexts = [chromium.new_context(service_workers="block") for _ in range(browsers)]
         pages = [reading_page(context, world.url, script) for context in contexts]
         state, survivors = count_together(world, fleet, pages)
-        return state == "applied" and survivors == python + browsers and compare(overheard, pages)
+        return state == "applied" and survivors == python + browsers and compare(recorded, pages)
 
 
 if __name__ == "__main__":

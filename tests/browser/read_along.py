@@ -27,10 +27,10 @@ from protocol.rounds import RoundStatus
 from tests.browser.conftest import Serve
 from tests.doubles import small_world
 from tests.doubles.in_process import InProcess
-from tests.doubles.overheard_line import OverheardLine, overheard_line
 from tests.doubles.own_account import MEMBERS
 from tests.doubles.round_rig import DeviceRig
 from tests.doubles.small_world import SmallWorld
+from tests.doubles.tapped_connection import TappedConnection, tapped_connection
 
 TRAINS = PrivacySettings(training=True, epsilon_per_day_training=5)
 ROUND_SEC = 120.0
@@ -55,7 +55,7 @@ class ReadAlong:
     device: Device
     home: str
     page: Page
-    line: OverheardLine
+    line: TappedConnection
     clock: OneDay
     others: list[DeviceRig] = field(default_factory=list)
 
@@ -153,7 +153,7 @@ def read_along(folder: Path, first: Path, serve: Serve, chromium: Browser) -> It
     with ExitStack() as stack:
         world = stack.enter_context(small_world.small_world(first, folder))
         stack.enter_context(world.backend())
-        line = stack.enter_context(overheard_line(world.url))
+        line = stack.enter_context(tapped_connection(world.url))
         made: list[Device] = []
         clock = OneDay()
 

@@ -134,8 +134,8 @@ def click_to_feed(playwright: Playwright, link: str, clicks: int) -> list[float]
         page.goto(f"{link}#/settings")
         with page.expect_download() as got:
             page.locator("a[href$='/privacy/export']").first.click()
-        told = json.loads(Path(got.value.path()).read_text(encoding="utf-8"))
-    timings = [each["device_ms"] for each in told["tables"]["timing"] if each["kind"] == "feed"][-clicks:]
+        reported = json.loads(Path(got.value.path()).read_text(encoding="utf-8"))
+    timings = [each["device_ms"] for each in reported["tables"]["timing"] if each["kind"] == "feed"][-clicks:]
     return [sum(ms for stage, ms in stages.items() if stage != "network") for stages in timings]
 
 

@@ -225,9 +225,9 @@ def test_reload_past_the_service_worker_does_not_reveal_the_page(chromium: Brows
     assert pages_asked(reader, before) == {"/reader/?"}
     # the browser itself looks for another service worker, when it likes, and names the one that it has
     heads = [each.headers for each in reader.world.requests()[before:] if b"service-worker: script" not in each.headers]
-    told = b"".join(heads)
-    assert b"referer" not in told
-    assert named.encode() not in told
+    reported = b"".join(heads)
+    assert b"referer" not in reported
+    assert named.encode() not in reported
 
     page.goto(f"{reader.world.url}/reader/story/{named}")  # typed by hand: told once, and never by a reload
     expect(page.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)

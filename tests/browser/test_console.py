@@ -15,7 +15,7 @@ from protocol.fleet_figures import write_fleet_figures
 from tests.browser.conftest import Serve
 from tests.browser.test_every_page import RUN
 from tests.doubles.console_services import TOKEN, StandInServices, fresh_services
-from tests.doubles.told_by_fleet import TOLD
+from tests.doubles.fleet_figures import FLEET_FIGURES
 
 pytestmark = pytest.mark.browser
 
@@ -70,7 +70,7 @@ def test_console_pages_follow_axe_rules_log_no_error_and_fit(
     services = make()
     services.settings.fleet_figures = tmp_path / "fleet-figures.json"
     if make is StandInServices:
-        write_fleet_figures(services.settings.fleet_figures, TOLD)
+        write_fleet_figures(services.settings.fleet_figures, FLEET_FIGURES)
     home = served(serve, services)
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()

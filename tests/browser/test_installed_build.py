@@ -29,18 +29,21 @@ TITLE, OTHER = b"<title>Ownfeed</title>", b"<title>Another</title>"
 def other_build(first: Path, second: Path) -> Path:
     """The same build with a page of another title, in a new folder."""
     shutil.copytree(first, second)
-    told = json.loads((first / "manifest.json").read_text(encoding="utf-8"))
-    old = told["script"]
+    reported = json.loads((first / "manifest.json").read_text(encoding="utf-8"))
+    old = reported["script"]
     script = gzip.decompress((second / f"{old}.gz").read_bytes())
     assert script.count(TITLE) == 1
     changed = script.replace(TITLE, OTHER)
     name = f"service_worker.{sha256(changed).hexdigest()[:16]}.js"
     (second / f"{old}.gz").unlink()
     (second / f"{name}.gz").write_bytes(gzip.compress(changed))
-    told["files"][name] = told["files"].pop(old) | {"sha256": sha256(changed).hexdigest(), "bytes": len(changed)}
-    told |= {"build": sha256(changed).hexdigest(), "script": name}
-    told["shell"] = told["shell"].replace(TITLE.decode(), OTHER.decode())
-    (second / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
+    reported["files"][name] = reported["files"].pop(old) | {
+        "sha256": sha256(changed).hexdigest(),
+        "bytes": len(changed),
+    }
+    reported |= {"build": sha256(changed).hexdigest(), "script": name}
+    reported["shell"] = reported["shell"].replace(TITLE.decode(), OTHER.decode())
+    (second / "manifest.json").write_text(json.dumps(reported), encoding="utf-8")
     return second
 
 
@@ -87,9 +90,9 @@ def test_installed_build_works_offline_until_the_reader_accepts_a_new_one(
     chromium: Browser, serve: Serve, builds: tuple[Path, Path]
 ) -> None:
     first, second = builds
-    told = [read_build(folder) for folder in builds]
-    assert told[0] is not None
-    assert told[1] is not None
+    reported = [read_build(folder) for folder in builds]
+    assert reported[0] is not None
+    assert reported[1] is not None
     served = Swapped(first)
     url = serve(lambda _: served)  # type: ignore[arg-type, return-value]
     context = chromium.new_context()
@@ -97,7 +100,7 @@ def test_installed_build_works_offline_until_the_reader_accepts_a_new_one(
     page.goto(f"{url}/reader/")
     page.evaluate(UNTIL_INSTALLED)
     assert page.evaluate("crossOriginIsolated")
-    assert page.evaluate(TELL) == told[0].build
+    assert page.evaluate(TELL) == reported[0].build
 
     context.set_offline(True)
     page.goto(f"{url}/reader/#/privacy")
@@ -112,16 +115,16 @@ def test_installed_build_works_offline_until_the_reader_accepts_a_new_one(
     page.evaluate("navigator.serviceWorker.getRegistration('/reader/').then((one) => one.update().catch(() => null))")
     question = page.get_by_label("Another build of this app")
     expect(question).to_be_visible(timeout=WITHIN_MS)
-    assert page.evaluate(TELL) == told[0].build, "whatever the server has by now"
+    assert page.evaluate(TELL) == reported[0].build, "whatever the server has by now"
     assert not [path for path in served.asked if "story" in path], "the server never hears of a page"
     assert context.cookies() == []
 
     expect(question).to_contain_text("can't tell whether the new build is in it")  # there is no list of builds here
     question.get_by_text("SHA-256 of both").click()
-    expect(question).to_contain_text(told[0].build)
-    expect(question).to_contain_text(told[1].build)
+    expect(question).to_contain_text(reported[0].build)
+    expect(question).to_contain_text(reported[1].build)
     with page.expect_navigation(timeout=WITHIN_MS):
         question.get_by_role("button", name="Use the new build").click()
     page.evaluate(UNTIL_INSTALLED)
-    assert page.evaluate(TELL) == told[1].build
+    assert page.evaluate(TELL) == reported[1].build
     context.close()

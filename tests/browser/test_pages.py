@@ -201,8 +201,8 @@ def test_printed_story_shows_only_the_story_in_black(chromium: Browser, standing
     page = context.new_page()
     page.goto(home + "/story/newsroom:0003?feed=feed-1")
     page.emulate_media(media="print")
-    for told in ("h1", ".hero", ".prose p >> nth=0", ".wordmark"):
-        expect(page.locator(told)).to_be_visible()
+    for reported in ("h1", ".hero", ".prose p >> nth=0", ".wordmark"):
+        expect(page.locator(reported)).to_be_visible()
     assert page.locator(".prose p").first.evaluate("(one) => getComputedStyle(one).color") == "rgb(0, 0, 0)"
     for pressed in (".sections", ".shield", ".find", ".react", ".stance >> nth=0", ".side", ".footer", ".bottom-bar"):
         expect(page.locator(pressed)).to_be_hidden()

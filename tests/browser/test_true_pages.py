@@ -16,8 +16,8 @@ from playwright.sync_api import Browser
 
 from tests.browser.conftest import Serve
 from tests.browser.known_sentences import OWN, TRUTH, KnownFacts, false_on, shows, value_of
+from tests.browser.page_texts import SaidOnPage, said_on
 from tests.browser.read_along import ReadAlong, read_along
-from tests.browser.said_on_page import SaidOnPage, said_on
 from tests.doubles import small_world
 from tests.doubles.own_account import DAY_LIMIT, LIFE_LIMIT, OwnAccount, local, price, utc_day
 
@@ -117,10 +117,12 @@ def false_tables(said: SaidOnPage, facts: KnownFacts, everything: bool) -> list[
         ]
         true = row == [(int(displayed), int(clicked))] and all(map(shows, prices, asked))
         found += [] if true else [f"count {round_id}: {displayed}, {clicked}, {prices}"]
-    for view, holds, weighs, rounds, told in said.tables.pop("What a report is made from"):
+    for view, holds, weighs, rounds, reported in said.tables.pop("What a report is made from"):
         clicks = "1 click" if facts.clicks == 1 else f"{facts.clicks} clicks"
         held = clicks if view == "Reading" else "0 searches, 0 topics"
-        found += [] if (holds, weighs, rounds, told) == (held, "Yes", "0", "0 epsilon") else [f"view {view}: {holds}"]
+        found += (
+            [] if (holds, weighs, rounds, reported) == (held, "Yes", "0", "0 epsilon") else [f"view {view}: {holds}"]
+        )
     found += false_requests(said.tables.pop("Requests sent from this device", []), account, everything)
     return found + [f"nobody knows the table {name}" for name in said.tables]
 
@@ -134,7 +136,7 @@ def false_requests(shown: list[list[str]], account: OwnAccount, everything: bool
         f"method, body_sha256, mechanism FROM traffic{where} ORDER BY id DESC LIMIT 1000"
     )
     charged = dict(account.rows("SELECT payload_sha256, epsilon FROM charge WHERE payload_sha256 <> ''"))
-    found, told = [], 0
+    found, reported = [], 0
     left = list(rows)
     for when, words, cost, sent, received, path, answer in shown:
         one = next((row for row in left if words.startswith(row[0])), None)
@@ -146,7 +148,7 @@ def false_requests(shown: list[list[str]], account: OwnAccount, everything: bool
         alike = (row for row in left if row[0] == one[0] or row[8] == one[8] == "public_list")
         here = list(islice(alike, count))
         left = [row for row in left if row not in here] if count == 1 else _without(left, here)
-        told += count
+        reported += count
         paid = sum(row[3] or charged.get(row[7], 0.0) for row in here)
         true = shows(sent, sum(row[1] for row in here)) and shows(received, sum(row[2] for row in here))
         true = true and shows(cost, paid) and path.startswith(one[6]) and when.split()[-1] == f"{local(one[5]):%H:%M}"
@@ -154,8 +156,8 @@ def false_requests(shown: list[list[str]], account: OwnAccount, everything: bool
         told_failed = int(answer.split()[0]) if "failure" in answer else 0
         true = true and (told_failed == failed if count > 1 else str(one[4]) in answer)
         found += [] if true else [f"request: {(when, words, cost, sent, received, path, answer)}"]
-    if told != len(rows) and len(shown) < 25:
-        found.append(f"{told} requests are listed, {len(rows)} are in the log")
+    if reported != len(rows) and len(shown) < 25:
+        found.append(f"{reported} requests are listed, {len(rows)} are in the log")
     return found
 
 

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from backend.settings import BackendSettings
-from tests.browser.two_readers import hurried_script, moody_front, pairs
-from tests.doubles.read_sessions import HeardRequest
+from tests.browser.two_readers import hurried_script, pairs, per_reader_front
+from tests.doubles.read_sessions import ReceivedRequest
 from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 
 pytestmark = [pytest.mark.browser, pytest.mark.node]
@@ -35,8 +35,8 @@ def world(reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
             yield served
 
 
-def counted(heard: list[HeardRequest]) -> Counter[str]:
-    return Counter(one.asked for one in heard if one.asked in LOOPS)
+def counted(received: list[ReceivedRequest]) -> Counter[str]:
+    return Counter(one.asked for one in received if one.asked in LOOPS)
 
 
 def test_active_page_sends_the_same_requests_as_an_idle_one(
@@ -44,10 +44,10 @@ def test_active_page_sends_the_same_requests_as_an_idle_one(
 ) -> None:
     """Stories are opened and liked, and "New page" is pressed; chance alone decides how often each asks."""
     with ExitStack() as stack:
-        front, port = moody_front(stack, world, hurried_script(tmp_path))
+        front, port = per_reader_front(stack, world, hurried_script(tmp_path))
         (found,) = pairs(chromium, front, port, [KIND], SECONDS)
     assert len(found.acts) >= 5
-    idle, reading = found.heard
+    idle, reading = found.received
     still, read = counted(idle), counted(reading)
     assert still.keys() == read.keys() == LOOPS
     other = [one.asked for one in reading if one.asked not in LOOPS and "/v1/rounds/" not in one.asked]

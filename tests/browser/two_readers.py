@@ -2,7 +2,8 @@
 
 `python -m tests.browser.two_readers --sessions 200 --minutes 25`: each kind has up to so many sessions of half a
 minute, some of them side by side in one Chromium, on a device whose pauses are short (hurried_worker.ts) and drawn as
-ever, over a real backend that is kind, busy, slow or all of it and keeps a private count open (moody_front.py). Times
+ever, over a real backend that is kind, busy, slow or all of it and keeps a private count open (per_reader_front.py).
+Times
 are those at which the server gets a request. The classifier and the bar are those of `tests.privacy.two_readers`.
 """
 
@@ -25,8 +26,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, BrowserContext, Page, Route, TimeoutError, sync_playwright
 
 from tests.browser.conftest import ARGUMENTS, begin_first_visit, find_chromium
-from tests.browser.moody_front import MoodyFront, Visit
-from tests.doubles.read_sessions import MOODS, HeardRequest
+from tests.browser.per_reader_front import PerReaderFront, Visit
+from tests.doubles.read_sessions import TROUBLE_KINDS, ReceivedRequest
 from tests.doubles.small_world import SmallWorld, first_folder, hand_made_news, serving, small_world
 from tests.privacy.two_readers import BAR, report, weights
 
@@ -58,12 +59,12 @@ def with_script(route: Route, script: bytes) -> None:
     route.fulfill(response=route.fetch(), body=script)
 
 
-def moody_front(stack: ExitStack, world: SmallWorld, script: bytes) -> tuple[MoodyFront, int]:
+def per_reader_front(stack: ExitStack, world: SmallWorld, script: bytes) -> tuple[PerReaderFront, int]:
     """The front of a world that is served, and its port; both until the stack ends."""
     assert world.services is not None
     assert world.ears is not None
     news = [each.id for each in hand_made_news(datetime.now(UTC))]
-    front = MoodyFront(world.ears, script, news, world.services.releases.signing_key)
+    front = PerReaderFront(world.ears, script, news, world.services.releases.signing_key)
     return front, int(stack.enter_context(serving(front)).rpartition(":")[2])
 
 
@@ -76,7 +77,7 @@ class Session:
     visit: Visit
 
     @classmethod
-    def at(cls, browser: Browser, front: MoodyFront, port: int, name: str) -> Session:
+    def at(cls, browser: Browser, front: PerReaderFront, port: int, name: str) -> Session:
         """A page that has begun to load."""
         context = browser.new_context(service_workers="block")
         context.set_default_timeout(WITHIN_MS)
@@ -97,7 +98,7 @@ class Pair:
     idle: Session
     reading: Session
     acts: list[float] = field(default_factory=list)
-    heard: tuple[list[HeardRequest], ...] = ()
+    received: tuple[list[ReceivedRequest], ...] = ()
 
     @property
     def both(self) -> tuple[Session, Session]:
@@ -105,7 +106,7 @@ class Pair:
 
     def end(self, seconds: float) -> None:
         """Keep what was asked for, and close the pages."""
-        self.heard = tuple([each for each in one.visit.heard if each.at_sec < seconds] for one in self.both)
+        self.received = tuple([each for each in one.visit.received if each.at_sec < seconds] for one in self.both)
         for one in self.both:
             one.context.close()
 
@@ -127,12 +128,12 @@ def read_on(page: Page, act: int) -> None:
 
 
 def pairs(
-    browser: Browser, front: MoodyFront, port: int, seeds: Sequence[int], seconds: float = SESSION_SEC
+    browser: Browser, front: PerReaderFront, port: int, seeds: Sequence[int], seconds: float = SESSION_SEC
 ) -> list[Pair]:
     """Sessions side by side, a pair a seed; which page of a pair came first is drawn from it, too."""
     found = []
     for seed in seeds:
-        kinds = ("idle", "reading") if seed // len(MOODS) % 2 else ("reading", "idle")
+        kinds = ("idle", "reading") if seed // len(TROUBLE_KINDS) % 2 else ("reading", "idle")
         opened = {kind: Session.at(browser, front, port, f"{kind}-{seed}") for kind in kinds}
         found.append(Pair(opened["idle"], opened["reading"]))
     for pair in found:
@@ -141,7 +142,7 @@ def pairs(
     found[-1].reading.page.wait_for_timeout(SETTLED_MS)
     for pair, seed in zip(found, seeds, strict=True):
         for one in pair.both:
-            one.visit.begin(seed, MOODS[seed % len(MOODS)], seconds)
+            one.visit.begin(seed, TROUBLE_KINDS[seed % len(TROUBLE_KINDS)], seconds)
     began_sec = time.monotonic()
     while time.monotonic() - began_sec < seconds:
         for pair in found:
@@ -153,9 +154,9 @@ def pairs(
     return found
 
 
-def plain(heard: Sequence[HeardRequest]) -> list[tuple[float, str]]:
+def plain(received: Sequence[ReceivedRequest]) -> list[tuple[float, str]]:
     """As it is written down."""
-    return [(one.at_sec, one.asked) for one in heard]
+    return [(one.at_sec, one.asked) for one in received]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -175,7 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         script = hurried_script(folder)
         world = stack.enter_context(small_world(first_folder(cache), folder / "world"))
         stack.enter_context(world.backend())
-        front, port = moody_front(stack, world, script)
+        front, port = per_reader_front(stack, world, script)
         playwright = stack.enter_context(sync_playwright())
         while (n := len(kept.read_text().splitlines())) < chosen.sessions and time.monotonic() < until_sec:
             seeds = range(n, min(n + chosen.side_by_side, chosen.sessions))
@@ -188,10 +189,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             finally:
                 chromium.close()
             with kept.open("a") as lines:
-                lines.writelines(f"{json.dumps([pair.acts, *map(plain, pair.heard)])}\n" for pair in found)
+                lines.writelines(f"{json.dumps([pair.acts, *map(plain, pair.received)])}\n" for pair in found)
         rows = [json.loads(line) for line in kept.read_text().splitlines()]
     acts = [row[0] for row in rows]
-    idle, reading = ([[HeardRequest(*one) for one in row[kind]] for row in rows] for kind in (1, 2))
+    idle, reading = ([[ReceivedRequest(*one) for one in row[kind]] for row in rows] for kind in (1, 2))
     value, line = report(idle, reading, acts, SESSION_SEC)
     sys.stdout.write(f"{line}\n{weights(idle, reading, acts, SESSION_SEC)}\n")
     return int(value > BAR)

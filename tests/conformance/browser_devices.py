@@ -45,9 +45,9 @@ class BrowserDevices:
         written.flush()
         line = read.readline()
         assert line, "the browser devices' process has ended"
-        told = json.loads(line)
-        assert "fault" not in told, told["fault"]
-        return told["answer"]
+        reported = json.loads(line)
+        assert "fault" not in reported, reported["fault"]
+        return reported["answer"]
 
     def make(
         self, number: int, privacy: PrivacySettings, now: datetime, *, noise: bytes | None = None, send_sec: float = 0.0
@@ -76,13 +76,13 @@ class BrowserDevices:
 
     def step(self, number: int, now: datetime, *, left: int | None = None) -> dict[str, Any]:
         """A step of its trainer; left: it dies at so many commits and requests from now, and starts again."""
-        told: dict[str, Any] = self.ask("step", {"number": number, "now": _ms(now), "left": left})
-        return told
+        reported: dict[str, Any] = self.ask("step", {"number": number, "now": _ms(now), "left": left})
+        return reported
 
     def kept(self, number: int) -> dict[str, Any]:
         """What its disk holds, and what it has sent."""
-        told: dict[str, Any] = self.ask("kept", number)
-        return told
+        reported: dict[str, Any] = self.ask("kept", number)
+        return reported
 
 
 @contextmanager

@@ -48,7 +48,7 @@ class NodeEnd:
             encoding="utf-8",
         )
         with self._within_the_limit():
-            assert self._heard() == "ready"
+            assert self._received() == "ready"
 
     def ask(self, questions: Sequence[tuple[str, Any]]) -> list[Any]:
         """The answers; fails with the first fault, or where the process has ended or takes too long."""
@@ -59,12 +59,12 @@ class NodeEnd:
             for question in questions:
                 written.write(json.dumps(question) + "\n")
                 written.flush()
-                told = self._heard()
-                assert "fault" not in told, told["fault"]
-                answers.append(told["answer"])
+                reported = self._received()
+                assert "fault" not in reported, reported["fault"]
+                answers.append(reported["answer"])
         return answers
 
-    def _heard(self) -> Any:
+    def _received(self) -> Any:
         read = self._process.stdout
         assert read is not None
         line = read.readline()

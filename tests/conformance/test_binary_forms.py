@@ -171,8 +171,8 @@ def ring() -> list[Question]:
         update = {f"{RNG.choice('bBé😀ﬀ')}{axis}": np.array([[RNG.uniform(-1, 1)] * 3] * axis) for axis in range(1, 4)}
         if bits >= 32:
             layout = UpdateLayout({name: each.shape for name, each in update.items()}, fixed, 8)
-            told = {name: {"shape": each.shape, "values": each.ravel().tolist()} for name, each in update.items()}
-            asked = {"fixed": given, "update": told, "samples": 3, "limit": 8}
+            reported = {name: {"shape": each.shape, "values": each.ravel().tolist()} for name, each in update.items()}
+            asked = {"fixed": given, "update": reported, "samples": 3, "limit": 8}
             found.append(("layout", asked, is_value(layout.encode(update, 3).tobytes().hex())))
     wide = {"bits": 32, "fraction_bits": 16, "bound": 100.0, "contributors": 400, "headroom": 0.0}
     return [*found, ("encode", {"fixed": wide, "values": []}, refused("overflow"))]
@@ -200,9 +200,9 @@ def shares() -> list[Question]:
         threshold, secret = RNG.randint(1, len(points)), RNG.randbytes(32)
         noise = SeededNoise(f"shares {place}")
         made = split(int.from_bytes(secret, "big"), threshold, points, draw=partial(randbelow, noise))
-        told = [[point, share.to_bytes(33, "big").hex()] for point, share in made.items()]
+        reported = [[point, share.to_bytes(33, "big").hex()] for point, share in made.items()]
         asked = {"secret": secret.hex(), "threshold": threshold, "points": points, "key": stream_key(f"shares {place}")}
-        found.append(("split", asked, is_value(told)))
+        found.append(("split", asked, is_value(reported)))
     few = {"secret": bytes(32).hex(), "threshold": 3, "points": [1, 2], "key": "00" * 32}
     sizes = [*range(99, 130), 200, 1_000, 2_500]
     return [
@@ -267,7 +267,7 @@ def pairs() -> list[Question]:
         identity, mine = Ed25519PrivateKey.from_private_bytes(other), X25519PrivateKey.from_private_bytes(secret)
         theirs = X25519PrivateKey.from_private_bytes(other).public_key().public_bytes_raw()
         low, high = sorted(RNG.sample(range(1, 10_001), 2))
-        told = Roster(
+        reported = Roster(
             round="round-7", me=high, cohort=2, threshold=2,
             members=tuple(RosterEntry(member=each, keys=keys_of(RNG.randbytes(32))) for each in (low, high)),
         )  # fmt: skip
@@ -282,12 +282,12 @@ def pairs() -> list[Question]:
             "opened": [element.hex(), bytes(33).hex()],
             "commitment": seed_commitment(context, low, secret).hex(),
             "terms": terms.digest().hex(),
-            "roster": told.digest().hex(),
-            "agreement": sign_agreement(context, told, (low, high), identity).signature.hex(),
+            "roster": reported.digest().hex(),
+            "agreement": sign_agreement(context, reported, (low, high), identity).signature.hex(),
         }
         given = {
             "context": context.hex(), "identity": other.hex(), "mine": secret.hex(), "encryption": secret.hex(),
-            "mask": theirs.hex(), "theirs": theirs.hex(), "members": [low, high], "roster": told.model_dump_json(),
+            "mask": theirs.hex(), "theirs": theirs.hex(), "members": [low, high], "roster": reported.model_dump_json(),
             "terms": terms.model_dump_json(), "survivors": [low, high], "key_share": element.hex(),
             "seed_share": bytes(33).hex(),
         }  # fmt: skip
@@ -326,7 +326,7 @@ def signed_chains() -> list[Question]:
     statements = tuple(sign_rotation(each, *keys[each.number - 1 : each.number + 1]) for each in rotations)
     history = KeyHistory(public_key=raw[4], rotations=statements)
     forged = statements[1].model_copy(update={"by_new_key": bytes(64)})
-    liar = history.model_copy(update={"rotations": (statements[0], forged)})
+    attacker = history.model_copy(update={"rotations": (statements[0], forged)})
     manifest = next(each for each in EXAMPLES if type(each).__name__ == "ReleaseManifest").model_dump_json()
     signed = SignedManifest(manifest=manifest, signature=keys[0].sign(manifest.encode()), public_key=raw[0])
     offer = sign_offer(RoundOffer(manifest=ROUND, pseudonym="a-b_" * 6), keys[0])
@@ -345,7 +345,7 @@ def signed_chains() -> list[Question]:
     return [
         ("head", chain.model_dump_json(), is_value([head, readable(head)])),
         *(followed(trusted, after) for trusted in range(5) for after in range(5)),
-        ("follow", {"history": liar.model_dump_json(), "key": raw[0].hex(), "after": 0}, refused("by its new key")),
+        ("follow", {"history": attacker.model_dump_json(), "key": raw[0].hex(), "after": 0}, refused("by its new key")),
         opened("release", signed, raw[0], is_value("r2")),
         opened("release", signed, raw[1], refused("not signed by")),
         opened("release", signed.model_copy(update={"manifest": manifest + " "}), raw[0], refused("does not fit")),

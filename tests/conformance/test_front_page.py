@@ -15,7 +15,7 @@ from device_app.feed_settings import FeedSettings
 from tests.conformance.node_end import ask_node
 from tests.conformance.test_pages import python_device
 
-DEEDS: dict[str, tuple[str, list[list[str]] | None]] = {
+ACTIONS: dict[str, tuple[str, list[list[str]] | None]] = {
     "nothing": ("/you", None),
     "a story is opened": ("/story/news:5?feed=feed-2", None),
     "a story is saved": ("/story/news:8/react", [["kind", "save"], ["back", "/"]]),
@@ -41,29 +41,29 @@ def fronts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         given = {
             "file": base64.b64encode(device.parts.stores.database.path.read_bytes()).decode(),
             "now": now.timestamp() * 1000,
-            "asked": [{"address": address, "form": form} for address, form in DEEDS.values()],
+            "asked": [{"address": address, "form": form} for address, form in ACTIONS.values()],
             "art": {drawn.stem: drawn.read_text("utf-8") for drawn in ART.glob("*.svg")},
             "pageHours": FeedSettings().page_hours - 1 + BEYOND,
         }
     (found,) = ask_node([("pages_kept_fronts", given)])
-    return dict(zip(DEEDS, found, strict=True))
+    return dict(zip(ACTIONS, found, strict=True))
 
 
-@pytest.mark.parametrize("deed", DEEDS)
-def test_saved_page_matches_what_a_starting_device_shows(fronts: dict[str, Any], deed: str) -> None:
-    kept, made = fronts[deed]["kept"], fronts[deed]["made"]
+@pytest.mark.parametrize("action", ACTIONS)
+def test_saved_page_matches_what_a_starting_device_shows(fronts: dict[str, Any], action: str) -> None:
+    kept, made = fronts[action]["kept"], fronts[action]["made"]
     assert made["kind"] == "page"
     assert kept["html"] == made["html"]
     assert 'data-feed="feed-2"' in kept["html"]
     assert len(kept["pictures"]) > 5
     kinds = {re.split("[;,]", drawn)[0] for drawn in kept["pictures"].values()}
-    publishers = set() if deed == "pictures are hidden" else {"data:image/webp"}
+    publishers = set() if action == "pictures are hidden" else {"data:image/webp"}
     assert kinds == {"data:image/svg+xml"} | publishers
-    assert kept["pictures"] == fronts[deed]["drawn"]
+    assert kept["pictures"] == fronts[action]["drawn"]
 
 
 def test_saved_page_shows_each_action(fronts: dict[str, Any]) -> None:
-    pages = {deed: found["kept"]["html"] for deed, found in fronts.items() if deed != "a search is kept"}
+    pages = {action: found["kept"]["html"] for action, found in fronts.items() if action != "a search is kept"}
     assert len(set(pages.values())) == len(pages)
 
 
@@ -103,15 +103,15 @@ def test_deleted_page_leaves_no_bytes_in_freed_disk_blocks() -> None:
 
 
 def test_locked_page_file_is_deleted_and_blocks_only_a_deletion() -> None:
-    deeds = [("/story/news:1", False), ("/story/news:1/react", True), ("/privacy/erase", True)]
-    (saved,) = ask_node([("front_page_broken", {"held": True, "asked": deeds})])
+    actions = [("/story/news:1", False), ("/story/news:1/react", True), ("/privacy/erase", True)]
+    (saved,) = ask_node([("front_page_broken", {"held": True, "asked": actions})])
     assert [one["done"] for one in saved] == ["done"] * 3
     assert [one["isThere"] for one in saved] == [False] * 3
     assert [one["kept"] for one in saved] == [1, 2, 3], "a deed goes on being followed by a page"
     (erased,) = ask_node([("front_page_broken", {"held": True, "asked": [("/privacy/erase", True)] * 2})])
     assert erased[0]["done"].startswith("Nothing was deleted")
     assert erased[1] == {"done": "done", "isThere": False, "kept": 2}, "none is left that could tell"
-    (locked,) = ask_node([("front_page_broken", {"held": False, "asked": deeds})])
+    (locked,) = ask_node([("front_page_broken", {"held": False, "asked": actions})])
     assert [(one["done"], one["isThere"]) for one in locked] == [("done", False)] * 3
 
 

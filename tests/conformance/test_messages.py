@@ -45,7 +45,7 @@ def _without_types(way: tuple[str | int, ...]) -> list[str | int]:
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]]:
+def reported() -> dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]]:
     """By 'drawn', 'damaged', 'edges' and 'examples': a text with what either end makes of it."""
     texts: list[tuple[str, str, str]] = []
     seen: set[tuple[str, str]] = set()
@@ -80,16 +80,16 @@ def test_every_wire_message_is_generated() -> None:
     assert len(KINDS) > 50
 
 
-def test_random_messages_have_equal_bytes_in_both_runtimes(told: dict[str, Any]) -> None:
-    assert len(told["drawn"]) == DRAWN * len(KINDS)
-    for text, python, browser in (*told["drawn"], *told["examples"]):
+def test_random_messages_have_equal_bytes_in_both_runtimes(reported: dict[str, Any]) -> None:
+    assert len(reported["drawn"]) == DRAWN * len(KINDS)
+    for text, python, browser in (*reported["drawn"], *reported["examples"]):
         assert "written" in python, (text, python)
         assert browser == python, text
 
 
-def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(told: dict[str, Any]) -> None:
+def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(reported: dict[str, Any]) -> None:
     refused = 0
-    for text, python, browser in (*told["damaged"], *told["edges"]):
+    for text, python, browser in (*reported["damaged"], *reported["edges"]):
         if "written" in python:
             assert browser == python, text
             continue
@@ -97,7 +97,7 @@ def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(told: dict
         assert "path" in browser, (text, python, browser)
         assert browser["path"] in python["ways"], (text, python, browser)
     assert refused > DAMAGED * len(KINDS) / 2 + 200
-    assert len(told["edges"]) > 500
+    assert len(reported["edges"]) > 500
 
 
 def test_browser_lacking_is_well_formed_accepts_and_refuses_the_same_messages() -> None:

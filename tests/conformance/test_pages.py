@@ -130,8 +130,8 @@ def as_linked(address: str) -> str:
 
 def said_by_the_other(html: str) -> str:
     """A page of the browser's device with what the Python device says of where everything is kept."""
-    told = tomllib.loads((WEB / "device" / "pages" / "kept.toml").read_text(encoding="utf-8"))
-    theirs = told["kept"] | {"lasts": told["lasts"]["unsaid"]}
+    reported = tomllib.loads((WEB / "device" / "pages" / "kept.toml").read_text(encoding="utf-8"))
+    theirs = reported["kept"] | {"lasts": reported["lasts"]["unsaid"]}
     mine = WORDS.table("kept")
     assert theirs.keys() == mine.keys()
     for name, sentence in mine.items():

@@ -22,7 +22,7 @@ from tests.doubles.picture_files import bare_picture
 
 pytestmark = pytest.mark.node
 
-Deeds = dict[int, tuple[str, ...]]
+Actions = dict[int, tuple[str, ...]]
 BLOBS: dict[str, bytes] = {}
 COUNT = 2
 
@@ -41,29 +41,29 @@ def names_of(digests: Any) -> str:
     return "".join(known[digest] for digest in digests)
 
 
-def in_python(folder: Path, looks: list[tuple[str, Deeds]]) -> list[dict[str, Any]]:
+def in_python(folder: Path, looks: list[tuple[str, Actions]]) -> list[dict[str, Any]]:
     now: dict[str, Any] = {}
 
     def answer(request: httpx.Request) -> httpx.Response:
-        deeds = now["deeds"].get(len(now["asked"]), ())
+        actions = now["deeds"].get(len(now["asked"]), ())
         now["asked"].append(request.url.path)
-        for deed in deeds:
-            if deed in ("off", "on"):
-                device.parts.stores.pictures.show(deed == "on")
-            if deed == "erase":
+        for action in actions:
+            if action in ("off", "on"):
+                device.parts.stores.pictures.show(action == "on")
+            if action == "erase":
                 device.privacy.erase()
-        if "dead" in deeds:
+        if "dead" in actions:
             raise httpx.ReadTimeout("no answer in time", request=request)
         body = now["listing"] if request.url.path == "/v1/pictures" else BLOBS[request.url.path.rsplit("/", 1)[-1]]
-        if "lie" in deeds:
+        if "lie" in actions:
             body = bytes([body[0] ^ 1]) + body[1:]
-        return httpx.Response(404 if "gone" in deeds else 200, content=body)
+        return httpx.Response(404 if "gone" in actions else 200, content=body)
 
     settings = DeviceSettings(data_dir=folder, backend_url="http://127.0.0.1:9")
     device = build_device(settings, transport=httpx.MockTransport(answer), clock=lambda: NOW)
     found: list[dict[str, Any]] = []
-    for letters, deeds in looks:
-        now.update(asked=[], deeds=deeds, listing=listing_of(letters))
+    for letters, actions in looks:
+        now.update(asked=[], actions=actions, listing=listing_of(letters))
         device.parts.syncing.take_pictures()
         stores, status = device.parts.stores, device.status()
         rows = stores.database.rows("SELECT shard, count(*) FROM picture GROUP BY shard")
@@ -82,8 +82,8 @@ def in_python(folder: Path, looks: list[tuple[str, Deeds]]) -> list[dict[str, An
     return found
 
 
-def in_browser(looks: list[tuple[str, Deeds]]) -> Any:
-    given = [{"listing": listing_of(letters).decode(), "deeds": deeds} for letters, deeds in looks]
+def in_browser(looks: list[tuple[str, Actions]]) -> Any:
+    given = [{"listing": listing_of(letters).decode(), "deeds": actions} for letters, actions in looks]
     blobs = {digest: blob.hex() for digest, blob in BLOBS.items()}
     (found,) = ask_node([("pictures_pulled", {"now": NOW.timestamp() * 1_000, "looks": given, "blobs": blobs})])
     return found
@@ -93,8 +93,8 @@ def listing_of(letters: str) -> bytes:
     return PictureList(shards=tuple(map(shard, letters))).model_dump_json().encode()
 
 
-NOTHING: Deeds = {}
-CASES: dict[str, tuple[list[tuple[str, Deeds]], list[tuple[str, str, str | None]]]] = {
+NOTHING: Actions = {}
+CASES: dict[str, tuple[list[tuple[str, Actions]], list[tuple[str, str, str | None]]]] = {
     "all goes well": (
         [("abc", NOTHING), ("abd", NOTHING)],
         [("abc", "abc", "abc"), ("d", "abd", "abd")],

@@ -152,12 +152,12 @@ def edges_of_coins() -> list[Question]:
         exact = int(Fraction(digits.exp(-digits.divide(exponent.numerator, exponent.denominator))) * 2**64)
         for word in {0, exact, exact + 1, max(0, exact - 1), max(0, edge - 2**14), edge + 2**14, 2**64 - 1}:
             word = min(word, 2**64 - 1)
-            told = [str(exponent.numerator), str(exponent.denominator)]
+            reported = [str(exponent.numerator), str(exponent.denominator)]
             found.append(
                 drawn(
                     "at_most_exp",
                     f"e{place} {word}",
-                    {"word": str(word), "exponent": told},
+                    {"word": str(word), "exponent": reported},
                     partial(noise_share._decide, word, exponent),
                 )
             )
@@ -213,8 +213,8 @@ def codes() -> list[Question]:
     for code in range(16):
         noise = CountedNoise(f"report {code}")
         report = {"kind": "code", "codebook": 16, "code": RandomisedCode(16, 4.0).release(code, noise)}
-        told = {"protocol": protocol.model_dump_json(), "key": noise.key, "code": code}
-        found.append(("report", told, same(json.dumps(report, separators=(",", ":")))))
+        reported = {"protocol": protocol.model_dump_json(), "key": noise.key, "code": code}
+        found.append(("report", reported, same(json.dumps(report, separators=(",", ":")))))
     found += [("truth", [k, e], near(RandomisedCode(k, e).truth)) for k, e in ((16, 4.0), (64, 8.0), (2, 0.1))]
     return found
 
@@ -229,8 +229,10 @@ def noisy_codes() -> list[Question]:
         noise = CountedNoise(f"noisy {place}")
         code = clip_and_encode(values, 0.7, fixed)
         made = [code.codes.tobytes().hex(), add_noise_share(code, sigma, noise, 32).tobytes().hex()]
-        told = {name: getattr(fixed, name) for name in ("bits", "fraction_bits", "bound", "contributors", "headroom")}
-        asked = {"key": noise.key, "values": values.tolist(), "norm": 0.7, "sigma": sigma, "fixed": told}
+        reported = {
+            name: getattr(fixed, name) for name in ("bits", "fraction_bits", "bound", "contributors", "headroom")
+        }
+        asked = {"key": noise.key, "values": values.tolist(), "norm": 0.7, "sigma": sigma, "fixed": reported}
         found.append(("noisy", asked, same(made)))
     return found
 
@@ -255,8 +257,8 @@ def prices() -> list[Question]:
             "protection": protection.model_dump_json(), "survivors": members, "coordinates": numbers, "delta": 1e-6,
             "click": [click.distance, click.coordinates],
         }  # fmt: skip
-        told = {"parameters": dict(priced.parameters), "epsilon": priced.epsilon, "possible": priced.possible}
-        found.append(("prices", asked, near(told)))
+        reported = {"parameters": dict(priced.parameters), "epsilon": priced.epsilon, "possible": priced.possible}
+        found.append(("prices", asked, near(reported)))
     for size, epsilon in ((16, 4.0), (64, 8.0), (5, 4.0)):
         found.extend(
             ("report_worth", ["code", size, epsilon, news], same(report_worth("code", size, epsilon, news)))
@@ -334,31 +336,31 @@ def follows(chances: dict[int, float]) -> Callable[[Any], bool]:
     def fits(counts: dict[str, int]) -> bool:
         common = [value for value, chance in chances.items() if chance * LAW_DRAWS >= 20]
         seen = [counts.get(str(value), 0) for value in common]
-        law = [chances[value] * LAW_DRAWS for value in common]
-        rest = LAW_DRAWS - sum(law)
+        distribution = [chances[value] * LAW_DRAWS for value in common]
+        rest = LAW_DRAWS - sum(distribution)
         if rest >= 1:
-            seen, law = [*seen, LAW_DRAWS - sum(seen)], [*law, rest]
-        scaled = np.array(law) / sum(law) * sum(seen)
+            seen, distribution = [*seen, LAW_DRAWS - sum(seen)], [*distribution, rest]
+        scaled = np.array(distribution) / sum(distribution) * sum(seen)
         return sum(counts.values()) == LAW_DRAWS and float(stats.chisquare(seen, scaled).pvalue) > RARE
 
     return fits
 
 
-def laws() -> list[Question]:
+def distributions() -> list[Question]:
     other = 1 / (math.e + 15)  # epsilon 1: at 4 most draws are thrown away, which tells no more and takes seconds
     chances = {code: math.e * other if code == 1 else other for code in range(16)}
     asked = {"key": CountedNoise("law of codes").key, "truth": 1, "size": 16, "epsilon": 1.0, "n": LAW_DRAWS}
     weights = {value: math.exp(-(value**2) / 50) for value in range(-60, 61)}
     whole = math.fsum(weights.values())
-    told = {"key": CountedNoise("law of noise").key, "sigma": 5, "n": LAW_DRAWS}
+    reported = {"key": CountedNoise("law of noise").key, "sigma": 5, "n": LAW_DRAWS}
     return [
         ("response_law", asked, follows(chances)),
-        ("gaussian_law", told, follows({value: each / whole for value, each in weights.items()})),
+        ("gaussian_law", reported, follows({value: each / whole for value, each in weights.items()})),
     ]
 
 
 def test_random_draws_prices_and_ledger_results_match_in_both_runtimes(tmp_path: Path) -> None:
-    groups = (samplers, edges_of_coins, codes, noisy_codes, prices, laws)
+    groups = (samplers, edges_of_coins, codes, noisy_codes, prices, distributions)
     questions = [question for group in groups for question in group()] + ledgers(tmp_path)
     different = {"sizes": [70_000, 70_000], "same": False, "values": 256}
     questions.append(("system", 70_000, same(different)))

@@ -43,7 +43,7 @@ def searched_pool(backend: FakeBackend) -> None:
     backend.publish()
 
 
-def told(device: Device, found: SearchResults) -> dict[str, Any]:
+def reported(device: Device, found: SearchResults) -> dict[str, Any]:
     cards, near = [card.id for card in found.cards], [card.id for card in found.near]
     missing = list(device.parts.stores.news.missing([*cards, *near]))
     return {"cards": cards, "near": near, "total": found.total, "upto": found.upto, "here": missing}
@@ -79,11 +79,11 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ]
         backend.requests.clear()
         mine: dict[str, Any] = {"size": device.whole_pool.size()}
-        mine["first"] = [told(device, device.library.search(words, page)) for words, page in WORDS]
+        mine["first"] = [reported(device, device.library.search(words, page)) for words, page in WORDS]
         hits = device.whole_pool.hits(WORDS[0][0])
         mine["relevances"] = [[hit.id, hit.relevance, hit.published_us] for hit in hits]
         mine["named"] = [device.whole_pool.named(kind, name) for kind, name in names]
-        mine["again"] = [told(device, device.library.search(words, page)) for words, page in WORDS]
+        mine["again"] = [reported(device, device.library.search(words, page)) for words, page in WORDS]
         assert backend.requests == []
         given = {
             "file": copy.as_uri(),

@@ -22,12 +22,12 @@ class BrowserMember(SumDevice):
     kept: str = ""
     message: bytes = b""
 
-    def take(self, told: dict[str, Any]) -> str:
+    def take(self, reported: dict[str, Any]) -> str:
         """Keep what the browser's end said, in the form that the Python device reads. Returns the stage."""
-        self.kept, self.message = told["state"], bytes.fromhex(told["message"])
+        self.kept, self.message = reported["state"], bytes.fromhex(reported["message"])
         self.state = SumState.model_validate_json(self.kept)
         assert self.state.model_dump_json() == self.kept
-        return str(told["stage"])
+        return str(reported["stage"])
 
     def send(self, server: SecureSumServer) -> bool:
         """Hand the present message to the server, as `deliver` does."""
@@ -62,8 +62,8 @@ def hear(server: SecureSumServer, browsers: list[BrowserMember], *, first: bool)
     for member in browsers:
         reply = answer(server, member)
         assert reply is not None
-        told = {"state": member.kept, "reply": reply.model_dump_json(), "vector": member.vector.tobytes().hex()}
-        asked.append(("sum_hears", told))
+        reported = {"state": member.kept, "reply": reply.model_dump_json(), "vector": member.vector.tobytes().hex()}
+        asked.append(("sum_hears", reported))
     return ask_node(asked)
 
 
@@ -80,8 +80,8 @@ def test_sum_of_python_and_browser_devices_is_exact_despite_dropouts(mode: str, 
                 left[:-10] if graph == "sparse" else left[:-2]
             )  # some of each kind have shared their keys and are gone
         browsers = [each for each in left if isinstance(each, BrowserMember)]
-        for member, told in zip(browsers, hear(server, browsers, first=at == 0), strict=True):
-            assert member.take(told) == stage
+        for member, reported in zip(browsers, hear(server, browsers, first=at == 0), strict=True):
+            assert member.take(reported) == stage
             member.send(server)
         for device in (each for each in left if not isinstance(each, BrowserMember)):
             device.start() if at == 0 else device.hear(answer(server, device))
@@ -93,26 +93,26 @@ def test_sum_of_python_and_browser_devices_is_exact_despite_dropouts(mode: str, 
     assert (opened.vector == plain_sum(left, range(len(left)))).all()
 
 
-def lies(stage: str, told: dict[str, Any], me: int) -> list[tuple[str, dict[str, Any]]]:
+def false_answers(stage: str, reported: dict[str, Any], me: int) -> list[tuple[str, dict[str, Any]]]:
     """Answers that no honest server gives a device at this stage, by a word of the complaint."""
     if stage == "keys":
-        twice = [{**told["members"][0], "member": each["member"]} for each in told["members"]]
+        twice = [{**reported["members"][0], "member": each["member"]} for each in reported["members"]]
         return [
-            ("threshold", told | {"threshold": 2}),
-            ("same key", told | {"members": twice}),
-            ("roster is of x", told | {"round": "x"}),
+            ("threshold", reported | {"threshold": 2}),
+            ("same key", reported | {"members": twice}),
+            ("roster is of x", reported | {"round": "x"}),
         ]
     if stage == "shares":
-        stranger = [*told["boxes"][:-1], told["boxes"][-1] | {"member": 9_999}]
+        stranger = [*reported["boxes"][:-1], reported["boxes"][-1] | {"member": 9_999}]
         return [("shared their keys", {"boxes": []}), ("not on the roster", {"boxes": stranger})]
     if stage == "agree":
-        first, *others = told["signatures"]
+        first, *others = reported["signatures"]
         forged = first | {"signature": others[0]["signature"]}
         return [("has not agreed", {"signatures": [forged, *others]}), ("agreed on", {"signatures": []})]
-    without = [each for each in told["members"] if each != me]
+    without = [each for each in reported["members"] if each != me]
     return [
         ("this device", {"members": without}),
-        ("member 9999", {"members": [*told["members"], 9_999]}),
+        ("member 9999", {"members": [*reported["members"], 9_999]}),
         ("at least", {"members": [me]}),
     ]
 
@@ -126,19 +126,19 @@ def test_browser_device_refuses_invalid_server_messages_and_reports_an_unreadabl
             reply = answer(server, member)
             assert reply is not None
             roster = member.state.roster
-            told = json.loads(reply.model_dump_json())
-            false = lies(STAGES[at - 1], told, told["me"] if roster is None else roster.me)
+            reported = json.loads(reply.model_dump_json())
+            false = false_answers(STAGES[at - 1], reported, reported["me"] if roster is None else roster.me)
             vector = member.vector.tobytes().hex()
             asked = [{"state": member.kept, "reply": json.dumps(each), "vector": vector} for _, each in false]
             answers = ask_node([("sum_hears", each) for each in asked])
             assert all(word in each["refused"] for (word, _), each in zip(false, answers, strict=True)), answers
             if STAGES[at - 1] == "shares":
-                spoilt = [told["boxes"][0] | {"box": told["boxes"][1]["box"]}, *told["boxes"][1:]]
-                (heard,) = ask_node([("sum_hears", asked[0] | {"reply": json.dumps({"boxes": spoilt})})])
-                complaint = json.loads(bytes.fromhex(heard["message"]))
-                assert complaint == {"members": [told["boxes"][0]["member"]]}
-        for browser, heard in zip(browsers, hear(server, browsers, first=at == 0), strict=True):
-            browser.take(heard)
+                spoilt = [reported["boxes"][0] | {"box": reported["boxes"][1]["box"]}, *reported["boxes"][1:]]
+                (received,) = ask_node([("sum_hears", asked[0] | {"reply": json.dumps({"boxes": spoilt})})])
+                complaint = json.loads(bytes.fromhex(received["message"]))
+                assert complaint == {"members": [reported["boxes"][0]["member"]]}
+        for browser, received in zip(browsers, hear(server, browsers, first=at == 0), strict=True):
+            browser.take(received)
             browser.send(server)
         for device in (each for each in devices if not isinstance(each, BrowserMember)):
             device.start() if at == 0 else device.hear(answer(server, device))

@@ -157,12 +157,12 @@ def cohort(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MixedCohort]:
         NewsPool(made.backend.engine).add(news, source="test")
         give = SecureSumProtection.contribute
 
-        def overhear(*args: Any, **kwargs: Any) -> Contribution:
+        def recording(*args: Any, **kwargs: Any) -> Contribution:
             given = give(*args, **kwargs)
             made.vectors.append(given.vector)
             return given
 
-        patch.setattr(SecureSumProtection, "contribute", overhear)
+        patch.setattr(SecureSumProtection, "contribute", recording)
         yield made
 
 
@@ -408,11 +408,11 @@ def test_browser_pauses_match_the_python_device(browsers: BrowserDevices) -> Non
     background = Background(host, chance)  # type: ignore[arg-type]
     due = [15.0 * chance.random()]
     for end in ends:
-        told = end or {}
+        reported = end or {}
         background._outcome = (
             None
             if end is None
-            else Outcome("idle", again_sec=told.get("againSec"), not_before_sec=told.get("notBeforeSec", 0.0))
+            else Outcome("idle", again_sec=reported.get("againSec"), not_before_sec=reported.get("notBeforeSec", 0.0))
         )
         due.append(background._until_next_step(15.0))
     assert found == pytest.approx(due)

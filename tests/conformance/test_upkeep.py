@@ -19,7 +19,7 @@ def answer(what: str, given: Any = None) -> Any:
 @pytest.mark.parametrize("fails", ["error", "message error"])
 def test_failed_runtime_is_started_again_when_next_needed(fails: str) -> None:
     found = answer("upkeep_runtime", fails)
-    failed, *others = found["told"]
+    failed, *others = found["reported"]
     assert failed == "its worker could not be started"
     assert others == ["done"] * 4, "another one answers, and goes on when it errs after it has answered"
     assert found["terminated"] == [True, False]

@@ -121,8 +121,8 @@ class NoisySignsProtection:
         chances = (1 + tensor.ravel() / self.protection.clip) / 2
         losses = np.rint(-np.log(np.maximum(chances, 1e-9)) * 2**20).astype(np.int64)
         up = bernoulli_exp(noise, losses, 2**20).astype(np.int64)
-        told = randomised_response(noise, up, 2, self.protection.epsilon)
-        return ((2 * told - 1) * self.protection.size).astype(np.float32).reshape(tensor.shape)
+        reported = randomised_response(noise, up, 2, self.protection.epsilon)
+        return ((2 * reported - 1) * self.protection.size).astype(np.float32).reshape(tensor.shape)
 
 
 @dataclass(frozen=True)
@@ -225,9 +225,9 @@ def test_registering_a_protection_is_enough_to_offer_charge_and_sum_it(
         world.backend.releases.weights(world.backend.releases.manifest(each), "recall") for each in ("r1", "r2")
     )
     for name in before:
-        told = (before[name] - after[name]) / RATE / signs.size * DEVICES
-        odd = np.rint((told - 1) / 2) * 2 + 1  # three signs add up to -3, -1, 1 or 3
-        np.testing.assert_allclose(told, odd, atol=1e-3)
+        reported = (before[name] - after[name]) / RATE / signs.size * DEVICES
+        odd = np.rint((reported - 1) / 2) * 2 + 1  # three signs add up to -3, -1, 1 or 3
+        np.testing.assert_allclose(reported, odd, atol=1e-3)
         assert np.abs(odd).max() <= DEVICES
         assert len(np.unique(odd)) > 1
     for device in world.devices:

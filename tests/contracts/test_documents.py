@@ -186,3 +186,13 @@ def test_every_readme_privacy_promise_has_tests() -> None:
     assert [line for line in promises if line not in claimed] == [
         line for line in promises if line.startswith(("Not hidden:", "Not protected:"))
     ]
+
+
+def test_readme_of_the_tests_lists_every_double() -> None:
+    folder = ROOT / "tests" / "doubles"
+    modules = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "ray").is_dir()} - {"__init__"}
+    section = (
+        text(ROOT / "tests" / "README.md").partition("## Worlds and doubles in `doubles`")[2].partition("\n## ")[0]
+    )
+    listed = [name for row in re.findall(r"^\| (`.+?) \|", section, re.M) for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted(modules)

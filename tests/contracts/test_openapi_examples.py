@@ -59,11 +59,13 @@ def test_every_call_has_schema_valid_examples(documents: dict[str, dict[str, Any
 
 
 def test_untyped_answer_examples_match_the_server(tmp_path: Path) -> None:
-    told = json.loads((Path(backend.app.__file__).parent / "api/examples.json").read_text(encoding="utf-8"))["answers"]
+    reported = json.loads((Path(backend.app.__file__).parent / "api/examples.json").read_text(encoding="utf-8"))[
+        "answers"
+    ]
     with running(tmp_path / "server", news=60) as server:
         client: TestClient = server.client
         for path in UNTYPED:
             sent = client.get(path, headers={"authorization": f"Bearer {server.services.admin_token}"}).json()
-            example = told[f"GET {path}"]
+            example = reported[f"GET {path}"]
             one, other = (sent[0], example[0]) if isinstance(sent, list) else (sent, example)
             assert one.keys() == other.keys(), path

@@ -194,7 +194,7 @@ def test_page_sentences_are_kept_out_of_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "reported"),
     [
         ('x = "Nothing of you has left today."', 1),
         ('x = f"{count} stories have come since then."', 1),
@@ -205,5 +205,5 @@ def test_page_sentences_are_kept_out_of_code() -> None:
     ],
     ids=["a sentence", "one with room", "a docstring", "an error", "the log", "three words"],
 )
-def test_sentence_search_finds_sentences_but_not_errors(source: str, told: int) -> None:
-    assert len(list(sentences_in(ast.parse(source)))) == told
+def test_sentence_search_finds_sentences_but_not_errors(source: str, reported: int) -> None:
+    assert len(list(sentences_in(ast.parse(source)))) == reported

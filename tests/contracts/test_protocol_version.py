@@ -67,13 +67,13 @@ def test_server_refuses_a_device_of_another_version(
     answers: list[httpx.Response] = []
     inside = InProcess(server.app)
 
-    class OverheardHeaders(httpx.BaseTransport):
+    class RecordingTransport(httpx.BaseTransport):
         def handle_request(self, request: httpx.Request) -> httpx.Response:
             answers.append(inside.handle_request(request))
             answers[0].read()
             return httpx.Response(200, json={})  # not what the device sees: only what the server said counts here
 
-    ask(client_to(OverheardHeaders(), log))
+    ask(client_to(RecordingTransport(), log))
     inside.close()
     problem = answers[0].json()
     assert answers[0].status_code == 400

@@ -28,11 +28,11 @@ def attention(w: Mapping[str, Tensor], name: str, rows: Tensor) -> Tensor:
 def self_attention(w: Mapping[str, Tensor], name: str, rows: Tensor, heads: int) -> Tensor:
     """Vaswani et al. (2017), heads side by side: rows [T, D] -> [T, heads d]."""
     made = []
-    asked, known, told = (rows @ w[f"{name}.{part}.weight"].T for part in ("query", "key", "value"))
+    asked, known, reported = (rows @ w[f"{name}.{part}.weight"].T for part in ("query", "key", "value"))
     size = asked.shape[1] // heads
     for head in range(heads):
         part = slice(head * size, (head + 1) * size)
-        made.append(torch.softmax(asked[:, part] @ known[:, part].T / size**0.5, dim=1) @ told[:, part])
+        made.append(torch.softmax(asked[:, part] @ known[:, part].T / size**0.5, dim=1) @ reported[:, part])
     return torch.cat(made, dim=1)
 
 

@@ -91,7 +91,7 @@ class Kills:
 
         patch.setattr(Database, "_run", watched)
 
-    def heard(self, name: str, arguments: tuple[Any, ...]) -> None:
+    def received(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Handle an audit event of the interpreter."""
         path = written_path(name, arguments)
         if path is not None and path.startswith(f"{self.folder}{os.sep}") and not path.endswith(".lock"):
@@ -103,7 +103,7 @@ _listening: list[Kills] = []
 
 def _audit(name: str, arguments: tuple[Any, ...]) -> None:
     if _listening:
-        _listening[-1].heard(name, arguments)
+        _listening[-1].received(name, arguments)
 
 
 _hooked: list[bool] = []

@@ -35,11 +35,11 @@ def nrms_gradient(
         product = rows @ weights[f"{name}.weight"].T
         return product if bias is None else product + bias
 
-    asked, known, told = (linear(name, clicks) for name in (Q, K, V))
+    asked, known, reported = (linear(name, clicks) for name in (Q, K, V))
     size = asked.shape[1] // heads
     parts = [slice(head * size, (head + 1) * size) for head in range(heads)]
     attentions = [softmax(asked[:, part] @ known[:, part].T / np.sqrt(size)) for part in parts]
-    contexts = np.concatenate([each @ told[:, part] for each, part in zip(attentions, parts, strict=True)], axis=1)
+    contexts = np.concatenate([each @ reported[:, part] for each, part in zip(attentions, parts, strict=True)], axis=1)
     bent = np.tanh(linear(HIDDEN, contexts))
     shares = softmax(linear(SCORER, bent)[:, 0])
     user = shares @ contexts
@@ -61,10 +61,10 @@ def nrms_gradient(
     by_score = shares * (by_share - shares @ by_share)
     by_bent = back(SCORER, bent, by_score[:, None])
     to_contexts = np.outer(shares, to_user) + back(HIDDEN, contexts, by_bent * (1 - bent**2))
-    to_asked, to_known, to_told = (np.zeros_like(each) for each in (asked, known, told))
+    to_asked, to_known, to_told = (np.zeros_like(each) for each in (asked, known, reported))
     for attention, part in zip(attentions, parts, strict=True):
         pull = to_contexts[:, part]
-        by_attention = pull @ told[:, part].T
+        by_attention = pull @ reported[:, part].T
         by_logit = attention * (by_attention - (attention * by_attention).sum(axis=1, keepdims=True)) / np.sqrt(size)
         to_asked[:, part], to_known[:, part] = by_logit @ known[:, part], by_logit.T @ asked[:, part]
         to_told[:, part] = attention.T @ pull

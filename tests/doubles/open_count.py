@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from protocol.popularity import CountList
+from tests.doubles.attacked_device import HONEST, UNIT
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
-from tests.doubles.lied_to import HONEST, UNIT
-from tests.doubles.lying_server import LyingServer
+from tests.doubles.malicious_server import MaliciousServer
 
 
-def open_count(backend: FakeBackend, clock: StillClock) -> LyingServer:
+def open_count(backend: FakeBackend, clock: StillClock) -> MaliciousServer:
     """Count the articles of `backend`, which answers everything else."""
     listed = CountList(
         news=tuple(sorted(card.id for card in backend.pool.cards)),
@@ -19,4 +19,4 @@ def open_count(backend: FakeBackend, clock: StillClock) -> LyingServer:
         window_hours=24,
     )
     assert backend.key is not None
-    return LyingServer(backend.transport(), listed, HONEST, clock, key=backend.key)
+    return MaliciousServer(backend.transport(), listed, HONEST, clock, key=backend.key)

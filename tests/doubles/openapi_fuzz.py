@@ -94,8 +94,8 @@ def shares(answers: Mapping[str, int]) -> str:
     lines = [f"{sum(answers.values()):,} requests to {len(by_operation)} operations"]
     for operation, statuses in by_operation.items():
         total = sum(statuses.values())
-        told = ", ".join(f"{status} {times:,} ({times / total:.0%})" for status, times in statuses.items())
-        lines.append(f"{total:>7,}  {operation}: {told}")
+        reported = ", ".join(f"{status} {times:,} ({times / total:.0%})" for status, times in statuses.items())
+        lines.append(f"{total:>7,}  {operation}: {reported}")
     return "\n".join(lines)
 
 

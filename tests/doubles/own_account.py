@@ -15,8 +15,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.doubles.openings import NoisyOpening, SumNoise, spent_on
-from tests.doubles.overheard_line import OverheardLine
+from tests.doubles.opened_sums import NoisyOpening, SumNoise, spent_on
+from tests.doubles.tapped_connection import TappedConnection
 
 MEMBERS, NEWS = 10, 432
 DELTA = 1e-6
@@ -50,7 +50,7 @@ class OwnAccount:
     """
 
     database: Path
-    line: OverheardLine
+    line: TappedConnection
     counted: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
     """Rounds in which the test let the device take part."""

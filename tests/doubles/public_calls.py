@@ -122,11 +122,11 @@ def faults(callers: Sequence[Caller], limit_per_minute: int) -> list[str]:
     """
     wrong, found = Counter[str](), list[str]()
     for caller in callers:
-        told, over = Counter(caller.answers.status), caller.rate > limit_per_minute / 60
-        for status, count in told.items():
+        reported, over = Counter(caller.answers.status), caller.rate > limit_per_minute / 60
+        for status, count in reported.items():
             if status not in FINE and not (over and status == 429):
                 wrong[f"an address {'over' if over else 'below'} the limit was told {status!r}"] += count
-        fine, (least, most) = sum(told[status] for status in FINE), allowed(caller, limit_per_minute)
+        fine, (least, most) = sum(reported[status] for status in FINE), allowed(caller, limit_per_minute)
         if over and not least <= fine <= most:
             found.append(f"{caller.address} was served {fine} times, between {least:.0f} and {most:.0f} were due")
     return [f"{what} {count} times" for what, count in wrong.items()] + found

@@ -30,7 +30,7 @@ SESSION_SEC = 7_200.0
 STORIES = 30
 LIST_CHANGES_SEC = 1_500.0
 """Time between changes of the default list."""
-MOODS = ("kind", "busy", "slow", "any")
+TROUBLE_KINDS = ("kind", "busy", "slow", "any")
 TROUBLE_SEC = 600.0
 """Duration of a server's outage."""
 SMALL = {
@@ -50,23 +50,23 @@ def named(path: str) -> str:
 
 
 @dataclass(frozen=True)
-class HeardRequest:
+class ReceivedRequest:
     """One request as the server sees it: seconds since the session began, and what was requested."""
 
     at_sec: float
     asked: str
 
 
-class MoodyServer:
+class TroubledServer:
     """Answers as `FakeBackend` does, except in its outages, whose times are drawn from the session's seed."""
 
-    def __init__(self, seed: int, mood: str, clock: StillClock) -> None:
+    def __init__(self, seed: int, trouble: str, clock: StillClock) -> None:
         chance = random.Random(f"server {seed}")
         self.backend = FakeBackend(pool=synthetic_pool(180, dim=16))
         self._count = open_count(self.backend, clock)
-        self.heard: list[HeardRequest] = []
+        self.received: list[ReceivedRequest] = []
         self._clock, self._began = clock, clock()
-        kinds = {"kind": (), "busy": (429, 503), "slow": (0,), "any": (0, 429, 503)}[mood]
+        kinds = {"kind": (), "busy": (429, 503), "slow": (0,), "any": (0, 429, 503)}[trouble]
         spans = [] if not kinds else [chance.uniform(0.05, 0.9) * SESSION_SEC for _ in range(3)]
         self._troubles = [(start, chance.choice(kinds), chance.choice([1, 40, 2_000])) for start in spans]
 
@@ -78,7 +78,7 @@ class MoodyServer:
     def answer(self, request: httpx.Request) -> httpx.Response:
         """Answer one request, and record it."""
         now = self.now_sec
-        self.heard.append(HeardRequest(now, f"{request.method} {named(request.url.path)}"))
+        self.received.append(ReceivedRequest(now, f"{request.method} {named(request.url.path)}"))
         for start, kind, retry_after in self._troubles:
             if start <= now < start + TROUBLE_SEC:
                 self._clock.go_on(10.0 if kind == 0 else 0.2)
@@ -137,18 +137,18 @@ def act_times(seed: int) -> list[float]:
 def session(
     folder: Path,
     seed: int,
-    mood: str,
+    trouble: str,
     *,
     reads: bool,
     times: random.Random | None = None,
     spoil: Callable[[Device], None] = lambda device: None,
-) -> list[HeardRequest]:
+) -> list[ReceivedRequest]:
     """Return the server's requests in one session.
 
     times: the background's source of random times; spoil: damages the device.
     """
     clock = StillClock(NOW)
-    server = MoodyServer(seed, mood, clock)
+    server = TroubledServer(seed, trouble, clock)
     settings = DeviceSettings.model_validate({"data_dir": folder, "performance": SMALL})
     times = times or random.SystemRandom()
     updates = DueUpdates(clock, settings.performance.training_send_sec, times, lambda work: work(lambda: None))
@@ -184,4 +184,4 @@ def session(
                 heapq.heappush(due, (server.now_sec, "texts"))
     finally:
         device.close()
-    return [one for one in server.heard if one.at_sec < SESSION_SEC]
+    return [one for one in server.received if one.at_sec < SESSION_SEC]

@@ -164,7 +164,7 @@ def secure_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
             cohort.devices.append(device)
             cohort.wires.append(wire)
 
-        def overhear(*args: object) -> Update:
+        def recording(*args: object) -> Update:
             update = run(*args)  # type: ignore[arg-type]
             # The devices step one after another: whose step it is shows at the stage of its trainer.
             busy = [number for number, one in enumerate(cohort.devices) if one.trainer.stage == "computing"]
@@ -172,7 +172,7 @@ def secure_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
             cohort.clear[busy[0]] = update
             return update
 
-        monkeypatch.setattr(FullGradientTask, "run", overhear)
+        monkeypatch.setattr(FullGradientTask, "run", recording)
         yield cohort
         for device in cohort.devices:
             device.stop()

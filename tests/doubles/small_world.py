@@ -193,7 +193,7 @@ class Received:
     answer: bytes
 
 
-class Overhearing:
+class RecordingMiddleware:
     """ASGI middleware around the whole server: records every request byte by byte, and may change an answer's body."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -209,7 +209,7 @@ class Overhearing:
         body, answer, status = bytearray(), bytearray(), 0
         place, self.arrived = self.arrived, self.arrived + 1
 
-        async def heard() -> Message:
+        async def received() -> Message:
             message = await receive()
             body.extend(message.get("body", b""))
             return message
@@ -223,7 +223,7 @@ class Overhearing:
             await send(message)
 
         try:
-            await self.app(scope, heard, changed)
+            await self.app(scope, received, changed)
         finally:
             self.requests[place] = Received(
                 scope["method"],
@@ -277,13 +277,13 @@ class SmallWorld:
     devices: list[Device] = field(default_factory=list)
     url: str = ""
     services: Services | None = None
-    ears: Overhearing | None = None
+    ears: RecordingMiddleware | None = None
 
     @contextmanager
     def backend(self, port: int = 0) -> Iterator[SmallWorld]:
         """Serve the backend while the block runs."""
         self.services = build_services(self.settings)
-        self.ears = Overhearing(create_app(services=self.services))
+        self.ears = RecordingMiddleware(create_app(services=self.services))
         try:
             with serving(self.ears, port) as self.url:
                 yield self

@@ -51,7 +51,7 @@ class Account:
 
 
 @dataclass
-class Haul:
+class AttackResult:
     """What the server can open: the members of each unmasked sum, and how many devices stayed."""
 
     sums: list[frozenset[int]]
@@ -126,13 +126,13 @@ class SplitViews:
 
         Each member is then claimed dropped to equally many devices.
         """
-        told = self.honest_account()
+        reported = self.honest_account()
         width = self.degree // 2
         offsets = [step for pair in zip(range(1, width + 1), range(-1, -width - 1, -1), strict=True) for step in pair]
         dropped = offsets[:: 2 if 2 * self.spare <= self.degree + 2 else 1][: self.spare]
-        for one, account in told.items():
+        for one, account in reported.items():
             account.dropped = {(one + step - 1) % self.members + 1 for step in dropped}
-        return told
+        return reported
 
     def cut_out(self, cluster: int, *, narrow: bool = True) -> dict[int, Account]:
         """Remove the masks between a cluster of members and all others.
@@ -140,19 +140,21 @@ class SplitViews:
         With `narrow`, the cluster doesn't mask with some of the others. Members with spare drops open the mask keys of
         the rest.
         """
-        told = self.honest_account()
+        reported = self.honest_account()
         by_distance = sorted(self.near[self.target] - self.colluding, key=lambda one: abs(one - self.target))
         inside, outside = by_distance[:cluster], by_distance[cluster:]
         helpers: set[int] = set()
         if narrow:
             helpers = set(outside[: self.degree + 1 - self.rules.least_sharers(self.roster(self.target))])
         for one in inside:
-            told[one].sharers -= helpers
+            reported[one].sharers -= helpers
         inward = set(inside)
-        self._open_keys({other for one in inside for other in told[one].sharers - self.colluding - inward}, told)
-        return told
+        self._open_keys(
+            {other for one in inside for other in reported[one].sharers - self.colluding - inward}, reported
+        )
+        return reported
 
-    def _open_keys(self, needed: Collection[int], told: Mapping[int, Account]) -> None:
+    def _open_keys(self, needed: Collection[int], reported: Mapping[int, Account]) -> None:
         """Claim to t holders of each of these members' keys that it dropped out, as far as their spare drops allow.
 
         Computed as the largest flow from holders, each with its spare drops, to keys.
@@ -163,30 +165,32 @@ class SplitViews:
         sink = 1 + len(holders) + len(keys)
         capacity = np.zeros((sink + 1, sink + 1), dtype=np.int32)
         for one in holders:
-            capacity[0, place[one]] = max(0, len(told[one].survivors) - self.threshold)
+            capacity[0, place[one]] = max(0, len(reported[one].survivors) - self.threshold)
         for at, key in enumerate(keys, 1 + len(holders)):
             capacity[at, sink] = self.threshold - len(self.near[key] & self.colluding)
             for one in self.near[key] & self.honest - {key}:
-                if key in told[one].sharers:
+                if key in reported[one].sharers:
                     capacity[place[one], at] = 1
         flow = maximum_flow(csr_array(capacity), 0, sink).flow.toarray()
         for one in holders:
             for at, key in enumerate(keys, 1 + len(holders)):
                 if flow[place[one], at] > 0:
-                    told[one].dropped.add(key)
+                    reported[one].dropped.add(key)
 
     # The devices' behaviour, and what the server gets from it.
 
-    def attack(self, told: Mapping[int, Account], among: Collection[int] | None = None) -> Haul:
+    def attack(self, reported: Mapping[int, Account], among: Collection[int] | None = None) -> AttackResult:
         """Run stages masked to unmask. among: only these honest devices are followed further, to save time."""
         masked, waiting = {}, {}
         for one in sorted(self.honest if among is None else self.honest & set(among)):
-            state = self._masked(one, told[one].sharers)
+            state = self._masked(one, reported[one].sharers)
             if state is None:
                 continue
             masked[one] = state
             try:
-                waiting[one] = self.device.hear_survivors(state, Survivors(members=tuple(sorted(told[one].survivors))))
+                waiting[one] = self.device.hear_survivors(
+                    state, Survivors(members=tuple(sorted(reported[one].survivors)))
+                )
             except SumAborted:
                 continue
         if self.terms.mode == "active":
@@ -222,7 +226,7 @@ class SplitViews:
             handed = []
             for other in state.survivors:
                 if other in self.colluding:
-                    handed.append(self._lie(other, state))
+                    handed.append(self._forged(other, state))
                 elif other != one and other in signed and self._speaks_for(state, waiting[other], signed[other]):
                     handed.append(signed[other])
             # It checks as many as it needs besides its own, and leaves if there are too few.
@@ -240,7 +244,7 @@ class SplitViews:
         assert state.roster is not None
         return signed.says_alive(state.roster.me)
 
-    def _lie(self, member: int, state: SumState) -> MemberSignature:
+    def _forged(self, member: int, state: SumState) -> MemberSignature:
         """Let a colluding member sign whatever a device should receive."""
         roster = state.roster
         assert roster is not None
@@ -251,7 +255,7 @@ class SplitViews:
         signature = sign_alive(self.context, member, bits, self.identities[member]).signature
         return MemberSignature(member=member, signature=signature, alive=bits)
 
-    def _open(self, masked: Mapping[int, SumState], revealing: Mapping[int, SumState]) -> Haul:
+    def _open(self, masked: Mapping[int, SumState], revealing: Mapping[int, SumState]) -> AttackResult:
         seeds = {one: len(self.near[one] & self.colluding) for one in self.near}
         keys = dict(seeds)
         for state in revealing.values():
@@ -266,7 +270,7 @@ class SplitViews:
             one: {each.member for each in masked[one].held if each.member != one and not {one, each.member} & known}
             for one in bare
         }
-        return Haul(list(_closed_parts(left)), len(revealing))
+        return AttackResult(list(_closed_parts(left)), len(revealing))
 
 
 def _closed_parts(left: Mapping[int, Collection[int]]) -> Iterable[frozenset[int]]:

@@ -81,9 +81,9 @@ def contexts(model: PaperModel, clicks: Floats, heads: int) -> PaperContexts:
     parts, weights = [], []
     for head in range(heads):
         mine = slice(head * size, (head + 1) * size)
-        asked, known, told = (clicks @ each[mine].T for each in (model.queries, model.keys, model.values))
+        asked, known, reported = (clicks @ each[mine].T for each in (model.queries, model.keys, model.values))
         weights.append(np.stack([softmax(row) for row in asked @ known.T / np.sqrt(size)]))
-        parts.append(weights[-1] @ told)
+        parts.append(weights[-1] @ reported)
     return PaperContexts(np.concatenate(parts, axis=1), weights)
 
 
@@ -208,9 +208,9 @@ def sample_gradient(
     to_queries, to_known, to_told = (np.zeros_like(each) for each in (model.queries, model.keys, model.values))
     for head, attention in enumerate(reader.contexts.weights):
         mine = slice(head * size, (head + 1) * size)
-        asked, known, told = (clicks @ each[mine].T for each in (model.queries, model.keys, model.values))
+        asked, known, reported = (clicks @ each[mine].T for each in (model.queries, model.keys, model.values))
         pull = to_rows[:, mine]
-        by_attention = pull @ told.T
+        by_attention = pull @ reported.T
         by_logit = attention * (by_attention - (attention * by_attention).sum(axis=1, keepdims=True)) / np.sqrt(size)
         to_queries[mine] = (by_logit @ known).T @ clicks
         to_known[mine] = (by_logit.T @ asked).T @ clicks

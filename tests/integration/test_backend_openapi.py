@@ -165,9 +165,9 @@ def test_every_answer_during_a_secure_sum_is_documented(tmp_path: Path) -> None:
             if stage != "unmask":
                 for client in clients:
                     client.hear(ANSWERS[stage].model_validate_json(client.ask().raise_for_status().content))
-                told = only(app, path)
-                del told["paths"][path]["put"]
-                answers += fuzz(app, told, known=known, examples=examples())
+                reported = only(app, path)
+                del reported["paths"][path]["put"]
+                answers += fuzz(app, reported, known=known, examples=examples())
                 assert answers[f"GET {path} 204"] >= 1
                 assert answers[f"GET {path} 200"] >= 1
             assert answers[f"PUT {path} 200"] >= 1, "the same message once more"

@@ -79,7 +79,7 @@ def synced(world: SmallWorld) -> Path:
     assert release is not None
     draw = random.Random(4)
     lifted = tuple(sorted(draw.sample(kept.news_ids, 60)))
-    told = Popularity(
+    reported = Popularity(
         release=release.manifest.release,
         rounds=1,
         devices=60,
@@ -88,7 +88,7 @@ def synced(world: SmallWorld) -> Path:
         lifts=tuple(draw.randint(-64, 64) for _ in lifted),
         popular=lifted[:20],
     )
-    stores.popularity.keep(told.model_dump_json().encode(), NOW)
+    stores.popularity.keep(reported.model_dump_json().encode(), NOW)
     device.close()
     world.devices.remove(device)
     return device.settings.home
@@ -326,11 +326,11 @@ def test_random_draws_clusters_and_similarities_match_in_browser_and_python() ->
     rows[60:63] = rows[5]
     asked = [("int" if isinstance(seed, int) else "text", str(seed)) for seed in seeds]
     cuts = [(1.0, 5), (4.5, 5), (5.0, 40), (6.0, 3), (9.0, 5)]
-    told = [
+    reported = [
         ("feed_vectors", {"rows": rows.ravel().tolist(), "width": 16, "distance": distance, "limit": limit})
         for distance, limit in cuts
     ]
-    chances, *found = ask_node([("feed_chance", asked), *told])
+    chances, *found = ask_node([("feed_chance", asked), *reported])
     for seed, answer in zip(seeds, chances, strict=True):
         chance = random.Random(seed)
         assert answer["bits"] == [str(chance.getrandbits(64)) for _ in range(400)], seed

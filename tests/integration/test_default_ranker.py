@@ -33,21 +33,21 @@ def read_rowing(device: Device) -> Feed:
 def test_device_ranks_by_release_features_unless_the_reader_chooses_otherwise(
     world: SmallWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard: list[Heard] = []
+    received: list[RankerCall] = []
     score = Ranker.score
 
-    def overhear(
+    def recording(
         self: Ranker, clicks: np.ndarray, candidates: np.ndarray, context_features: FeatureContext | None = None
     ) -> np.ndarray:
         found = score(self, clicks, candidates, context_features)
         assert context_features is not None
-        heard.append(Heard(self.name, clicks, candidates, context_features, found))
+        received.append(RankerCall(self.name, clicks, candidates, context_features, found))
         return found
 
-    monkeypatch.setattr(Ranker, "score", overhear)
+    monkeypatch.setattr(Ranker, "score", recording)
     device = world.device("by-features", performance=ALWAYS_ASKS)
     read_rowing(device)
-    cold, warm = heard[0], heard[-1]
+    cold, warm = received[0], received[-1]
     chosen = world.device("by-content", performance=ALWAYS_ASKS, feed=FeedSettings(ranker="ranker.cosine"))
     read_rowing(chosen)
     monkeypatch.undo()
@@ -55,7 +55,7 @@ def test_device_ranks_by_release_features_unless_the_reader_chooses_otherwise(
     release = device.release()
     assert release is not None
     assert cold.ranker == warm.ranker == release.manifest.default_ranker == "ranker.features"
-    assert heard[-1].ranker == "ranker.cosine"
+    assert received[-1].ranker == "ranker.cosine"
     assert cold.scores.std() > 0, "without clicks the features decide"
 
     names, weights = release.manifest.models["ranker.features"].features, release.weights("ranker.features")
@@ -67,7 +67,7 @@ def test_device_ranks_by_release_features_unless_the_reader_chooses_otherwise(
 
 
 @dataclass(frozen=True)
-class Heard:
+class RankerCall:
     """What a ranker was asked and what it answered."""
 
     ranker: str

@@ -77,9 +77,9 @@ def test_alert_rules_use_only_exported_metrics(tmp_path: Path) -> None:
         token = (backend.folder / "metrics.token").read_text().strip()
         backend.client.get("/v1/health")
         backend.client.get("/v1/news/front")
-        told = backend.client.get("/metrics", headers={"authorization": f"Bearer {token}"}).text
+        reported = backend.client.get("/metrics", headers={"authorization": f"Bearer {token}"}).text
         routes = {getattr(route, "path", "") for route in backend.app.routes}
-    families = list(text_string_to_metric_families(told))
+    families = list(text_string_to_metric_families(reported))
     endings = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}
     names = {f"{each.name}{end}" for each in families for end in endings.get(each.type, ("",))}
     values = {(label, value) for each in families for sample in each.samples for label, value in sample.labels.items()}

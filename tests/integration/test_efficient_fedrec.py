@@ -81,11 +81,11 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[RowSamples]:
     found: list[RowSamples] = []
     draw = ReaderSamples.draw_rows
 
-    def overhear(self: ReaderSamples, **how: object) -> RowSamples:
+    def recording(self: ReaderSamples, **how: object) -> RowSamples:
         found.append(draw(self, **how))  # type: ignore[arg-type]
         return found[-1]
 
-    monkeypatch.setattr(ReaderSamples, "draw_rows", overhear)
+    monkeypatch.setattr(ReaderSamples, "draw_rows", recording)
     return found
 
 
@@ -151,14 +151,14 @@ def test_live_round_computes_the_pooled_gradient_within_half_a_rounding_step(
     means: list[dict[str, np.ndarray]] = []
     conclude = NewsSplit.conclude
 
-    def overhear(self: NewsSplit, spec: object, total: Aggregate, *rest: object) -> object:
+    def recording(self: NewsSplit, spec: object, total: Aggregate, *rest: object) -> object:
         means.append(total.mean())
         stored = pool.counts()
         result = conclude(self, spec, total, *rest)  # type: ignore[arg-type]
         assert pool.counts() == stored, "what a conclusion comes to is written with the round's end, not before"
         return result
 
-    monkeypatch.setattr(NewsSplit, "conclude", overhear)
+    monkeypatch.setattr(NewsSplit, "conclude", recording)
     # A fresh memory, so that the first moment shows the gradient.
     monkeypatch.setattr("backend.federation.rounds.finalize.RoundContextLoader._memory", lambda self, system: Memory())
     before = world.services.releases.require_current()
@@ -217,9 +217,9 @@ def test_round_updates_article_vectors_in_the_pool_and_on_the_devices(
     facts = row_of(world, union).facts or {}
     assert facts["owners_minimum"] == 2
     assert 0 < facts["opened_news"] < facts["held_news"] < facts["listed"] == len(ids)
-    told = row_of(world, split).facts or {}
-    assert told["numbers_moved"] == 2 * (256 * facts["opened_news"] + 248_977)
-    assert told["states_made"] == 0
+    reported = row_of(world, split).facts or {}
+    assert reported["numbers_moved"] == 2 * (256 * facts["opened_news"] + 248_977)
+    assert reported["states_made"] == 0
 
     world.services.updater.step()
     for device in devices:
@@ -260,18 +260,18 @@ def test_round_with_an_oversized_contribution_is_retried_on_the_same_union(
     assert world.services is not None
     set_up(world, monkeypatch, owners_minimum=1, fraction_bits=16)
     coordinator = world.services.coordinator
-    told: list[int] = []
+    reported: list[int] = []
 
-    def lie_once(*args: object, **rest: object) -> Contribution:
+    def forge_once(*args: object, **rest: object) -> Contribution:
         honest = contribute(*args, **rest)  # type: ignore[arg-type]
-        if told:
+        if reported:
             return honest
         vector = honest.vector.copy()
         vector[0] = 2**30
-        told.append(vector.size)
+        reported.append(vector.size)
         return replace(honest, vector=vector)
 
-    monkeypatch.setattr("device_app.privacy.protections.registry.contribute", lie_once)
+    monkeypatch.setattr("device_app.privacy.protections.registry.contribute", forge_once)
     for device in devices:
         sync(device)
     before = world.services.releases.require_current()
@@ -297,7 +297,7 @@ def test_round_with_an_oversized_contribution_is_retried_on_the_same_union(
     assert retried.published == f"r{release_number(before.release) + 1}"
     first, again = (manifest_of(world, one) for one in (spoiled, retried))
     assert first.materials == again.materials, "the same news"
-    assert (len(told), retried.survivors) == (1, DEVICES)
+    assert (len(reported), retried.survivors) == (1, DEVICES)
 
 
 @pytest.mark.usefixtures("stepped_here")
@@ -313,19 +313,19 @@ def test_head_round_computes_the_pooled_gradient_without_naming_articles(
     means: list[dict[str, np.ndarray]] = []
     conclude = NewsHead.conclude
 
-    def overhear(self: NewsHead, spec: object, total: Aggregate, *rest: object) -> object:
+    def recording(self: NewsHead, spec: object, total: Aggregate, *rest: object) -> object:
         means.append(total.mean())
         stored = pool.counts()
         result = conclude(self, spec, total, *rest)  # type: ignore[arg-type]
         assert pool.counts() == stored, "what a conclusion comes to is written with the round's end, not before"
         return result
 
-    monkeypatch.setattr(NewsHead, "conclude", overhear)
+    monkeypatch.setattr(NewsHead, "conclude", recording)
     world.services.updater.step()
     for device in devices:
         sync(device)
     before = releases.require_current()
-    heard = len(world.requests())
+    received = len(world.requests())
     opened = coordinator.open_round(HEAD_FORM, cohort=DEVICES, cohort_minimum=3, seconds=900.0)
     until = time.monotonic() + WITHIN_SEC
     while (status := coordinator.status(opened.round)).state not in ("applied", "failed"):
@@ -346,7 +346,7 @@ def test_head_round_computes_the_pooled_gradient_without_naming_articles(
         assert np.abs(mean[name] - each).max() <= 1e-6, name
     assert np.abs(wanted["g.news.head.weight"]).max() > 1e-5, "another gradient would show"
 
-    asked = [one.path for one in world.requests()[heard:]]
+    asked = [one.path for one in world.requests()[received:]]
     for ref in manifest.materials.values():
         assert asked.count(f"/v1/blobs/{ref.sha256}") == DEVICES, "each device takes each shard, once"
     assert not any(one.id in path for one in pool.live(world.services.updater._clock()) for path in asked)

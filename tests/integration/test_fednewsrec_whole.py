@@ -121,22 +121,22 @@ def devices(world_of_words: SmallWorld, monkeypatch: pytest.MonkeyPatch) -> list
 
 
 @pytest.fixture
-def overheard(monkeypatch: pytest.MonkeyPatch) -> tuple[list[RowSamples], list[dict[str, np.ndarray]]]:
+def recorded(monkeypatch: pytest.MonkeyPatch) -> tuple[list[RowSamples], list[dict[str, np.ndarray]]]:
     """What the devices draw, and the means that the server steps by."""
     drawn: list[RowSamples] = []
     means: list[dict[str, np.ndarray]] = []
     draw, conclude = ReaderSamples.draw_rows, NewsWords.conclude
 
-    def overhear_draw(self: ReaderSamples, **how: object) -> RowSamples:
+    def recording_draw(self: ReaderSamples, **how: object) -> RowSamples:
         drawn.append(draw(self, **how))  # type: ignore[arg-type]
         return drawn[-1]
 
-    def overhear(self: NewsWords, spec: object, total: Aggregate, *rest: object) -> object:
+    def recording(self: NewsWords, spec: object, total: Aggregate, *rest: object) -> object:
         means.append(total.mean())
         return conclude(self, spec, total, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ReaderSamples, "draw_rows", overhear_draw)
-    monkeypatch.setattr(NewsWords, "conclude", overhear)
+    monkeypatch.setattr(ReaderSamples, "draw_rows", recording_draw)
+    monkeypatch.setattr(NewsWords, "conclude", recording)
     return drawn, means
 
 
@@ -263,14 +263,14 @@ def test_finding_clusters_readers_by_k_means_of_their_user_vectors(
 
 
 def test_round_without_noise_applies_the_papers_step_to_both_models(
-    world_of_words: SmallWorld, devices: list[Device], overheard: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
+    world_of_words: SmallWorld, devices: list[Device], recorded: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
 ) -> None:
     world = world_of_words
     assert world.services is not None
     releases, pool = world.services.releases, world.services.pool
-    drawn, means = overheard
+    drawn, means = recorded
     before = releases.require_current()
-    heard = len(world.requests())
+    received = len(world.requests())
     status, manifest = run(world, devices, EXACT)
 
     wanted = pooled(world, manifest, drawn)
@@ -294,19 +294,19 @@ def test_round_without_noise_applies_the_papers_step_to_both_models(
         own = name.removeprefix("g.").removeprefix("news.")
         assert np.abs(new[own] - (old[own] - 0.5 * slope)).max() <= BAR, name
 
-    asked = [one.path for one in world.requests()[heard:]]
+    asked = [one.path for one in world.requests()[received:]]
     for ref in manifest.materials.values():
         assert asked.count(f"/v1/blobs/{ref.sha256}") == DEVICES, "each device takes each shard, once"
     assert not any(one.id in path for one in pool.live(world.services.updater._clock()) for path in asked)
 
 
 def test_naml_round_trains_its_views_and_reembeds_the_pool(
-    world_of_words: SmallWorld, devices: list[Device], overheard: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
+    world_of_words: SmallWorld, devices: list[Device], recorded: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
 ) -> None:
     world = world_of_words
     assert world.services is not None
     releases, pool = world.services.releases, world.services.pool
-    drawn, means = overheard
+    drawn, means = recorded
     before = releases.require_current()
     status, manifest = run(world, devices, NAML_EXACT)
 
@@ -358,11 +358,11 @@ def test_gate_scores_user_models_on_the_new_vectors_and_detects_a_worse_model(
     drawn: list[Samples] = []
     draw = ReaderSamples.draw
 
-    def overhear_draw(self: ReaderSamples, **how: object) -> Samples:
+    def recording_draw(self: ReaderSamples, **how: object) -> Samples:
         drawn.append(draw(self, **how))  # type: ignore[arg-type]
         return drawn[-1]
 
-    monkeypatch.setattr(ReaderSamples, "draw", overhear_draw)
+    monkeypatch.setattr(ReaderSamples, "draw", recording_draw)
     verdict, manifest = ended(world, devices, coordinator.status(gate))
     assert (verdict.system, manifest.model, manifest.release) == (GATE, "ranker.nrms", fallen.release)
     served = pool.vectors(fallen.encoder)[1]
@@ -374,10 +374,12 @@ def test_gate_scores_user_models_on_the_new_vectors_and_detects_a_worse_model(
         scores = [model(*inputs).detach().numpy() for model in models]
         new, old = (((each[:, :1] > each[:, 1:]) + 0.5 * (each[:, :1] == each[:, 1:])).mean() for each in scores)
         gains.append(max(-GAIN_LIMIT, min(GAIN_LIMIT, float(new - old))))
-    told = (row_of(world, verdict).facts or {})["gate"]
-    assert told["devices"] == DEVICES
-    assert told["gain"] == pytest.approx(sum(gains) / DEVICES, abs=1e-6), "a device without held-out clicks gives zero"
-    assert told["falls"]
+    reported = (row_of(world, verdict).facts or {})["gate"]
+    assert reported["devices"] == DEVICES
+    assert reported["gain"] == pytest.approx(sum(gains) / DEVICES, abs=1e-6), (
+        "a device without held-out clicks gives zero"
+    )
+    assert reported["falls"]
     back = releases.require_current()
     assert (verdict.published, back.encoder) == (back.release, before.encoder)
     assert back.models["ranker.nrms"].weights == before.models["ranker.nrms"].weights
@@ -388,11 +390,11 @@ def spent_on_training(device: Device) -> float:
 
 
 def test_preset_weights_noisy_updates_by_the_number_of_samples_each_device_reveals(
-    world_of_words: SmallWorld, devices: list[Device], overheard: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
+    world_of_words: SmallWorld, devices: list[Device], recorded: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
 ) -> None:
     world = world_of_words
     assert world.services is not None
-    drawn, _ = overheard
+    drawn, _ = recorded
     before = world.services.releases.require_current()
     status, _ = run(world, devices, PRESET)
     facts = row_of(world, status).facts or {}

@@ -49,7 +49,7 @@ class FeedServer:
 
     def __init__(self) -> None:
         self.answer, self.asked = ScriptedAnswer(title="The ferry sails again"), list[Message]()
-        self.heard = threading.Event()
+        self.received = threading.Event()
         outer = self
 
         class FeedHandler(BaseHTTPRequestHandler):
@@ -65,7 +65,7 @@ class FeedServer:
                     self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
-                outer.heard.set()
+                outer.received.set()
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -209,7 +209,7 @@ def test_waking_the_scheduler_reads_an_added_feed(world: RefreshedFeed) -> None:
     world.scheduler.start()
     world.scheduler.followed.add(world.server.url, world.clock())
     world.scheduler.wake()
-    assert world.server.heard.wait(LONGEST_SEC)
+    assert world.server.received.wait(LONGEST_SEC)
     _until(lambda: world.only().fetched_at is not None)
     assert world.titles() == {"The ferry sails again"}
 

@@ -164,11 +164,11 @@ def test_groups_are_clustered_again_after_enough_rounds(world: GroupedRounds) ->
     rounds = [(each.system, each.state) for each in world.backend.coordinator.history()]
     assert rounds == [("votes", "applied"), ("live", "applied"), ("live", "applied")]
     groups = world.release().groups(MODEL)
-    (told,) = world.backend.coordinator.group_moves(4)
+    (reported,) = world.backend.coordinator.group_moves(4)
     went = [[0] * K for _ in range(K)]
     for before, (after, _) in zip([drafted.in_force(clicks) for clicks in world.clicked()], votes, strict=True):
         went[before][after] += 1
-    assert told == GroupMoves("round-3", "votes", "r5", tuple(map(tuple, went))), "what the console draws"
+    assert reported == GroupMoves("round-3", "votes", "r5", tuple(map(tuple, went))), "what the console draws"
     sums = np.zeros((K, DIM))
     for group, vector in votes:
         sums[group] += vector

@@ -224,14 +224,14 @@ def play(template: Path, folder: Path, system: str, seed: int, patch: pytest.Mon
         world.devices.append(DeviceRig(path, clock, network, PRIVACY, number, blob_folder=folder / "blobs"))
     run = FullGradientTask.run
 
-    def overhear(*args: object) -> Update:
+    def recording(*args: object) -> Update:
         update = run(*args)  # type: ignore[arg-type]
         (busy,) = [number for number, one in enumerate(world.devices) if one.trainer.stage == "computing"]
         world.clear[busy] = update
         return update
 
     with patch.context() as patched:
-        patched.setattr(FullGradientTask, "run", overhear)
+        patched.setattr(FullGradientTask, "run", recording)
         kills.watch_device(patched)
         world.backend.coordinator.open_round(system, cohort=PLACES, cohort_minimum=MINIMUM, seconds=60)
         kills.armed = True

@@ -33,9 +33,9 @@ from tests.integration.test_poisoned_sums import (
     NEWS,
     RATE,
     PoisonedRound,
+    forged_weights,
     made_world,
     protection_of,
-    weight_lie,
 )
 
 SYSTEM = "small_ranker_groups_of_three"
@@ -107,15 +107,15 @@ def longest_step() -> float:
 
 def test_malicious_member_spoils_only_its_own_group(world: PoisonedRound) -> None:
     """Red before: every round with this liar in it came to nothing."""
-    lie = weight_lie(32_000.0, TURNED)
-    assert world.run("small_ranker_one_sum", lie, minimum=3).state == "failed"
+    added = forged_weights(32_000.0, TURNED)
+    assert world.run("small_ranker_one_sum", added, minimum=3).state == "failed"
 
-    world.liar.told = 0
-    status = world.run(SYSTEM, lie, minimum=3)
+    world.attacker.sent = 0
+    status = world.run(SYSTEM, added, minimum=3)
     assert (status.state, status.published, status.uploaded) == ("applied", "r2", DEVICES), status.reason
     assert 0 < moved(world) <= longest_step()
-    told = facts(world, 2)
-    assert (sorted(told["groups"]), told["groups_joined"]) == ([4, 4, 5], 2)  # type: ignore[call-overload]
+    reported = facts(world, 2)
+    assert (sorted(reported["groups"]), reported["groups_joined"]) == ([4, 4, 5], 2)  # type: ignore[call-overload]
     for device in world.devices[1:]:
         device.trainer.step()
         mine = device.stores.participations.get("round-2")
@@ -142,7 +142,7 @@ def test_round_of_groups_is_charged_by_its_smallest_group(world: PoisonedRound) 
 
 def test_false_sum_within_bounds_moves_the_mean_no_further_than_an_honest_group_could(world: PoisonedRound) -> None:
     """Of three groups the median lies between the two honest ones, whatever the third says."""
-    status = world.run(SYSTEM, weight_lie(4.0, TURNED), minimum=3)
+    status = world.run(SYSTEM, forged_weights(4.0, TURNED), minimum=3)
     assert status.state == "applied", status.reason
     assert moved(world) <= longest_step()
 
@@ -150,12 +150,12 @@ def test_false_sum_within_bounds_moves_the_mean_no_further_than_an_honest_group_
 def test_group_with_a_detectable_false_sum_is_dropped_and_the_drop_is_reported(world: PoisonedRound) -> None:
     """Red before: it cost the whole count. What noise may hide is in `test_forged_clicks`, by the same join."""
     protection = protection_of("private_counts/secure/huber")
-    lie = np.zeros(2 * NEWS + 1, dtype=np.int64)
-    lie[:3] = round(300.0 * 2**protection.fraction_bits)
-    status = world.run(COUNTS, lie, minimum=3)
+    added = np.zeros(2 * NEWS + 1, dtype=np.int64)
+    added[:3] = round(300.0 * 2**protection.fraction_bits)
+    status = world.run(COUNTS, added, minimum=3)
     assert status.state == "applied", status.reason
-    told = facts(world)
-    assert (sorted(told["groups"]), told["groups_joined"]) == ([4, 4, 5], 2)  # type: ignore[call-overload]
+    reported = facts(world)
+    assert (sorted(reported["groups"]), reported["groups_joined"]) == ([4, 4, 5], 2)  # type: ignore[call-overload]
     counted, deviation = world.counted("clicks"), noise_deviation(protection, 5)
     forged = [counted[f"count{row:02}"] - world.clicks[f"count{row:02}"] for row in range(NEWS)]
     assert max(forged) <= 1 + noise_reach(noise_deviation(protection, DEVICES), 2 * NEWS)
@@ -206,8 +206,8 @@ def test_dropouts_remove_noise_shares_and_a_group_with_too_many_dropouts_is_drop
         steps(world, alive)
     status = world.backend.coordinator.status("round-1")
     assert (status.state, status.survivors) == ("applied", len(first) - 1), status.reason
-    told = facts(world)
-    assert (told["groups"], told["groups_joined"]) == ([len(first) - 1, len(third)], 2)
+    reported = facts(world)
+    assert (reported["groups"], reported["groups_joined"]) == ([len(first) - 1, len(third)], 2)
     left = world.devices[second[2]].stores.participations.get("round-1")
     assert left is not None
     assert (left.state, left.detail) == ("applied", APPLIED_WITHOUT), "its group's sum is in no release"

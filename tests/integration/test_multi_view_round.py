@@ -52,12 +52,12 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[Update]:
     updates: list[Update] = []
     run = MultiViewTask.run
 
-    def overhear(self: MultiViewTask, *given: object) -> Update:
+    def recording(self: MultiViewTask, *given: object) -> Update:
         update = run(self, *given)  # type: ignore[arg-type]
         updates.append(update)
         return update
 
-    monkeypatch.setattr(MultiViewTask, "run", overhear)
+    monkeypatch.setattr(MultiViewTask, "run", recording)
     return updates
 
 

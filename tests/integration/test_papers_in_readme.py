@@ -250,11 +250,11 @@ def test_paper_commands_do_what_the_readme_says(
     jobs: list[ViewJob] = []
     gradient = SpawnedViews.gradient
 
-    def overhear(self: SpawnedViews, job: ViewJob) -> object:
+    def recording(self: SpawnedViews, job: ViewJob) -> object:
         jobs.append(job)
         return gradient(self, job)
 
-    monkeypatch.setattr(SpawnedViews, "gradient", overhear)
+    monkeypatch.setattr(SpawnedViews, "gradient", recording)
     ran = papers.run(command)
     assert [status.state for status in ran.statuses] == ["applied"] * len(ran.statuses)
     missing = {words for words in PAPERS[paper](ran) if words not in sentence}

@@ -31,7 +31,7 @@ from protocol.protections import SecureSum
 from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.in_process import InProcess
-from tests.doubles.liar import AddsToMasked
+from tests.doubles.malicious_client import ForgingTransport
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, FEATURES, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
@@ -43,7 +43,7 @@ RATE = 0.1
 ALLOWS = PrivacySettings(
     training=True, epsilon_per_day_training=100, epsilon_per_day_counts=100, secure_sum="exact", smallest_sum=3
 )
-Lie = NDArray[np.int64]
+Added = NDArray[np.int64]
 
 
 @dataclass
@@ -51,12 +51,12 @@ class PoisonedRound:
     """A server and thirteen devices; the first one's network is the attacker's."""
 
     backend: BackendRig
-    liar: AddsToMasked
+    attacker: ForgingTransport
     devices: list[DeviceRig] = field(default_factory=list)
     clicks: Counter[str] = field(default_factory=Counter)
 
-    def run(self, system: str, lie: Lie | None, minimum: int = 10) -> RoundStatus:
-        self.liar.lie = lie
+    def run(self, system: str, added: Added | None, minimum: int = 10) -> RoundStatus:
+        self.attacker.added = added
         coordinator = self.backend.coordinator
         opened = coordinator.open_round(system, cohort=DEVICES, cohort_minimum=minimum, seconds=60.0)
         for _ in range(8):
@@ -65,7 +65,7 @@ class PoisonedRound:
             coordinator.step()
             if coordinator.current() is None:
                 break
-        assert self.liar.told == (lie is not None), "the attacker's message was taken"
+        assert self.attacker.sent == (added is not None), "the attacker's message was taken"
         return coordinator.status(opened.round)
 
     def weights(self, release: str) -> NDArray[np.float64]:
@@ -111,7 +111,7 @@ def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[Poiso
     with ExitStack() as stack:
         network = InProcess(served)
         stack.callback(network.close)
-        made = PoisonedRound(backend, AddsToMasked(network))
+        made = PoisonedRound(backend, ForgingTransport(network))
         for number in range(DEVICES):
             path = folder / f"device-{number}.sqlite"
             if number:
@@ -119,7 +119,7 @@ def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[Poiso
             device = DeviceRig(
                 path,
                 backend.clock,
-                network if number else made.liar,
+                network if number else made.attacker,
                 allows,
                 seed=number,
                 blob_folder=folder / "blobs",
@@ -148,8 +148,8 @@ def protection_of(system: str) -> SecureSum:
     return protection
 
 
-def weight_lie(length: float, direction: NDArray[np.float64]) -> Lie:
-    """A lie of this length in the numbers' own unit; the count at the vector's end is left as it is."""
+def forged_weights(length: float, direction: NDArray[np.float64]) -> Added:
+    """A false vector of this length in the numbers' own unit; the count at the vector's end is left as it is."""
     steps = np.rint(
         direction
         / np.linalg.norm(direction)
@@ -168,9 +168,9 @@ LENGTHS: dict[str, Callable[[], float]] = {
 
 @pytest.mark.parametrize("length", list(LENGTHS))
 def test_forged_vector_moves_weights_no_further_than_the_rate_times_the_clip(world: PoisonedRound, length: str) -> None:
-    """Red before: a lie of 4 in a sum of 13 passed, since ten times the noise's length was let through."""
+    """Red before: a false 4 in a sum of 13 passed, since ten times the noise's length was let through."""
     direction = np.array([0.0, -1.0, 1.0])
-    status = world.run("small_ranker/secure/median", weight_lie(LENGTHS[length](), direction))
+    status = world.run("small_ranker/secure/median", forged_weights(LENGTHS[length](), direction))
 
     protection = protection_of("small_ranker/secure/median")
     moved = np.linalg.norm(world.weights(world.backend.releases.require_current().release) - world.weights("r1"))
@@ -206,9 +206,9 @@ def test_forged_clicks_are_bounded_by_one_devices_share_and_the_noise(world: Poi
     deviation = noise_deviation(protection, DEVICES)
     tail = noise_reach(deviation, 2 * NEWS)
     few, clicks = COUNT_LIES[name](deviation, tail)
-    lie = np.zeros(2 * NEWS + 1, dtype=np.int64)
-    lie[:few] = round(clicks * 2**protection.fraction_bits)  # 'clicked' stands before 'displayed'
-    status = world.run("private_counts/secure/huber", lie)
+    added = np.zeros(2 * NEWS + 1, dtype=np.int64)
+    added[:few] = round(clicks * 2**protection.fraction_bits)  # 'clicked' stands before 'displayed'
+    status = world.run("private_counts/secure/huber", added)
 
     if status.state == "failed":
         assert "honest updates allow" in (status.reason or "")

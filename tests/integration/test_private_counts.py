@@ -35,7 +35,7 @@ from protocol.protections import SecureSum
 from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
-from tests.doubles.openings import NoisyOpening, SumNoise, spent_on
+from tests.doubles.opened_sums import NoisyOpening, SumNoise, spent_on
 from tests.doubles.round_rig import BackendRig, DeviceRig
 from tests.doubles.small_world import serving
 

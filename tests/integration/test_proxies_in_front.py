@@ -67,9 +67,9 @@ class Arrived:
             message = await receive()
             size, more = size + len(message.get("body", b"")), message.get("more_body", False)
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
-        told = json.dumps({"size": size, "headers": headers}).encode()
+        reported = json.dumps({"size": size, "headers": headers}).encode()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
-        await send({"type": "http.response.body", "body": told})
+        await send({"type": "http.response.body", "body": reported})
 
 
 @contextmanager
@@ -202,10 +202,12 @@ def ask(
 @EACH
 def test_shipped_proxy_forwards_address_host_and_whole_uploads(tmp_path: Path, proxy: str) -> None:
     with public_backend(tmp_path / "backend") as at, in_front(tmp_path / "proxy", proxy, [at]) as port:
-        told = ask(port, "/v1/rounds/arrived", READER, method="PUT", body=UPLOAD, x_forwarded_for="198.51.100.7").json()
-        assert told["size"] == len(UPLOAD)
-        assert told["headers"]["host"] == NAME
-        assert told["headers"]["x-forwarded-for"].split(",")[-1].strip() == READER
+        reported = ask(
+            port, "/v1/rounds/arrived", READER, method="PUT", body=UPLOAD, x_forwarded_for="198.51.100.7"
+        ).json()
+        assert reported["size"] == len(UPLOAD)
+        assert reported["headers"]["host"] == NAME
+        assert reported["headers"]["x-forwarded-for"].split(",")[-1].strip() == READER
         first, second = (ask(port, "/v1/keys", READER, x_forwarded_for=f"198.51.100.{number}") for number in range(2))
         assert first.headers["strict-transport-security"]
         # 503: it has no release

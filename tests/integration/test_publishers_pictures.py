@@ -20,8 +20,8 @@ from backend.news.public_addresses import networks
 from device_app.settings import PrivacySettings
 from protocol.pictures import PictureList
 from tests.conformance.node_end import ask_node
-from tests.doubles.listening import Listening
 from tests.doubles.picture_files import picture_file
+from tests.doubles.recording_web_server import RecordingWebServer
 from tests.doubles.small_world import SmallWorld
 
 HOST = "127.0.0.2"
@@ -46,8 +46,8 @@ NAMED = (
 
 
 @pytest.fixture
-def publisher() -> Iterator[Listening]:
-    made = Listening(HOST)
+def publisher() -> Iterator[RecordingWebServer]:
+    made = RecordingWebServer(HOST)
     now = datetime.now(UTC)
     items = "".join(
         f"<item><title>{title}</title><link>{made.url}{at}</link>{named.format(at=made.url)}"
@@ -88,7 +88,7 @@ def browsers(world: SmallWorld, *, reads: bool) -> dict[str, Any]:
 
 
 @pytest.mark.node
-def test_pictures_reach_both_devices_only_through_the_backend(world: SmallWorld, publisher: Listening) -> None:
+def test_pictures_reach_both_devices_only_through_the_backend(world: SmallWorld, publisher: RecordingWebServer) -> None:
     services = world.services
     assert services is not None
     feeds, pictures, url = services.feeds, services.pictures, publisher.url + "feed"

@@ -44,7 +44,7 @@ def test_small_ranker_round_changes_only_its_own_weights(
     served: dict[bytes, NDArray[np.float32]] = {}
     score = Ranker.score
 
-    def overhear_serving(
+    def recording_serving(
         self: Ranker,
         clicks: NDArray[np.float32],
         candidates: NDArray[np.float32],
@@ -56,7 +56,7 @@ def test_small_ranker_round_changes_only_its_own_weights(
             served.setdefault(clicks[-50:].tobytes() + vector.tobytes(), row)
         return score(self, clicks, candidates, context_features)
 
-    monkeypatch.setattr(Ranker, "score", overhear_serving)
+    monkeypatch.setattr(Ranker, "score", recording_serving)
     fleet.run(warm_up_to_train)
     assert fleet.failures == []
 
@@ -64,7 +64,7 @@ def test_small_ranker_round_changes_only_its_own_weights(
     run = FullGradientTask.run
     met = 0
 
-    def overhear_training(self: FullGradientTask, params: Weights, samples: ReaderSamples, *rest: object) -> Update:
+    def recording_training(self: FullGradientTask, params: Weights, samples: ReaderSamples, *rest: object) -> Update:
         nonlocal met
         drawn = samples.draw(negatives=4, limit=32, rng=np.random.default_rng(0), features=self.features)
         assert drawn.features is not None
@@ -81,7 +81,7 @@ def test_small_ranker_round_changes_only_its_own_weights(
         clear.append(update)
         return update
 
-    monkeypatch.setattr(FullGradientTask, "run", overhear_training)
+    monkeypatch.setattr(FullGradientTask, "run", recording_training)
     operator = Operator(world.url, world.settings.admin_token_file)
     opened = operator.open_round("small_ranker/local/mean", cohort=DEVICES, cohort_minimum=DEVICES, seconds=120)
     fleet.run(train)

@@ -53,11 +53,11 @@ class App:
         found: list[str] = []
         more: dict[str, str] = {}
         while True:
-            told = self.get("stream/items/ids", output="json", **query, **more).json()
-            found += [one["id"] for one in told["itemRefs"]]
-            if "continuation" not in told:
+            reported = self.get("stream/items/ids", output="json", **query, **more).json()
+            found += [one["id"] for one in reported["itemRefs"]]
+            if "continuation" not in reported:
                 return found
-            more = {"c": told["continuation"]}
+            more = {"c": reported["continuation"]}
 
 
 @pytest.fixture

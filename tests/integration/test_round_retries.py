@@ -26,7 +26,7 @@ from experiments.bench.secagg_clients import WireClient
 from experiments.bench.secagg_http import ACTIVE, SUMMING, publish_nothing_much
 from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
-from tests.doubles.lying_members import (
+from tests.doubles.malicious_members import (
     AccusesEverybody,
     AccusesTwo,
     BadBoxes,
@@ -41,7 +41,7 @@ from tests.integration.test_secure_clients import numbers
 from tests.integration.test_sybils import BEHIND_A_PROXY, ProxiedServer, coordinator_of
 
 COHORT, MINIMUM = 12, 10
-LIAR = "203.0.113.9"
+ATTACKER = "203.0.113.9"
 STAGE_SEC = 300.0
 """More than any stage of these rounds lasts."""
 
@@ -70,10 +70,10 @@ def joining(server: ProxiedServer, kind: type[WireClient], place: int, address: 
     return found
 
 
-def everybody(server: ProxiedServer, liar: type[WireClient]) -> list[WireClient]:
+def everybody(server: ProxiedServer, attacker: type[WireClient]) -> list[WireClient]:
     """The liar first, then honest members, as far as there are places."""
     honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(1, COHORT)]
-    return [one for one in (joining(server, liar, 0, LIAR), *honest) if one is not None]
+    return [one for one in (joining(server, attacker, 0, ATTACKER), *honest) if one is not None]
 
 
 def play(server: ProxiedServer, members: Sequence[WireClient], steps: int = 6) -> RoundStatus:
@@ -99,7 +99,7 @@ def test_member_who_shared_a_false_seed_is_excluded_from_the_retry(server: Proxi
         "Members known to be malicious: 1. The round is opened again without the 1 address of these members."
     )
 
-    assert joining(server, FalseSeed, 0, LIAR) is None
+    assert joining(server, FalseSeed, 0, ATTACKER) is None
     assert server.services.coordinator.check_ins("round-2").address == 1
     honest = everybody(server, FalseSeed)
     assert len(honest) == COHORT - 1
@@ -125,9 +125,9 @@ def test_failed_sum_gives_its_reason_before_the_round_closes(
         return found
 
     monkeypatch.setattr(Operator, "status", status)
-    told = list(Operator(server.url, server.services.settings.admin_token_file).follow(opened))
-    assert [(one.state, one.reason) for one in told] == [("open", None), *[("failed", "Two shares are false.")] * 2]
-    assert told[-1].followed_by == "round-2"
+    reported = list(Operator(server.url, server.services.settings.admin_token_file).follow(opened))
+    assert [(one.state, one.reason) for one in reported] == [("open", None), *[("failed", "Two shares are false.")] * 2]
+    assert reported[-1].followed_by == "round-2"
 
 
 def test_excluded_source_is_erased_after_the_retry(server: ProxiedServer) -> None:
@@ -156,7 +156,7 @@ def test_server_killed_after_a_failure_opens_one_retry_and_keeps_the_exclusion(
     for _ in range(3):
         server.step()
     assert [one.round for one in server.services.coordinator.history()] == ["round-2", "round-1"]
-    assert joining(server, FalseSeed, 0, LIAR) is None
+    assert joining(server, FalseSeed, 0, ATTACKER) is None
 
 
 def test_one_answer_of_false_shares_does_not_end_the_round(server: ProxiedServer) -> None:
@@ -177,20 +177,22 @@ def test_one_answer_of_false_shares_does_not_end_the_round(server: ProxiedServer
     assert (status.state, status.survivors) == ("applied", COHORT), status.reason
 
 
-@pytest.mark.parametrize(("liar", "survivors"), [(BadBoxes, 11), (AccusesEverybody, 11), (OneBadBox, 10)])
+@pytest.mark.parametrize(("attacker", "survivors"), [(BadBoxes, 11), (AccusesEverybody, 11), (OneBadBox, 10)])
 def test_members_in_a_box_dispute_are_left_out_and_the_round_continues(
-    server: ProxiedServer, liar: type[WireClient], survivors: int
+    server: ProxiedServer, attacker: type[WireClient], survivors: int
 ) -> None:
     """Red before: receivers of bad boxes left, and the round failed with nobody named."""
-    status = play(server, everybody(server, liar))
+    status = play(server, everybody(server, attacker))
     assert (status.state, status.survivors, status.followed_by) == ("applied", survivors, None), status.reason
 
 
-@pytest.mark.parametrize("liar", [BadBoxes, AccusesEverybody])
-def test_round_too_small_after_complaints_fails_before_payment(server: ProxiedServer, liar: type[WireClient]) -> None:
+@pytest.mark.parametrize("attacker", [BadBoxes, AccusesEverybody])
+def test_round_too_small_after_complaints_fails_before_payment(
+    server: ProxiedServer, attacker: type[WireClient]
+) -> None:
     server.services.coordinator.cancel("round-1")
     server.services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=COHORT, seconds=600)
-    members = everybody(server, liar)
+    members = everybody(server, attacker)
     failed = play(server, members)
     assert (failed.state, failed.followed_by) == ("failed", "round-3"), failed.reason
     assert failed.reason == "11 members are left after the complaints; 12 are needed."
@@ -199,7 +201,7 @@ def test_round_too_small_after_complaints_fails_before_payment(server: ProxiedSe
     )
     assert failed.uploaded == 0
     assert {one.stage for one in members} == {"complaints"}, "nobody has made a masked vector"
-    assert joining(server, liar, 0, LIAR) is None
+    assert joining(server, attacker, 0, ATTACKER) is None
 
 
 def test_too_many_senders_of_unreadable_boxes_fail_the_round_unnamed(server: ProxiedServer) -> None:
@@ -218,7 +220,7 @@ def test_too_many_senders_of_unreadable_boxes_fail_the_round_unnamed(server: Pro
 
 def one_machine(server: ProxiedServer, kind: type[WireClient], cohort: int) -> list[WireClient]:
     """Three malicious devices from one address, as many as it gets places; then honest members."""
-    malicious = [joining(server, kind, at, LIAR) for at in range(4)]
+    malicious = [joining(server, kind, at, ATTACKER) for at in range(4)]
     assert malicious[-1] is None, "places_per_address"
     honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(3, cohort)]
     return [one for one in (*malicious, *honest) if one is not None]
@@ -244,18 +246,18 @@ def test_three_false_accusers_on_one_machine_are_excluded_by_address(server: Pro
     assert failed.summary == (
         "Members known to be malicious: 3. The round is opened again without the 1 address of these members."
     )
-    assert joining(server, AccusesEverybody, 0, LIAR) is None
+    assert joining(server, AccusesEverybody, 0, ATTACKER) is None
 
 
 def test_round_with_an_unidentified_malicious_member_is_retried_once(server: ProxiedServer) -> None:
-    liar = Garbage
-    first = play(server, everybody(server, liar))
+    attacker = Garbage
+    first = play(server, everybody(server, attacker))
     assert (first.state, first.followed_by) == ("failed", "round-2"), first.reason
     assert first.summary == (
         "It is unknown which members were malicious or dropped out. "
         "The round is opened again once, and the same members may take part."
     )
-    second = play(server, everybody(server, liar))
+    second = play(server, everybody(server, attacker))
     assert (second.state, second.orders) == ("failed", None), second.reason
     assert second.summary == (
         "It is unknown which members were malicious or dropped out. "
@@ -279,9 +281,9 @@ def test_at_most_a_third_of_a_cohort_is_excluded(server: ProxiedServer) -> None:
     """Red before: every retry refused more sources, so malicious members with many addresses could in the end have all
     other readers refused."""
     for number in range(1, 7):
-        liar = joining(server, FalseSeed, 0, f"203.0.113.{number}")
-        assert liar is not None
-        assert play(server, [liar, *everybody(server, WireClient)[1:]]).state == "failed"
+        attacker = joining(server, FalseSeed, 0, f"203.0.113.{number}")
+        assert attacker is not None
+        assert play(server, [attacker, *everybody(server, WireClient)[1:]]).state == "failed"
     with reading_session(server.services.engine) as session:
         assert len(session.get_one(FollowUpRow, 6).refused_sources or ()) == COHORT // 3
     places = {number: joining(server, WireClient, 0, f"203.0.113.{number}") is not None for number in range(1, 7)}

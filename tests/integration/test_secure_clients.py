@@ -34,7 +34,7 @@ from protocol.ring import ring_dtype
 from protocol.rounds import RoundStatus
 from protocol.secagg import Agreements, Sharers, Survivors
 from tests.doubles.clock import StillClock
-from tests.doubles.lying_members import FalseSignature
+from tests.doubles.malicious_members import FalseSignature
 from tests.doubles.small_world import serving
 
 LENGTH = 65
@@ -156,16 +156,16 @@ def test_device_given_a_different_survivor_list_is_detected(rounds: WireRounds) 
     for _ in ("keys", "shares", "complaints", "masked"):
         go_on(clients)
         rounds.step()
-    told = Survivors.model_validate_json(clients[0].ask().content)
-    assert told.members == (1, 2, 3, 4, 5, 6, 7)
+    reported = Survivors.model_validate_json(clients[0].ask().content)
+    assert reported.members == (1, 2, 3, 4, 5, 6, 7)
     clients[0].hear(Survivors(members=(1, 2, 3, 4, 5, 6)))
     refused = clients[0].send()
     assert (refused.status_code, refused.json()["type"]) == (422, "urn:ownfeed:problem:sum-message-refused")
     go_on(clients[1:])
     rounds.late()
-    lied_to = [one for one in signatures_of(clients[1].ask()).signatures if one.member != 1]
+    misled = [one for one in signatures_of(clients[1].ask()).signatures if one.member != 1]
     with pytest.raises(SumAborted, match="has not agreed to these survivors"):
-        clients[0].hear(Agreements(signatures=tuple(lied_to)))
+        clients[0].hear(Agreements(signatures=tuple(misled)))
     assert clients[0].state.revealed is None
     assert set(go_on(clients[1:])) == {True}
     rounds.step()
@@ -175,15 +175,15 @@ def test_device_given_a_different_survivor_list_is_detected(rounds: WireRounds) 
 
 def test_false_signature_is_refused_without_affecting_others(rounds: WireRounds) -> None:
     rounds.open(ACTIVE, 7, 5)
-    liar = FalseSignature.joining(rounds.http, "r1", SUMMING, partial(numbers, 0))
-    assert liar is not None
+    attacker = FalseSignature.joining(rounds.http, "r1", SUMMING, partial(numbers, 0))
+    assert attacker is not None
     honest = [WireClient.joining(rounds.http, "r1", SUMMING, partial(numbers, place)) for place in range(1, 7)]
-    clients = [liar, *(one for one in honest if one is not None)]
+    clients = [attacker, *(one for one in honest if one is not None)]
     for _ in ("keys", "shares", "complaints", "masked"):
         go_on(clients)
         rounds.step()
-    liar.hear(Survivors.model_validate_json(liar.ask().content))
-    refused = liar.send()
+    attacker.hear(Survivors.model_validate_json(attacker.ask().content))
+    refused = attacker.send()
     assert (refused.status_code, refused.json()["type"]) == (422, "urn:ownfeed:problem:sum-message-refused")
     assert refused.json()["field"] == "signature"
     assert refused.json()["detail"].startswith("The signature is not this member's on the round")
@@ -286,26 +286,26 @@ def test_one_of_several_simultaneous_messages_of_a_place_is_accepted(rounds: Wir
     """Two vectors of one member in the sum, or keys under which another member's boxes were never closed."""
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
-    liar, path = clients[0], f"/v1/rounds/round-1/{{}}/{clients[0].offer.pseudonym}"
-    parts = [WireClient(rounds.http, liar.offer, partial(numbers, 0)) for _ in range(6)]
+    attacker, path = clients[0], f"/v1/rounds/round-1/{{}}/{clients[0].offer.pseudonym}"
+    parts = [WireClient(rounds.http, attacker.offer, partial(numbers, 0)) for _ in range(6)]
     keys = [part._step.sealed.payload for part in parts]
     statuses = at_once(rounds, path.format("keys"), keys, "application/json")
     assert sorted(statuses) == [200, *[409] * 5]
-    clients[0] = liar = parts[statuses.index(200)]
+    clients[0] = attacker = parts[statuses.index(200)]
     for _ in ("keys", "shares", "complaints"):
         go_on(clients)
         rounds.step()
-    liar.hear(Sharers.model_validate_json(liar.ask().content))
-    true = np.frombuffer(liar._step.sealed.payload, dtype=ring_dtype(liar.terms.bits))
+    attacker.hear(Sharers.model_validate_json(attacker.ask().content))
+    true = np.frombuffer(attacker._step.sealed.payload, dtype=ring_dtype(attacker.terms.bits))
     vectors = [true + (np.arange(len(true)) == 0) * true.dtype.type(more) for more in range(6)]
     statuses = at_once(rounds, path.format("masked"), [each.tobytes() for each in vectors], "application/octet-stream")
     assert sorted(statuses) == [200, *[409] * 5]
-    liar._is_sent = True
+    attacker._is_sent = True
     for _ in ("masked", "agree", "unmask"):
         go_on(clients)
         rounds.step()
     status = rounds.status()
     assert (status.state, status.survivors) == ("applied", 7), status.reason
     added = np.zeros(LENGTH - 1)
-    added[0] = statuses.index(200) * 2.0**-liar.terms.fraction_bits
+    added[0] = statuses.index(200) * 2.0**-attacker.terms.fraction_bits
     rounds.check_sum(range(7), added)

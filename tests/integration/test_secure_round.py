@@ -20,7 +20,7 @@ from device_app.privacy.sealed import digest
 from device_app.privacy.secagg.messages import Contribution
 from device_app.settings import PrivacySettings
 from protocol.protections import SecureSum
-from tests.doubles.openings import NoisyOpening, SumNoise, spent_on
+from tests.doubles.opened_sums import NoisyOpening, SumNoise, spent_on
 from tests.doubles.secure_cohort import (
     COORDINATES,
     DEVICES,
@@ -267,7 +267,7 @@ def test_cancelled_secure_round_deletes_its_running_sum(cohort: SecureCohort) ->
 def test_oversized_contribution_fails_the_round_and_keeps_the_release(
     cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lie(*args: object, **rest: object) -> Contribution:
+    def forged(*args: object, **rest: object) -> Contribution:
         honest = contribute(*args, **rest)  # type: ignore[arg-type]
         vector = honest.vector.copy()
         vector[0] = 2**30
@@ -278,7 +278,7 @@ def test_oversized_contribution_fails_the_round_and_keeps_the_release(
     cohort.steps()
     cohort.steps()
     cohort.steps(range(1, DEVICES))
-    monkeypatch.setattr("device_app.privacy.protections.registry.contribute", lie)
+    monkeypatch.setattr("device_app.privacy.protections.registry.contribute", forged)
     cohort.steps([0])
     monkeypatch.undo()
     cohort.steps()

@@ -214,13 +214,13 @@ def answer_to(served: Served, offer: RoundOffer, stage: SumStage) -> bytes:
     """What a stage came to, once the server has closed it."""
     found = b""
 
-    def told() -> bool:
+    def reported() -> bool:
         nonlocal found
         answer = served.client.get(stage_path(offer, stage))
         found = answer.content
         return answer.status_code == 200
 
-    wait_until(told)
+    wait_until(reported)
     return found
 
 

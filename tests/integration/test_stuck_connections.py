@@ -98,16 +98,16 @@ def test_connection_limit_leaves_file_handles_below_the_system_limit() -> None:
 )
 def test_malformed_protocol_bytes_write_no_log_lines(served_once: Served, sent: bytes) -> None:
     lines: list[str] = []
-    heard = logging.Handler()
-    heard.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    logging.getLogger("uvicorn").addHandler(heard)
+    received = logging.Handler()
+    received.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("uvicorn").addHandler(received)
     try:
         for _ in range(3):
             with connected(served_once.url) as client:
                 client.sendall(sent)
                 assert b"HTTP/1.1 " in client.recv(1_000)
     finally:
-        logging.getLogger("uvicorn").removeHandler(heard)
+        logging.getLogger("uvicorn").removeHandler(received)
     assert lines == []
 
 

@@ -120,14 +120,14 @@ def test_round_flooded_by_one_address_is_summed_by_the_others(server: ProxiedSer
 def test_low_order_key_is_refused_at_once(server: ProxiedServer, bad: str) -> None:
     server.open()
     clients = [one for at in range(11) if (one := server.client(at, f"198.51.100.{at}")) is not None]
-    liar, honest = clients[0], clients[1:]
+    attacker, honest = clients[0], clients[1:]
     keys = {
         name: X25519PrivateKey.generate().public_key().public_bytes_raw() for name in ("encryption_key", "mask_key")
     }
     keys[bad] = bytes(32)
-    lie = sign_keys(liar.terms.digest(), Ed25519PrivateKey.generate(), **keys)
-    path = f"/v1/rounds/round-1/keys/{liar.offer.pseudonym}"
-    refused = server.http.put(path, content=lie.model_dump_json(), headers={"Content-Type": "application/json"})
+    forged = sign_keys(attacker.terms.digest(), Ed25519PrivateKey.generate(), **keys)
+    path = f"/v1/rounds/round-1/keys/{attacker.offer.pseudonym}"
+    refused = server.http.put(path, content=forged.model_dump_json(), headers={"Content-Type": "application/json"})
     assert (refused.status_code, refused.json()["detail"]) == (422, "A public key is of low order.")
     for late_sec in (300, 0, 0, 0, 0, 0):
         for one in honest:

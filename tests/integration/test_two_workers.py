@@ -123,8 +123,8 @@ def a_round_survives_its_worker(folder: Path, database: str, first: str, doomed:
                 client.http = workers[number % 2]
                 if client is not held or client.stage == "keys":
                     client.go_on()
-                elif client.stage == "shares" and (told := client.ask()).status_code == 200:
-                    client.hear(Shares.model_validate_json(told.content))
+                elif client.stage == "shares" and (reported := client.ask()).status_code == 200:
+                    client.hear(Shares.model_validate_json(reported.content))
                     client.send().raise_for_status()
         doomed.kill()
         doomed.join()

@@ -220,14 +220,14 @@ def test_recall_follows_the_paper_from_clicks_to_the_merged_list(printed: SmallW
 def test_report_as_published_is_shown_and_charged_at_its_true_price(reader: PrintedReader) -> None:
     device = reader.device
     new_page(device)
-    told = device.privacy.overview()
+    reported = device.privacy.overview()
     price = 2 * FIGURES.clip * 30 * FIGURES.channels_limit / FIGURES.noise
-    assert told.mechanism is not None
-    assert told.mechanism.costs[0][1] == pytest.approx(2 * FIGURES.clip / FIGURES.noise), "what the paper prints"
-    assert told.mechanism.epsilon_per_report == pytest.approx(price) == pytest.approx(50)
-    (reports,) = [budget for budget in told.budgets if budget.channel == "reports"]
+    assert reported.mechanism is not None
+    assert reported.mechanism.costs[0][1] == pytest.approx(2 * FIGURES.clip / FIGURES.noise), "what the paper prints"
+    assert reported.mechanism.epsilon_per_report == pytest.approx(price) == pytest.approx(50)
+    (reports,) = [budget for budget in reported.budgets if budget.channel == "reports"]
     assert reports.spent_today == pytest.approx(2 * price), "one before there were clicks; the same again costs nothing"
-    assert {"mode", "epsilon_per_day_reports", "epsilon_lifetime_reports"} <= told.given
+    assert {"mode", "epsilon_per_day_reports", "epsilon_lifetime_reports"} <= reported.given
     shown = device.status()
     assert (shown.shield, shown.as_published) == ("weak", "uni_fedrec"), "every page has the shield"
     assert "costs epsilon 50, too much to protect you. Up to 18 reports left today" in shown.shield_words

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.attacked_device import Meets, Victim
 from tests.doubles.clock import StillClock
 from tests.doubles.in_process import InProcess
-from tests.doubles.lied_to import Meets, Victim
-from tests.doubles.lying_server import LyingServer
+from tests.doubles.malicious_server import MaliciousServer
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import BackendRig
 
@@ -33,7 +33,7 @@ def meets(tmp_path: Path, backend: BackendRig) -> Iterator[Meets]:
     """Make a device that meets a server: `meets(server, seed, **changes of its settings)`."""
     made: list[Victim] = []
 
-    def meet(server: LyingServer, seed: int = 0, **changes: object) -> Victim:
+    def meet(server: MaliciousServer, seed: int = 0, **changes: object) -> Victim:
         victim = Victim.before(server, backend, tmp_path / f"device-{len(made)}", seed, **changes)
         made.append(victim)
         return victim

@@ -11,9 +11,9 @@ import pytest
 from device_app.privacy.mechanisms.code import RandomisedCode
 from device_app.privacy.noise_sources import SeededNoise
 from tests.doubles.clock import StillClock
-from tests.doubles.lying_codebooks import (
+from tests.doubles.malicious_publisher import (
     DIM,
-    LyingPublisher,
+    MaliciousPublisher,
     ask_twice,
     default_device,
     read,
@@ -48,7 +48,7 @@ def scripted_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RandomisedCode, "release", release)
 
 
-def tactics(server: LyingPublisher) -> Iterator[str]:
+def tactics(server: MaliciousPublisher) -> Iterator[str]:
     """Publish the next lie, and say which it was; every one of them asks about something else than the one before."""
     draw = np.random.default_rng(17)
     first = server.prototypes
@@ -56,30 +56,30 @@ def tactics(server: LyingPublisher) -> Iterator[str]:
         match at % 8:
             case 0:  # another question under one lineage
                 side = unit(draw.normal(size=DIM))
-                yield server.lie(np.stack([side, -side]))
+                yield server.forged(np.stack([side, -side]))
             case 1:  # the same Gram matrix, and the same encoder
-                yield server.lie(first @ some_alignment(at))
+                yield server.forged(first @ some_alignment(at))
             case 2:  # the same Gram matrix, another encoder whose vectors stay as they were
-                yield server.lie(first @ some_alignment(at), encoder=f"{at:064x}")
+                yield server.forged(first @ some_alignment(at), encoder=f"{at:064x}")
             case 3:  # a reflection
-                yield server.lie(first @ some_alignment(at, reflect=True), encoder=f"{at:064x}")
+                yield server.forged(first @ some_alignment(at, reflect=True), encoder=f"{at:064x}")
             case 4:  # the same prototypes in another order, under an encoder that was here before
-                yield server.lie(first[::-1], encoder="e" * 64)
+                yield server.forged(first[::-1], encoder="e" * 64)
             case 5:  # nothing changes but the vectors that the encoder is said to make
                 server.vectors = unit(server.vectors @ some_alignment(at))
-                yield server.lie(server.prototypes)
+                yield server.forged(server.prototypes)
             case 6:  # the same prototypes and vectors under another name
-                yield server.lie(first, encoder=f"{at:064x}")
+                yield server.forged(first, encoder=f"{at:064x}")
             case _:  # back to an encoder that was here before, whose vectors now are others
                 server.vectors = unit(draw.normal(size=server.vectors.shape))
-                yield server.lie(first, encoder="e" * 64)
+                yield server.forged(first, encoder="e" * 64)
 
 
-def played(folder: Path, rows: range, script: list[int]) -> tuple[LyingPublisher, float, int]:
+def played(folder: Path, rows: range, script: list[int]) -> tuple[MaliciousPublisher, float, int]:
     """The whole play against a reader of these news: what was sent, what was charged, and by how many charges."""
-    server, clock, noise = LyingPublisher(), StillClock(NOW), Scripted(script)
+    server, clock, noise = MaliciousPublisher(), StillClock(NOW), Scripted(script)
     device = default_device(server, folder, clock, noise)
-    server.lie(server.prototypes)
+    server.forged(server.prototypes)
     read(device, server, rows, clock)
     for _ in tactics(server):
         clock.go_on(3 * 3_600)  # eight releases a day: a day's budget is not what ends it
@@ -105,23 +105,23 @@ def test_codebook_releases_learn_only_functions_of_charged_codes(tmp_path: Path,
 def test_malicious_prototypes_learn_no_more_bits_than_charged(tmp_path: Path) -> None:
     # Random signs of one reader's vector. A number is drawn for each side once; after that, which of the two comes back
     # would tell each sign exactly.
-    server, clock = LyingPublisher(), StillClock(NOW)
+    server, clock = MaliciousPublisher(), StillClock(NOW)
     device = default_device(server, tmp_path, clock)
-    server.lie(server.prototypes)
+    server.forged(server.prototypes)
     read(device, server, range(CLICKS), clock)
     device.sync()
     reader = server.pool.vectors[:CLICKS].mean(axis=0)
     sides = unit(np.random.default_rng(7).normal(size=(MANY, DIM)))
-    truth, heard = [], []
+    truth, received = [], []
     for side in sides:
-        server.lie(np.stack([side, -side]))
+        server.forged(np.stack([side, -side]))
         before = len(server.asked())
         clock.go_on(600)
         ask_twice(device, server)
         if len(server.asked()) > before:
-            heard.append(server.codes()[-1])
+            received.append(server.codes()[-1])
             truth.append(int(side @ reader < 0))
-    right = np.array(heard) == np.array(truth)
+    right = np.array(received) == np.array(truth)
     share = max(right.mean(), 1 - right.mean())
     bits = len(right) * (1 + sum(p * np.log2(p) for p in (share, 1 - share) if p > 0))
     charged = device.privacy.overview().budgets[0].lifetime

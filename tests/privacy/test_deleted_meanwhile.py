@@ -32,17 +32,17 @@ from device_app.training.tasks.task import Update
 from device_app.training.union_draws import NOTHING_DRAWN, UnionDraws
 from protocol.rounds import RoundOffer, SumStage, UploadReceipt
 from protocol.tensors import pack
+from tests.doubles.attacked_device import HONEST, LIST, NEWS, Meets, Victim
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
+from tests.doubles.flaky_network import EPSILON, FlakyNetwork, opened, state_of
 from tests.doubles.in_process import InProcess
-from tests.doubles.lied_to import HONEST, LIST, NEWS, Meets, Victim
-from tests.doubles.lying_server import LyingServer
+from tests.doubles.malicious_server import MaliciousServer
 from tests.doubles.new_page import new_page
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
-from tests.doubles.unsteady import EPSILON, Unsteady, opened, state_of
 
 Change = Callable[[DeviceRig], object]
 
@@ -61,20 +61,20 @@ def erase(device: DeviceRig) -> object:
     return True
 
 
-def lying(backend: BackendRig, honest: InProcess) -> LyingServer:
+def malicious(backend: BackendRig, honest: InProcess) -> MaliciousServer:
     """One that signs its offers as the operator does."""
-    return LyingServer(honest, LIST, HONEST, backend.clock, key=backend.releases._key)  # type: ignore[arg-type]
+    return MaliciousServer(honest, LIST, HONEST, backend.clock, key=backend.releases._key)  # type: ignore[arg-type]
 
 
 CHANGES = pytest.mark.parametrize("change", [delete_a_click, forget_an_interest, erase])
 
 
 @pytest.fixture
-def trains(backend: BackendRig, tmp_path: Path) -> Iterator[tuple[DeviceRig, Unsteady]]:
+def trains(backend: BackendRig, tmp_path: Path) -> Iterator[tuple[DeviceRig, FlakyNetwork]]:
     """A device that trains by single uploads, and its network."""
     pool = synthetic_pool(240, dim=DIM)
     inner = InProcess(backend.app)
-    network = Unsteady(inner)
+    network = FlakyNetwork(inner)
     device = DeviceRig(tmp_path / "device.sqlite", backend.clock, network)
     device.sync()
     device.read(simulated_reader(pool, np.random.default_rng(1)), pool)
@@ -89,7 +89,7 @@ def trains(backend: BackendRig, tmp_path: Path) -> Iterator[tuple[DeviceRig, Uns
 def test_clicks_deleted_during_a_sum_never_leave_the_device(
     backend: BackendRig, honest: InProcess, meets: Meets, change: Change, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = lying(backend, honest)
+    server = malicious(backend, honest)
     victim: Victim = meets(server)
     summing = victim.device.trainer.summing
     computed = summing._contribution
@@ -109,7 +109,7 @@ def test_clicks_deleted_during_a_sum_never_leave_the_device(
 def test_click_during_a_computation_does_not_stop_participation(
     backend: BackendRig, honest: InProcess, meets: Meets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = lying(backend, honest)
+    server = malicious(backend, honest)
     victim = meets(server)
     summing = victim.device.trainer.summing
     computed = summing._contribution
@@ -129,7 +129,7 @@ def test_deleting_a_click_drops_a_vector_that_was_paid_for_but_not_sent(
     backend: BackendRig, honest: InProcess, meets: Meets, monkeypatch: pytest.MonkeyPatch, arrived: bool
 ) -> None:
     """One that has not arrived is dropped; of one that has, the other devices open the sum."""
-    server = lying(backend, honest)
+    server = malicious(backend, honest)
     victim = meets(server)
     summing = victim.device.trainer.summing
     send, ask = summing._uplink.sum_message, summing._uplink.sum_answer
@@ -175,17 +175,17 @@ def sealed_in_clear(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     clear = list[np.ndarray]()
     seal = LaplaceProtection.seal
 
-    def overhear(self: LaplaceProtection, clipped: Clipped, **rest: object) -> object:
+    def recording(self: LaplaceProtection, clipped: Clipped, **rest: object) -> object:
         clear.extend(clipped.tensors.values())
         return seal(self, clipped, **rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(LaplaceProtection, "seal", overhear)
+    monkeypatch.setattr(LaplaceProtection, "seal", recording)
     return clear
 
 
 @pytest.mark.parametrize("change", [delete_a_click, forget_an_interest])
 def test_deleting_clicks_while_an_update_is_computed_turns_it_into_zeros(
-    backend: BackendRig, trains: tuple[DeviceRig, Unsteady], change: Change, monkeypatch: pytest.MonkeyPatch
+    backend: BackendRig, trains: tuple[DeviceRig, FlakyNetwork], change: Change, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who then sent nothing would tell that its reader deletes something just then."""
     device, network = trains
@@ -199,7 +199,7 @@ def test_deleting_clicks_while_an_update_is_computed_turns_it_into_zeros(
 
 
 def test_deleting_a_click_after_the_union_turns_the_gradients_into_zeros(
-    backend: BackendRig, trains: tuple[DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch
+    backend: BackendRig, trains: tuple[DeviceRig, FlakyNetwork], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Gradients of rows are of the samples that were drawn for the union, hours or days before. Red before: the device
     took its place and vanished, by which a server that opens such rounds again and again knew when a reader deletes."""
@@ -239,7 +239,7 @@ def split_task(reading: StoredSamples) -> SplitGradientTask:
 
 
 def test_data_erased_during_an_update_never_leaves_the_device(
-    backend: BackendRig, trains: tuple[DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch
+    backend: BackendRig, trains: tuple[DeviceRig, FlakyNetwork], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device, network = trains
     meanwhile(monkeypatch, device, erase)
@@ -250,7 +250,7 @@ def test_data_erased_during_an_update_never_leaves_the_device(
     assert device.stores.outbox.waiting() == []
 
 
-def sent_and_not_answered(backend: BackendRig, device: DeviceRig, network: Unsteady) -> float:
+def sent_and_not_answered(backend: BackendRig, device: DeviceRig, network: FlakyNetwork) -> float:
     """The server takes an upload and answers nothing, so that it waits to be sent again; what it has cost."""
     opened(backend, cohort=2)
     network.lose_answers = True
@@ -266,7 +266,7 @@ def sent_and_not_answered(backend: BackendRig, device: DeviceRig, network: Unste
     ids=lambda change: next(iter(change)),
 )
 def test_waiting_update_is_dropped_when_privacy_is_tightened(
-    backend: BackendRig, trains: tuple[DeviceRig, Unsteady], change: dict[str, object]
+    backend: BackendRig, trains: tuple[DeviceRig, FlakyNetwork], change: dict[str, object]
 ) -> None:
     """The server takes an upload and answers nothing, and waits for the device to send it again."""
     device, network = trains
@@ -285,7 +285,7 @@ def test_waiting_update_is_dropped_when_privacy_is_tightened(
 
 
 def test_click_deleted_while_an_update_waits_drops_the_update(
-    backend: BackendRig, trains: tuple[DeviceRig, Unsteady]
+    backend: BackendRig, trains: tuple[DeviceRig, FlakyNetwork]
 ) -> None:
     """The server takes the upload and answers nothing; the reader deletes a click; the server waits for more."""
     device, network = trains

@@ -21,12 +21,12 @@ from device_app.training.gradients import OnnxGradients
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.failing_graphs import FAILURES, failing
+from tests.doubles.flaky_network import EPSILON, FlakyNetwork, opened, training_reader
 from tests.doubles.journey import Make
 from tests.doubles.new_page import new_page
 from tests.doubles.news import synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
-from tests.doubles.unsteady import EPSILON, Unsteady, opened, training_reader
 from tests.unit.device_app.journeys.conftest import clock, make
 
 __all__ = ["clock", "make"]
@@ -45,18 +45,18 @@ def backend() -> FakeBackend:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
+def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, FlakyNetwork]]:
     """A backend, a device that trains, and what lies between."""
     with training_reader(tmp_path, READER, POOL) as made:
         yield made
 
 
 def test_update_whose_gradient_failed_is_charged_and_sent_like_any_other(
-    reader: tuple[BackendRig, DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch
+    reader: tuple[BackendRig, DeviceRig, FlakyNetwork], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend, device, network = reader
     gradients = device.trainer._computations.gradients
-    told: dict[str | None, object] = {}
+    reported: dict[str | None, object] = {}
     for failure in (None, *FAILURES):
 
         def made(graph: bytes, failure: str | None = failure, **given: Any) -> OnnxGradients:
@@ -70,10 +70,10 @@ def test_update_whose_gradient_failed_is_charged_and_sent_like_any_other(
         spent = device.ledger.spent_today("training")
         outcome = device.trainer.step()
         charge = device.ledger.spent_today("training") - spent
-        told[failure] = outcome.state, outcome.why, [len(body) for body in network.uploads], charge
+        reported[failure] = outcome.state, outcome.why, [len(body) for body in network.uploads], charge
         backend.coordinator.step()
-    assert told == dict.fromkeys(told, told[None])
-    assert told[None] == ("uploaded", None, [len(network.uploads[0])], EPSILON)
+    assert reported == dict.fromkeys(reported, reported[None])
+    assert reported[None] == ("uploaded", None, [len(network.uploads[0])], EPSILON)
 
 
 @pytest.mark.parametrize("graph", [("recall", "context"), ("ranker.cosine", "score")], ids=lambda graph: graph[1])

@@ -28,9 +28,9 @@ from protocol.releases import BlobRef
 from protocol.ring import SHAPES
 from protocol.rounds import RoundManifest, RoundStatus
 from protocol.tensors import pack
+from tests.doubles.attacked_device import LIST, Meets, Victim
 from tests.doubles.in_process import InProcess
-from tests.doubles.lied_to import LIST, Meets, Victim
-from tests.doubles.lying_server import InventedMember, LyingServer
+from tests.doubles.malicious_server import InventedMember, MaliciousServer
 from tests.doubles.news import synthetic_pool
 from tests.doubles.round_rig import DIM, FEATURES, BackendRig
 from tests.doubles.simulated_reader import simulated_reader
@@ -44,7 +44,7 @@ READERS = 4
 
 
 @dataclass
-class AsksForVotes(LyingServer):
+class AsksForVotes(MaliciousServer):
     """Gates of its own choice, one after the other. changes: of the manifest that it signs."""
 
     changes: dict[str, Any] = field(default_factory=dict)
@@ -107,12 +107,12 @@ def true_votes(monkeypatch: pytest.MonkeyPatch) -> list[NDArray[np.float64]]:
     seen: list[NDArray[np.float64]] = []
     run = EvaluateTask.run
 
-    def overheard(*args: Any) -> Update:
+    def recorded(*args: Any) -> Update:
         update = run(*args)
         seen.append(np.concatenate([update.tensors[name] for name in sorted(SHAPES)]).astype(np.float64))
         return update
 
-    monkeypatch.setattr(EvaluateTask, "run", overheard)
+    monkeypatch.setattr(EvaluateTask, "run", recorded)
     return seen
 
 

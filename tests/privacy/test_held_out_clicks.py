@@ -15,16 +15,16 @@ import pytest
 
 from device_app.training import samples
 from device_app.training.tasks import TASKS
+from tests.doubles.flaky_network import EPSILON, FlakyNetwork, opened, training_reader
 from tests.doubles.news import synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
-from tests.doubles.unsteady import EPSILON, Unsteady, opened, training_reader
 
 SHARES = {"some": 0.5, "none": 0.0, "all": 1.0}
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
+def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, FlakyNetwork]]:
     pool = synthetic_pool(240, dim=DIM)
     with training_reader(tmp_path, simulated_reader(pool, np.random.default_rng(1)), pool) as made:
         yield made
@@ -32,13 +32,13 @@ def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
 
 @pytest.mark.parametrize("held_out", [False, True], ids=["gradient", "evaluation"])
 def test_held_out_clicks_do_not_show_in_any_message(
-    reader: tuple[BackendRig, DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch, held_out: bool
+    reader: tuple[BackendRig, DeviceRig, FlakyNetwork], monkeypatch: pytest.MonkeyPatch, held_out: bool
 ) -> None:
     backend, device, network = reader
     backend.coordinator._loader.held_out = 0.5
     monkeypatch.setitem(TASKS, "recall", replace(TASKS["recall"], held_out=held_out))
     is_held_out = samples.is_held_out
-    told: dict[str, object] = {}
+    reported: dict[str, object] = {}
     for of_clicks, share in SHARES.items():
         monkeypatch.setattr(samples, "is_held_out", lambda feed, news, _, share=share: is_held_out(feed, news, share))
         device.sync()
@@ -47,8 +47,8 @@ def test_held_out_clicks_do_not_show_in_any_message(
         spent = device.ledger.spent_today("training")
         outcome = device.trainer.step()
         charge = device.ledger.spent_today("training") - spent
-        told[of_clicks] = outcome.state, outcome.why, [len(body) for body in network.uploads], charge
+        reported[of_clicks] = outcome.state, outcome.why, [len(body) for body in network.uploads], charge
         backend.clock.go_on(3_600.0)
         backend.coordinator.step()
-    assert told == dict.fromkeys(told, told["some"])
-    assert told["some"] == ("uploaded", None, [len(network.uploads[0])], EPSILON)
+    assert reported == dict.fromkeys(reported, reported["some"])
+    assert reported["some"] == ("uploaded", None, [len(network.uploads[0])], EPSILON)

@@ -16,13 +16,13 @@ from protocol.chain import fingerprint
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from protocol.rounds import OpenRounds, RoundStatus
 from tests.doubles.clock import StillClock
-from tests.doubles.lying_codebooks import LyingPublisher, default_device, read
+from tests.doubles.malicious_publisher import MaliciousPublisher, default_device, read
 from tests.doubles.news import NOW
 
 
 @pytest.fixture
-def server() -> LyingPublisher:
-    return LyingPublisher(refuse_old=False)
+def server() -> MaliciousPublisher:
+    return MaliciousPublisher(refuse_old=False)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def clock() -> StillClock:
 
 
 @pytest.fixture
-def device(server: LyingPublisher, clock: StillClock, tmp_path: Path) -> Iterator[Device]:
+def device(server: MaliciousPublisher, clock: StillClock, tmp_path: Path) -> Iterator[Device]:
     opened = default_device(server, tmp_path, clock)
     yield opened
     opened.close()
@@ -43,7 +43,7 @@ def in_use(device: Device) -> str:
     return release.id
 
 
-def test_replayed_older_release_is_not_used(server: LyingPublisher, device: Device, clock: StillClock) -> None:
+def test_replayed_older_release_is_not_used(server: MaliciousPublisher, device: Device, clock: StillClock) -> None:
     first = server.signed
     device.sync()
     server.publish()
@@ -63,7 +63,7 @@ def test_replayed_older_release_is_not_used(server: LyingPublisher, device: Devi
 
 
 def test_reused_release_number_is_refused_with_an_alert(
-    server: LyingPublisher, device: Device, clock: StillClock
+    server: MaliciousPublisher, device: Device, clock: StillClock
 ) -> None:
     device.sync()
     server.releases.clear()
@@ -78,7 +78,9 @@ def test_reused_release_number_is_refused_with_an_alert(
     assert any("differs from an earlier release" in trouble.words for trouble in device.status().alerts)
 
 
-def test_release_dated_2020_or_next_year_is_refused(server: LyingPublisher, device: Device, clock: StillClock) -> None:
+def test_release_dated_2020_or_next_year_is_refused(
+    server: MaliciousPublisher, device: Device, clock: StillClock
+) -> None:
     device.sync()
     before, head, chain = server.created_at, server.head, list(server.chain)
     for wrong, why in ((NOW.replace(year=2020), "before that of r1"), (NOW.replace(year=2027), "ahead of this device")):
@@ -94,7 +96,7 @@ def test_release_dated_2020_or_next_year_is_refused(server: LyingPublisher, devi
 
 
 def test_device_recovers_once_its_wrong_clock_is_corrected(
-    server: LyingPublisher, device: Device, clock: StillClock
+    server: MaliciousPublisher, device: Device, clock: StillClock
 ) -> None:
     right = clock.now
     clock.now = right.replace(year=2001)
@@ -108,14 +110,16 @@ def test_device_recovers_once_its_wrong_clock_is_corrected(
 
 
 def test_release_history_rewritten_for_one_device_is_refused_as_a_fork(
-    server: LyingPublisher, device: Device, clock: StillClock
+    server: MaliciousPublisher, device: Device, clock: StillClock
 ) -> None:
     device.sync()
     server.publish()
     assert device.sync()
     shown = device.privacy.overview().chain
     assert shown is not None
-    other = LyingPublisher(refuse_old=False, key=server.key, created_at=NOW + timedelta(seconds=1), blobs=server.blobs)
+    other = MaliciousPublisher(
+        refuse_old=False, key=server.key, created_at=NOW + timedelta(seconds=1), blobs=server.blobs
+    )
     for _ in range(4):
         other.publish()
     server.signed, server.releases, server.chain = other.signed, other.releases, other.chain
@@ -127,7 +131,7 @@ def test_release_history_rewritten_for_one_device_is_refused_as_a_fork(
 
 
 def test_chain_that_contradicts_the_release_is_refused_as_a_fork(
-    server: LyingPublisher, device: Device, clock: StillClock
+    server: MaliciousPublisher, device: Device, clock: StillClock
 ) -> None:
     device.sync()
     server.publish()
@@ -142,7 +146,7 @@ def test_chain_that_contradicts_the_release_is_refused_as_a_fork(
 
 
 def test_chain_head_is_the_same_whenever_a_reader_started(
-    server: LyingPublisher, device: Device, clock: StillClock, tmp_path: Path
+    server: MaliciousPublisher, device: Device, clock: StillClock, tmp_path: Path
 ) -> None:
     device.sync()
     for _ in range(20):  # more than one look at the list shows
@@ -165,7 +169,7 @@ def test_release_number_in_requests_reveals_at_most_four_bits_about_a_device(tmp
     asked: dict[bytes, int] = {}
     rest: set[bytes] = set()
     for at in range(DEVICES):
-        server, clock = LyingPublisher(refuse_old=False), StillClock(NOW)
+        server, clock = MaliciousPublisher(refuse_old=False), StillClock(NOW)
         server.releases.clear()
         server.head = None
         server.chain.clear()
@@ -186,7 +190,7 @@ def test_release_number_in_requests_reveals_at_most_four_bits_about_a_device(tmp
 
 
 @dataclass
-class RoundsForOne(LyingPublisher):
+class RoundsForOne(MaliciousPublisher):
     """A round is always under way, for the release that is named; nobody gets a place in it."""
 
     round_of: str = "r0"
@@ -242,7 +246,7 @@ def test_check_in_for_a_count_does_not_reveal_the_devices_release(tmp_path: Path
 
 
 def test_devices_held_back_at_different_releases_show_heads_with_different_numbers(
-    server: LyingPublisher, device: Device, clock: StillClock, tmp_path: Path
+    server: MaliciousPublisher, device: Device, clock: StillClock, tmp_path: Path
 ) -> None:
     """No fork: each is held back at a number of its own. Readers who compare see that the numbers differ."""
     device.sync()
@@ -261,10 +265,10 @@ def test_devices_held_back_at_different_releases_show_heads_with_different_numbe
 
 
 def test_devices_trusting_different_keys_show_different_fingerprints(
-    server: LyingPublisher, device: Device, clock: StillClock, tmp_path: Path
+    server: MaliciousPublisher, device: Device, clock: StillClock, tmp_path: Path
 ) -> None:
     device.sync()
-    impostor = LyingPublisher(refuse_old=False)
+    impostor = MaliciousPublisher(refuse_old=False)
     other = default_device(impostor, tmp_path / "other", clock)
     other.sync()
     shown = []

@@ -56,7 +56,7 @@ def codes() -> np.ndarray:
     return randomised_response(NOISE, np.full(DRAWS, 3, dtype=np.int64), 16, 4.0)
 
 
-def law_of_codes(true: int, size: int, epsilon: float) -> np.ndarray:
+def distribution_of_codes(true: int, size: int, epsilon: float) -> np.ndarray:
     protection = np.ones(size)
     protection[true] = math.exp(epsilon)
     return protection
@@ -64,15 +64,15 @@ def law_of_codes(true: int, size: int, epsilon: float) -> np.ndarray:
 
 def test_million_codes_follow_randomised_response(codes: np.ndarray) -> None:
     counts = np.bincount(codes, minlength=16)
-    assert fits(counts, law_of_codes(3, 16, 4.0))
-    assert not fits(counts, law_of_codes(3, 16, 4.05)), "the test would notice a slightly other epsilon"
+    assert fits(counts, distribution_of_codes(3, 16, 4.0))
+    assert not fits(counts, distribution_of_codes(3, 16, 4.05)), "the test would notice a slightly other epsilon"
     assert counts[3] / DRAWS == pytest.approx(0.7845, abs=0.003)  # e^4 / (e^4 + 15)
     assert RandomisedCode(16, 4.0).truth == pytest.approx(0.7845, abs=5e-5)
 
 
 def test_codes_of_a_wide_codebook_match_their_distribution() -> None:
     drawn = randomised_response(NOISE, np.full(100_000, 63, dtype=np.int64), 64, 8.0)
-    expected = law_of_codes(63, 64, 8.0)
+    expected = distribution_of_codes(63, 64, 8.0)
     lumped = np.array([(drawn != 63).sum(), (drawn == 63).sum()])
     assert fits(lumped, np.array([63.0, expected[63]]))
     wrong = drawn[drawn != 63]

@@ -99,13 +99,13 @@ def forged_rotation(profile: CopiedReader) -> None:
     profile.sign_with(THIEF, rotated(1, OLD, THIEF))
 
 
-LIES: list[Callable[[CopiedReader], None]] = [forged_by_the_old_key, forged_rotation]
+ATTACKS: list[Callable[[CopiedReader], None]] = [forged_by_the_old_key, forged_rotation]
 
 
-@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
+@pytest.mark.parametrize("forged", ATTACKS, ids=lambda forged: forged.__name__)
 @pytest.mark.parametrize("restarted", [False, True])
 def test_device_restored_from_a_copy_does_not_trust_a_replaced_key(
-    profile: CopiedReader, lie: Callable[[CopiedReader], None], restarted: bool
+    profile: CopiedReader, forged: Callable[[CopiedReader], None], restarted: bool
 ) -> None:
     profile.sign_with(NEW, rotated(1, OLD, NEW))
     assert profile.device.sync()
@@ -115,7 +115,7 @@ def test_device_restored_from_a_copy_does_not_trust_a_replaced_key(
     profile.restore()
     assert profile.trusts == public(NEW)
     before = profile.in_use
-    lie(profile)
+    forged(profile)
     with pytest.raises(ReleaseRefused, match="not signed by"):
         profile.device.sync()
     assert (profile.in_use, profile.trusts) == (before, public(NEW))

@@ -32,13 +32,13 @@ from device_app.training.due_updates import DueUpdate, DueUpdates, Work
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
+from tests.doubles.flaky_network import opened
 from tests.doubles.in_process import InProcess
-from tests.doubles.lying_server import LyingServer
+from tests.doubles.malicious_server import MaliciousServer
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.open_count import open_count
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
-from tests.doubles.unsteady import opened
 
 POLL_SEC = PerformanceSettings().training_poll_sec
 STORIES = 30
@@ -156,7 +156,7 @@ def lived(
     slow_sec: float = 0.0,
     lasts_sec: float = 600.0,
     computes_sec: float = AT_REST_SEC,
-) -> tuple[list[Seen], float, LyingServer]:
+) -> tuple[list[Seen], float, MaliciousServer]:
     """What the attacker sees of a reader's ten minutes, what the counts have cost it, and the attacker."""
     backend, clock = FakeBackend(pool=synthetic_pool(160)), StillClock(NOW)
     server = open_count(backend, clock)

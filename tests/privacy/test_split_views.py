@@ -14,7 +14,7 @@ import pytest
 
 from protocol.secagg import COMPANY, Roster, SecaggError, choose_neighbourhood
 from tests.doubles.long_form import by_length
-from tests.doubles.split_views import Account, Haul, SplitViews
+from tests.doubles.split_views import Account, AttackResult, SplitViews
 
 COMPLETE = [(10, 3), (13, 4), (16, 5), (34, 11)]
 """With as many colluding members as there may be: fewer than a third."""
@@ -22,9 +22,9 @@ SIZES = [(150, 0), (150, 1), (150, 10), (300, 10), (1_000, 10)]
 SIZES += by_length([], long=[(300, 0), (300, 1), (1_000, 0), (1_000, 1)])
 
 
-def opened(server: SplitViews, told: dict[int, Account]) -> Haul:
+def opened(server: SplitViews, reported: dict[int, Account]) -> AttackResult:
     """Of the devices near the target, who are all that the attack on it depends on."""
-    return server.attack(told, [one for one in server.near if abs(one - server.target) <= server.degree + 5])
+    return server.attack(reported, [one for one in server.near if abs(one - server.target) <= server.degree + 5])
 
 
 @pytest.mark.long_form
@@ -32,16 +32,16 @@ def opened(server: SplitViews, told: dict[int, Account]) -> Haul:
 def test_server_sending_inconsistent_dropout_lists_opens_no_vector(members: int, colluding: int) -> None:
     server = SplitViews(members, colluding)
     server.rules.check(server.entries[server.target].keys, server.roster(server.target))
-    for told in (
+    for reported in (
         server.by_halves(),
         server.cut_out(1, narrow=False),
         server.cut_out(1),
         server.cut_out(COMPANY),
         server.cut_out(server.threshold - colluding),
     ):
-        haul = opened(server, told)
-        assert haul.vectors == 0
-        assert haul.smallest == 0 or haul.smallest >= COMPANY
+        result = opened(server, reported)
+        assert result.vectors == 0
+        assert result.smallest == 0 or result.smallest >= COMPANY
 
 
 @pytest.mark.long_form
@@ -55,20 +55,20 @@ def test_inconsistent_dropout_lists_open_a_vector_without_the_consistency_round(
 
 def test_consistent_dropout_lists_open_only_the_sum_of_all() -> None:
     server = SplitViews(150, 0)
-    haul = server.attack(server.honest_account())
-    assert (haul.smallest, haul.vectors, haul.revealed) == (150, 0, 150)
+    result = server.attack(server.honest_account())
+    assert (result.smallest, result.vectors, result.revealed) == (150, 0, 150)
 
 
 def test_random_dropout_lists_open_no_sum_of_few_members() -> None:
     server = SplitViews(101, 10)
     rng = random.Random(3)
     for _ in range(6):
-        told = server.honest_account()
-        for one, account in told.items():
+        reported = server.honest_account()
+        for one, account in reported.items():
             others = sorted(server.near[one] - {one})
             account.dropped = set(rng.sample(others, rng.randint(0, server.spare)))
-        haul = server.attack(told)
-        assert haul.smallest == 0 or haul.smallest >= COMPANY
+        result = server.attack(reported)
+        assert result.smallest == 0 or result.smallest >= COMPANY
 
 
 @pytest.mark.parametrize(("members", "colluding"), COMPLETE)
@@ -80,10 +80,10 @@ def test_complete_graph_opens_no_sum_of_fewer_members_than_the_honest_part_of_th
     server.rules.check(server.entries[server.target].keys, server.roster(server.target))
     least, rng = server.rules.least(server.roster(server.target)) - colluding, random.Random(5)
     assert least > members / 3
-    told = [server.by_halves(), *(server.cut_out(cluster) for cluster in (1, 2, least - 1))]
-    told += [random_views(server, rng) for _ in range(10)]
-    told += [{one: Account(set(server.near), set(sorted(server.honest)[least:])) for one in server.honest}]
-    opened = [haul.smallest for haul in map(server.attack, (*told, server.honest_account())) if haul.sums]
+    reported = [server.by_halves(), *(server.cut_out(cluster) for cluster in (1, 2, least - 1))]
+    reported += [random_views(server, rng) for _ in range(10)]
+    reported += [{one: Account(set(server.near), set(sorted(server.honest)[least:])) for one in server.honest}]
+    opened = [result.smallest for result in map(server.attack, (*reported, server.honest_account())) if result.sums]
     assert min(opened) == least
     assert opened[-1] == len(server.honest)
 
@@ -104,15 +104,15 @@ def random_views(server: SplitViews, rng: random.Random) -> dict[int, Account]:
     survivors |= set(rng.sample(rest, min(len(rest), max(0, least + rng.randint(0, 2) - len(survivors)))))
     rest = [one for one in rest if one not in survivors]
     extra = rng.sample(rest, rng.randint(0, len(rest)))
-    told = {}
+    reported = {}
     for one in honest:
         others = [each for each in server.near if each != one and each not in server.colluding]
         if one in victims:
             sharers = {one, *server.colluding, *rng.sample(others, least - 1 - len(server.colluding))}
         else:
             sharers = {one, *survivors, *extra}
-        told[one] = Account(sharers, sharers - survivors)
-    return told
+        reported[one] = Account(sharers, sharers - survivors)
+    return reported
 
 
 def test_devices_leave_a_sum_with_too_few_sharers_or_survivors() -> None:
@@ -121,12 +121,12 @@ def test_devices_leave_a_sum_with_too_few_sharers_or_survivors() -> None:
     assert due is not None
     me = server.target
     others = sorted(server.near[me] - {me})
-    told = server.honest_account()
-    told[me].sharers = {me, *others[: due.sharers - 2]}
-    assert me not in {one for sums in opened(server, told).sums for one in sums}
-    told = server.honest_account()
-    told[me].dropped = set(others[: server.spare + 1])
-    assert server.attack(told).revealed == 149
+    reported = server.honest_account()
+    reported[me].sharers = {me, *others[: due.sharers - 2]}
+    assert me not in {one for sums in opened(server, reported).sums for one in sums}
+    reported = server.honest_account()
+    reported[me].dropped = set(others[: server.spare + 1])
+    assert server.attack(reported).revealed == 149
 
 
 def test_member_number_beyond_the_cohort_is_refused_before_payment() -> None:

@@ -14,22 +14,22 @@ from pathlib import Path
 import pytest
 
 from device_app.device import Device
-from tests.doubles.read_sessions import MOODS, HeardRequest, act_times, session
-from tests.privacy.two_readers import BAR, told_apart
+from tests.doubles.read_sessions import TROUBLE_KINDS, ReceivedRequest, act_times, session
+from tests.privacy.two_readers import BAR, separate
 
 
-def pair(folder: Path, seed: int, mood: str) -> list[list[HeardRequest]]:
+def pair(folder: Path, seed: int, trouble: str) -> list[list[ReceivedRequest]]:
     """The same session of an idle reader and of one who reads."""
     return [
-        session(folder / str(reads), seed, mood, reads=reads, times=random.Random(f"times {seed}"))
+        session(folder / str(reads), seed, trouble, reads=reads, times=random.Random(f"times {seed}"))
         for reads in (False, True)
     ]
 
 
-@pytest.mark.parametrize("mood", MOODS)
+@pytest.mark.parametrize("trouble", TROUBLE_KINDS)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_request_times_are_independent_of_reading(tmp_path: Path, seed: int, mood: str) -> None:
-    idle, reading = pair(tmp_path, seed, mood)
+def test_request_times_are_independent_of_reading(tmp_path: Path, seed: int, trouble: str) -> None:
+    idle, reading = pair(tmp_path, seed, trouble)
     assert {"POST /v1/recall", "POST /v1/news/bodies", "GET /v1/news/front"} <= {one.asked for one in idle}
     assert reading == idle
 
@@ -56,4 +56,4 @@ def test_comparison_detects_pages_that_send_requests_when_opened(tmp_path: Path)
         for reads in (False, True)
     )
     acts = [act_times(seed) for seed in range(10)]
-    assert told_apart(idle, reading, acts)[0] > 0.9 > BAR
+    assert separate(idle, reading, acts)[0] > 0.9 > BAR

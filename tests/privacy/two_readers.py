@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.doubles.read_sessions import MOODS, SESSION_SEC, HeardRequest, act_times, session
+from tests.doubles.read_sessions import SESSION_SEC, TROUBLE_KINDS, ReceivedRequest, act_times, session
 
 BAR = 0.55
 FOLDS, PENALTY, STEPS, RESAMPLES = 5, 10.0, 25, 2_000
@@ -28,18 +28,20 @@ SINCE_SEC = (1.0, 5.0, 30.0)
 Floats = NDArray[np.float64]
 
 
-def features(heard: Sequence[HeardRequest], acts: Sequence[float], session_sec: float) -> dict[str, float]:
+def features(received: Sequence[ReceivedRequest], acts: Sequence[float], session_sec: float) -> dict[str, float]:
     """What an attacker counts and times in one session."""
-    at = np.array([one.at_sec for one in heard])
+    at = np.array([one.at_sec for one in received])
     found: dict[str, float] = {"count": float(len(at))}
-    for name, n in Counter(one.asked for one in heard).items():
-        mine = np.array([one.at_sec for one in heard if one.asked == name])
+    for name, n in Counter(one.asked for one in received).items():
+        mine = np.array([one.at_sec for one in received if one.asked == name])
         gaps = np.diff(mine)
         found |= {f"n {name}": float(n), f"first {name}": float(mine[0])}
         if len(gaps):
             found |= {f"gap {name}": float(gaps.mean()), f"spread {name}": float(gaps.std())}
         found |= {f"{name} within {span:g} s": _within(mine, acts, span) for span in SINCE_SEC}
-    for (one, other), n in Counter(zip([h.asked for h in heard], [h.asked for h in heard][1:], strict=False)).items():
+    for (one, other), n in Counter(
+        zip([h.asked for h in received], [h.asked for h in received][1:], strict=False)
+    ).items():
         found[f"{one} > {other}"] = float(n)
     counts, _ = np.histogram(at, bins=WINDOWS, range=(0, session_sec))
     found |= {f"window {number}": float(n) for number, n in enumerate(counts)}
@@ -105,9 +107,9 @@ def interval(scores: Floats, y: Floats, seed: int = 7) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def told_apart(
-    idle: Sequence[Sequence[HeardRequest]],
-    reading: Sequence[Sequence[HeardRequest]],
+def separate(
+    idle: Sequence[Sequence[ReceivedRequest]],
+    reading: Sequence[Sequence[ReceivedRequest]],
     acts: Sequence[Sequence[float]],
     session_sec: float = SESSION_SEC,
 ) -> tuple[float, float, float]:
@@ -118,22 +120,24 @@ def told_apart(
 
 
 def table(
-    idle: Sequence[Sequence[HeardRequest]],
-    reading: Sequence[Sequence[HeardRequest]],
+    idle: Sequence[Sequence[ReceivedRequest]],
+    reading: Sequence[Sequence[ReceivedRequest]],
     acts: Sequence[Sequence[float]],
     session_sec: float,
 ) -> tuple[Floats, Floats, list[str]]:
     """Features, whether their reader reads, and the features' names."""
     rows = [
-        features(heard, when, session_sec) for kind in (idle, reading) for heard, when in zip(kind, acts, strict=True)
+        features(received, when, session_sec)
+        for kind in (idle, reading)
+        for received, when in zip(kind, acts, strict=True)
     ]
     x, names = matrix(rows)
     return x, np.repeat([0.0, 1.0], [len(idle), len(reading)]), names
 
 
 def weights(
-    idle: Sequence[Sequence[HeardRequest]],
-    reading: Sequence[Sequence[HeardRequest]],
+    idle: Sequence[Sequence[ReceivedRequest]],
+    reading: Sequence[Sequence[ReceivedRequest]],
     acts: Sequence[Sequence[float]],
     session_sec: float = SESSION_SEC,
     most: int = 12,
@@ -146,14 +150,14 @@ def weights(
 
 
 def report(
-    idle: Sequence[Sequence[HeardRequest]],
-    reading: Sequence[Sequence[HeardRequest]],
+    idle: Sequence[Sequence[ReceivedRequest]],
+    reading: Sequence[Sequence[ReceivedRequest]],
     acts: Sequence[Sequence[float]],
     session_sec: float = SESSION_SEC,
 ) -> tuple[float, str]:
     """The AUC, and a line that says it."""
-    value, low, high = told_apart(idle, reading, acts, session_sec)
-    asked = sum(len(heard) for kind in (idle, reading) for heard in kind)
+    value, low, high = separate(idle, reading, acts, session_sec)
+    asked = sum(len(received) for kind in (idle, reading) for received in kind)
     figures = f"AUC {value:.3f} ({low:.3f} .. {high:.3f}), bar {BAR:g}"
     return value, f"{len(idle)} sessions of each kind, {asked} requests: {figures}"
 
@@ -163,12 +167,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=200, help="of each kind")
     sessions = parser.parse_args(argv).sessions
-    kinds: dict[bool, list[list[HeardRequest]]] = {False: [], True: []}
+    kinds: dict[bool, list[list[ReceivedRequest]]] = {False: [], True: []}
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(sessions):
             for reads, found in kinds.items():
                 own = Path(folder) / f"{seed}-{reads}"
-                found.append(session(own, seed, MOODS[seed % len(MOODS)], reads=reads))
+                found.append(session(own, seed, TROUBLE_KINDS[seed % len(TROUBLE_KINDS)], reads=reads))
     value, line = report(kinds[False], kinds[True], [act_times(seed) for seed in range(sessions)])
     sys.stdout.write(f"{line}\n")
     return int(value > BAR)

@@ -180,11 +180,11 @@ def test_every_graph_gives_the_same_numbers_in_onnxruntime_web(
     folder.write(cases)
     ran = subprocess.run([node, str(SCRIPT), str(tmp_path), str(WEB)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-3000:]
-    told = json.loads((tmp_path / "outputs.json").read_text())
-    assert told["version"] == json.loads((WEB / "package.json").read_text())["dependencies"]["onnxruntime-web"]
+    reported = json.loads((tmp_path / "outputs.json").read_text())
+    assert reported["version"] == json.loads((WEB / "package.json").read_text())["dependencies"]["onnxruntime-web"]
     content = (tmp_path / "outputs.bin").read_bytes()
-    assert len(told["cases"]) == len(natives)
-    for (name, purpose, native), places in zip(natives, told["cases"], strict=True):
+    assert len(reported["cases"]) == len(natives)
+    for (name, purpose, native), places in zip(natives, reported["cases"], strict=True):
         assert set(places) == set(native)
         size = max(1.0, *(float(np.abs(each).max(initial=0)) for each in native.values()))
         for output, wanted in native.items():

@@ -256,13 +256,13 @@ def test_stopped_demo_names_its_folder_and_leaves_it_for_the_next(
     for _ in range(2):  # the second finds the folder free
         code, _, said = run("demo", "--data-dir", str(tmp_path / "demo"), *ports)
         assert code == 0
-        told = (
+        reported = (
             r"Your feed +http://feed",
             r"In a browser +http://backend/reader/",
             r"Console +http://console",
             "Logs +",
         )
-        assert re.search(r"\n +".join(told), said)
+        assert re.search(r"\n +".join(reported), said)
         assert said.endswith("Stopping ...\n")
     assert stopped == ["watched", "stopped"] * 2
 
@@ -275,6 +275,6 @@ def test_home_network_fingerprint_is_printed_verbatim(
     monkeypatch.setattr("backend.server.home_network.own_certificate", lambda folder, address: made)
     ownfeed.print_lan_access("192.168.1.5:8443", tmp_path)
     captured = capsys.readouterr()
-    told = captured.out + captured.err
-    assert "8C:CD:B7:ON:OFF" in told
-    assert "https://192.168.1.5:8443/" in told
+    reported = captured.out + captured.err
+    assert "8C:CD:B7:ON:OFF" in reported
+    assert "https://192.168.1.5:8443/" in reported

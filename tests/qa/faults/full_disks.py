@@ -36,9 +36,9 @@ def full_at_points(
         shutil.copytree(prepared, place)
         try:
             done = started(work.run, place, watched=place, notes=notes, full=full).ended()
-            told = "told" if done.output.read_text(encoding="utf-8") else "not told"
+            reported = "told" if done.output.read_text(encoding="utf-8") else "not told"
             if what := done.counts.what().partition(": ")[2]:
-                tally.kills[f"{told}: {what}"] += 1
+                tally.kills[f"{reported}: {what}"] += 1
             work.check(place, killed=False)
         except AssertionError as wrong:
             tally.wrong.append(f"{full}: {wrong}")
@@ -70,8 +70,8 @@ def full_servers(folder: Path, *, points: int, seed: int, say: Callable[[str], o
             say(f"wrong at {full}: {wrong}")
         else:
             if what:
-                told = "told" if servers.troubles or logged else "not told"
-                tally.kills[f"{told}: {what.partition(': ')[2]}"] += 1
+                reported = "told" if servers.troubles or logged else "not told"
+                tally.kills[f"{reported}: {what.partition(': ')[2]}"] += 1
             shutil.rmtree(folder / str(number))
             shutil.rmtree(folder / f"{number}-notes")
     return tally

@@ -115,12 +115,12 @@ def watch(folder: Path, counts: PointCounts, deadly: DeadlyPoint | None) -> None
 def _watch_files(folder: Path, point: Callable[[PointKind, str], None]) -> None:
     below = f"{folder}{os.sep}"
 
-    def heard(name: str, arguments: tuple[Any, ...]) -> None:
+    def received(name: str, arguments: tuple[Any, ...]) -> None:
         path = written_path(name, arguments)
         if path is not None and path.startswith(below) and not path.endswith((".lock", ".log")):
             point("write", f"{name} {path.removeprefix(below)}")
 
-    sys.addaudithook(heard)
+    sys.addaudithook(received)
     fsync = os.fsync
 
     def watched(fd: Any) -> None:

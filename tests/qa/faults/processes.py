@@ -33,8 +33,8 @@ class WatchedProcess:
         """Wait for its end. Raises AssertionError with what it wrote, where it neither ended well nor was killed."""
         self.process.join()
         exit_code = self.process.exitcode
-        told = self.output.read_text(errors="replace")[-4_000:]
-        assert exit_code in (0, -signal.SIGKILL), f"it has ended with {exit_code} and said {told or 'nothing'}"
+        reported = self.output.read_text(errors="replace")[-4_000:]
+        assert exit_code in (0, -signal.SIGKILL), f"it has ended with {exit_code} and said {reported or 'nothing'}"
         return self
 
     def kill(self) -> None:

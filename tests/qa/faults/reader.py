@@ -48,8 +48,8 @@ class Said:
     told: the errors by which that one says what is wrong; anything else is a fault.
     """
 
-    def __init__(self, path: Path, told: tuple[type[Exception], ...] = (DeviceError,)) -> None:
-        self._path, self._told = path, told
+    def __init__(self, path: Path, reported: tuple[type[Exception], ...] = (DeviceError,)) -> None:
+        self._path, self._told = path, reported
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self.facts: dict[str, str] = dict(line.split("\t", 1) for line in lines)
 
@@ -223,7 +223,7 @@ def _device(folder: Path, profile: str) -> Device:
     backend = FakeBackend(key=Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
     return build_device(
         _settings(folder, profile),
-        transport=httpx.MockTransport(lambda request: _heard(folder / SENT, backend, request)),
+        transport=httpx.MockTransport(lambda request: _received(folder / SENT, backend, request)),
         # Charges of one moment would be taken for one and the same: the other device was used an hour before.
         clock=StillClock(NOW - timedelta(hours=profile == "other")),
         noise=SeededNoise(5),
@@ -231,7 +231,7 @@ def _device(folder: Path, profile: str) -> Device:
     )
 
 
-def _heard(sent: Path, backend: FakeBackend, request: httpx.Request) -> httpx.Response:
+def _received(sent: Path, backend: FakeBackend, request: httpx.Request) -> httpx.Response:
     if request.url.path == "/v1/recall":
         with sent.open("a", encoding="ascii") as file:
             file.write(f"{sha256(request.content).hexdigest()}\n")

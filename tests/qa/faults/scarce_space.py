@@ -92,7 +92,7 @@ def make_scarce(folder: Path, counts: PointCounts) -> None:
 
 
 def _watch_names(space: ScarceSpace) -> None:
-    def heard(name: str, arguments: tuple[Any, ...]) -> None:
+    def received(name: str, arguments: tuple[Any, ...]) -> None:
         if name == "open":
             path, _, flags = arguments
             makes = isinstance(flags, int) and flags & WRITING and flags & os.O_CREAT and not isinstance(path, int)
@@ -101,7 +101,7 @@ def _watch_names(space: ScarceSpace) -> None:
         if makes and space.watched(path) is not None and not (name != "os.rename" and os.path.lexists(path)):
             space.require(name, path)
 
-    sys.addaudithook(heard)
+    sys.addaudithook(received)
 
 
 def _watch_files(space: ScarceSpace) -> None:

@@ -158,11 +158,13 @@ class FailingServers:
                 # A connection each: one to a server that was killed has nothing to say of the next.
                 with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0) as http:
                     return act(http)
-            except httpx.HTTPStatusError as told:
-                status, body = told.response.status_code, told.response.text
-                self.troubles[f"{status} {told.response.json().get('type', '')}"] += 1
-                if status != 503 or "retry-after" not in told.response.headers:
-                    raise AssertionError(f"{told.request.method} {told.request.url.path}: {status} {body}") from told
+            except httpx.HTTPStatusError as reported:
+                status, body = reported.response.status_code, reported.response.text
+                self.troubles[f"{status} {reported.response.json().get('type', '')}"] += 1
+                if status != 503 or "retry-after" not in reported.response.headers:
+                    raise AssertionError(
+                        f"{reported.request.method} {reported.request.url.path}: {status} {body}"
+                    ) from reported
             except httpx.TransportError as gone:
                 self.troubles[type(gone).__name__] += 1
             except OperatorRefused as refused:

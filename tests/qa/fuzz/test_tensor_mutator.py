@@ -15,15 +15,15 @@ DECLARED = {"a": TensorSpec("int64", (3,)), "b": TensorSpec("float32", (2, 3))}
 def test_tensor_mutations_reach_every_validation_rule() -> None:
     mutate = TensorMutator(lambda data, limit: (data + b"!")[:limit])
     seed = (SEEDS / "tensors" / "two").read_bytes()
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     for number in range(ROUNDS):
         mutated = mutate(seed, LIMIT_BYTES, number)
         assert len(mutated) <= LIMIT_BYTES
         try:
             unpack(mutated, DECLARED, limit_bytes=LIMIT_BYTES)
-            told["read"] += 1
+            reported["read"] += 1
         except TensorError as broken:
-            told[str(broken)] += 1
+            reported[str(broken)] += 1
     for rule in (
         "read",
         "a: missing",
@@ -34,4 +34,4 @@ def test_tensor_mutations_reach_every_validation_rule() -> None:
         "b: dtype",
         "not finite",
     ):
-        assert any(rule in why for why in told), told
+        assert any(rule in why for why in reported), reported

@@ -228,7 +228,7 @@ def test_demo_reports_once_that_fleet_and_preparation_are_ready(
     plan: DemoPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began = datetime.now(UTC)
-    told: list[str] = []
+    reported: list[str] = []
     task = {"task": "vectors", "stage": "working", "done": 512, "total": 900, "trouble": None}
     failed = {"task": "ranker.nrms", "stage": "failed", "trouble": "No."}
     answers: Iterator[Any] = iter([[], [task], OperatorRefused("busy"), [task | {"stage": "published"}, failed]])
@@ -238,7 +238,7 @@ def test_demo_reports_once_that_fleet_and_preparation_are_ready(
         if isinstance(answer, OperatorRefused):
             raise answer
         tasks: list[dict[str, Any]] = answer
-        ready = 60 if len(told) or len(tasks) == 2 else 59
+        ready = 60 if len(reported) or len(tasks) == 2 else 59
         write_fleet_figures(plan.fleet_figures, FleetFigures(readers=60, began=began, ready=ready))
         return tasks
 
@@ -247,8 +247,8 @@ def test_demo_reports_once_that_fleet_and_preparation_are_ready(
     write_fleet_figures(plan.fleet_figures, FleetFigures(readers=60, began=began - timedelta(days=1), ready=60))
     monkeypatch.setattr(Operator, "backfill", backfill)
     monkeypatch.setattr(backend.demo, "LOOK_SEC", 0.0)
-    tell_progress(replace(plan, devices=60), LocalProcesses(plan.data_dir / "logs"), told.append, began)
-    assert told == [
+    tell_progress(replace(plan, devices=60), LocalProcesses(plan.data_dir / "logs"), reported.append, began)
+    assert reported == [
         "Prepared in the background, 1 of 2: vectors.",
         "Prepared in the background, 2 of 2: ranker.nrms failed: No.",
         "The fleet is ready: 60 simulated readers take part in rounds.",
@@ -374,8 +374,8 @@ def test_as_published_setting_is_passed_to_backend_device_and_fleet(
         for variable, value in given.items():
             monkeypatch.setenv(variable, value)
         if name == "backend":
-            told = load_settings()
-            assert (told.score_decoder, told.rounds_system) == ("softmax", "uni_fedrec")
+            reported = load_settings()
+            assert (reported.score_decoder, reported.rounds_system) == ("softmax", "uni_fedrec")
         else:
             privacy = DeviceSettings(data_dir=tmp_path).privacy
             assert (privacy.mode, privacy.training) == ("basis_laplace", name == "fleet")

@@ -81,20 +81,20 @@ def test_both_databases_are_copied_once_a_day(device: Device, clock: StillClock)
     assert own.mark().at == clock()  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("deed", ["click", "interest", "search", "stance", "all"])
-def test_deleted_data_is_in_no_file_of_a_copy(device: Device, deed: str) -> None:
+@pytest.mark.parametrize("action", ["click", "interest", "search", "stance", "all"])
+def test_deleted_data_is_in_no_file_of_a_copy(device: Device, action: str) -> None:
     read_something(device)
     device.library.save_search("axolotl")
     device.interests.stance("topic", "axolotls", "follow")
     assert device.copy_step()
     assert all(copy.path.exists() for copy in copies(device))
-    if deed == "click":
+    if action == "click":
         device.library.delete_click(device.library.history().entries[0].click_id)
-    elif deed == "interest":
+    elif action == "interest":
         device.interests.forget(device.interests.clusters()[0].key)
-    elif deed == "search":
+    elif action == "search":
         device.library.delete_search(device.parts.stores.searches.saved()[0].id)
-    elif deed == "stance":
+    elif action == "stance":
         device.interests.stance("topic", "axolotls", None)
     else:
         device.privacy.erase()
@@ -104,7 +104,7 @@ def test_deleted_data_is_in_no_file_of_a_copy(device: Device, deed: str) -> None
     counts += [kept(copies(device)[1], f"SELECT count(*) FROM {table}")[0][0] for table in ("search", "stance")]
     assert counts == {
         "click": [0, 1, 1], "interest": [0, 1, 1], "search": [1, 0, 1], "stance": [1, 1, 0], "all": [0, 0, 0],
-    }[deed]  # fmt: skip
+    }[action]  # fmt: skip
 
 
 def test_erase_during_a_copy_leaves_no_copy(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

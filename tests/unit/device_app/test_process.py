@@ -71,8 +71,8 @@ def test_threads_share_two_malloc_heaps_and_large_arrays_are_mapped(steady: bool
     script = HEAP.replace("{steady}", str(steady))
     ran = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
     assert ran.stderr == ""
-    told, heaps, mapped = ran.stdout.split()
-    assert told == str(steady)
+    reported, heaps, mapped = ran.stdout.split()
+    assert reported == str(steady)
     if steady:
         assert int(heaps) <= 2
         assert int(mapped) >= 8

@@ -41,24 +41,24 @@ WORDS = "axolotl quagga"
 Make = Callable[..., Device]
 
 
-class OverheardBackend(FakeBackend):
+class RecordingBackend(FakeBackend):
     """The backend, with every request kept to the byte: method, address, headers and body."""
 
     def answer(self, request: httpx.Request) -> httpx.Response:
-        heard = b"\n".join([request.method.encode(), str(request.url).encode(), *sum(request.headers.raw, ())])
-        self.heard = [*getattr(self, "heard", []), heard + b"\n" + request.read()]
+        received = b"\n".join([request.method.encode(), str(request.url).encode(), *sum(request.headers.raw, ())])
+        self.received = [*getattr(self, "heard", []), received + b"\n" + request.read()]
         return super().answer(request)
 
 
 @pytest.fixture
-def backend() -> OverheardBackend:
+def backend() -> RecordingBackend:
     pool = synthetic_pool()
     named = set(pool.of_topic(WANTED)[:6])
     cards = tuple(
         card.model_copy(update={"title": f"Axolotl and quagga: {card.title}"}) if row in named else card
         for row, card in enumerate(pool.cards)
     )
-    return OverheardBackend(pool=replace(pool, cards=cards))
+    return RecordingBackend(pool=replace(pool, cards=cards))
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def clock() -> StillClock:
 
 
 @pytest.fixture
-def make(tmp_path: Path, backend: OverheardBackend, clock: StillClock) -> Iterator[Make]:
+def make(tmp_path: Path, backend: RecordingBackend, clock: StillClock) -> Iterator[Make]:
     made: list[Device] = []
 
     def build(**privacy: object) -> Device:
@@ -110,7 +110,7 @@ def clear_code(device: Device) -> int:
 
 
 def test_search_is_answered_locally_saved_followed_and_deleted(
-    make: Make, backend: OverheardBackend, clock: StillClock
+    make: Make, backend: RecordingBackend, clock: StillClock
 ) -> None:
     device = make()
     asked = len(backend.requests)
@@ -131,7 +131,7 @@ def test_search_is_answered_locally_saved_followed_and_deleted(
 
 
 def test_saved_searches_weigh_as_much_in_the_report_as_reading(
-    make: Make, backend: OverheardBackend, clock: StillClock
+    make: Make, backend: RecordingBackend, clock: StillClock
 ) -> None:
     device = make()
     found = device.library.search(WORDS).cards
@@ -155,7 +155,7 @@ def test_saved_searches_weigh_as_much_in_the_report_as_reading(
 
 
 def test_report_from_both_views_differs_from_one_of_either_view_alone(
-    make: Make, backend: OverheardBackend, clock: StillClock
+    make: Make, backend: RecordingBackend, clock: StillClock
 ) -> None:
     device = make()
     click_on(device, backend, TOPIC, 5, clock)
@@ -165,15 +165,15 @@ def test_report_from_both_views_differs_from_one_of_either_view_alone(
     index, news = device.parts.stores.search_index, device.parts.stores.news
     searched = unit(vectors(device, backend, news.cards(index.find(WORDS, 20))))
     corners = np.stack([unit(read), searched, unit(np.stack([unit(read), searched]))])
-    told = [
+    reported = [
         int(np.argmax(corners @ reader.vector))
         for reader in (ReportInput(read), ReportInput(searched[None]), ReportInput(read, searched=searched))
     ]
-    assert told == [0, 1, 2]
+    assert reported == [0, 1, 2]
 
 
 def test_reader_can_exclude_searches_from_reports_at_once(
-    make: Make, backend: OverheardBackend, clock: StillClock
+    make: Make, backend: RecordingBackend, clock: StillClock
 ) -> None:
     device = make()
     device.library.save_search(WORDS)
@@ -200,7 +200,7 @@ def test_reader_can_exclude_searches_from_reports_at_once(
 
 
 def test_deleted_searches_and_blocked_topics_do_not_influence_the_report(
-    make: Make, backend: OverheardBackend, clock: StillClock
+    make: Make, backend: RecordingBackend, clock: StillClock
 ) -> None:
     device = make()
     saved = device.library.save_search(WORDS)
@@ -221,7 +221,7 @@ def test_deleted_searches_and_blocked_topics_do_not_influence_the_report(
 
 
 def test_search_vector_comes_from_its_results_and_is_renewed_daily(
-    make: Make, backend: OverheardBackend, clock: StillClock
+    make: Make, backend: RecordingBackend, clock: StillClock
 ) -> None:
     device = make()
     device.library.save_search(WORDS)
@@ -243,7 +243,7 @@ def test_search_vector_comes_from_its_results_and_is_renewed_daily(
 
 
 def test_opened_result_is_remembered_until_its_click_is_deleted(
-    make: Make, backend: OverheardBackend, clock: StillClock
+    make: Make, backend: RecordingBackend, clock: StillClock
 ) -> None:
     device = make()
     found = device.library.search(WORDS).cards
@@ -261,7 +261,7 @@ def test_opened_result_is_remembered_until_its_click_is_deleted(
 
 
 def test_search_and_topic_names_appear_in_no_sent_byte(
-    make: Make, backend: OverheardBackend, clock: StillClock
+    make: Make, backend: RecordingBackend, clock: StillClock
 ) -> None:
     for mode in ("code", "basis_laplace", "none"):
         device = make(mode=mode, epsilon_per_day_reports=1e6, epsilon_lifetime_reports=None)
@@ -278,9 +278,9 @@ def test_search_and_topic_names_appear_in_no_sent_byte(
             pass
         device.sync()
         device.close()
-    assert any(b"/v1/recall" in request for request in backend.heard)
-    assert len(backend.heard) > 10
-    for request in backend.heard:
+    assert any(b"/v1/recall" in request for request in backend.received)
+    assert len(backend.received) > 10
+    for request in backend.received:
         for word in (b"xyzzyword", b"plughword", b"frobnitz", b"axolotl", b"quagga"):
             assert word not in request.lower(), request[:200]
 
@@ -322,7 +322,7 @@ def kept_words(folder: Path) -> set[bytes]:
     return {word for word in (b"dormouse", b"okapi", b"plughword") if any(word in file for file in files)}
 
 
-def test_local_recall_uses_reading_and_searches(make: Make, backend: OverheardBackend, clock: StillClock) -> None:
+def test_local_recall_uses_reading_and_searches(make: Make, backend: RecordingBackend, clock: StillClock) -> None:
     backend.pool_codes = True
     backend.publish()
     device = make(mode="broadcast")
@@ -346,7 +346,7 @@ def test_local_recall_uses_reading_and_searches(make: Make, backend: OverheardBa
 
 
 def test_code_report_with_searches_is_still_one_number(
-    make: Make, backend: OverheardBackend, clock: StillClock
+    make: Make, backend: RecordingBackend, clock: StillClock
 ) -> None:
     device = make()
     device.library.save_search(WORDS)
@@ -358,11 +358,11 @@ def test_code_report_with_searches_is_still_one_number(
     assert set(request.report.model_dump()) == {"kind", "codebook", "code"}
 
 
-def test_pages_search_save_open_and_list_on_a_complete_device(make: Make, backend: OverheardBackend) -> None:
+def test_pages_search_save_open_and_list_on_a_complete_device(make: Make, backend: RecordingBackend) -> None:
     device = make()
     home = f"http://127.0.0.1:{device.settings.port}"
     ours = {"origin": home, "sec-fetch-site": "same-origin"}
-    asked = len(backend.heard)
+    asked = len(backend.received)
     app = FastAPI(openapi_url=None)
     app.include_router(router(device, page_key(device.settings.port)))
     app.add_middleware(LocalOriginMiddleware, port=device.settings.port, key=page_key(device.settings.port))
@@ -380,4 +380,4 @@ def test_pages_search_save_open_and_list_on_a_complete_device(make: Make, backen
         assert "axolotl quagga" in reader.get(path).text
     privacy = reader.get("/privacy").text
     assert "1 search, 0 topics" in privacy
-    assert len(backend.heard) == asked
+    assert len(backend.received) == asked

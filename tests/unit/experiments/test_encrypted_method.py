@@ -29,7 +29,7 @@ from tests.doubles.quadratics import LOW, TOP, Quadratics, start
 READERS, K, DIM = 12, 3, 4
 KEY = PrivateKey.generate(512)
 SMALL = Packing(512, slot_bits=64)
-LAYERS, LAW = Layers(("low", "top")), TimeAndLayer(1.1)
+LAYERS, PROTECTION = Layers(("low", "top")), TimeAndLayer(1.1)
 QUADRATICS = replace(
     Quadratics.some(READERS), slopes=Quadratics.some(READERS).slopes / 8, centres=Quadratics.some(READERS).centres / 8
 )
@@ -47,7 +47,7 @@ def encrypted(real_rounds: int = 0, rate: float = 0.25, *, real_voters: int = 0)
         QUADRATICS,
         start(),
         rate,
-        LAW,
+        PROTECTION,
         LAYERS,
         FIRST,
         3,
@@ -98,7 +98,7 @@ def test_fixed_point_rounds_equal_finding_by_sgd_up_to_encoding_steps() -> None:
         start(),
         Sgd(0.25),
         groups=K,
-        personalisation=LAW,
+        personalisation=PROTECTION,
         layers=LAYERS,
         recluster_every=1_000,
         vectors_at=vectors_at,

@@ -28,7 +28,7 @@ from device_app.training.tasks.task import Update
 from experiments.simulation.clients import OneProcess
 from experiments.simulation.flower_apps import TRAINED, FlowerFailed, GridClients, client_app, server_app
 from experiments.simulation.rounds import Rounds, simulate
-from tests.doubles.made_up_cohort import READERS, made_up, make_device
+from tests.doubles.synthetic_cohort import READERS, made_up, make_device
 
 PLAN = Rounds(rounds=3, cohort=5, readers=READERS, seed=3)
 NODES = 3

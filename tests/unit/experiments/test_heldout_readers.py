@@ -103,9 +103,9 @@ def test_ranker_gets_the_popularity_known_at_the_impression(pool: Pool, readers:
             return context_features.popularity.astype(np.float32)
 
     reader = readers[0]
-    told = np.zeros(len(pool.cards))
-    told[reader.met[reader.opened == 1]] = 0.5
-    found = judge([reader], pool, replace(served(pool, 1.0), ranker=PopularityPages(), popularity=told))  # type: ignore[arg-type]
+    reported = np.zeros(len(pool.cards))
+    reported[reader.met[reader.opened == 1]] = 0.5
+    found = judge([reader], pool, replace(served(pool, 1.0), ranker=PopularityPages(), popularity=reported))  # type: ignore[arg-type]
     assert found.auc[0] == 1.0
 
 

@@ -15,19 +15,19 @@ from experiments.attacks.study import PoisoningOutcome, PoisoningSizes, Poisonin
 from protocol.protections import SecureSum
 from protocol.ring import WeightedSum
 
-LAW = SecureSum(clip=0.1, sigma=4_900)
+PROTECTION = SecureSum(clip=0.1, sigma=4_900)
 
 
-def known(liars: int = 1) -> Known:
+def known(malicious: int = 1) -> Known:
     rng = np.random.default_rng(0)
     features = np.arange(262) < 4
-    return Known(rng.normal(size=262), rng.normal(size=262), features, LAW, survivors=60, malicious=liars)
+    return Known(rng.normal(size=262), rng.normal(size=262), features, PROTECTION, survivors=60, malicious=malicious)
 
 
-def passes(lie: np.ndarray, seed: int) -> bool:
-    noise = np.random.default_rng(seed).normal(scale=noise_deviation(LAW, 60), size=262)
+def passes(forged: np.ndarray, seed: int) -> bool:
+    noise = np.random.default_rng(seed).normal(scale=noise_deviation(PROTECTION, 60), size=262)
     try:
-        check_sum(LAW, WeightedSum({"g.w": lie + noise}, 60), 60)
+        check_sum(PROTECTION, WeightedSum({"g.w": forged + noise}, 60), 60)
     except UpdateRefused:
         return False
     return True
@@ -35,7 +35,7 @@ def passes(lie: np.ndarray, seed: int) -> bool:
 
 def test_false_updates_at_the_bounds_mostly_pass_and_a_huge_one_never_does() -> None:
     assert np.linalg.norm(sign_flip(known(3))) == pytest.approx(0.3)
-    assert np.linalg.norm(boosted(known())) > 50 * LAW.clip
+    assert np.linalg.norm(boosted(known())) > 50 * PROTECTION.clip
     assert all(passes(sign_flip(known(3)), seed) for seed in range(50))
     assert np.mean([passes(boosted(known()), seed) for seed in range(50)]) > 0.8
     assert not any(passes(huge(known()), seed) for seed in range(50))
@@ -47,24 +47,24 @@ def test_sparse_and_split_false_updates_pass_the_norm_and_similarity_checks() ->
     nobody had told the attacker of, refused it."""
     direction = np.zeros(262)
     direction[:2] = 1.0, 0.3
-    told = replace(known(), honest=direction, survivors=12, groups=5, alone=False)
-    noise = np.random.default_rng(1).normal(scale=noise_deviation(LAW, 12), size=(100, 2, 262))
+    reported = replace(known(), honest=direction, survivors=12, groups=5, alone=False)
+    noise = np.random.default_rng(1).normal(scale=noise_deviation(PROTECTION, 12), size=(100, 2, 262))
     refused = alike = 0
     for pair in noise:
         for each in pair:
             try:
-                check_sum(LAW, WeightedSum({"g.w": each + boosted(replace(told, alone=True))}, 12), 12)
+                check_sum(PROTECTION, WeightedSum({"g.w": each + boosted(replace(reported, alone=True))}, 12), 12)
             except UpdateRefused:
                 refused += 1
-        sums = [WeightedSum({"g.w": each + boosted(told)}, 12) for each in pair]
-        alike += bool(too_alike(sums, LAW.clip, noise_deviation(LAW, 1)))
+        sums = [WeightedSum({"g.w": each + boosted(reported)}, 12) for each in pair]
+        alike += bool(too_alike(sums, PROTECTION.clip, noise_deviation(PROTECTION, 1)))
     assert refused < 40
     assert alike < 40
-    assert np.abs(boosted(told)).max() > 10 * LAW.clip
+    assert np.abs(boosted(reported)).max() > 10 * PROTECTION.clip
 
 
 def test_groups_and_noise_drawn_are_the_same_for_any_number_of_malicious_devices() -> None:
-    one, three = (DrawnGroups(60, 5, liars, (0, 1, 2)) for liars in (1, 3))
+    one, three = (DrawnGroups(60, 5, malicious, (0, 1, 2)) for malicious in (1, 3))
     assert [places for places, _, _ in one] == [places for places, _, _ in three]
     assert [rng.normal() for _, _, rng in one] == [rng.normal() for _, _, rng in three]
     assert one.lying < three.lying

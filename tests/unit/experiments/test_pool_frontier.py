@@ -89,14 +89,14 @@ def test_mode_missing_in_a_pool_is_named_in_the_error(world: list[PoolPart]) -> 
 
 
 def test_recommendation_that_loses_too_much_recall_is_detected() -> None:
-    def way(name: str, told: float, found: float, weight: int) -> WayOfRecall:
+    def way(name: str, reported: float, found: float, weight: int) -> WayOfRecall:
         gain = (PairedGain(0.0, 0.0, 0.0),) * len(PLACES)
-        return WayOfRecall(name, told, (found,) * len(PLACES), gain, (weight,) * len(PLACES))
+        return WayOfRecall(name, reported, (found,) * len(PLACES), gain, (weight,) * len(PLACES))
 
     part = PoolPart(10_000, (way("popular", 0.0, 50.0, 10), way("code K=16", 4.0, 50.2, 10)), 9)
     found, weight, _ = tables([part])
-    (told,) = {row.chosen.mode for row in judged(frontier_of(found, weight, "test")) if row.epsilon_limit == 4.0}
-    assert told == "none", "a report that adds less than the error of the figures isn't worth its epsilon"
+    (reported,) = {row.chosen.mode for row in judged(frontier_of(found, weight, "test")) if row.epsilon_limit == 4.0}
+    assert reported == "none", "a report that adds less than the error of the figures isn't worth its epsilon"
     dear = PoolPart(10_000, (way("popular", 0.0, 50.0, 10), way("code K=16", 4.0, 51.0, 10)), 9)
     found, weight, _ = tables([dear])
     rows = judged(frontier_of(found, weight, "test"))

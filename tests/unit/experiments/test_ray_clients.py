@@ -19,7 +19,7 @@ from backend.federation.strategies.fedavg import FedAvg
 from experiments.simulation.clients import OneProcess
 from experiments.simulation.ray_clients import RayClients
 from experiments.simulation.rounds import Rounds, simulate
-from tests.doubles.made_up_cohort import READERS, made_up, make_device
+from tests.doubles.synthetic_cohort import READERS, made_up, make_device
 
 
 def test_two_nodes_compute_the_result_of_one_process() -> None:

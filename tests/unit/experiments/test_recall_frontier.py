@@ -140,8 +140,8 @@ def test_tower_training_moves_articles_clicked_together_closer() -> None:
 
 def row(mode: str, epsilon: float, gain: float, attack: float | None = None) -> FrontierRow:
     gains = (PairedGain(gain, gain - 1, gain + 1),) * 4
-    told = None if attack is None else (20.0, attack)
-    return FrontierRow(mode, epsilon, (20.0, 30.0, 50.0, 69.0 + gain), gains, 15.0, 0.0, 5.0, False, told)
+    reported = None if attack is None else (20.0, attack)
+    return FrontierRow(mode, epsilon, (20.0, 30.0, 50.0, 69.0 + gain), gains, 15.0, 0.0, 5.0, False, reported)
 
 
 def frontier(**gains: float) -> Frontier:

@@ -11,7 +11,7 @@ from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from experiments.simulation.clients import Clients, ManyProcesses, OneProcess
 from experiments.simulation.rounds import Rounds, simulate
-from tests.doubles.made_up_cohort import READERS, made_up, make_device
+from tests.doubles.synthetic_cohort import READERS, made_up, make_device
 
 
 def run(clients: Clients) -> NDArray[np.float32]:

@@ -67,8 +67,8 @@ def test_damaged_entry_is_rebuilt_and_logged_in_one_line(
     damage(tmp_path)
     with caplog.at_level(logging.WARNING):
         assert cache.kept("name", make) == MADE
-    (told,) = caplog.messages
-    assert "exported again" in told
+    (reported,) = caplog.messages
+    assert "exported again" in reported
     assert make.times == 2
     assert GraphCache(tmp_path).kept("name", make) == MADE
     assert make.times == 2

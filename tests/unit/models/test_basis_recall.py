@@ -112,16 +112,16 @@ def test_padding_changes_neither_scores_nor_loss(seed: int, length: int, padding
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(2, 8))
 def test_order_of_clicks_does_not_matter(seed: int, length: int) -> None:
-    model, news, told = small(seed), drawn(seed + 9, 1, 5, 8), history(seed, length, 0)
+    model, news, reported = small(seed), drawn(seed + 9, 1, 5, 8), history(seed, length, 0)
     order = torch.randperm(length, generator=torch.Generator().manual_seed(seed))
-    shuffled = {**told, "clicks": told["clicks"][:, order], "membership": told["membership"][..., order]}
-    assert_close(model(**shuffled, candidates=news), model(**told, candidates=news))
+    shuffled = {**reported, "clicks": reported["clicks"][:, order], "membership": reported["membership"][..., order]}
+    assert_close(model(**shuffled, candidates=news), model(**reported, candidates=news))
 
 
 def test_empty_channel_and_empty_reader_are_zero_with_finite_gradients() -> None:
     model = small()
-    told = history(1, 4, 2)
-    empty = {name: torch.cat([each, torch.zeros_like(each)]) for name, each in told.items()}
+    reported = history(1, 4, 2)
+    empty = {name: torch.cat([each, torch.zeros_like(each)]) for name, each in reported.items()}
     channels = model.channels(model.contexts(empty["clicks"], empty["click_mask"]), empty["membership"])
     assert channels[0, 2].eq(0).all()  # history() never uses the third channel
     assert channels[1].eq(0).all()
@@ -135,7 +135,7 @@ def test_empty_channel_and_empty_reader_are_zero_with_finite_gradients() -> None
 def test_gradients_match_finite_differences_and_vanish_outside_the_clip(
     score_clip: float,
 ) -> None:
-    model, told, news = small(3, score_clip=score_clip), history(1, 4, 2), drawn(4, 1, 5, 8)
+    model, reported, news = small(3, score_clip=score_clip), history(1, 4, 2), drawn(4, 1, 5, 8)
     names = [name for name, _ in model.named_parameters()]
 
     def compute(*values: torch.Tensor) -> torch.Tensor:
@@ -143,7 +143,7 @@ def test_gradients_match_finite_differences_and_vanish_outside_the_clip(
             ModelLoss(model),
             {f"model.{n}": v for n, v in zip(names, values, strict=True)},
             (),
-            {**told, "candidates": news},
+            {**reported, "candidates": news},
         )
 
     leaves = [each.detach().clone().requires_grad_(True) for each in model.parameters()]
@@ -225,6 +225,6 @@ def test_sizes_out_of_range_are_named_in_the_error() -> None:
     ],
 )
 def test_mismatched_shapes_are_named_in_the_error(name: str, shape: tuple[int, ...], words: str) -> None:
-    told = {**history(1, 4, 0), "candidates": drawn(2, 1, 5, 8)}
+    reported = {**history(1, 4, 0), "candidates": drawn(2, 1, 5, 8)}
     with pytest.raises(ValueError, match=words):
-        small()(**{**told, name: torch.zeros(shape).double()})
+        small()(**{**reported, name: torch.zeros(shape).double()})

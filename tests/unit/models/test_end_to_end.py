@@ -99,12 +99,12 @@ def test_gradient_of_the_encoder_is_its_pullback_of_vector_gradients_as_in_secti
 
 
 def test_gradients_match_finite_differences() -> None:
-    model, told = small(), inputs()
+    model, reported = small(), inputs()
     names = [name for name, _ in model.named_parameters()]
 
     def compute(*values: Tensor) -> Tensor:
         return functional_call(
-            ModelLoss(model), {f"model.{n}": v for n, v in zip(names, values, strict=True)}, tuple(told)
+            ModelLoss(model), {f"model.{n}": v for n, v in zip(names, values, strict=True)}, tuple(reported)
         )
 
     leaves = [each.detach().clone().requires_grad_(True) for each in model.parameters()]
@@ -115,9 +115,9 @@ def test_padding_row_choice_changes_nothing_and_gives_no_gradient() -> None:
     model, (words, click_rows, mask, candidate_rows) = small(), inputs(seed=5)
     elsewhere = torch.where(mask > 0, click_rows, (click_rows + 1) % NEWS)
     assert not elsewhere.equal(click_rows)
-    told, moved = (model.loss(words, rows, mask, candidate_rows) for rows in (click_rows, elsewhere))
-    assert_close(told, moved)
-    for name, gradient in gradients(model, told).items():
+    reported, moved = (model.loss(words, rows, mask, candidate_rows) for rows in (click_rows, elsewhere))
+    assert_close(reported, moved)
+    for name, gradient in gradients(model, reported).items():
         assert_close(gradient, gradients(model, model.loss(words, elsewhere, mask, candidate_rows))[name])
 
 

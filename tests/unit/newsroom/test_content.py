@@ -78,13 +78,13 @@ def _texts(value: Any) -> list[str]:
 
 def test_most_facts_of_a_story_are_used_by_its_forms() -> None:
     """A fact that no form, table or other fact names is a mistake in its name more often than not."""
-    told = drawn = 0
+    reported = drawn = 0
     for section in sections():
         for story in section.kinds:
             heads = set().union(*(heads_of(forms) for stage in story.stages for forms in stage.forms))
             drawn += len(story.facts.names)
-            told += len(story.facts.names & heads)
-    assert told > 0.8 * drawn
+            reported += len(story.facts.names & heads)
+    assert reported > 0.8 * drawn
 
 
 def test_valid_story_is_read(broken: Any) -> None:

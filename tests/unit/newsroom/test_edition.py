@@ -200,8 +200,8 @@ def test_quotes_are_not_repeated_within_one_text(paper: list[PrintedArticle]) ->
 )
 def test_gendered_nouns_get_matching_pronouns(noun: str, pronouns: str, paper: list[PrintedArticle]) -> None:
     """Looks at what is said by the person within the sentence: 'Feng Ouyang, a seamstress, … she said'."""
-    told = re.compile(rf"[A-Z]\w+, an? (?:\w+ ){{0,2}}(?:{noun})\b[^.“”]*\.? “[^”]+” ({pronouns}) said")
-    assert not [item.body for item in paper if told.search(item.body)]
+    reported = re.compile(rf"[A-Z]\w+, an? (?:\w+ ){{0,2}}(?:{noun})\b[^.“”]*\.? “[^”]+” ({pronouns}) said")
+    assert not [item.body for item in paper if reported.search(item.body)]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from protocol.rounds import DOMAIN, RoundManifest, RoundOffer, SignedOffer, sign
 
 KEY = Ed25519PrivateKey.generate()
 TRUSTED = KEY.public_key().public_bytes_raw()
-LAW = SecureSum(clip=0.1, sigma=4_900)
+PROTECTION = SecureSum(clip=0.1, sigma=4_900)
 OFFER = RoundOffer(
     manifest=RoundManifest(
         round="round-1",
@@ -23,9 +23,9 @@ OFFER = RoundOffer(
         task="full_gradient",
         model="ranker.features",
         shapes={"g.weights": (262,)},
-        protection=LAW,
+        protection=PROTECTION,
         closes_at=datetime(2026, 11, 21, 8, tzinfo=UTC),
-        terms=LAW.terms("round-1", cohort=60, cohort_minimum=10, coordinates=262),
+        terms=PROTECTION.terms("round-1", cohort=60, cohort_minimum=10, coordinates=262),
     ),
     pseudonym="p" * 22,
 )

@@ -72,13 +72,13 @@ def test_feed_tokens_in_addresses_do_not_appear_in_metrics(server: Running) -> N
     for url in addresses:
         server.services.feeds.followed.add(url, now)
     try:
-        told = figures(server)
+        reported = figures(server)
     finally:
         for url in addresses:
             server.services.feeds.followed.remove(url, now)
-    assert not any(word in str(key) for key in told for word in ("s3cr3t", "sesame", "anna", "https"))
+    assert not any(word in str(key) for key in reported for word in ("s3cr3t", "sesame", "anna", "https"))
     for name in ("ownfeed_backend_feed_failures", "ownfeed_backend_feed_answered_timestamp_seconds"):
-        named = {key[1] for key in told if key[0] == name}
+        named = {key[1] for key in reported if key[0] == name}
         assert named == {
             (("feed", sha256(url.encode()).hexdigest()[:8]), ("host", "paper.example")) for url in addresses
         }, "each has a name of its own, the same at every scrape"
@@ -91,24 +91,24 @@ def test_metrics_cover_requests_stages_rounds_pool_and_index(server: Running) ->
     server.client.get("/v1/rounds/round-77")
     server.client.get("/nowhere/at-all")
     server.client.request("BREW", "/v1/health")
-    told = figures(server)
+    reported = figures(server)
 
     def grown(name: str, **labels: str) -> float:
         key = (name, tuple(sorted(labels.items())))
-        return told[key] - before.get(key, 0.0)
+        return reported[key] - before.get(key, 0.0)
 
     assert grown("ownfeed_backend_requests_total", method="GET", route="/v1/health", status="200") == 1
     assert grown("ownfeed_backend_requests_total", method="GET", route="/v1/rounds/{round_id}", status="404") == 1
     assert grown("ownfeed_backend_requests_total", method="GET", route="none", status="404") == 1
     assert grown("ownfeed_backend_request_seconds_count", route="/v1/health") >= 1
-    assert not any("round-77" in str(key) or "BREW" in str(key) or "nowhere" in str(key) for key in told)
-    assert told["ownfeed_backend_stage_seconds_count", (("request", "recall"), ("stage", "search"))] == 1
-    assert told["ownfeed_backend_pool_news", ()] == server.services.pool.counts().news
-    assert told["ownfeed_backend_index_news", ()] == len(server.services.live.current)
-    assert told["ownfeed_backend_release", ()] == 1
-    states = {key[1][0][1]: value for key, value in told.items() if key[0] == "ownfeed_backend_pictures"}
+    assert not any("round-77" in str(key) or "BREW" in str(key) or "nowhere" in str(key) for key in reported)
+    assert reported["ownfeed_backend_stage_seconds_count", (("request", "recall"), ("stage", "search"))] == 1
+    assert reported["ownfeed_backend_pool_news", ()] == server.services.pool.counts().news
+    assert reported["ownfeed_backend_index_news", ()] == len(server.services.live.current)
+    assert reported["ownfeed_backend_release", ()] == 1
+    states = {key[1][0][1]: value for key, value in reported.items() if key[0] == "ownfeed_backend_pictures"}
     assert states == {"made": 0, "failed": 0, "refused": 0, "left": 0}
-    assert {key[1][0][1] for key in told if key[0] == "ownfeed_backend_rounds"} == {
+    assert {key[1][0][1] for key in reported if key[0] == "ownfeed_backend_rounds"} == {
         "open",
         "updates",
         "applied",

@@ -75,7 +75,7 @@ class ReleaseRoutes:
         now = datetime.now(UTC)
         return build_catalogue(self.pool, ENCODER, now, indexes_in(self.settings), counts=self.counts)
 
-    def told(self) -> Popularity:
+    def reported(self) -> Popularity:
         return Popularity.model_validate_json(self.client.get("/v1/releases/1/popularity").content)
 
 
@@ -85,19 +85,25 @@ def server(tmp_path: Path) -> ReleaseRoutes:
 
 
 def test_popularity_before_any_count_is_recency_and_weight(server: ReleaseRoutes) -> None:
-    told = server.told()
-    assert (told.rounds, told.devices, told.counted_at, told.news, told.lifts) == (0, 0, None, (), ())
+    reported = server.reported()
+    assert (reported.rounds, reported.devices, reported.counted_at, reported.news, reported.lifts) == (
+        0,
+        0,
+        None,
+        (),
+        (),
+    )
     catalogue = server.live.current
     order = np.argsort(-catalogue.log_popularity, kind="stable")[:POPULAR_LIMIT]
-    assert list(told.popular) == [catalogue.ids[row] for row in order]
+    assert list(reported.popular) == [catalogue.ids[row] for row in order]
 
 
 def test_popularity_after_a_count_lists_the_lifted_articles(server: ReleaseRoutes) -> None:
     server.counts.now = 4
     server.live.swap(server.built())
-    told, catalogue = server.told(), server.live.current
-    assert (told.rounds, told.devices) == (1, 77)
-    lifts = dict(zip(told.news, told.lifts, strict=True))
+    reported, catalogue = server.reported(), server.live.current
+    assert (reported.rounds, reported.devices) == (1, 77)
+    lifts = dict(zip(reported.news, reported.lifts, strict=True))
     for row, news_id in enumerate(catalogue.ids):
         assert abs(lifts.get(news_id, 0) * LIFT_STEP - catalogue.lifts[row]) <= LIFT_STEP / 2
     often = {news_id for row, news_id in enumerate(catalogue.ids) if catalogue.keys[row] % 3 == 0}

@@ -118,8 +118,8 @@ def test_content_policy_allows_only_the_pages_origin(built: BrowserBuild) -> Non
 
 def test_installed_app_starts_at_addresses_that_reveal_no_page(folder: Path, built: BrowserBuild) -> None:
     manifest = built.entries["manifest"]
-    told = json.loads(plain(path_of(folder, manifest, built.files[manifest]), built.files[manifest]))
-    starts = [told["start_url"], told["id"], told["scope"], *(one["url"] for one in told["shortcuts"])]
+    reported = json.loads(plain(path_of(folder, manifest, built.files[manifest]), built.files[manifest]))
+    starts = [reported["start_url"], reported["id"], reported["scope"], *(one["url"] for one in reported["shortcuts"])]
     assert len(starts) >= 4
     assert {address.partition("#")[0] for address in starts} == {"/reader/"}
 

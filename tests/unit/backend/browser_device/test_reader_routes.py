@@ -55,7 +55,7 @@ def built(folder: Path) -> Path:
             "type": media,
             "gzip": squeezed,
         }
-    told = {
+    reported = {
         "build": sha256(SCRIPT).hexdigest(),
         "script": WORKER,
         "entries": {"app": APP},
@@ -63,7 +63,7 @@ def built(folder: Path) -> Path:
         "shell": "<!doctype html><head></head><body>The reader's page</body>",
         "files": files,
     }
-    (folder / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps(reported), encoding="utf-8")
     return folder
 
 
@@ -204,12 +204,12 @@ def another(folder: Path, number: int) -> tuple[Path, str]:
     (made := folder / f"build-{number}").mkdir()
     built(made)
     content = SCRIPT + b"%d" % number
-    name, told = named("app.js", content), json.loads((made / "manifest.json").read_text(encoding="utf-8"))
+    name, reported = named("app.js", content), json.loads((made / "manifest.json").read_text(encoding="utf-8"))
     (made / f"{APP}.gz").rename(made / f"{name}.gz")
     (made / f"{name}.gz").write_bytes(gzip.compress(content))
-    told["files"][name] = told["files"].pop(APP) | {"sha256": sha256(content).hexdigest()}
-    told["build"] = sha256(content).hexdigest()
-    (made / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
+    reported["files"][name] = reported["files"].pop(APP) | {"sha256": sha256(content).hexdigest()}
+    reported["build"] = sha256(content).hexdigest()
+    (made / "manifest.json").write_text(json.dumps(reported), encoding="utf-8")
     return made, name
 
 
@@ -246,10 +246,10 @@ def test_tampered_stored_builds_are_not_served(
     history = KeptHistory(tmp_path / "storage")
     read = serve_build(second, history, [])
     kept = tmp_path / "storage" / "reader-builds"
-    told = json.loads((kept / "builds" / f"{read.build}.json").read_text())
-    told["headers"] = {"content-security-policy": "default-src *", "set-cookie": "a=b"}
-    told["files"][name]["sha256"] = sha256(b"fetch('https://example.org')").hexdigest()
-    (kept / "builds" / f"{read.build}.json").write_text(json.dumps(told))
+    reported = json.loads((kept / "builds" / f"{read.build}.json").read_text())
+    reported["headers"] = {"content-security-policy": "default-src *", "set-cookie": "a=b"}
+    reported["files"][name]["sha256"] = sha256(b"fetch('https://example.org')").hexdigest()
+    (kept / "builds" / f"{read.build}.json").write_text(json.dumps(reported))
     one = client_of(built(first), history)
     answer = one.get(f"/reader/files/{name}")
     assert (answer.status_code, answer.content) == (200, SCRIPT + b"2")
@@ -288,9 +288,9 @@ def test_unreadable_build_format_hides_no_other_build(tmp_path: Path, caplog: py
 
 def test_page_served_for_another_origin_names_it_and_its_content_policy_allows_it(tmp_path: Path) -> None:
     folder = built(tmp_path)
-    told = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    told["headers"] |= {"content-security-policy": "default-src 'none'; connect-src 'self'; img-src 'self'"}
-    (folder / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
+    reported = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    reported["headers"] |= {"content-security-policy": "default-src 'none'; connect-src 'self'; img-src 'self'"}
+    (folder / "manifest.json").write_text(json.dumps(reported), encoding="utf-8")
     app = FastAPI()
     app.routes.extend(router(folder, api="https://news.example.org").routes)
     client = TestClient(app)

@@ -220,9 +220,9 @@ def test_pool_page_says_when_automatic_refresh_is_off() -> None:
     assert "feed_refresh_minutes" in text
     for path in ("", "/resume"):
         done = client.post(f"/console/pool/feeds{path}", data={"url": "https://new.example/rss"}, headers=OURS)
-        told = client.get(done.headers["location"]).text
-        assert "so nothing reads it" in told
-        assert "moments" not in told
+        reported = client.get(done.headers["location"]).text
+        assert "so nothing reads it" in reported
+        assert "moments" not in reported
     on = client_of(StandInServices()).get("/console/pool?said=feed-added").text
     assert "automatic refresh is off" not in on
     assert "within moments" in on
@@ -370,13 +370,13 @@ def test_console_command_and_api_share_a_default_minimum_that_allows_groups() ->
 
 
 def test_live_figures_show_the_running_round() -> None:
-    told = client_of(StandInServices()).get("/console/rounds/live").json()
-    assert told == {
+    reported = client_of(StandInServices()).get("/console/rounds/live").json()
+    assert reported == {
         "round": "round-8",
         "state": "updates",
         "figures": {"joined": "60", "uploaded": "23", "received": "22.5 MB"},
     }
-    assert client_of(StandInServices()).get("/console/rounds/live?round=round-8").json() == told
+    assert client_of(StandInServices()).get("/console/rounds/live?round=round-8").json() == reported
     ended = StandInServices()
     ended.coordinator.under_way = False
     assert client_of(ended).get("/console/rounds/live").json()["state"] == "applied"

@@ -28,7 +28,7 @@ def test_counts_of_pure_noise_rank_no_story() -> None:
         lifts=np.zeros(news, dtype=np.float32),
         cards=tuple(json.dumps({"title": f"t{at}", "section": "sea"}).encode() for at in range(news)),
     )
-    told = 0
+    reported = 0
     for _ in range(20):
         clicks = noise.normal(0, np.sqrt(68.0), news)
         counts = SimpleNamespace(
@@ -39,8 +39,8 @@ def test_counts_of_pure_noise_rank_no_story() -> None:
         )
         found = counted_news(catalogue, counts, datetime.now(UTC))  # type: ignore[arg-type]
         assert sum(row.clicks > row.clicks_within for row in found) > 5
-        told += any(row.exceeds_noise for row in found)
-    assert told <= 4, "5 of 100 counts, and 5 or more of 20 once in four hundred times"
+        reported += any(row.exceeds_noise for row in found)
+    assert reported <= 4, "5 of 100 counts, and 5 or more of 20 once in four hundred times"
 
 
 def test_counts_are_shown_with_noise_range_and_negative_values() -> None:

@@ -64,9 +64,9 @@ def test_page_draws_each_clustering_and_changes_when_another_ends() -> None:
         rf'<td class="num">{count}</td>' for count in (0, 30, 1, 1)
     )
     assert re.search(row, page), "the table says the same"
-    told = client_of(services).get("/console/rounds/groups").json()
-    assert told["state"] == "round-6" == state_of(services.coordinator.group_moves(4))
-    assert f'data-live="/console/rounds/groups" data-state="{told["state"]}"' in page
+    reported = client_of(services).get("/console/rounds/groups").json()
+    assert reported["state"] == "round-6" == state_of(services.coordinator.group_moves(4))
+    assert f'data-live="/console/rounds/groups" data-state="{reported["state"]}"' in page
     empty = client_of(fresh_services()).get("/console/rounds").text
     assert "Readers have not been regrouped yet." in empty
     assert 'data-state="never"' in empty

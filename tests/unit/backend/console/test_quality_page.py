@@ -18,7 +18,7 @@ from protocol.fleet_figures import write_fleet_figures
 from tests.doubles.console_client import client_of
 from tests.doubles.console_rounds import StandInCoordinator
 from tests.doubles.console_services import TOKEN, StandInServices, fresh_services
-from tests.doubles.told_by_fleet import TOLD
+from tests.doubles.fleet_figures import FLEET_FIGURES
 
 CURVE = Curve(
     name="AUC of the small ranker",
@@ -46,10 +46,10 @@ def shown(services: StandInServices) -> str:
 
 
 def test_measured_curves_are_drawn_with_figures(kept: Path) -> None:
-    told = MeasuredCurves(
+    reported = MeasuredCurves(
         curves=(CURVE,), readers=300, devices=100, cohort=60, measured_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
     )
-    kept.write_text(told.model_dump_json())
+    kept.write_text(reported.model_dump_json())
     page = shown(StandInServices())
     assert "+0.0700 (+0.0600 to +0.0800)" in page
     assert "300 simulated readers" in page
@@ -85,7 +85,7 @@ def test_demo_curve_names_its_simulated_readers_and_noise_level(kept: Path, tmp_
     services.settings.fleet_figures = tmp_path / "fleet-figures.json"
     assert "No measurement yet" in shown(services)
     assert live_state(services) == "waiting"
-    write_fleet_figures(services.settings.fleet_figures, TOLD)
+    write_fleet_figures(services.settings.fleet_figures, FLEET_FIGURES)
     page = shown(services)
     assert "simulated readers whose interests are known" in page
     assert "The demo knows what its simulated readers like, since it chose their tastes." in page
@@ -99,8 +99,8 @@ def test_demo_curve_names_its_simulated_readers_and_noise_level(kept: Path, tmp_
 
 
 def test_unknown_measure_keeps_its_name() -> None:
-    curve = TOLD.curves[0].model_copy(update={"measure": "other"})
-    (view,) = of_tastes(TOLD.model_copy(update={"curves": (curve,)}))
+    curve = FLEET_FIGURES.curves[0].model_copy(update={"measure": "other"})
+    (view,) = of_tastes(FLEET_FIGURES.model_copy(update={"curves": (curve,)}))
     assert (view.drawing.name, view.line) == ("other", "")
     assert of_tastes(None) == []
 

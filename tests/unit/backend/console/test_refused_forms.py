@@ -48,8 +48,8 @@ def test_invalid_number_stays_in_the_form_and_its_label_is_named(path: str, fiel
     form = {"system": "fednewsrec_user", "cohort": "31", "cohort_minimum": "11", "seconds": "45", "waiting": "7"}
     refused = client_of(services).post(f"/console/rounds{path}", data=form | {field: typed}, headers=OURS)
     assert refused.status_code == 422
-    told = refused.text.split('role="alert"')[1].split("</p>")[0]
-    assert f"“{label}" in told
+    reported = refused.text.split('role="alert"')[1].split("</p>")[0]
+    assert f"“{label}" in reported
     assert f'value="{typed}"' in refused.text
     assert services.coordinator.opened == []
     assert services.coordinator.scheduler.schedule is None
@@ -68,7 +68,7 @@ def test_form_refuses_a_round_that_noise_would_drown_and_states_the_cohort_neede
     form = {"system": "basis", "cohort": "60", "cohort_minimum": "11", "seconds": "45"}
     refused = client_of(services).post("/console/rounds", data=form, headers=OURS)
     assert refused.status_code == 422
-    told = html.unescape(refused.text.split('role="alert"')[1].split("</p>")[0])
-    assert "With 60 devices a round, 98 %" in told
-    assert "about 5,800 devices a round would be enough. No round is opened, and nobody's budget is spent." in told
+    reported = html.unescape(refused.text.split('role="alert"')[1].split("</p>")[0])
+    assert "With 60 devices a round, 98 %" in reported
+    assert "about 5,800 devices a round would be enough. No round is opened, and nobody's budget is spent." in reported
     assert 'value="60"' in refused.text

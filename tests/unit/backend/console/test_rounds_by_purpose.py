@@ -21,17 +21,17 @@ from protocol.fleet_figures import RoundOfFleet, write_fleet_figures
 from protocol.formatting import number
 from tests.doubles.console_client import OURS, client_of
 from tests.doubles.console_services import StandInServices
+from tests.doubles.fleet_figures import FLEET_FIGURES
 from tests.doubles.secure_round_status import status
-from tests.doubles.told_by_fleet import TOLD
 
 FORM = {"system": "naml", "cohort": "31", "cohort_minimum": "11", "seconds": "45"}
 
 
 def test_every_system_an_operator_can_start_and_every_paper_is_offered_once() -> None:
-    told = [choice.system for purpose in written().purposes for choice in purpose.choices]
+    reported = [choice.system for purpose in written().purposes for choice in purpose.choices]
     ordered = {RELEASE_GATE.name, BASIS_VOTE.name} | {spec.begins_with for spec in COMPOSED.values()}
     ordered |= {spec.strategy.follow for spec in COMPOSED.values() if isinstance(spec.strategy, FedAvg)}
-    assert sorted(told) == sorted((SYSTEMS.keys() | PRESETS.keys() | STEPS.keys()) - ordered)
+    assert sorted(reported) == sorted((SYSTEMS.keys() | PRESETS.keys() | STEPS.keys()) - ordered)
     papers = {choice.paper for purpose in written().purposes for choice in purpose.choices if not choice.variant}
     assert papers == written().papers.keys() | {None}
     assert len(written().papers) == 5
@@ -90,10 +90,10 @@ def test_systems_that_cannot_run_yet_are_disabled_and_can_be_prepared() -> None:
     done = client_of(services).post("/console/rounds/prepare", data=FORM | {"ranker": "ranker.naml"}, headers=OURS)
     assert done.headers["location"] == "/console/rounds?said=preparing#preparing"
     assert services.backfill.asked == ["ranker.naml"]
-    told = client_of(services).get("/console/rounds")
-    assert 'data-state="ranker.naml working"' in told.text
-    assert "/console/rounds/prepare" not in told.text, "what is prepared already has no button"
-    assert "The current release has no model ranker.naml yet. Status: being prepared." in told.text
+    reported = client_of(services).get("/console/rounds")
+    assert 'data-state="ranker.naml working"' in reported.text
+    assert "/console/rounds/prepare" not in reported.text, "what is prepared already has no button"
+    assert "The current release has no model ranker.naml yet. Status: being prepared." in reported.text
     live = {"state": "ranker.naml working", "figures": {}}
     assert client_of(services).get("/console/rounds/preparing").json() == live
 
@@ -151,7 +151,7 @@ def test_only_a_demo_fleet_reports_why_devices_stayed_out(tmp_path: Path) -> Non
     assert "simulated devices" not in client_of(services).get("/console/rounds").text
     services.settings.fleet_figures = tmp_path / "fleet-figures.json"
     assert "simulated devices" not in client_of(services).get("/console/rounds").text
-    write_fleet_figures(services.settings.fleet_figures, TOLD)
+    write_fleet_figures(services.settings.fleet_figures, FLEET_FIGURES)
     page = unescape(client_of(services).get("/console/rounds").text)
     assert "Of 60 simulated devices, 60 took part." in page
     assert "11 took part, 1 found no place left, 44 ran out of time, 4 had spent their budget." in page
@@ -159,8 +159,8 @@ def test_only_a_demo_fleet_reports_why_devices_stayed_out(tmp_path: Path) -> Non
 
 
 def test_unknown_reason_is_shown_under_its_own_name_and_last() -> None:
-    told = fleet_message(RoundOfFleet(round="round-1", devices=3, became={"odd": 1, "sent": 2}))
-    assert "2 took part, 1 odd." in told
+    reported = fleet_message(RoundOfFleet(round="round-1", devices=3, became={"odd": 1, "sent": 2}))
+    assert "2 took part, 1 odd." in reported
     assert fleet_message(None) == ""
     assert WORDS.table("became").keys() == {*get_args(Hindrance), "sent", "absent"}
 

@@ -62,15 +62,15 @@ DAMAGES = ("truncated", "empty", "bit flipped", "another file")
 """The short form has each file and each damage: a file is known by its hash, whatever was done to it."""
 
 
-class StepsTold(SilentSteps):
+class RecordedSteps(SilentSteps):
     """Keeps the titles of the steps that ran."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     @contextmanager
     def step(self, title: str) -> Iterator[Advance]:
-        self.told.append(title)
+        self.reported.append(title)
         with super().step(title) as advance:
             yield advance
 
@@ -165,11 +165,11 @@ def test_vector_does_not_depend_on_its_batch(embedder: OnnxEmbedder) -> None:
 
 
 def test_progress_ends_at_the_number_of_titles(embedder: OnnxEmbedder) -> None:
-    told: list[tuple[int, int]] = []
-    embedder.encode(TITLES[:100], progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (100, 100)
-    assert told == sorted(told)
-    assert len(told) == 2, "batches of 64"
+    reported: list[tuple[int, int]] = []
+    embedder.encode(TITLES[:100], progress=lambda done, total: reported.append((done, total)))
+    assert reported[-1] == (100, 100)
+    assert reported == sorted(reported)
+    assert len(reported) == 2, "batches of 64"
 
 
 def test_batches_hold_every_title_once_with_little_padding() -> None:

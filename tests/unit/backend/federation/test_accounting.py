@@ -16,10 +16,10 @@ from device_app.privacy.accounting.composition import composed
 from protocol.protections import LocalLaplace, Protection, SecureSum
 from protocol.rounds import RoundManifest
 from tests.doubles.clock import StillClock
-from tests.doubles.openings import NoisyOpening, SumNoise, gaussian_figure, spent_on
+from tests.doubles.opened_sums import NoisyOpening, SumNoise, gaussian_figure, spent_on
 from tests.doubles.small_release import migrated_engine, small_store
 
-LAW = COMPOSED["small_ranker/secure/median"].protection
+PROTECTION = COMPOSED["small_ranker/secure/median"].protection
 COORDINATES = 262
 
 
@@ -65,12 +65,12 @@ def ended(engine: Engine, number: int, protection: Protection, survivors: int | 
 
 
 def test_fifty_rounds_compose_like_dp_accounting(engine: Engine) -> None:
-    assert isinstance(LAW, SecureSum)
+    assert isinstance(PROTECTION, SecureSum)
     cohorts = [40 + number % 21 for number in range(50)]
     for number, survivors in enumerate(cohorts, start=1):
-        ended(engine, number, LAW, survivors)
+        ended(engine, number, PROTECTION, survivors)
     found = spending(engine)
-    noise = SumNoise(LAW.sigma, 2 * LAW.clip * 2.0**LAW.fraction_bits, COORDINATES)
+    noise = SumNoise(PROTECTION.sigma, 2 * PROTECTION.clip * 2.0**PROTECTION.fraction_bits, COORDINATES)
     openings = [NoisyOpening(noise, survivors) for survivors in cohorts]
 
     assert found.epsilon == pytest.approx(spent_on(openings, found.delta), rel=0.01)
@@ -85,7 +85,7 @@ def test_fifty_rounds_compose_like_dp_accounting(engine: Engine) -> None:
 def test_local_noise_exact_sums_and_failed_rounds_are_accounted_separately(engine: Engine) -> None:
     ended(engine, 1, LocalLaplace(clip=0.01, scale=0.1), None)
     ended(engine, 2, SecureSum(clip=1.0), 60)
-    ended(engine, 3, LAW, None, state="failed")
+    ended(engine, 3, PROTECTION, None, state="failed")
     found = spending(engine)
 
     assert found.local == pytest.approx(0.2 * COORDINATES)
@@ -93,16 +93,18 @@ def test_local_noise_exact_sums_and_failed_rounds_are_accounted_separately(engin
 
 
 def test_device_composes_rounds_by_rho_to_at_least_the_servers_figure(engine: Engine) -> None:
-    assert isinstance(LAW, SecureSum)
+    assert isinstance(PROTECTION, SecureSum)
     for number in range(1, 21):
-        ended(engine, number, LAW, 60)
-    rho, epsilon = LAW.rho(10, COORDINATES), LAW.epsilon(10, COORDINATES)
-    mine = composed([("training", "secure_sum", {"rho": rho, "clip": 0.1}, epsilon, LAW.delta, 20)])
-    noise = SumNoise(LAW.sigma, 2 * LAW.clip * 2.0**LAW.fraction_bits, COORDINATES)
+        ended(engine, number, PROTECTION, 60)
+    rho, epsilon = PROTECTION.rho(10, COORDINATES), PROTECTION.epsilon(10, COORDINATES)
+    mine = composed([("training", "secure_sum", {"rho": rho, "clip": 0.1}, epsilon, PROTECTION.delta, 20)])
+    noise = SumNoise(PROTECTION.sigma, 2 * PROTECTION.clip * 2.0**PROTECTION.fraction_bits, COORDINATES)
 
     assert mine.by_sum == pytest.approx(20 * epsilon)
     assert (
-        mine.sums == mine.by_loss == pytest.approx(spent_on([NoisyOpening(noise, 10)] * 20, 20 * LAW.delta), rel=0.01)
+        mine.sums
+        == mine.by_loss
+        == pytest.approx(spent_on([NoisyOpening(noise, 10)] * 20, 20 * PROTECTION.delta), rel=0.01)
     )
     assert mine.by_loss < 0.5 * mine.by_sum
-    assert mine.by_loss > spending(engine, 20 * LAW.delta).epsilon, "it paid for the fewest survivors"
+    assert mine.by_loss > spending(engine, 20 * PROTECTION.delta).epsilon, "it paid for the fewest survivors"

@@ -179,11 +179,11 @@ def test_settings_are_those_of_section_5_1_3(name: str, depth: int, trained: tup
     """Oracles: lambda = (1 - 1.0003^-t) ((i + 1) / N)^0.5, K = 8, T = 500; N of NRMS is 5 and of NAML 4."""
     spec = COMPOSED[name]
     assert isinstance(spec.strategy, Grouped)
-    layers, law = spec.strategy.layers, spec.strategy.personalisation
+    layers, rule = spec.strategy.layers, spec.strategy.personalisation
     assert (spec.strategy.recluster_every, spec.strategy.as_published, layers.depth) == (T, True, depth)
     for t in (1, 500, 12_000):
         share = 1 - ALPHA**-t
-        assert law.coefficients(t, layers) == pytest.approx([share * each for each in trained], abs=1e-4)
+        assert rule.coefficients(t, layers) == pytest.approx([share * each for each in trained], abs=1e-4)
     assert spec.model is not None
     assert RANKERS[spec.model].groups == K
     model = RANKERS[spec.model].build(NEWS_DIM)

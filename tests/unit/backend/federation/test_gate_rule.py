@@ -34,8 +34,8 @@ def test_reported_auc_error_matches_the_noise_in_its_sum() -> None:
     found = [judge(each, 40, noise, tolerance=0.003, confidence=0.95).auc for each in draws]
     # the noise in the sum of squares counts as a difference between devices, so it is set aside here
     error = judge(sums, 40, noise, tolerance=0.003, confidence=0.95).error
-    told = Score("round-1", "r2", "r1", "ranker.features", found[0], 0.0, error, 40, False).auc_error
-    assert np.std(found) == pytest.approx(told, rel=0.05)
+    reported = Score("round-1", "r2", "r1", "ranker.features", found[0], 0.0, error, 40, False).auc_error
+    assert np.std(found) == pytest.approx(reported, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_decline_of_the_stated_size_is_detected_with_80_percent_power() -> None:
     """1,000 gates: a binomial of 0.8 stays above 750 with probability above 99.9 %."""
     rng = np.random.default_rng(6)
     noise = RELEASE_GATE.protection.sigma * 2.0**-16 * np.sqrt(60)  # type: ignore[union-attr]
-    told = np.sqrt(0.01**2 / 60 + (GAIN_LIMIT * noise / 60) ** 2) * (1.645 + 0.8416)
+    reported = np.sqrt(0.01**2 / 60 + (GAIN_LIMIT * noise / 60) ** 2) * (1.645 + 0.8416)
     found = 0
     for _ in range(1_000):
-        exact = sums_of(rng.normal(-told, 0.01, 60))
+        exact = sums_of(rng.normal(-reported, 0.01, 60))
         noisy = {name: each + rng.normal(0.0, noise) for name, each in exact.items()}
         found += judge(noisy, 60, noise, tolerance=0.0, confidence=0.95).falls
 

@@ -41,12 +41,12 @@ GROUPED_EXACT = COMPOSED["groups/exact/mean"]
 GROUPS, DIM, READERS, COHORT = 3, 4, 24, 9
 FLOAT32 = 2e-6
 LAYERS = Layers(("low", "top"))
-LAW = SecureSum(clip=50.0, weight_limit=32, bits=64)
+PROTECTION = SecureSum(clip=50.0, weight_limit=32, bits=64)
 START = {LOW: np.array([0.4, -1.0], np.float32), TOP: np.array([1.5], np.float32)}
 SPEC = SystemSpec(
     name="finding",
     task="group_gradient",
-    protection=LAW,
+    protection=PROTECTION,
     strategy=Grouped(LAYERS, TimeAndLayer(1.05), 4, "prototypes"),
     model="ranker.finding",
     optimizer=Sgd(0.1),

@@ -160,11 +160,11 @@ def test_reader_whose_clicks_are_all_muted_contributes_zeros(
     gave = list[bool]()
     contribute = SecureSumProtection.contribute
 
-    def overhear(self: SecureSumProtection, update: ComputedUpdate, *args: Any, **named: Any) -> Contribution:
+    def recording(self: SecureSumProtection, update: ComputedUpdate, *args: Any, **named: Any) -> Contribution:
         gave.append(any(each.any() for each in update.shared.tensors.values()))
         return contribute(self, update, *args, **named)
 
-    monkeypatch.setattr(SecureSumProtection, "contribute", overhear)
+    monkeypatch.setattr(SecureSumProtection, "contribute", recording)
     world.backend.coordinator.open_round(QUICK.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
     for _ in range(20):
         for device in world.devices:

@@ -94,7 +94,7 @@ def test_two_votes_need_four_of_five_groups_to_decline(
     assert verdict.devices == 12 * (len(first) + len(second))
 
 
-def taken_back(gain: float, liars: int, sign: float) -> tuple[float, float]:
+def taken_back(gain: float, malicious: int, sign: float) -> tuple[float, float]:
     """How often a release with this gain of AUC is taken back where four groups of five in one vote are enough, as they
     once were, and by the rule; so many of the 60 voters lie, each as much as a group's mean can be."""
     rng, cases = np.random.default_rng(7), 400
@@ -106,7 +106,7 @@ def taken_back(gain: float, liars: int, sign: float) -> tuple[float, float]:
         votes = []
         for _ in range(2):
             gains = gain / GAIN_LIMIT + deviation * rng.normal(size=5)
-            gains[rng.permutation(60)[:liars] % 5] = sign
+            gains[rng.permutation(60)[:malicious] % 5] = sign
             votes.append(gains)
         error = WIDENED * deviation * np.sqrt(12 / 60)
         by_one += int(np.median(votes[0]) < -max(0.1, 1.645 * error) and (votes[0] < -0.1).sum() >= 4)
@@ -122,12 +122,12 @@ def test_two_votes_resist_three_malicious_clients_better_than_one() -> None:
     assert two < 0.8 * one
 
 
-@pytest.mark.parametrize(("gain", "liars"), [(-0.01, 0), (-0.02, 0), (-0.02, 1), (-0.03, 1)])
-def test_two_votes_detect_a_worse_release_at_least_as_often(gain: float, liars: int) -> None:
+@pytest.mark.parametrize(("gain", "malicious"), [(-0.01, 0), (-0.02, 0), (-0.02, 1), (-0.03, 1)])
+def test_two_votes_detect_a_worse_release_at_least_as_often(gain: float, malicious: int) -> None:
     """Of 20,000: .78, 1.00, .90 and .997; in one vote .59, .99, .89 and .996."""
-    one, two = taken_back(gain, liars, 1.0)
+    one, two = taken_back(gain, malicious, 1.0)
     assert two > one - 0.03
-    if not liars and one < 0.9:
+    if not malicious and one < 0.9:
         assert two > one + 0.1
 
 

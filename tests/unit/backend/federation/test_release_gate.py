@@ -34,7 +34,7 @@ from protocol.ring import BOUND, GAIN_LIMIT
 from protocol.rounds import RoundManifest, RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.in_process import InProcess
-from tests.doubles.liar import AddsToMasked
+from tests.doubles.malicious_client import ForgingTransport
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
@@ -167,28 +167,28 @@ def test_worse_release_is_rolled_back_under_noise_with_a_status(
         assert session.get_one(RoundRow, 1).memory is None, "what the optimizer learnt from the bad round goes with it"
 
 
-class LiesInRoundTwo(AddsToMasked):
+class ForgesInRoundTwo(ForgingTransport):
     """Adds to its gain in the first of the gate's votes, more than any device may unless told otherwise."""
 
-    def __init__(self, network: httpx.BaseTransport, told: int = 2**30) -> None:
+    def __init__(self, network: httpx.BaseTransport, reported: int = 2**30) -> None:
         super().__init__(network)
-        self.adds = np.array([told, 0, 0, 0])
+        self.adds = np.array([reported, 0, 0, 0])
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        self.lie = self.adds if request.url.path.startswith("/v1/rounds/round-2/") else None
+        self.added = self.adds if request.url.path.startswith("/v1/rounds/round-2/") else None
         return super().handle_request(request)
 
 
 def test_gate_failed_by_a_malicious_device_is_retried_on_the_same_release(world: GatedRounds) -> None:
     attacker = world.devices[0]
     attacker.stop()
-    attacker.transport = liar = LiesInRoundTwo(attacker.transport)
+    attacker.transport = client = ForgesInRoundTwo(attacker.transport)
     attacker.start()
     world.backend.coordinator._retries = 2
     trained, spoiled, gate = world.run("turned")
     store = world.backend.releases
 
-    assert liar.told == 1
+    assert client.sent == 1
     assert (spoiled.system, spoiled.state, spoiled.published, spoiled.follows, spoiled.followed_by) == (
         "release_gate",
         "failed",
@@ -233,7 +233,7 @@ def test_malicious_votes_do_not_roll_back_a_good_release(world: GatedRounds) -> 
     """Red before: five of twelve, who are in two groups of three at least, voted every release down."""
     for attacker in world.devices[:5]:
         attacker.stop()
-        attacker.transport = LiesInRoundTwo(attacker.transport, told=-(2**16))
+        attacker.transport = ForgesInRoundTwo(attacker.transport, reported=-(2**16))
         attacker.start()
     _, first, second = world.run("alike", minimum=3)
 
@@ -285,11 +285,11 @@ def test_noiseless_gate_matches_the_devices_computations(world: GatedRounds, mon
     monkeypatch.setitem(COMPOSED, "release_gate", replace(RELEASE_GATE, protection=SecureSum(clip=BOUND)))
     aucs: list[float] = []
 
-    def overheard(scores: np.ndarray) -> float:
+    def recorded(scores: np.ndarray) -> float:
         aucs.append(mean_auc(scores))
         return aucs[-1]
 
-    monkeypatch.setattr("device_app.training.tasks.evaluate.mean_auc", overheard)
+    monkeypatch.setattr("device_app.training.tasks.evaluate.mean_auc", recorded)
     _, gate = world.run("turned")
     with reading_session(world.backend.engine) as session:
         facts = session.get_one(RoundRow, 2).facts

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from protocol.concentrated import epsilon_of
-from tests.doubles.openings import NoisyOpening, SumNoise, gaussian_figure, spent_on
+from tests.doubles.opened_sums import NoisyOpening, SumNoise, gaussian_figure, spent_on
 
 NOISE = SumNoise(share_sigma=1_000, bound_steps=3_000.0, coordinates=10_000)
 

@@ -17,35 +17,35 @@ from protocol.secagg import Complaints, SharedKeys
 from tests.doubles.secure_sums import SumDevice, answer, cohort, deliver, plain_sum, terms
 
 
-def heard(members: int, **accused: Collection[int]) -> dict[int, tuple[int, ...]]:
+def received(members: int, **accused: Collection[int]) -> dict[int, tuple[int, ...]]:
     """What everybody says: by 'of_N', whom N accuses."""
     return {member: tuple(accused.get(f"of_{member}", ())) for member in range(1, members + 1)}
 
 
 def test_single_complaint_excludes_both_members() -> None:
-    assert judge(heard(10, of_3=[7]), 1) == ComplaintVerdict(frozenset({3, 7}))
+    assert judge(received(10, of_3=[7]), 1) == ComplaintVerdict(frozenset({3, 7}))
 
 
 def test_member_with_many_complaints_is_excluded_as_malicious() -> None:
-    assert judge(heard(10, of_3=[7], of_4=[7]), 1) == ComplaintVerdict(frozenset({7}), frozenset({7}))
-    assert judge(heard(20, of_3=[7], of_4=[7]), 2) == ComplaintVerdict(frozenset({3, 7})), (
+    assert judge(received(10, of_3=[7], of_4=[7]), 1) == ComplaintVerdict(frozenset({7}), frozenset({7}))
+    assert judge(received(20, of_3=[7], of_4=[7]), 2) == ComplaintVerdict(frozenset({3, 7})), (
         "two may be malicious together"
     )
 
 
 def test_member_complaining_too_often_is_excluded_as_malicious() -> None:
-    assert judge(heard(10, of_3=[1, 2, 4]), 1) == ComplaintVerdict(frozenset({3}), frozenset({3}))
+    assert judge(received(10, of_3=[1, 2, 4]), 1) == ComplaintVerdict(frozenset({3}), frozenset({3}))
 
 
 def test_complaint_about_a_member_that_dropped_out_has_no_effect() -> None:
-    said = heard(10, of_3=[7])
+    said = received(10, of_3=[7])
     del said[7]
     assert judge(said, 1) == ComplaintVerdict()
 
 
 def test_too_many_malicious_members_leave_all_unnamed() -> None:
     everybody = range(1, 11)
-    verdict = judge(heard(10, of_1=[n for n in everybody if n != 1], of_2=[n for n in everybody if n != 2]), 1)
+    verdict = judge(received(10, of_1=[n for n in everybody if n != 1], of_2=[n for n in everybody if n != 2]), 1)
     assert verdict.malicious == frozenset()
 
 
@@ -55,23 +55,23 @@ def test_too_many_bad_box_senders_exclude_no_honest_member() -> None:
 
 
 def test_without_complaints_all_members_stay() -> None:
-    assert judge(heard(5), 1) == judge({}, 1) == ComplaintVerdict()
+    assert judge(received(5), 1) == judge({}, 1) == ComplaintVerdict()
 
 
-LIES: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
-    "accuse everybody": lambda liar, n, gang: {(liar, other) for other in range(1, n + 1) if other not in gang},
-    "accuse the first": lambda liar, n, gang: {(liar, max(gang) + 1 + at) for at in range(len(gang))},
-    "one victim each": lambda liar, n, gang: {(liar, max(gang) + liar)},
-    "spoil everybody's box": lambda liar, n, gang: {(o, liar) for o in range(1, n + 1) if o not in gang},
-    "spoil a few boxes": lambda liar, n, gang: {(max(gang) + 1 + at, liar) for at in range(len(gang))},
-    "one spoilt box each": lambda liar, n, gang: {(max(gang) + liar, liar)},
+ATTACKS: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
+    "accuse everybody": lambda attacker, n, gang: {(attacker, other) for other in range(1, n + 1) if other not in gang},
+    "accuse the first": lambda attacker, n, gang: {(attacker, max(gang) + 1 + at) for at in range(len(gang))},
+    "one victim each": lambda attacker, n, gang: {(attacker, max(gang) + attacker)},
+    "spoil everybody's box": lambda attacker, n, gang: {(o, attacker) for o in range(1, n + 1) if o not in gang},
+    "spoil a few boxes": lambda attacker, n, gang: {(max(gang) + 1 + at, attacker) for at in range(len(gang))},
+    "one spoilt box each": lambda attacker, n, gang: {(max(gang) + attacker, attacker)},
 }
 
 
 def test_three_places_of_one_machine_blame_no_honest_member() -> None:
     """Red before: 3 malicious members are more than k = 2, so each of their two victims was named and they stayed."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
-    said = heard(12, of_1=[4, 5], of_2=[4, 5], of_3=[4, 5])
+    said = received(12, of_1=[4, 5], of_2=[4, 5], of_3=[4, 5])
     assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 2, 4, 5}))
     assert judge(said, 2).malicious == {4, 5}, (
         "the same where each has an address of its own: more than k malicious members"
@@ -81,15 +81,15 @@ def test_three_places_of_one_machine_blame_no_honest_member() -> None:
 def test_machine_whose_members_accuse_one_victim_each_is_identified() -> None:
     """Red before: three pairs were left out, and nobody named."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
-    verdict = judge(heard(12, of_1=[4], of_2=[5], of_3=[6]), 2, sources)
+    verdict = judge(received(12, of_1=[4], of_2=[5], of_3=[6]), 2, sources)
     assert verdict == ComplaintVerdict(frozenset({1, 2, 3}), frozenset({1, 2, 3}))
 
 
 def test_honest_members_behind_one_address_count_once_and_stay_unnamed() -> None:
     sources = Sources(dict.fromkeys((4, 5, 6), "one address"))
-    said = heard(12, of_4=[1], of_5=[1], of_6=[1])
+    said = received(12, of_4=[1], of_5=[1], of_6=[1])
     assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 4}))
-    assert judge(heard(12, of_1=[4, 5, 6], of_2=[4, 5, 6]), 2, sources).malicious == frozenset()
+    assert judge(received(12, of_1=[4, 5, 6], of_2=[4, 5, 6]), 2, sources).malicious == frozenset()
 
 
 def test_false_complaints_from_few_addresses_blame_no_other_address() -> None:
@@ -98,33 +98,43 @@ def test_false_complaints_from_few_addresses_blame_no_other_address() -> None:
         n, limit = draw.randint(6, 20), draw.randint(1, 3)
         sources = Sources({member: draw.randint(1, 8) for member in range(1, n + 1) if draw.random() < 0.8})
         by_source = sources.by_source(range(1, n + 1))
-        lying = set().union(*draw.sample(by_source, min(limit, len(by_source))))
-        gang = {member for member in lying if draw.random() < 0.8}
+        blamed = set().union(*draw.sample(by_source, min(limit, len(by_source))))
+        gang = {member for member in blamed if draw.random() < 0.8}
         honest = [member for member in range(1, n + 1) if member not in gang]
-        pairs = [(liar, other) for liar in gang for other in honest] + [(o, liar) for liar in gang for o in honest]
-        lies = set(draw.sample(pairs, draw.randint(0, len(pairs))))
-        verdict = judge(told(n, lies), limit, sources)
+        pairs = [(attacker, other) for attacker in gang for other in honest] + [
+            (o, attacker) for attacker in gang for o in honest
+        ]
+        complaints_made = set(draw.sample(pairs, draw.randint(0, len(pairs))))
+        verdict = judge(reported(n, complaints_made), limit, sources)
         assert sources.of(verdict.malicious) <= sources.of(gang), "an address without a liar is named"
-        assert len({one for one in verdict.left_out - gang if one not in lying}) <= len(gang)
-        assert all(one in verdict.left_out or other in verdict.left_out for one, other in lies), "two at odds remain"
+        assert len({one for one in verdict.left_out - gang if one not in blamed}) <= len(gang)
+        assert all(one in verdict.left_out or other in verdict.left_out for one, other in complaints_made), (
+            "a pair that accused each other remains"
+        )
 
 
-def told(n: int, lies: set[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
-    return {one: tuple(sorted(other for by, other in lies if by == one)) for one in range(1, n + 1)}
+def reported(n: int, made: set[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
+    return {one: tuple(sorted(other for by, other in made if by == one)) for one in range(1, n + 1)}
 
 
-def check_bounds(n: int, limit: int, gang: set[int], lies: set[tuple[int, int]]) -> None:
-    verdict = judge(told(n, lies), limit)
+def check_bounds(n: int, limit: int, gang: set[int], made: set[tuple[int, int]]) -> None:
+    verdict = judge(reported(n, made), limit)
     assert verdict.malicious <= gang, "an honest member is named a liar"
     assert len(verdict.left_out - gang) <= len(gang), "more honest members are left out than there are malicious ones"
-    assert all(one in verdict.left_out or other in verdict.left_out for one, other in lies), "two at odds remain"
+    assert all(one in verdict.left_out or other in verdict.left_out for one, other in made), (
+        "a pair that accused each other remains"
+    )
 
 
 @pytest.mark.parametrize("malicious", [1, 2, 3, 5])
-@pytest.mark.parametrize("lies", [pair for size in (1, 2) for pair in combinations(LIES, size)], ids="-".join)
-def test_colluding_members_exclude_at_most_one_honest_member_each(malicious: int, lies: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("attacks", [pair for size in (1, 2) for pair in combinations(ATTACKS, size)], ids="-".join)
+def test_colluding_members_exclude_at_most_one_honest_member_each(malicious: int, attacks: tuple[str, ...]) -> None:
     n, gang = 16, set(range(1, malicious + 1))
-    said = {pair for at, liar in enumerate(sorted(gang)) for pair in LIES[lies[at % len(lies)]](liar, n, gang)}
+    said = {
+        pair
+        for at, attacker in enumerate(sorted(gang))
+        for pair in ATTACKS[attacks[at % len(attacks)]](attacker, n, gang)
+    }
     check_bounds(n, 5, gang, said)
 
 
@@ -135,7 +145,9 @@ def test_random_false_complaints_exclude_no_more_members_than_the_bound() -> Non
         limit = draw.randint(1, max(1, n // 5))
         gang = set(draw.sample(range(1, n + 1), draw.randint(0, limit)))
         honest = [member for member in range(1, n + 1) if member not in gang]
-        pairs = [(liar, other) for liar in gang for other in honest] + [(o, liar) for liar in gang for o in honest]
+        pairs = [(attacker, other) for attacker in gang for other in honest] + [
+            (o, attacker) for attacker in gang for o in honest
+        ]
         check_bounds(n, limit, gang, set(draw.sample(pairs, draw.randint(0, len(pairs)))))
 
 

@@ -23,8 +23,8 @@ def test_tolerated_number_of_false_shares_is_found(holders: int, secret: int) ->
     chance = random.Random(holders)
     false = set(chance.sample(range(1, holders + 1), tolerated(holders, THRESHOLD)))
     shares = split(secret, THRESHOLD, range(1, holders + 1))
-    told = {one: chance.randrange(PRIME) if one in false else share for one, share in shares.items()}
-    found = decode(told, THRESHOLD)
+    reported = {one: chance.randrange(PRIME) if one in false else share for one, share in shares.items()}
+    found = decode(reported, THRESHOLD)
     assert found is not None
     assert (found.secret, found.agreeing) == (secret, frozenset(shares) - false)
 
@@ -50,9 +50,9 @@ def answered(
         for number, device in enumerate(devices, 1):
             device.start() if stage == "keys" else device.hear(answer(server, device))
             if stage == "shares" and number in false_seeds:
-                lie_about_seed(server, device)
+                forge_seed_of(server, device)
             elif stage == "unmask" and number in false_shares:
-                lie_about(server, device, about)
+                forge_shares_of(server, device, about)
             else:
                 deliver(server, device)
         if stage != "unmask":
@@ -62,13 +62,13 @@ def answered(
     return restored(server)
 
 
-def lie_about_seed(server: SecureSumServer, device: SumDevice) -> None:
+def forge_seed_of(server: SecureSumServer, device: SumDevice) -> None:
     assert device.state.shared is not None
-    lie: SharedKeys = device.state.shared.model_copy(update={"seed_commitment": bytes(32)})
-    server.share(device.pseudonym, lie)
+    forged: SharedKeys = device.state.shared.model_copy(update={"seed_commitment": bytes(32)})
+    server.share(device.pseudonym, forged)
 
 
-def lie_about(server: SecureSumServer, device: SumDevice, about: frozenset[int]) -> None:
+def forge_shares_of(server: SecureSumServer, device: SumDevice, about: frozenset[int]) -> None:
     revealed = device.state.revealed
     assert revealed is not None
     seeds = tuple(

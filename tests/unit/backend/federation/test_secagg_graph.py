@@ -199,21 +199,21 @@ def test_invalid_signature_is_refused_by_server_and_device() -> None:
     for device in devices:
         deliver(server, device)
     server.close()
-    told = server.members.agreements(me.pseudonym)
-    assert {one.member for one in told.signatures} == set(roster.numbers), "of its neighbours, and its own"
-    other = next(one for one in told.signatures if one.member != roster.me)
+    reported = server.members.agreements(me.pseudonym)
+    assert {one.member for one in reported.signatures} == set(roster.numbers), "of its neighbours, and its own"
+    other = next(one for one in reported.signatures if one.member != roster.me)
     without = alive_bits([one for one in roster.numbers if one != roster.me], SPARSE_FROM)
-    for lie, words in (
+    for forged, words in (
         (other.model_copy(update={"alive": without}), "leaves this device out"),
         (other.model_copy(update={"alive": None}), "leaves this device out"),
         (other.model_copy(update={"alive": alive_bits([roster.me], SPARSE_FROM)}), "has not signed who is alive"),
     ):
         with pytest.raises(SumAborted, match=words):
-            me.revived().hear(Agreements(signatures=(lie,)))
-    few = [one for one in told.signatures if one.member != roster.me][: roster.threshold - 2]
+            me.revived().hear(Agreements(signatures=(forged,)))
+    few = [one for one in reported.signatures if one.member != roster.me][: roster.threshold - 2]
     with pytest.raises(SumAborted, match=f"{roster.threshold - 1} members agreed"):
         me.revived().hear(Agreements(signatures=tuple(few)))
-    enough = [one for one in told.signatures if one.member != roster.me][: roster.threshold - 1]
+    enough = [one for one in reported.signatures if one.member != roster.me][: roster.threshold - 1]
     assert me.revived().hear(Agreements(signatures=tuple(enough))).state.stage == "unmask"
 
 

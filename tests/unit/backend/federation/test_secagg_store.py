@@ -340,7 +340,7 @@ def test_database_cost_of_a_message_is_independent_of_cohort_size(
 ) -> None:
     statements: list[str] = []
 
-    def heard(*arguments: Any) -> None:
+    def received(*arguments: Any) -> None:
         statements.append(arguments[2])
 
     def asked(connection: Connection, text: str, given: Sequence[Any] = ()) -> StatementAnswer:
@@ -374,8 +374,8 @@ def test_database_cost_of_a_message_is_independent_of_cohort_size(
         assert (store.stages.opened(name).vector == plain_sum(devices, range(cohort))).all()
         return counted
 
-    event.listen(rig.engine, "before_cursor_execute", heard)
+    event.listen(rig.engine, "before_cursor_execute", received)
     try:
         assert of_one_round_trip(4, "round-1") == of_one_round_trip(12, "round-2")
     finally:
-        event.remove(rig.engine, "before_cursor_execute", heard)
+        event.remove(rig.engine, "before_cursor_execute", received)

@@ -136,12 +136,12 @@ def test_fl_mv_dssm_differs_from_fl_dssm_only_in_views_and_towers() -> None:
 
 
 def test_reader_sees_the_price_of_the_noise_used_in_training() -> None:
-    told = {
+    reported = {
         (spec.model, spec.protection.model_copy(update={"weight_limit": 1}))  # n_u has no price in the table
         for name, spec in COMPOSED.items()
         if isinstance(spec.protection, LocalLaplace) and spec.optimizer is not None and name not in STEPS
     }
-    assert told == set(LOCAL_NOISE.items())
+    assert reported == set(LOCAL_NOISE.items())
 
 
 def test_reader_is_informed_when_a_news_model_is_trained_under_local_noise() -> None:

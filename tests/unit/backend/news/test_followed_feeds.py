@@ -19,7 +19,7 @@ from backend.news.public_addresses import AddressRefused, ProxyTransport, checke
 from backend.news.sources.download import Document, Validators, fetch
 from tests.doubles.certificates import certificate_of
 from tests.doubles.clock import StillClock
-from tests.doubles.listening import Listening
+from tests.doubles.recording_web_server import RecordingWebServer
 
 A, B, C = "https://a.example/feed", "https://b.example/feed", "https://b.example/other"
 BLOG = '<rss version="2.0"><channel><title>Blog</title><link>https://site.example/</link>{}</channel></rss>'
@@ -156,7 +156,7 @@ def test_invalid_certificate_is_accepted_only_if_chosen(tmp_path: Path) -> None:
     certificate, key = certificate_of("elsewhere.example", tmp_path)
     answering = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     answering.load_cert_chain(certificate, key)
-    server = Listening("127.0.0.1", tls=answering)
+    server = RecordingWebServer("127.0.0.1", tls=answering)
     url, here = f"https://127.0.0.1:{server.port}/", networks(["127.0.0.0/8"])
     try:
         with pytest.raises(SourceUnreachable, match="certificate verify failed"):
@@ -169,7 +169,7 @@ def test_invalid_certificate_is_accepted_only_if_chosen(tmp_path: Path) -> None:
 
 
 def test_proxy_gets_host_names_but_no_local_requests() -> None:
-    proxy = Listening("127.0.0.1")
+    proxy = RecordingWebServer("127.0.0.1")
     try:
         found = fetch("http://no-such-host.example/feed", proxy=f"http://127.0.0.1:{proxy.port}")
         assert isinstance(found, Document)

@@ -39,10 +39,12 @@ def test_flood_of_malformed_rows_is_counted_fully_and_listed_partly(pool: NewsPo
 
 
 def test_progress_is_reported_after_each_batch(pool: NewsPool, item: MakeItem) -> None:
-    heard: list[tuple[int, int | None]] = []
+    received: list[tuple[int, int | None]] = []
     rows = [item(f"n{number}") for number in range(5)]
-    ingest(pool, rows, source="t", batch_rows=2, rows_total=5, progress=lambda done, total: heard.append((done, total)))
-    assert heard == [(2, 5), (4, 5), (5, 5)]
+    ingest(
+        pool, rows, source="t", batch_rows=2, rows_total=5, progress=lambda done, total: received.append((done, total))
+    )
+    assert received == [(2, 5), (4, 5), (5, 5)]
 
 
 def test_source_failing_midway_keeps_complete_batches(pool: NewsPool, item: MakeItem, now: datetime) -> None:

@@ -210,8 +210,8 @@ def test_large_orders_are_generated_as_several_newspapers(monkeypatch: pytest.Mo
     """Each from a seed of its own: what they print is what each of them would print alone, by time of publication."""
     monkeypatch.undo()
     monkeypatch.setattr("backend.news.newspaper.PAPER_A_DAY", 50)
-    told: list[tuple[int, int | None]] = []
-    stories = printed_by_several(NOON, 7, 101, 1, lambda done, total: told.append((done, total)))
+    reported: list[tuple[int, int | None]] = []
+    stories = printed_by_several(NOON, 7, 101, 1, lambda done, total: reported.append((done, total)))
     alone = [
         story
         for place, share in enumerate([33, 34, 34])
@@ -224,8 +224,8 @@ def test_large_orders_are_generated_as_several_newspapers(monkeypatch: pytest.Mo
         len({story.story for story in alone[first:last] if story.story})
         for first, last in ((0, 33), (33, 67), (67, 101))
     ), "a thread is one newspaper's"
-    assert sorted(done for done, _ in told)[-1] == 101
-    assert {total for _, total in told} == {101}
+    assert sorted(done for done, _ in reported)[-1] == 101
+    assert {total for _, total in reported} == {101}
 
 
 def test_one_of_several_newspapers_running_out_of_material_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

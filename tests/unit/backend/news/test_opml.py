@@ -59,10 +59,10 @@ def about(feeds: list[Subscription]) -> list[tuple[str, str, tuple[str, ...], st
 
 
 def refused(data: bytes) -> str:
-    with pytest.raises(OpmlRefused) as told:
+    with pytest.raises(OpmlRefused) as reported:
         parse_opml(data, "feeds.opml")
-    assert "\n" not in told.value.detail
-    return told.value.detail
+    assert "\n" not in reported.value.detail
+    return reported.value.detail
 
 
 def only(data: bytes | str) -> Subscription:

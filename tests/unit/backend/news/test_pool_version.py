@@ -22,7 +22,7 @@ STORM = "The storm reached the coast of Jutland on Monday morning with strong wi
 MakeItem = Callable[..., NewsItem]
 
 
-def told(pool: NewsPool, since: int) -> list[int] | None:
+def reported(pool: NewsPool, since: int) -> list[int] | None:
     with reading(pool._engine) as connection:
         found = changed_since(connection, since)
     return None if found is None else found.tolist()
@@ -37,26 +37,26 @@ def test_changes_since_a_version_are_exactly_the_changed_rows(pool: NewsPool, it
     pool.add([item("a"), item("b"), item("old", STORM, **old), item("copy", STORM)], source="test")
     number = numbers(pool, now)
     start = pool.version()
-    assert told(pool, start) == []
+    assert reported(pool, start) == []
     pool.add([item("b", "Other words"), item("a")], source="test")
-    assert told(pool, start) == [number["b"]], "a is as it was"
+    assert reported(pool, start) == [number["b"]], "a is as it was"
     pool.store_vectors("e", ["a"], np.ones((1, 4), dtype=np.float32))
-    assert told(pool, start) == sorted([number["a"], number["b"]])
+    assert reported(pool, start) == sorted([number["a"], number["b"]])
     at = pool.version()
     pool.expire(now + timedelta(hours=1))
-    assert told(pool, at) == sorted([number["old"], number["copy"]]), "the copy stands for itself now"
+    assert reported(pool, at) == sorted([number["old"], number["copy"]]), "the copy stands for itself now"
     at = pool.version()
     pool.take_down("copy")
-    assert told(pool, at) == [number["copy"]]
+    assert reported(pool, at) == [number["copy"]]
     pool.add([item("new", STORM)], source="test")
-    assert told(pool, pool.version()) == []
+    assert reported(pool, pool.version()) == []
 
 
 def test_copy_of_a_removed_original_is_reported(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     pool.add([item("first", STORM), item("copy", STORM), item("other")], source="test")
     number, at = numbers(pool, now), pool.version()
     pool.take_down("first")
-    assert told(pool, at) == sorted([number["first"], number["copy"]])
+    assert reported(pool, at) == sorted([number["first"], number["copy"]])
 
 
 def test_limited_number_of_versions_is_kept_and_older_ones_report_nothing(
@@ -68,11 +68,11 @@ def test_limited_number_of_versions_is_kept_and_older_ones_report_nothing(
     for name in "abcde":
         pool.add([item(name)], source="test")
         versions.append(pool.version())
-    assert told(pool, versions[1]) is None
-    assert told(pool, versions[2]) is not None
+    assert reported(pool, versions[1]) is None
+    assert reported(pool, versions[2]) is not None
     with reading(pool._engine) as connection:
         assert connection.execute(select(func.count()).select_from(PoolChangeRow)).scalar_one() == 3
-    assert told(pool, pool.version() + 1) is None, "a database of before: it was restored"
+    assert reported(pool, pool.version() + 1) is None, "a database of before: it was restored"
 
 
 def test_restored_database_does_not_hide_changes_from_readers_of_a_lost_version(
@@ -93,9 +93,9 @@ def test_restored_database_does_not_hide_changes_from_readers_of_a_lost_version(
     while pool.version() <= held:
         pool.add([item(f"n{pool.version()}")], source="test")
         assert pool.version() != held
-    assert told(pool, held) is None
+    assert reported(pool, held) is None
     pool.add([item("last")], source="test")
-    assert told(pool, held) is None
+    assert reported(pool, held) is None
 
 
 def test_too_many_changes_are_not_reported(
@@ -106,10 +106,10 @@ def test_too_many_changes_are_not_reported(
     pool.add([item("a"), item("b")], source="test")
     at = pool.version()
     pool.add([item("c")], source="test")
-    assert len(told(pool, start) or ()) == 3
+    assert len(reported(pool, start) or ()) == 3
     pool.add([item("d")], source="test")
-    assert told(pool, start) is None
-    assert len(told(pool, at) or ()) == 2
+    assert reported(pool, start) is None
+    assert len(reported(pool, at) or ()) == 2
 
 
 def test_oversized_version_is_not_recorded(
@@ -122,10 +122,10 @@ def test_oversized_version_is_not_recorded(
     with reading(engine) as connection:
         assert not connection.execute(select(func.count()).select_from(PoolChangeRow)).scalar_one()
     after = pool.version()
-    assert told(pool, before) is None
-    assert told(pool, after) == []
+    assert reported(pool, before) is None
+    assert reported(pool, after) == []
     pool.add([item("f")], source="test")
-    assert told(pool, after) == [numbers(pool, datetime(2026, 11, 20, 12, tzinfo=UTC))["f"]]
+    assert reported(pool, after) == [numbers(pool, datetime(2026, 11, 20, 12, tzinfo=UTC))["f"]]
 
 
 def test_articles_without_a_vector_are_found_among_the_changes(pool: NewsPool, item: MakeItem) -> None:

@@ -18,22 +18,22 @@ from backend.news.errors import SourceUnreachable
 from backend.news.public_addresses import AddressRefused, CheckedTransport, is_public, networks
 from backend.news.sources.download import Document, fetch
 from tests.doubles.certificates import certificate_of
-from tests.doubles.listening import FEED, Listening
+from tests.doubles.recording_web_server import FEED, RecordingWebServer
 
 FEED_HOST, SECRET_HOST = "127.0.0.2", "127.0.0.1"
 ALLOWED = networks([f"{FEED_HOST}/32"])
 
 
 @pytest.fixture
-def feed_server() -> Iterator[Listening]:
-    made = Listening(FEED_HOST)
+def feed_server() -> Iterator[RecordingWebServer]:
+    made = RecordingWebServer(FEED_HOST)
     yield made
     made.close()
 
 
 @pytest.fixture
-def secret() -> Iterator[Listening]:
-    made = Listening(SECRET_HOST)
+def secret() -> Iterator[RecordingWebServer]:
+    made = RecordingWebServer(SECRET_HOST)
     made.answer = lambda _: b"<rss version='2.0'><channel><title>the operator's token</title></channel></rss>"
     yield made
     made.close()
@@ -43,7 +43,9 @@ LOOPBACKS = ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "[::ffff
 
 
 @pytest.mark.parametrize("host", [*LOOPBACKS, "0.0.0.0", "[::]"])
-def test_redirect_to_this_machine_is_not_followed(feed_server: Listening, secret: Listening, host: str) -> None:
+def test_redirect_to_this_machine_is_not_followed(
+    feed_server: RecordingWebServer, secret: RecordingWebServer, host: str
+) -> None:
     feed_server.answer = lambda _: f"http://{host}:{secret.port}/v1/admin/rounds"
     with pytest.raises(SourceUnreachable, match=r"is not public|has no address"):
         fetch(feed_server.url, allowed=ALLOWED)
@@ -52,13 +54,13 @@ def test_redirect_to_this_machine_is_not_followed(feed_server: Listening, secret
 
 
 @pytest.mark.parametrize("host", LOOPBACKS)
-def test_url_of_this_machine_is_not_fetched(secret: Listening, host: str) -> None:
+def test_url_of_this_machine_is_not_fetched(secret: RecordingWebServer, host: str) -> None:
     with pytest.raises(SourceUnreachable, match=r"is not public|has no address"):
         fetch(f"http://{host}:{secret.port}/feed")
     assert secret.asked == []
 
 
-def test_every_redirect_is_checked_and_a_loop_ends(feed_server: Listening, secret: Listening) -> None:
+def test_every_redirect_is_checked_and_a_loop_ends(feed_server: RecordingWebServer, secret: RecordingWebServer) -> None:
     hops = {"/": "/two", "/two": f"http://{FEED_HOST}:{feed_server.port}/three", "/three": secret.url}
     feed_server.answer = lambda path: hops[path]
     with pytest.raises(SourceUnreachable, match="is not public"):
@@ -74,7 +76,7 @@ def test_every_redirect_is_checked_and_a_loop_ends(feed_server: Listening, secre
 
 
 def test_host_name_is_resolved_once_so_a_later_answer_cannot_redirect_it(
-    feed_server: Listening, secret: Listening
+    feed_server: RecordingWebServer, secret: RecordingWebServer
 ) -> None:
     answers = iter([[FEED_HOST], [SECRET_HOST], [SECRET_HOST]])
     asked: list[str] = []
@@ -93,7 +95,7 @@ def test_host_name_is_resolved_once_so_a_later_answer_cannot_redirect_it(
     assert secret.asked == []
 
 
-def test_only_public_addresses_of_a_name_are_connected_to(feed_server: Listening) -> None:
+def test_only_public_addresses_of_a_name_are_connected_to(feed_server: RecordingWebServer) -> None:
     def both(host: str, port: int) -> list[str]:
         return [SECRET_HOST, FEED_HOST]
 
@@ -128,7 +130,7 @@ def test_second_host_name_at_the_same_address_gets_its_own_verified_connection(
     monkeypatch.setattr("backend.news.public_addresses._certificates", lambda unverified: trusting)
     answering = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     answering.load_cert_chain(certificate, key)
-    server = Listening(FEED_HOST, tls=answering)
+    server = RecordingWebServer(FEED_HOST, tls=answering)
     try:
         with httpx.Client(transport=CheckedTransport(ALLOWED, resolve=lambda host, port: [FEED_HOST])) as client:
             assert client.get(f"https://feeds.example:{server.port}/").content == FEED
@@ -139,7 +141,9 @@ def test_second_host_name_at_the_same_address_gets_its_own_verified_connection(
     assert [host.partition(":")[0] for host, _ in server.asked] == ["feeds.example"]
 
 
-def test_each_request_on_a_reused_connection_is_checked(feed_server: Listening, secret: Listening) -> None:
+def test_each_request_on_a_reused_connection_is_checked(
+    feed_server: RecordingWebServer, secret: RecordingWebServer
+) -> None:
     """IPv4 and IPv6 side by side, rebound between two redirects of one download."""
     answers = iter([["::1", FEED_HOST, SECRET_HOST], [SECRET_HOST, "::1"], [FEED_HOST]])
     feed_server.answer = lambda path: "/again"
@@ -172,14 +176,14 @@ def test_public_addresses_are_recognised(text: str) -> None:
     assert is_public(ip_address(text))
 
 
-def test_network_allowed_by_the_operator_is_fetched_from(secret: Listening) -> None:
+def test_network_allowed_by_the_operator_is_fetched_from(secret: RecordingWebServer) -> None:
     found = fetch(secret.url, allowed=networks(["127.0.0.0/8"]))
     assert isinstance(found, Document)
     assert len(secret.asked) == 1
 
 
 def test_environment_proxy_is_not_used(
-    feed_server: Listening, secret: Listening, monkeypatch: pytest.MonkeyPatch
+    feed_server: RecordingWebServer, secret: RecordingWebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, secret.url)

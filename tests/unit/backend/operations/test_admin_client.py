@@ -77,7 +77,7 @@ def test_round_is_opened_and_followed_to_its_end(
 
 def test_queued_round_reports_its_place(rig: BackendRig, operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     first = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
-    told: list[QueuedRound] = []
+    reported: list[QueuedRound] = []
 
     def ends(_: float) -> None:
         assert [each.place for each in operator.queue()] == [1]
@@ -85,10 +85,10 @@ def test_queued_round_reports_its_place(rig: BackendRig, operator: Operator, mon
         rig.coordinator.step()
 
     monkeypatch.setattr("backend.operations.admin_client.time.sleep", ends)
-    second = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30, waits=told.append)
+    second = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30, waits=reported.append)
     assert (second.round != first.round, second.state) == (True, "open")
-    assert [(each.place, each.waits_for) for each in told] == [(1, first.round)]
-    assert waits_words(told[0]).startswith(f"uni_fedrec waits for {first.round}, which changes the same: number 1 ")
+    assert [(each.place, each.waits_for) for each in reported] == [(1, first.round)]
+    assert waits_words(reported[0]).startswith(f"uni_fedrec waits for {first.round}, which changes the same: number 1 ")
     assert operator.queue() == []
     rig.coordinator.cancel(second.round)
 

@@ -83,8 +83,8 @@ def test_first_stop_signal_ends_the_process_cleanly(tmp_path: Path, number: sign
             wait_until((tmp_path / "stopping").exists)  # signals that come at once are heard by their numbers
             for other in ENDS:
                 process.send_signal(other)
-            _, told = process.communicate(timeout=60)
+            _, reported = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert (process.returncode, told) == (status, "")
+    assert (process.returncode, reported) == (status, "")
     assert not list(servers.iterdir()), "its address went with it"

@@ -52,12 +52,12 @@ def whole_order(news: Sequence[PoolRow], limit: int) -> list[int]:
         (WEIGHT_FLOOR + (1 - WEIGHT_FLOOR) * each.weight) * 0.5 ** (age / HALF_LIFE_HOURS)
         for each, age in zip(news, ages, strict=True)
     ]
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     worth: dict[int, float] = {}
     for at in sorted(range(len(news)), key=lambda at: (-scores[at], news[at].id)):
         story = news[at].story
-        worth[at] = scores[at] * (STORY_REPEAT ** told[story] if story else 1)
-        told[story or ""] += 1
+        worth[at] = scores[at] * (STORY_REPEAT ** reported[story] if story else 1)
+        reported[story or ""] += 1
     order: list[int] = []
     while worth and len(order) < limit:
         recent = Counter(news[at].section for at in order[-SECTION_WINDOW:])

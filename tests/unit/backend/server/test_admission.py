@@ -41,16 +41,16 @@ def test_requests_beyond_the_queue_are_refused_at_once_and_others_in_order() -> 
 
 def test_request_waiting_too_long_is_refused_and_the_next_runs() -> None:
     async def play() -> list[str]:
-        now, told = SimpleNamespace(sec=0.0), list[str]()
+        now, reported = SimpleNamespace(sec=0.0), list[str]()
         admission = Admission(running=1, waiting=5, wait_sec=1, clock=lambda: now.sec)
         await admission.enter()
 
         async def ask(name: str) -> None:
             try:
                 async with admission.place():
-                    told.append(name)
+                    reported.append(name)
             except OverCapacity:
-                told.append(f"{name} refused")
+                reported.append(f"{name} refused")
 
         early = asyncio.create_task(ask("early"))
         await asyncio.sleep(0)
@@ -59,7 +59,7 @@ def test_request_waiting_too_long_is_refused_and_the_next_runs() -> None:
         await asyncio.sleep(0)
         admission.leave()
         await asyncio.gather(early, late)
-        return told
+        return reported
 
     assert run_apart(play()) == ["early refused", "late"]
 

@@ -24,10 +24,10 @@ def test_decoder_and_parser_get_none_of_the_servers_environment(
     monkeypatch.setenv("PGPASSWORD", "secret")
     monkeypatch.setattr(converter, "__file__", str(script))
     monkeypatch.setattr(feed_parser, "__file__", str(script))
-    told = json.loads(converter.convert(b"a", 480, 300))["refused"].split()
+    reported = json.loads(converter.convert(b"a", 480, 300))["refused"].split()
     with pytest.raises(feed_parser.FeedUnreadable) as said:
         feed_parser.parse(b"a")
-    for names in (told, str(said.value).split()):
+    for names in (reported, str(said.value).split()):
         assert "PATH" in names
         assert {*names} <= {*NAMES, "LC_CTYPE"}, "LC_CTYPE: by Python itself, where there is no locale"
 

@@ -14,9 +14,9 @@ def test_long_step_reports_its_progress_in_lines(capsys: pytest.CaptureFixture[s
         for second in range(4 * int(LINE_EVERY_SEC)):
             now[0] = float(second)
             advance(1_000 * second, 100_000)
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == "Writing the newspaper ..."
-    assert told[1:] == [f"Writing the newspaper: {each},000 of 100,000" for each in (15, 30, 45)]
+    reported = capsys.readouterr().err.splitlines()
+    assert reported[0] == "Writing the newspaper ..."
+    assert reported[1:] == [f"Writing the newspaper: {each},000 of 100,000" for each in (15, 30, 45)]
 
 
 def test_progress_of_unknown_length_reports_the_count_so_far(capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,11 +56,11 @@ def test_ranker_is_published_after_the_running_round(
 
     monkeypatch.setattr("backend.releases.between_rounds.time.sleep", a_round_ends)
     entries = exported(store)
-    told: list[str] = []
+    reported: list[str] = []
     published = offer_between_rounds(
-        engine, lambda check: offer(store, entries, together_with=check), waits=lambda: told.append("waiting")
+        engine, lambda check: offer(store, entries, together_with=check), waits=lambda: reported.append("waiting")
     )
-    assert (len(waits), told) == (1, ["waiting"])
+    assert (len(waits), reported) == (1, ["waiting"])
     assert (published.release, sorted(published.models)) == ("r2", ["ranker.cosine", "ranker.naml", "recall"])
 
 

@@ -202,9 +202,9 @@ def test_newest_stories_suffice_for_a_first_release_and_the_rest_follows(
     process = BackfillWorker(settings, store._engine, store, ToldSteps(lines))
     process.run(VECTORS)
     assert missing_parts(settings, store, pool) == []
-    told = [json.loads(line) for line in lines.getvalue().splitlines()]
-    assert told[0] == ["task", VECTORS]
-    assert told[-2:] == [["done", len(items) - 100, len(items) - 100], ["finished"]]
+    reported = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert reported[0] == ["task", VECTORS]
+    assert reported[-2:] == [["done", len(items) - 100, len(items) - 100], ["finished"]]
     assert (len(store.history()), pool.missing_vectors(WordEmbedder.digest)) == (1, [])
 
 

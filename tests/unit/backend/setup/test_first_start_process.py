@@ -18,7 +18,7 @@ from backend.settings import BackendSettings
 from backend.setup.first_start_process import COMMAND, FirstStartProcess
 
 ROOT = Path(__file__).parents[4]
-TELLS = """
+REPORTS_STEPS = """
 import sys
 from backend.setup.first_start_process import ToldSteps
 from backend.settings import BackendSettings
@@ -31,7 +31,7 @@ with steps.step("Reading") as advance:
     advance(2, 3)
 """
 ENDS_WITHIN_A_STEP = (
-    TELLS
+    REPORTS_STEPS
     + """
 import os
 with steps.step("Exporting") as advance:
@@ -88,7 +88,7 @@ def python(code: str) -> list[str]:
 
 def test_process_steps_are_shown(settings: BackendSettings) -> None:
     shown = ShownSteps()
-    follow(settings, shown, python(TELLS))
+    follow(settings, shown, python(REPORTS_STEPS))
     assert shown.lines == ["Preparing news for 4321", "ended", "Reading", (1, None), (2, 3), "ended"]
 
 
@@ -124,7 +124,7 @@ def test_interrupting_the_start_also_ends_its_process(settings: BackendSettings,
     waits = "import time; time.sleep(600)"
     note = f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))"
     with pytest.raises(KeyboardInterrupt):
-        follow(settings, Interrupting(), python(f"{note}\n{TELLS}\n{waits}"))
+        follow(settings, Interrupting(), python(f"{note}\n{REPORTS_STEPS}\n{waits}"))
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGTERM)
 

@@ -115,7 +115,7 @@ def test_retried_round_is_followed_to_the_end_of_the_retry(retry: str | None) ->
     shown = io.StringIO()
     console = Console(file=shown, width=200)
     assert follow_all(operator, first, watch=True, as_json=False, console=console) is (retry == "applied")
-    told = shown.getvalue()
-    assert "round-1 failed: Too many left." in told
-    assert ("round-2 applied" in told) is (retry == "applied")
-    assert ("round-2 failed: Again." in told) is (retry == "failed")
+    reported = shown.getvalue()
+    assert "round-1 failed: Too many left." in reported
+    assert ("round-2 applied" in reported) is (retry == "applied")
+    assert ("round-2 failed: Again." in reported) is (retry == "failed")

@@ -263,9 +263,9 @@ def test_page_has_a_lead_fills_every_slot_and_repeats_no_story() -> None:
     assert len({place.row for place in page}) == 30
     grouped = {showable.cards[place.row].story for place in page if place.slot == "developing"}
     alone = [showable.cards[place.row].story for place in page if place.slot != "developing"]
-    told = [story for story in alone if story]
-    assert not grouped & set(told)
-    assert len(told) == len(set(told))
+    reported = [story for story in alone if story]
+    assert not grouped & set(reported)
+    assert len(reported) == len(set(reported))
 
 
 @pytest.mark.parametrize(("less", "places"), [(0, 6), (1, 5), (3, 3), (9, 1)])
@@ -276,10 +276,10 @@ def test_less_reduces_a_topic_in_a_read_section_but_leaves_at_least_one_story(le
     rows = np.flatnonzero(allowed(CANDIDATES, user_preferences))
     showable = CANDIDATES.only(rows)
     kinship = Kinship(showable, CANDIDATES.kinship_floor)
-    told = showable.named(showable.topics, {"section0 topic1"})
+    reported = showable.named(showable.topics, {"section0 topic1"})
     page = placed(
         showable,
-        told.astype(np.float64),
+        reported.astype(np.float64),
         user_preferences,
         NOW,
         SETTINGS,
@@ -287,7 +287,7 @@ def test_less_reduces_a_topic_in_a_read_section_but_leaves_at_least_one_story(le
         chance=random.Random(2),
         kinship=kinship,
     )
-    slots = Counter(place.slot for place in page if told[place.row])
+    slots = Counter(place.slot for place in page if reported[place.row])
     assert slots["lead"] + slots["for_you"] + slots["developing"] == max(places, slots["developing"])
     assert slots["developing"] <= 2, "reports on one event, which are news for everybody"
     assert len(page) == 30

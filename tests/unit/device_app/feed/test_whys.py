@@ -178,11 +178,11 @@ def test_cached_names_are_cleared_on_request(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(by_capitals, "_names_in", reading)
     forget_names()
-    told = card("n", title="Anna Berg wins", abstract="")
-    assert proper_names(told) == proper_names(told) == {"Anna Berg"}
+    reported = card("n", title="Anna Berg wins", abstract="")
+    assert proper_names(reported) == proper_names(reported) == {"Anna Berg"}
     assert read == ["Anna Berg wins", ""]
     forget_names()
-    assert proper_names(told) == {"Anna Berg"}
+    assert proper_names(reported) == {"Anna Berg"}
     assert len(read) == 4
 
 

@@ -157,13 +157,13 @@ def test_undetectable_malicious_vector_is_summed(
 def test_half_of_malicious_clients_poison_masked_vectors_by_varied_amounts() -> None:
     rng = np.random.default_rng(1)
     strikes = [injected for _ in range(2_000) if (injected := FaultRates(liar=1.0).draw(rng)) is not None]
-    lies = np.array([injected.offset_steps for injected in strikes])
+    offsets = np.array([injected.offset_steps for injected in strikes])
 
     assert np.mean([injected.message == 3 for injected in strikes]) == pytest.approx(0.6, abs=0.05)
-    assert (np.abs(lies) >= 2**8).all()
-    assert (np.abs(lies) <= 2**30).all()
-    assert np.mean(np.abs(lies) < 2**19) == pytest.approx(0.5, abs=0.05)
-    assert np.mean(lies > 0) == pytest.approx(0.5, abs=0.05)
+    assert (np.abs(offsets) >= 2**8).all()
+    assert (np.abs(offsets) <= 2**30).all()
+    assert np.mean(np.abs(offsets) < 2**19) == pytest.approx(0.5, abs=0.05)
+    assert np.mean(offsets > 0) == pytest.approx(0.5, abs=0.05)
 
 
 def test_only_round_messages_get_simulated_faults() -> None:

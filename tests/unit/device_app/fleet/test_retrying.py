@@ -70,11 +70,11 @@ def test_fleet_reads_and_joins_a_round_despite_503_answers(tmp_path: Path, monke
     settings = DeviceSettings(data_dir=tmp_path, performance=PerformanceSettings(training_poll_sec=0.01))
     figures = tmp_path / "figures.json"
     run_fleet(settings, devices=3, replay=None, seed=3, rounds=1, console=said, figures=figures)
-    told = said.file.getvalue()  # type: ignore[attr-defined]
+    reported = said.file.getvalue()  # type: ignore[attr-defined]
     assert busy.refused >= 5
-    assert "round-1 failed" in told
-    assert "releases {'r1': 3}" in told
-    assert "had trouble" not in told
+    assert "round-1 failed" in reported
+    assert "releases {'r1': 3}" in reported
+    assert "had trouble" not in reported
     known = read_fleet_figures(figures)
     assert known is not None
     became = known.rounds[0].became

@@ -44,7 +44,7 @@ def test_fleet_joins_a_round_already_under_way_once(state: RoundState, monkeypat
     monkeypatch.setattr(module, "_take_part", take_part)
     monkeypatch.setattr("device_app.fleet.run.time.sleep", lambda seconds: None)
     settings = DeviceSettings(performance=PerformanceSettings(training_poll_sec=0.1))
-    told = module.FleetFigureWriter(None, 1)
-    module._live(fleet, settings, 3, Console(file=io.StringIO()), RoundTable(), told, visits=False)  # type: ignore[arg-type]
+    reported = module.FleetFigureWriter(None, 1)
+    module._live(fleet, settings, 3, Console(file=io.StringIO()), RoundTable(), reported, visits=False)  # type: ignore[arg-type]
     assert joined == ["round-2", "round-4", "round-5"]
     assert set(module.TAKES_DEVICES) < set(get_args(RoundState))

@@ -82,8 +82,8 @@ def test_topic_page_lists_the_whole_pool_copy_without_requests(
     assert [card.published_at for card in listed] == sorted((card.published_at for card in listed), reverse=True)
     if with_pool:
         assert device.whole_pool.size() == len(backend.pool.cards)
-        told = [card.story or card.id for card in backend.pool.cards if card.topic == topic]
-        assert len(found) == len(set(told))
+        reported = [card.story or card.id for card in backend.pool.cards if card.topic == topic]
+        assert len(found) == len(set(reported))
     else:
         assert device.whole_pool.size() is None
         assert len(found) < len(everywhere)

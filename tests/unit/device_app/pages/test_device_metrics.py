@@ -118,10 +118,10 @@ def test_error_that_quotes_read_stories_is_logged_without_them(
                 fails()
             except LookupError:  # as a library logs its own
                 logging.getLogger("uvicorn").exception("Exception in ASGI application")
-    told = log.getvalue()
-    assert told.count("builtins.LookupError") == (5 if form == "json" else 4)
-    assert "in fails" in told
-    assert not [word for reader in readers for word in reader.read if word in told]
+    reported = log.getvalue()
+    assert reported.count("builtins.LookupError") == (5 if form == "json" else 4)
+    assert "in fails" in reported
+    assert not [word for reader in readers for word in reader.read if word in reported]
 
 
 def labels(text: str) -> set[tuple[str, tuple[tuple[str, str], ...]]]:
@@ -145,23 +145,23 @@ def test_metrics_and_logs_name_no_story_and_no_key(
     readers: tuple[WatchedReader, WatchedReader],
 ) -> None:
     for reader, search in zip(readers, ("axolotl", "zebra"), strict=True):
-        told = reader.metrics + reader.log
+        reported = reader.metrics + reader.log
         assert "the end of the log" in reader.log
         assert all(json.loads(line)["level"] for line in reader.log.splitlines())
         home = reader.device.settings.home
         secrets = [(home / "page.key").read_text().strip(), reader.app.state.page_key.set_cookie().split("=")[1][:64]]
         for word in {*reader.read, search, "anna", *secrets}:
-            assert not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", told), word
+            assert not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", reported), word
 
 
 def test_refused_charge_is_counted_by_its_channel(readers: tuple[WatchedReader, WatchedReader]) -> None:
     ledger = readers[0].device.parts.ledger
-    heard: list[str] = []
-    ledger.listen(heard.append)
+    received: list[str] = []
+    ledger.listen(received.append)
     before = refusals(readers[0].metrics)
     with pytest.raises(BudgetSpent):
         ledger.spend(Charge("training", "laplace", {}, epsilon=1e12, delta=0.0, payload_sha256="0" * 64))
-    assert heard == ["training"]
+    assert received == ["training"]
     assert refusals(readers[0].metrics) == before + 1
 
 

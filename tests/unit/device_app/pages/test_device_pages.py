@@ -154,8 +154,8 @@ def test_first_visit_shows_the_measured_benefit_of_reports_for_this_pool(
     reader = PagesReader("empty")
     reader.device.settings = PrivacySettings()
     assert "Suggestions get" not in reader.get("/welcome"), "nothing before the pool's size is known"
-    told = pages_figures.privacy_view("typical", PrivacySettings(), reader.device.now, 1, None)
-    monkeypatch.setattr(reader.device.privacy, "overview", lambda: replace(told, settings=reader.device.settings))
+    reported = pages_figures.privacy_view("typical", PrivacySettings(), reader.device.now, 1, None)
+    monkeypatch.setattr(reader.device.privacy, "overview", lambda: replace(reported, settings=reader.device.settings))
     record = json.loads(files("protocol").joinpath("recall_frontier.json").read_text("utf-8"))
     assert record["pools"][0] == 12_312
     found = {(each["mode"], each["codebook"], each["places"]): each["found"][0] for each in record["lists"]}
@@ -201,7 +201,7 @@ def test_training_is_paused_switched_and_shown_live() -> None:
 def test_training_page_shows_when_a_round_was_last_checked(reader: PagesReader) -> None:
     seen = reader.device.training()
     assert "Last checked just now." in reader.get("/training")
-    told = {
+    reported = {
         "looked": replace(seen, round=None, looked_at=reader.device.now - timedelta(hours=2, minutes=10)),
         "never": replace(seen, round=None, looked_at=None),
         "old": replace(seen, seen_at=reader.device.now - timedelta(hours=3, minutes=10)),
@@ -209,7 +209,7 @@ def test_training_page_shows_when_a_round_was_last_checked(reader: PagesReader) 
         "off": replace(seen, round=None, settings=PrivacySettings(counting=False)),
     }
     pages = {}
-    for name, view in told.items():
+    for name, view in reported.items():
         reader.device.training = lambda view=view: view  # type: ignore[method-assign,misc]
         pages[name] = " ".join(reader.get("/training").split())
         live = reader.client.get("/training/live").json()

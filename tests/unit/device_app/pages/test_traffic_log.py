@@ -59,7 +59,7 @@ def test_consecutive_polls_are_grouped_up_to_the_next_report(stores: DeviceStore
     for at in range(14):
         look(stores, 5 * at)
         look(stores, 5 * at + 1, LIST)
-    told = report(stores, 80)
+    reported = report(stores, 80)
     look(stores, 90)
     log = traffic_log(stores, 1, "all")
     assert [(line.words, line.count) for line in log.lines] == [
@@ -75,7 +75,7 @@ def test_consecutive_polls_are_grouped_up_to_the_next_report(stores: DeviceStore
     assert polls.polls[0].entry_id == polls.entry_id
     assert (log.requests, log.concerning) == (30, 1)
     (line,) = traffic_log(stores, 1, None).lines
-    assert (line.entry_id, line.epsilon, line.concerns) == (told, 50.0, True)
+    assert (line.entry_id, line.epsilon, line.concerns) == (reported, 50.0, True)
 
 
 def test_reports_are_never_grouped_even_when_they_cost_nothing(stores: DeviceStores) -> None:

@@ -35,7 +35,7 @@ from tests.doubles.clock import StillClock
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 D = 12
-LIES = (None, 0, 1, 500, 12_312, 40_000, 99_312, 10**7, 10**15)
+CLAIMED_SIZES = (None, 0, 1, 500, 12_312, 40_000, 99_312, 10**7, 10**15)
 """What a release may say of its pool's size."""
 HONEST = ((16, 4.0), (64, 8.0))
 
@@ -97,7 +97,7 @@ class ServerOfFalseSizes:
 
 
 @pytest.fixture
-def lying(tmp_path: Path) -> Iterator[ServerOfFalseSizes]:
+def claimed(tmp_path: Path) -> Iterator[ServerOfFalseSizes]:
     database = Database(tmp_path / "device.sqlite")
     settings = PrivacySettings(mode="auto", epsilon_lifetime_reports=20.0, codebooks_per_day=100)
     yield ServerOfFalseSizes(ReportPolicy(settings), database)
@@ -105,49 +105,51 @@ def lying(tmp_path: Path) -> Iterator[ServerOfFalseSizes]:
 
 
 def test_auto_mode_report_never_exceeds_the_readers_limit(
-    lying: ServerOfFalseSizes,
+    claimed: ServerOfFalseSizes,
 ) -> None:
     reader = ReportInput(np.ones((4, D), dtype=np.float32))
-    for mark, (news, books) in enumerate(product(LIES, (HONEST, ((16, 60.0), (64, 4.0)), ((4, 4.0), (16, 0.5)), ()))):
-        lying.news, lying.books, lying.mark = news, books, mark % 250
+    for mark, (news, books) in enumerate(
+        product(CLAIMED_SIZES, (HONEST, ((16, 60.0), (64, 4.0)), ((4, 4.0), (16, 0.5)), ()))
+    ):
+        claimed.news, claimed.books, claimed.mark = news, books, mark % 250
         try:
-            cost = lying.draws(reader)
+            cost = claimed.draws(reader)
         except BudgetSpent:
             continue
-        assert cost <= lying.policy.own.epsilon_per_report
-        assert lying.policy.settings.epsilon_per_report <= lying.policy.own.epsilon_per_report
-    assert 0 < lying.ledger.spent_today("reports") <= lying.policy.own.epsilon_per_day_reports * (1 + 1e-9)
-    assert lying.policy.own.mode == "auto", "the reader's own choice stands"
+        assert cost <= claimed.policy.own.epsilon_per_report
+        assert claimed.policy.settings.epsilon_per_report <= claimed.policy.own.epsilon_per_report
+    assert 0 < claimed.ledger.spent_today("reports") <= claimed.policy.own.epsilon_per_day_reports * (1 + 1e-9)
+    assert claimed.policy.own.mode == "auto", "the reader's own choice stands"
 
 
-def test_choice_of_auto_mode_does_not_depend_on_clicks_and_bounds_the_list(lying: ServerOfFalseSizes) -> None:
-    for news in LIES[1:]:
-        lying.news = news
-        choice = lying.policy.choice()
+def test_choice_of_auto_mode_does_not_depend_on_clicks_and_bounds_the_list(claimed: ServerOfFalseSizes) -> None:
+    for news in CLAIMED_SIZES[1:]:
+        claimed.news = news
+        choice = claimed.policy.choice()
         assert choice is not None
-        assert choice == lying.policy.choice()
+        assert choice == claimed.policy.choice()
         assert MODES[choice.mode].chooses is None, "it stands for no other chooser"
         assert choice.places <= CANDIDATES_LIMIT
-        assert choice.epsilon <= lying.policy.own.epsilon_per_report
-        assert choice.weight <= lying.policy.own.bytes_per_list
+        assert choice.epsilon <= claimed.policy.own.epsilon_per_report
+        assert choice.weight <= claimed.policy.own.bytes_per_list
 
 
-def test_before_the_pool_size_is_known_nothing_is_reported_or_kept(lying: ServerOfFalseSizes) -> None:
-    lying.news = None
-    held, performance = lying.policy.settings, PerformanceSettings()
+def test_before_the_pool_size_is_known_nothing_is_reported_or_kept(claimed: ServerOfFalseSizes) -> None:
+    claimed.news = None
+    held, performance = claimed.policy.settings, PerformanceSettings()
     assert (held.mode, MODES[held.mode].finds) == ("auto", "nobody")
-    assert not lying.policy.keeps_pool(performance, 0)
-    assert lying.draws(ReportInput(np.ones((4, D), dtype=np.float32))) == 0
-    assert lying.policy.list_length(performance) == performance.default_list_limit
+    assert not claimed.policy.keeps_pool(performance, 0)
+    assert claimed.draws(ReportInput(np.ones((4, D), dtype=np.float32))) == 0
+    assert claimed.policy.list_length(performance) == performance.default_list_limit
 
 
-def test_explicitly_chosen_modes_do_not_depend_on_the_pool_size(lying: ServerOfFalseSizes) -> None:
+def test_explicitly_chosen_modes_do_not_depend_on_the_pool_size(claimed: ServerOfFalseSizes) -> None:
     for name in MODES:
-        lying.policy.own = PrivacySettings(mode=name)
-        for news in LIES:
-            lying.news = news
+        claimed.policy.own = PrivacySettings(mode=name)
+        for news in CLAIMED_SIZES:
+            claimed.news = news
             if MODES[name].chooses is None:
-                assert lying.policy.settings is lying.policy.own
+                assert claimed.policy.settings is claimed.policy.own
 
 
 def test_default_list_is_longer_in_modes_that_fetch_nothing_else() -> None:

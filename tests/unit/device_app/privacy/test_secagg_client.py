@@ -73,11 +73,11 @@ LIES_ABOUT_THE_ROSTER: dict[str, tuple[Callable[[Roster], Roster], str]] = {
 }
 
 
-@pytest.mark.parametrize(("lie", "words"), LIES_ABOUT_THE_ROSTER.values(), ids=LIES_ABOUT_THE_ROSTER.keys())
-def test_device_leaves_a_sum_with_a_false_roster(lie: Callable[[Roster], Roster], words: str) -> None:
+@pytest.mark.parametrize(("forged", "words"), LIES_ABOUT_THE_ROSTER.values(), ids=LIES_ABOUT_THE_ROSTER.keys())
+def test_device_leaves_a_sum_with_a_false_roster(forged: Callable[[Roster], Roster], words: str) -> None:
     server, devices = until("keys")
     with pytest.raises(SumAborted, match=words):
-        devices[0].hear(lie(roster_of(server, devices[0])))
+        devices[0].hear(forged(roster_of(server, devices[0])))
 
 
 def test_device_leaves_a_sum_with_a_low_order_key_even_without_signatures() -> None:
@@ -217,9 +217,9 @@ def test_device_leaves_a_sum_with_fewer_survivors_than_the_minimum_cohort() -> N
 
 def test_two_devices_given_different_survivors_detect_it() -> None:
     _, devices = until("masked", size=6)
-    told = {place: (1, 2, 3, 4, 5, 6) if place % 2 else (1, 2, 3, 4, 5) for place in range(5)}
+    reported = {place: (1, 2, 3, 4, 5, 6) if place % 2 else (1, 2, 3, 4, 5) for place in range(5)}
     signatures = []
-    for place, members in told.items():
+    for place, members in reported.items():
         step = devices[place].hear(Survivors(members=members))
         assert step.state.stage == "agree"
         signed = type(step.sealed.message).model_validate_json(step.sealed.payload)  # type: ignore[attr-defined]
@@ -227,7 +227,7 @@ def test_two_devices_given_different_survivors_detect_it() -> None:
     for place in range(5):
         with pytest.raises(SumAborted, match="has not agreed to these survivors"):
             devices[place].revived().hear(Agreements(signatures=tuple(signatures)))
-        alike = tuple(one for one in signatures if told[one.member - 1] == told[place])
+        alike = tuple(one for one in signatures if reported[one.member - 1] == reported[place])
         with pytest.raises(SumAborted, match=r"[23] members agreed on the survivors, the threshold is 5"):
             devices[place].revived().hear(Agreements(signatures=alike))
 
@@ -271,6 +271,6 @@ def test_forged_sender_or_receiver_in_a_box_is_detected() -> None:
     outside = (2).to_bytes(4, "big") + (1).to_bytes(4, "big")
     for sender, receiver in ((3, 1), (2, 4)):
         inside = sender.to_bytes(4, "big") + receiver.to_bytes(4, "big")
-        lying = ChaCha20Poly1305(key).encrypt(bytes(12), inside + bytes(66), outside)
+        malicious = ChaCha20Poly1305(key).encrypt(bytes(12), inside + bytes(66), outside)
         with pytest.raises(SecaggError, match="does not name 2 as its sender and 1 as its receiver"):
-            open_box(key, 2, 1, lying)
+            open_box(key, 2, 1, malicious)

@@ -109,11 +109,11 @@ def test_longest_possible_update_is_clipped_into_the_smallest_ball(norm_of_ball:
 
 def test_negative_values_are_sent_as_zero_in_a_nonnegative_sum() -> None:
     """A round may ask for a gradient under it, and a release may make the gradient negative for some clicks alone."""
-    law = SecureSum(clip=1.0, nonnegative=True)
+    protection = SecureSum(clip=1.0, nonnegative=True)
     given = SharedUpdate({"g": np.array([-0.5, 0.25, 0.0], np.float32)}, None)
-    terms = law.terms("round-1", cohort=3, cohort_minimum=3, coordinates=3)
+    terms = protection.terms("round-1", cohort=3, cohort_minimum=3, coordinates=3)
     manifest = SimpleNamespace(round="round-1", terms=terms)
-    made = SecureSumProtection(law).contribute(
+    made = SecureSumProtection(protection).contribute(
         ComputedUpdate(given, samples=1),
         manifest,  # type: ignore[arg-type]
         noise=SeededNoise(1),

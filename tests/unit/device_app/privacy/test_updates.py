@@ -28,7 +28,7 @@ from tests.doubles.sealing import allowing
 from tests.doubles.sharing import shared
 from tests.doubles.wire_messages import ROUND
 
-LAW = LocalLaplace(clip=0.1, scale=0.01)
+PROTECTION = LocalLaplace(clip=0.1, scale=0.01)
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
@@ -66,7 +66,7 @@ def test_unclipped_update_cannot_claim_a_bound() -> None:
 
 def test_upload_carries_clipped_values_plus_noise_and_is_charged_in_full(ledger: Ledger) -> None:
     clipped = clip_elementwise(shared(update()), 0.1)
-    sealed = LaplaceProtection(LAW).seal(clipped, round_id="round-1", ledger=ledger, noise=SeededNoise(5))
+    sealed = LaplaceProtection(PROTECTION).seal(clipped, round_id="round-1", ledger=ledger, noise=SeededNoise(5))
     tensors = unpack(
         sealed.payload,
         {"g.keys": TensorSpec("float32", (4, 5)), "g.beta": TensorSpec("float32", (1,))},
@@ -78,13 +78,13 @@ def test_upload_carries_clipped_values_plus_noise_and_is_charged_in_full(ledger:
         np.testing.assert_allclose(tensors[name], clipped.tensors[name] + drawn, atol=1e-7)
     # 2 theta / lambda = 20 a coordinate, 21 coordinates.
     assert sealed.charge.epsilon == pytest.approx(420)
-    assert ledger.total("training") == pytest.approx(LAW.epsilon_per_upload(21))
+    assert ledger.total("training") == pytest.approx(PROTECTION.epsilon_per_upload(21))
     assert ledger.repository.entries().rows[0].payload_sha256 == sealed.sha256
 
 
 def test_scalar_parameter_stays_a_scalar_through_clip_and_noise(ledger: Ledger) -> None:
     clipped = clip_elementwise(shared({"g.beta": np.array(0.5, np.float32)}), 0.1)
-    sealed = LaplaceProtection(LAW).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
+    sealed = LaplaceProtection(PROTECTION).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     assert clipped.tensors["g.beta"].shape == ()
     assert sealed.message.tensors["g.beta"].shape == ()
     assert sealed.message.tensors["g.beta"].dtype == np.float32
@@ -93,11 +93,11 @@ def test_scalar_parameter_stays_a_scalar_through_clip_and_noise(ledger: Ledger) 
 
 def test_upload_under_the_papers_noise_costs_epsilon_4_9_million() -> None:
     clipped = Clipped(shared({"g": np.zeros(244_993, np.float32)}), 0.1)
-    assert LaplaceProtection(LAW).epsilon_of(clipped) == pytest.approx(4_899_860)
+    assert LaplaceProtection(PROTECTION).epsilon_of(clipped) == pytest.approx(4_899_860)
 
 
 def test_upload_beyond_the_budget_or_clipped_too_loosely_is_refused(ledger: Ledger) -> None:
-    protection = LaplaceProtection(LAW)
+    protection = LaplaceProtection(PROTECTION)
     with pytest.raises(BudgetSpent, match="training"):
         protection.seal(
             Clipped(shared({"g": np.zeros(600_000, np.float32)}), 0.1),
@@ -111,7 +111,7 @@ def test_upload_beyond_the_budget_or_clipped_too_loosely_is_refused(ledger: Ledg
 
 
 def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, database: Database) -> None:
-    sealed = LaplaceProtection(LAW).seal(
+    sealed = LaplaceProtection(PROTECTION).seal(
         clip_elementwise(shared(update()), 0.1), round_id="round-1", ledger=ledger, noise=SystemNoise()
     )
     outbox = Outbox(database)
@@ -142,7 +142,7 @@ def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, datab
 
 
 def kept_upload(ledger: Ledger, database: Database, channel: str) -> OutboxItem:
-    sealed = LaplaceProtection(LAW).seal(
+    sealed = LaplaceProtection(PROTECTION).seal(
         clip_elementwise(shared(update()), 0.1), round_id="round-1", ledger=ledger, noise=SystemNoise(), channel=channel
     )
     outbox = Outbox(database)

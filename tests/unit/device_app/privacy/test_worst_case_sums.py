@@ -23,8 +23,8 @@ from tests.doubles.clock import StillClock
 from tests.doubles.sealing import allowing
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
-LAW = SecureSum(clip=2.0, sigma=278, fraction_bits=8, nonnegative=True)
-PRICES = sum_prices(LAW, 10, 100, 1e-6)
+PROTECTION = SecureSum(clip=2.0, sigma=278, fraction_bits=8, nonnegative=True)
+PRICES = sum_prices(PROTECTION, 10, 100, 1e-6)
 WILLING = PrivacySettings(epsilon_per_day_training=1e9, epsilon_per_day_counts=1e9, epsilon_per_day_alone=40)
 OLD = LedgerEntry(
     at=NOW - timedelta(days=3),
@@ -50,7 +50,7 @@ def charge(channel: str) -> Charge:
 
 
 def test_rho_of_one_noise_share_is_that_of_one_gaussian() -> None:
-    assert PRICES.rho_alone == pytest.approx((LAW.reach_steps / LAW.sigma) ** 2 / 2)
+    assert PRICES.rho_alone == pytest.approx((PROTECTION.reach_steps / PROTECTION.sigma) ** 2 / 2)
     assert PRICES.rho == pytest.approx(PRICES.rho_alone / 10)
 
 

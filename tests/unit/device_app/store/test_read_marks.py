@@ -152,8 +152,8 @@ def test_card_that_is_not_json_is_not_an_article(tmp_path: Path) -> None:
 
 
 def test_event_is_listed_once_with_its_sources_and_fully_per_publisher(stores: DeviceStores) -> None:
-    told = {"story": "storm"}
-    reports = [card(f"s{at}", name, hours=at).model_copy(update=told) for at, name in enumerate("ABBC")]
+    reported = {"story": "storm"}
+    reports = [card(f"s{at}", name, hours=at).model_copy(update=reported) for at, name in enumerate("ABBC")]
     put(stores, *reports, card("other", "A", hours=9))
     assert stores.articles.by_name([("section", "sea")], events=True) == ["s0", "other"]
     assert stores.articles.by_name([("publisher", "B")]) == ["s1", "s2"]

@@ -152,14 +152,14 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("lie", HOSTILE)
+@pytest.mark.parametrize("forged", HOSTILE)
 def test_invalid_picture_shard_is_named_in_the_error_and_the_feed_stays(
-    device: Device, backend: FakeBackend, lie: str, caplog: pytest.LogCaptureFixture
+    device: Device, backend: FakeBackend, forged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "device_app.syncing")
     device.sync()
     before = device.reading.feed()
-    blob, count, why = HOSTILE[lie]
+    blob, count, why = HOSTILE[forged]
     ref = backend._blob(blob)
     backend.picture_list = lambda: PictureList(  # type: ignore[method-assign]
         shards=(PictureShard(count=count, pictures=ref),)

@@ -107,7 +107,7 @@ def test_update_of_two_views_is_the_mean_of_their_clipped_gradients(home: TwoVie
     views = home.views(NoNoise())
     inner = views.processes.gradient
 
-    class OverheardViews:
+    class RecordingViews:
         def why_not(self) -> None: ...
 
         def gradient(self, job: ViewJob) -> Mapping[str, NDArray[np.float64]] | None:
@@ -117,7 +117,7 @@ def test_update_of_two_views_is_the_mean_of_their_clipped_gradients(home: TwoVie
             return found
 
     task = replace(
-        home.task(NoNoise(), ViewTerms(clip=0.05, sigma=1.0)), views=replace(views, processes=OverheardViews())
+        home.task(NoNoise(), ViewTerms(clip=0.05, sigma=1.0)), views=replace(views, processes=RecordingViews())
     )
     update = task.run(home.model.shared, None, None, np.random.default_rng(7))  # type: ignore[arg-type]
     assert set(alone) == {"reading", "searches"}

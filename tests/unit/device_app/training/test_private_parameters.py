@@ -39,7 +39,7 @@ from tests.doubles.simulated_reader import simulated_reader
 LSTUR_SYSTEM = COMPOSED["lstur/local/mean"]
 
 
-class OverheardUpdates(httpx.BaseTransport):
+class RecordingTransport(httpx.BaseTransport):
     """The backend, with every update that reaches it kept."""
 
     def __init__(self, inner: httpx.BaseTransport) -> None:
@@ -64,7 +64,7 @@ def test_private_parameter_is_trained_and_never_sent(tmp_path: Path) -> None:
     )
     backend.releases.commit(replace(draft, models=draft.models | {"recall": own_keys}), note="own keys")
     inner = InProcess(backend.app)
-    network, pool = OverheardUpdates(inner), synthetic_pool(240, dim=DIM)
+    network, pool = RecordingTransport(inner), synthetic_pool(240, dim=DIM)
     device = DeviceRig(tmp_path / "device" / "device.sqlite", backend.clock, network)
     device.sync()
     device.read(simulated_reader(pool, np.random.default_rng(1)), pool)
@@ -117,7 +117,7 @@ def test_private_reader_vector_is_trained_changes_ranking_and_survives_releases(
     draft = hand_made_draft(backend.releases)
     backend.releases.commit(replace(draft, models=draft.models | {LSTUR: lstur_entry(backend)}), note="with LSTUR")
     inner = InProcess(backend.app)
-    network, pool = OverheardUpdates(inner), synthetic_pool(240, dim=DIM)
+    network, pool = RecordingTransport(inner), synthetic_pool(240, dim=DIM)
     device = DeviceRig(tmp_path / "device" / "device.sqlite", backend.clock, network)
     device.sync()
     device.read(simulated_reader(pool, np.random.default_rng(1)), pool)
@@ -168,11 +168,11 @@ def test_private_reader_vector_is_trained_changes_ranking_and_survives_releases(
     used: list[dict[str, np.ndarray]] = []
     made = ComputationFactory.gradients
 
-    def overhear(self: ComputationFactory, graph: bytes, **how: Any) -> OnnxGradients:
+    def recording(self: ComputationFactory, graph: bytes, **how: Any) -> OnnxGradients:
         used.append(dict(how["own"]))
         return made(self, graph, **how)
 
-    monkeypatch.setattr(ComputationFactory, "gradients", overhear)
+    monkeypatch.setattr(ComputationFactory, "gradients", recording)
     assert device.trainer.step().state == "uploaded"
     assert used == [{}], "left out of a round, it counts as zero"
     np.testing.assert_array_equal(own.get(LSTUR, ENCODER)["user_embedding"], learnt["user_embedding"])

@@ -48,12 +48,12 @@ def test_sixty_devices_complete_a_round_and_swap(tmp_path: Path, monkeypatch: py
     clear: list[Update] = []
     run = RecallTask.run
 
-    def overhear(*args: object) -> Update:
+    def recording(*args: object) -> Update:
         update = run(*args)  # type: ignore[arg-type]
         clear.append(update)
         return update
 
-    monkeypatch.setattr(RecallTask, "run", overhear)
+    monkeypatch.setattr(RecallTask, "run", recording)
     with ThreadPoolExecutor(4) as threads:
         outcomes = list(threads.map(lambda device: device.trainer.step(), devices))
     assert {outcome.state for outcome in outcomes} == {"uploaded"}

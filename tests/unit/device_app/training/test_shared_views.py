@@ -124,11 +124,11 @@ def test_gate_scores_a_ranker_with_private_towers_by_the_initial_tower() -> None
         def draw(self, **_: object) -> Samples:
             return Samples(rows[:, :3], np.ones((9, 3), np.float32), rows)
 
-    def overheard(params: Params, batch: Batch) -> NDArray[np.float32]:
+    def recorded(params: Params, batch: Batch) -> NDArray[np.float32]:
         seen.append(graph(params, **batch)["scores"])
         return seen[-1]
 
-    replace(task, score=overheard).run(model.shared, DrawnSamples(), None, rng)  # type: ignore[arg-type]
+    replace(task, score=recorded).run(model.shared, DrawnSamples(), None, rng)  # type: ignore[arg-type]
     assert all(each.std(axis=1).min() > 1e-3 for each in seen)
     weights = {**model.shared, **user_tower(model.shared, None)}
     inputs = (torch.from_numpy(rows[:, :3]), torch.ones(9, 3), torch.from_numpy(rows))

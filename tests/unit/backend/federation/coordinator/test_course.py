@@ -314,5 +314,5 @@ def test_text_longer_than_its_column_is_cut(rig: PlainRoundRig) -> None:
     with writing_session(rig.engine) as session:
         row = session.get_one(RoundRow, 1)
         row.summary, row.reason = "s" * 501, "r" * 500
-    told = coordinator.status("round-1")
-    assert (told.summary, told.reason) == ("s" * 499 + "…", "r" * 500)
+    reported = coordinator.status("round-1")
+    assert (reported.summary, reported.reason) == ("s" * 499 + "…", "r" * 500)

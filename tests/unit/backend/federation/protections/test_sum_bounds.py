@@ -15,7 +15,7 @@ from backend.federation.strategies.joined_sums import JoinedSums
 from protocol.protections import SecureSum
 from protocol.ring import WeightedSum
 
-LAW = SecureSum(clip=0.1, sigma=4_900)
+PROTECTION = SecureSum(clip=0.1, sigma=4_900)
 DEVIATION = 4_900 / 2**16
 
 
@@ -35,20 +35,20 @@ def test_honest_sums_pass_and_out_of_bounds_ones_are_refused() -> None:
     rng, devices, d = np.random.default_rng(0), 13, 262
     for _ in range(1_000):
         directions = rng.normal(size=(devices, d))
-        vectors = LAW.clip * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+        vectors = PROTECTION.clip * directions / np.linalg.norm(directions, axis=1, keepdims=True)
         noise = rng.normal(scale=DEVIATION * np.sqrt(devices), size=d)
-        check_sum(LAW, summed(vectors.sum(axis=0) + noise, devices), devices)
-    lie = np.full(d, 2 * (LAW.clip * devices + noise_length(DEVIATION * np.sqrt(devices), d)) / np.sqrt(d))
+        check_sum(PROTECTION, summed(vectors.sum(axis=0) + noise, devices), devices)
+    added = np.full(d, 2 * (PROTECTION.clip * devices + noise_length(DEVIATION * np.sqrt(devices), d)) / np.sqrt(d))
     with pytest.raises(UpdateRefused, match=r"norm is .* more than honest updates allow"):
-        check_sum(LAW, summed(lie, devices), devices)
+        check_sum(PROTECTION, summed(added, devices), devices)
     with pytest.raises(UpdateRefused, match=r"largest number is 6, more"):
-        check_sum(LAW, summed(6.0 * np.eye(1, d)[0], devices), devices)
+        check_sum(PROTECTION, summed(6.0 * np.eye(1, d)[0], devices), devices)
 
 
 @pytest.mark.parametrize("samples", [12, 14])
 def test_every_device_counts_once_under_noise(samples: int) -> None:
     with pytest.raises(UpdateRefused, match="samples of 13 devices"):
-        check_sum(LAW, summed(np.zeros(3), samples), 13)
+        check_sum(PROTECTION, summed(np.zeros(3), samples), 13)
 
 
 def test_weighted_sum_may_contain_devices_without_samples() -> None:
@@ -60,32 +60,32 @@ def test_weighted_sum_may_contain_devices_without_samples() -> None:
         check_sum(weighed, summed(np.zeros(3), 13 * 32 + 1), 13)
 
 
-def groups_with(lie: np.ndarray, liars: int, rng: np.random.Generator) -> list[WeightedSum]:
-    """Five groups of twelve with an honest mean of half the clip, of which the first ones add the lie to it."""
-    d, devices = len(lie), 12
-    honest = np.full(d, LAW.clip / 2 / np.sqrt(d))
+def groups_with(added: np.ndarray, malicious: int, rng: np.random.Generator) -> list[WeightedSum]:
+    """Five groups of twelve with an honest mean of half the clip, of which the first ones add `added` to it."""
+    d, devices = len(added), 12
+    honest = np.full(d, PROTECTION.clip / 2 / np.sqrt(d))
     noise = rng.normal(scale=DEVIATION * np.sqrt(devices), size=(5, d))
-    return [summed(devices * (honest + (at < liars) * lie) + each, devices) for at, each in enumerate(noise)]
+    return [summed(devices * (honest + (at < malicious) * added) + each, devices) for at, each in enumerate(noise)]
 
 
 def test_false_update_is_detected_in_two_groups_but_not_in_a_single_one() -> None:
-    """Red before: each group was looked at alone, where a lie of .35 passes."""
+    """Red before: each group was looked at alone, where a false update of .35 passes."""
     rng, d = np.random.default_rng(0), 262
     direction = rng.normal(size=d)
     direction /= np.linalg.norm(direction)
     for _ in range(200):
-        for liars, found in ((0, set()), (1, set()), (2, {0, 1}), (3, {0, 1, 2})):
-            sums = groups_with(0.35 * direction, liars, rng)
+        for malicious, found in ((0, set()), (1, set()), (2, {0, 1}), (3, {0, 1, 2})):
+            sums = groups_with(0.35 * direction, malicious, rng)
             for each in sums:
-                check_sum(LAW, each, 12)
-            assert too_alike(sums, LAW.clip, DEVIATION) == found
+                check_sum(PROTECTION, each, 12)
+            assert too_alike(sums, PROTECTION.clip, DEVIATION) == found
 
 
 def test_honest_groups_that_agree_are_not_flagged() -> None:
     """The longest honest means, all in one direction: 400 rounds, of which a twentieth may be refused."""
     rng = np.random.default_rng(1)
-    more = np.full(262, LAW.clip / 2 / np.sqrt(262))
-    found = sum(bool(too_alike(groups_with(more, 5, rng), LAW.clip, DEVIATION)) for _ in range(400))
+    more = np.full(262, PROTECTION.clip / 2 / np.sqrt(262))
+    found = sum(bool(too_alike(groups_with(more, 5, rng), PROTECTION.clip, DEVIATION)) for _ in range(400))
     assert found <= 20
     sums = [summed(np.full(4, 0.05) * 12, 12)] * 3
     assert too_alike(sums, 0.1, 0.0) == frozenset(), "without noise each sum's own bound is enough"
@@ -95,8 +95,8 @@ def test_honest_groups_that_agree_are_not_flagged() -> None:
 def test_malicious_group_rarely_excludes_an_honest_one() -> None:
     """Along the honest mean, which it may know, and as long as its own bound lets pass: .2 % of rounds."""
     rng = np.random.default_rng(2)
-    lie = np.full(262, 0.35 / np.sqrt(262))
-    assert sum(bool(too_alike(groups_with(lie, 1, rng), LAW.clip, DEVIATION)) for _ in range(1_000)) <= 10
+    added = np.full(262, 0.35 / np.sqrt(262))
+    assert sum(bool(too_alike(groups_with(added, 1, rng), PROTECTION.clip, DEVIATION)) for _ in range(1_000)) <= 10
 
 
 def test_mean_outside_the_ball_is_projected_and_a_mean_inside_stays() -> None:

@@ -124,9 +124,9 @@ def test_no_system_is_refused_while_another_runs(rig: QueueRig, other: str) -> N
             assert (then.place, then.waits_for) == (1, under_way.round)
             coordinator.cancel(under_way.round)
             coordinator._opener.open_waiting()
-            told = coordinator.queue.get(then.number).opened
-            assert told is not None, (first, second)
-            coordinator.cancel(told)
+            reported = coordinator.queue.get(then.number).opened
+            assert reported is not None, (first, second)
+            coordinator.cancel(reported)
 
 
 def test_ordered_follow_up_opens_before_the_queue(rig: QueueRig) -> None:

@@ -297,10 +297,10 @@ def test_number_of_polls_is_divided_by_the_polls_each_device_sends(
     assert (polls.waiting(), polls.devices()) == (121, 61)
     asked: list[int] = []
 
-    def overheard(request: RoundRequest, devices: int) -> None:
+    def recorded(request: RoundRequest, devices: int) -> None:
         asked.append(devices)
 
-    server.coordinator._opener.why_not = overheard  # type: ignore[method-assign]
+    server.coordinator._opener.why_not = recorded  # type: ignore[method-assign]
     request = round_request(COMPOSED, "uni_fedrec", seconds=30.0, participation=0.1)
     server.coordinator.scheduler.set(Schedule(request, waiting=62))
     server.coordinator.step()

@@ -152,9 +152,9 @@ def test_experiments_closed_forms_match_the_devices(case: BasisCase, task: Basis
 
     other = report_lists(unit_rows(case.basis + 0.3 * case.news[:K]), (), case.news, case.popularity, axes=case.axes)
     vote = BasisVoteTask(other, case.lists, EPSILON, negatives=1, samples_limit=64)
-    told = vote.run({}, case, no_gradients, np.random.default_rng(0)).tensors
+    reported = vote.run({}, case, no_gradients, np.random.default_rng(0)).tensors
     by_one = votes(other, case.lists, replace(case.of_readers(), reader=np.zeros(BATCH, dtype=np.int64)), 1, EPSILON)
-    np.testing.assert_allclose([told[name][0] for name in ("gain", "level", "square")], by_one[0], atol=1e-6)
+    np.testing.assert_allclose([reported[name][0] for name in ("gain", "level", "square")], by_one[0], atol=1e-6)
 
 
 def test_score_of_a_click_is_its_log_probability_ratio_to_popularity(case: BasisCase) -> None:
@@ -189,17 +189,17 @@ def test_reported_noise_of_a_draft_matches_rounds_of_pure_noise() -> None:
     """Oracle: drafts of many draws."""
     rounds = BasisRounds(rate=0.05, size=K, axes=DIM)
     start, axes, deviation = unit_rows(np.random.default_rng(1).normal(size=(K, DIM))), np.eye(DIM, dtype="f4"), 0.02
-    told = gone = 0.0
+    reported = gone = 0.0
     for seed in range(60):
         noise, draft = np.random.default_rng(seed), BasisDraft.begin(start)
         for _ in range(4):
             sums = {"g.steps": 10 * deviation * noise.normal(size=(K, DIM))}
             total = Aggregate.of_opened(WeightedSum(sums, 10), radius=0.1)
             draft = rounds.stepped(draft, total, deviation, axes)
-        told, gone = told + draft.noise, gone + np.square(draft.prototypes - draft.begun).sum()
+        reported, gone = reported + draft.noise, gone + np.square(draft.prototypes - draft.begun).sum()
         assert not rounds.worth(draft, start)
     # Rows keep length 1, so that one of D directions is lost to each.
-    assert told / gone == pytest.approx(DIM / (DIM - 1), rel=0.1)
+    assert reported / gone == pytest.approx(DIM / (DIM - 1), rel=0.1)
 
 
 DEVICES = 8

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tests.doubles.clock import StillClock
+from tests.doubles.flaky_network import FlakyNetwork
 from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
-from tests.doubles.unsteady import Unsteady
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +29,14 @@ def backend(tmp_path: Path) -> BackendRig:
 
 
 @pytest.fixture
-def network(backend: BackendRig) -> Iterator[Unsteady]:
+def network(backend: BackendRig) -> Iterator[FlakyNetwork]:
     inner = InProcess(backend.app)
-    yield Unsteady(inner)
+    yield FlakyNetwork(inner)
     inner.close()
 
 
 @pytest.fixture
-def device(tmp_path: Path, backend: BackendRig, network: Unsteady, pool: SyntheticPool) -> Iterator[DeviceRig]:
+def device(tmp_path: Path, backend: BackendRig, network: FlakyNetwork, pool: SyntheticPool) -> Iterator[DeviceRig]:
     device = DeviceRig(tmp_path / "device" / "device.sqlite", backend.clock, network)
     device.sync()
     device.read(simulated_reader(pool, np.random.default_rng(1)), pool)

@@ -17,8 +17,8 @@ from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import LocalTask, TaskInputs
 from protocol.releases import BlobRef
 from protocol.rounds import RoundManifest
+from tests.doubles.flaky_network import opened
 from tests.doubles.round_rig import ENCODER, BackendRig, DeviceRig
-from tests.doubles.unsteady import opened
 
 
 def manifest_of(backend: BackendRig) -> RoundManifest:
@@ -86,10 +86,10 @@ def test_update_shape_is_announced_before_reading_personal_data(
     read = list[str]()
     for name in ("mark", "samples", "clicked", "uncounted", "count"):
 
-        def overheard(*_: object, name: str = name) -> None:
+        def recorded(*_: object, name: str = name) -> None:
             read.append(name)
 
-        monkeypatch.setattr(StoredSamples, name, overheard)
+        monkeypatch.setattr(StoredSamples, name, recorded)
     one = computation(device, backend)
     assert one.shapes() == manifest_of(backend).shapes
     assert one.one_click() is None

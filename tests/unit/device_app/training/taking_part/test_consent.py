@@ -10,8 +10,8 @@ import pytest
 from backend.federation.systems import COMPOSED
 from device_app.settings import PrivacySettings
 from device_app.training.computation import Computation
+from tests.doubles.flaky_network import EPSILON, FlakyNetwork, opened, state_of
 from tests.doubles.round_rig import TRAINS, BackendRig, DeviceRig
-from tests.doubles.unsteady import EPSILON, Unsteady, opened, state_of
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_offer_below_the_readers_requirements_is_declined_and_recorded(
 
 
 def test_reader_without_training_data_takes_part_like_any_other(
-    tmp_path: Path, backend: BackendRig, network: Unsteady
+    tmp_path: Path, backend: BackendRig, network: FlakyNetwork
 ) -> None:
     fresh = DeviceRig(tmp_path / "fresh" / "device.sqlite", backend.clock, network)
     fresh.sync()
@@ -110,7 +110,7 @@ def test_task_on_an_unsuitable_model_is_declined(
 
 @pytest.mark.parametrize("at", ["update", "shapes"])
 def test_pause_takes_effect_until_the_update_is_paid_for(
-    backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch, at: str
+    backend: BackendRig, device: DeviceRig, network: FlakyNetwork, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     opened(backend)
     stage = getattr(Computation, at)

@@ -7,14 +7,14 @@ import pytest
 from backend.federation.rounds import plain
 from device_app.training.computation import Computation
 from device_app.training.delivery import RETRY_SEC
+from tests.doubles.flaky_network import SYSTEMS_TRIED, FlakyNetwork, each_system, opened, state_of
 from tests.doubles.kills import Killed
 from tests.doubles.round_rig import BackendRig, DeviceRig
-from tests.doubles.unsteady import SYSTEMS_TRIED, Unsteady, each_system, opened, state_of
 
 
 @each_system
 def test_lost_connection_keeps_the_update_and_resends_the_same_bytes(
-    backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
+    backend: BackendRig, device: DeviceRig, network: FlakyNetwork, system: str
 ) -> None:
     opened(backend, system, cohort=2, minimum=1)
     network.lose_answers = True
@@ -35,7 +35,7 @@ def test_lost_connection_keeps_the_update_and_resends_the_same_bytes(
 
 @each_system
 def test_upload_interrupted_by_a_kill_resends_the_same_bytes(
-    backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
+    backend: BackendRig, device: DeviceRig, network: FlakyNetwork, system: str
 ) -> None:
     opened(backend, system)
     network.kill_at_upload = True
@@ -55,7 +55,7 @@ def test_upload_interrupted_by_a_kill_resends_the_same_bytes(
 
 @each_system
 def test_device_killed_between_payment_and_storage_has_neither(
-    backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch, system: str
+    backend: BackendRig, device: DeviceRig, network: FlakyNetwork, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
     opened(backend, system)
 
@@ -76,7 +76,7 @@ def test_device_killed_between_payment_and_storage_has_neither(
     assert "has already taken part" in str(outcome.why), "its place in this round is lost, the next round has another"
 
 
-def test_expired_update_is_dropped(backend: BackendRig, device: DeviceRig, network: Unsteady) -> None:
+def test_expired_update_is_dropped(backend: BackendRig, device: DeviceRig, network: FlakyNetwork) -> None:
     opened(backend, seconds=30)
     network.lose_answers = True
     device.trainer.step()
@@ -110,7 +110,7 @@ def test_late_update_is_refused_with_a_recorded_reason(
 
 
 def test_update_that_arrives_after_a_full_cohort_is_not_needed(
-    backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch
+    backend: BackendRig, device: DeviceRig, network: FlakyNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(backend, cohort=2, minimum=1)
     compute = Computation.update
@@ -135,7 +135,7 @@ def test_update_that_arrives_after_a_full_cohort_is_not_needed(
 
 
 def test_paused_device_holds_its_update_until_resumed(
-    backend: BackendRig, device: DeviceRig, network: Unsteady
+    backend: BackendRig, device: DeviceRig, network: FlakyNetwork
 ) -> None:
     opened(backend, cohort=2, minimum=1)
     network.lose_answers = True
@@ -154,7 +154,7 @@ def test_paused_device_holds_its_update_until_resumed(
 
 @each_system
 def test_switching_training_off_drops_a_waiting_update(
-    backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
+    backend: BackendRig, device: DeviceRig, network: FlakyNetwork, system: str
 ) -> None:
     opened(backend, system, cohort=2, minimum=1)
     network.lose_answers = True

@@ -7,8 +7,8 @@ import pytest
 
 from device_app.privacy.protections.local_laplace import LaplaceProtection
 from device_app.store.participations import CountLog
+from tests.doubles.flaky_network import SYSTEMS_TRIED, FlakyNetwork, each_system, opened, state_of
 from tests.doubles.round_rig import BackendRig, DeviceRig
-from tests.doubles.unsteady import SYSTEMS_TRIED, Unsteady, each_system, opened, state_of
 
 
 @each_system
@@ -33,16 +33,16 @@ def test_device_takes_part_and_receives_the_next_release(backend: BackendRig, de
 
 
 def test_uploaded_update_is_clipped_and_noisy(
-    backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch
+    backend: BackendRig, device: DeviceRig, network: FlakyNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clear = {}
     seal = LaplaceProtection.seal
 
-    def overhear(self: LaplaceProtection, clipped: object, **rest: object) -> object:
+    def recording(self: LaplaceProtection, clipped: object, **rest: object) -> object:
         clear.update(clipped.tensors)  # type: ignore[attr-defined]
         return seal(self, clipped, **rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(LaplaceProtection, "seal", overhear)
+    monkeypatch.setattr(LaplaceProtection, "seal", recording)
     opened(backend)
     device.trainer.step()
     from safetensors.numpy import load
@@ -82,7 +82,7 @@ def test_restored_device_skips_rounds_opened_before_the_restore(backend: Backend
     assert backend.coordinator.status("round-2").joined == 1
 
 
-def test_backend_outage_is_reported_as_an_outcome_not_raised(device: DeviceRig, network: Unsteady) -> None:
+def test_backend_outage_is_reported_as_an_outcome_not_raised(device: DeviceRig, network: FlakyNetwork) -> None:
     network.cut_off = True
     outcome = device.trainer.step()
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 FEED = b"<rss version='2.0'><channel><title>t</title></channel></rss>"
 
 
-class Listening:
+class RecordingWebServer:
     """Records its requests and answers as configured: with a body, or with a redirect."""
 
     def __init__(self, host: str, tls: ssl.SSLContext | None = None) -> None:

@@ -17,7 +17,7 @@ from device_app.settings import PrivacySettings
 from device_app.training.participant import Outcome
 from protocol.popularity import CountList
 from protocol.protections import SecureSum
-from tests.doubles.lying_server import LyingServer
+from tests.doubles.malicious_server import MaliciousServer
 from tests.doubles.round_rig import BackendRig, DeviceRig
 
 PRIVATE_COUNTS = COMPOSED["private_counts/secure/huber"]
@@ -37,7 +37,7 @@ class Victim:
     shown: tuple[int, ...]
 
     @classmethod
-    def before(cls, server: LyingServer, backend: BackendRig, folder: Path, seed: int, **changes: object) -> Victim:
+    def before(cls, server: MaliciousServer, backend: BackendRig, folder: Path, seed: int, **changes: object) -> Victim:
         """Return a victim that has read and clicked, and knows no other server.
 
         It has default settings except for the changes.
@@ -72,7 +72,7 @@ class Victim:
             self.device.stop()
             self.device.start()
 
-    def named(self, server: LyingServer) -> int:
+    def named(self, server: MaliciousServer) -> int:
         """Return how many of the three clicks are among the three highest numbers."""
         if server.opened is None:
             return 0

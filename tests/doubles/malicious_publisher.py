@@ -34,7 +34,7 @@ def small_pool() -> SyntheticPool:
 
 
 @dataclass
-class LyingPublisher(FakeBackend):
+class MaliciousPublisher(FakeBackend):
     """Keeps one lineage throughout. `vectors`: those it now claims its encoder makes of the pool's articles.
 
     refuse_old: refuse a report under a release older than its newest, so that a new one is drawn.
@@ -50,7 +50,7 @@ class LyingPublisher(FakeBackend):
         self.prototypes = unit(np.random.default_rng(3).normal(size=(self.sizes, DIM)))
         self.lineage: str | None = None
 
-    def lie(self, prototypes: NDArray[np.floating], *, encoder: str | None = None) -> str:
+    def forged(self, prototypes: NDArray[np.floating], *, encoder: str | None = None) -> str:
         """Publish these prototypes as a later version of the first ones."""
         self.encoder = encoder or self.encoder
         self.prototypes = np.ascontiguousarray(prototypes, dtype=np.float32)
@@ -99,7 +99,7 @@ class LyingPublisher(FakeBackend):
 
 
 def default_device(
-    server: LyingPublisher,
+    server: MaliciousPublisher,
     folder: Path,
     clock: Callable[[], object],
     noise: NoiseSource | None = None,
@@ -118,7 +118,7 @@ def default_device(
     )
 
 
-def read(device: Device, server: LyingPublisher, rows: range, clock: StillClock) -> None:
+def read(device: Device, server: MaliciousPublisher, rows: range, clock: StillClock) -> None:
     """Open articles of the pool, one every half minute."""
     device.sync()
     for row in rows:
@@ -126,7 +126,7 @@ def read(device: Device, server: LyingPublisher, rows: range, clock: StillClock)
         device.reading.open(server.pool.cards[row].id)
 
 
-def ask_twice(device: Device, server: LyingPublisher) -> None:
+def ask_twice(device: Device, server: MaliciousPublisher) -> None:
     """Sync and ask for candidates, twice because the server may have refused the first report."""
     device.sync()
     for _ in range(2):

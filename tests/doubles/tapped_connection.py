@@ -38,12 +38,12 @@ class SentRequest:
 
 
 @dataclass
-class OverheardLine:
+class TappedConnection:
     """Listens on its own port and carries bytes both ways; only what the device sends is recorded."""
 
     backend: tuple[str, int]
     listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
-    _heard: list[bytearray] = field(default_factory=list)
+    _received: list[bytearray] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -52,7 +52,7 @@ class OverheardLine:
 
     def requests(self) -> list[SentRequest]:
         """All complete requests so far, connection by connection."""
-        return [request for heard in list(self._heard) for request in parsed(bytes(heard))]
+        return [request for received in list(self._received) for request in parsed(bytes(received))]
 
     def carry(self) -> None:
         """Accept connections until the listener is closed."""
@@ -60,39 +60,39 @@ class OverheardLine:
             while True:
                 device, _ = self.listener.accept()
                 backend = socket.create_connection(self.backend)
-                heard = bytearray()
-                self._heard.append(heard)
-                threading.Thread(target=_pump, args=(device, backend, heard), daemon=True).start()
+                received = bytearray()
+                self._received.append(received)
+                threading.Thread(target=_pump, args=(device, backend, received), daemon=True).start()
                 threading.Thread(target=_pump, args=(backend, device, None), daemon=True).start()
 
 
-def parsed(heard: bytes) -> Iterator[SentRequest]:
+def parsed(received: bytes) -> Iterator[SentRequest]:
     """The requests of one connection; each body is as long as its Content-Length says."""
-    while b"\r\n\r\n" in heard:
-        head, _, rest = heard.partition(b"\r\n\r\n")
+    while b"\r\n\r\n" in received:
+        head, _, rest = received.partition(b"\r\n\r\n")
         lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
         length = int(lengths[0]) if lengths else 0
         if len(rest) < length:
             return
         yield SentRequest(head + b"\r\n\r\n", rest[:length])
-        heard = rest[length:]
+        received = rest[length:]
 
 
-def _pump(source: socket.socket, sink: socket.socket, heard: bytearray | None) -> None:
+def _pump(source: socket.socket, sink: socket.socket, received: bytearray | None) -> None:
     with closing(source), suppress(OSError):
         while chunk := source.recv(CHUNK_BYTES):
-            if heard is not None:
-                heard += chunk
+            if received is not None:
+                received += chunk
             sink.sendall(chunk)
     with suppress(OSError):
         sink.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
-def overheard_line(backend_url: str) -> Iterator[OverheardLine]:
+def tapped_connection(backend_url: str) -> Iterator[TappedConnection]:
     """A tapped connection to this backend while the block runs."""
     host, _, port = backend_url.removeprefix("http://").partition(":")
-    line = OverheardLine((host, int(port)))
+    line = TappedConnection((host, int(port)))
     threading.Thread(target=line.carry, daemon=True).start()
     try:
         yield line

@@ -34,9 +34,9 @@ from protocol.protections import SecureSum
 from protocol.rounds import RoundManifest
 from protocol.secagg import choose_neighbourhood
 from protocol.union import UnionMarks
+from tests.doubles.attacked_device import CLICKED, HONEST, LIST, LISTED, NEWS, UNIT, Meets
 from tests.doubles.in_process import InProcess
-from tests.doubles.lied_to import CLICKED, HONEST, LIST, LISTED, NEWS, UNIT, Meets
-from tests.doubles.lying_server import LyingServer
+from tests.doubles.malicious_server import MaliciousServer
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import BackendRig
 
@@ -47,16 +47,16 @@ assert isinstance(PRIVATE_COUNTS_LARGE.protection, SecureSum)
 THIN: SecureSum = PRIVATE_COUNTS_LARGE.protection
 FREE = HONEST.model_copy(update={"sigma": 110, "delta": 1 - 1e-16})
 """Noise of .43 of a click, at a delta that made it free."""
-Lies = Callable[..., LyingServer]
+MakeServer = Callable[..., MaliciousServer]
 
 
 @pytest.fixture
-def lies(backend: BackendRig, honest: InProcess) -> Lies:
+def malicious(backend: BackendRig, honest: InProcess) -> MakeServer:
     """A lying server with the operator's own key, unless it is given another."""
 
-    def make(protection: SecureSum, **changes: object) -> LyingServer:
+    def make(protection: SecureSum, **changes: object) -> MaliciousServer:
         given: dict[str, object] = {"key": backend.releases._key, "listed": LIST} | changes
-        return LyingServer(honest, protection=protection, clock=backend.clock, **given)  # type: ignore[arg-type]
+        return MaliciousServer(honest, protection=protection, clock=backend.clock, **given)  # type: ignore[arg-type]
 
     return make
 
@@ -72,8 +72,10 @@ def gaussian_epsilon(distance: float, sigma: float, delta: float = 1e-6) -> floa
     return float(brentq(lambda epsilon: gaussian_delta(epsilon, distance / sigma) - delta, 1e-9, 1e4))
 
 
-def test_offer_not_signed_by_the_trusted_key_is_refused_before_anything_is_sent(lies: Lies, meets: Meets) -> None:
-    server = lies(FREE, key=Ed25519PrivateKey.generate())
+def test_offer_not_signed_by_the_trusted_key_is_refused_before_anything_is_sent(
+    malicious: MakeServer, meets: Meets
+) -> None:
+    server = malicious(FREE, key=Ed25519PrivateKey.generate())
     victim = meets(server)
     outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
@@ -81,22 +83,22 @@ def test_offer_not_signed_by_the_trusted_key_is_refused_before_anything_is_sent(
     assert victim.device.stores.participations.list() == []
 
 
-def test_offer_altered_in_transit_is_refused(lies: Lies, meets: Meets) -> None:
-    class Altering(LyingServer):
+def test_offer_altered_in_transit_is_refused(malicious: MakeServer, meets: Meets) -> None:
+    class Altering(MaliciousServer):
         def offer_body(self) -> bytes:
             return super().offer_body().replace(b'sigma\\":278', b'sigma\\":279')
 
-    honest_server = lies(HONEST)
+    honest_server = malicious(HONEST)
     server = Altering(honest_server.honest, LIST, HONEST, honest_server.clock, key=honest_server.key)
-    assert server.offer_body() != LyingServer.offer_body(server)
+    assert server.offer_body() != MaliciousServer.offer_body(server)
     victim = meets(server)
     outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
     assert "signature does not fit" in str(outcome.why)
 
 
-def test_device_prices_a_sum_at_its_own_delta(lies: Lies, meets: Meets) -> None:
-    server = lies(FREE)
+def test_device_prices_a_sum_at_its_own_delta(malicious: MakeServer, meets: Meets) -> None:
+    server = malicious(FREE)
     victim = meets(server)
     outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
@@ -106,10 +108,10 @@ def test_device_prices_a_sum_at_its_own_delta(lies: Lies, meets: Meets) -> None:
 
 @pytest.mark.parametrize(("claimed", "named", "threshold"), [(10_000, 3, 2), (10_000, 76, 36), (10_000, 77, 35)])
 def test_device_does_not_pay_for_a_sparse_roster_that_does_not_match_the_claimed_cohort(
-    lies: Lies, meets: Meets, claimed: int, named: int, threshold: int
+    malicious: MakeServer, meets: Meets, claimed: int, named: int, threshold: int
 ) -> None:
     protection = HONEST.model_copy(update={"cohort_limit": 10_000})
-    server = lies(protection, cohort=10_000, claimed=claimed, named=named, threshold=threshold)
+    server = malicious(protection, cohort=10_000, claimed=claimed, named=named, threshold=threshold)
     victim = meets(server)
     outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", ["keys"], [])
@@ -117,29 +119,31 @@ def test_device_does_not_pay_for_a_sparse_roster_that_does_not_match_the_claimed
     assert victim.named(server) == 0
 
 
-def test_device_does_not_pay_for_a_sparse_roster_below_its_readers_minimum(lies: Lies, meets: Meets) -> None:
+def test_device_does_not_pay_for_a_sparse_roster_below_its_readers_minimum(malicious: MakeServer, meets: Meets) -> None:
     due = choose_neighbourhood(500)
     assert due is not None
     protection = HONEST.model_copy(update={"cohort_limit": 10_000})
-    lie = {"claimed": 500, "named": due.degree + 1, "threshold": due.threshold}
-    server = lies(protection, cohort=10_000, cohort_minimum=500, **lie)
+    forged = {"claimed": 500, "named": due.degree + 1, "threshold": due.threshold}
+    server = malicious(protection, cohort=10_000, cohort_minimum=500, **forged)
     victim = meets(server, smallest_sum=due.degree + 2)
     outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", ["keys"], [])
     assert f"at least {due.degree + 2} are asked for" in str(outcome.why)
 
 
-def test_too_small_noise_shares_are_declined_until_the_reader_raises_the_limit(lies: Lies, meets: Meets) -> None:
+def test_too_small_noise_shares_are_declined_until_the_reader_raises_the_limit(
+    malicious: MakeServer, meets: Meets
+) -> None:
     due = choose_neighbourhood(1_000)
     assert due is not None
-    lie = {"cohort": 1_000, "cohort_minimum": 500, "claimed": 1_000, "named": due.degree + 1}
-    server = lies(THIN, threshold=due.threshold, **lie)
+    forged = {"cohort": 1_000, "cohort_minimum": 500, "claimed": 1_000, "named": due.degree + 1}
+    server = malicious(THIN, threshold=due.threshold, **forged)
     victim = meets(server)
     outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
     assert "if no other device is real, the opened sum costs epsilon 90.8" in str(outcome.why)
 
-    server = lies(THIN, threshold=due.threshold, **lie)
+    server = malicious(THIN, threshold=due.threshold, **forged)
     willing = meets(server, epsilon_per_sum_alone=100, epsilon_per_click_alone=100, epsilon_per_day_alone=100)
     willing.step_through()
     assert server.opened is not None
@@ -149,16 +153,16 @@ def test_too_small_noise_shares_are_declined_until_the_reader_raises_the_limit(l
 
 @pytest.mark.parametrize("form", ["complete", "sparse"])
 def test_server_inventing_all_other_members_learns_no_more_than_the_device_was_charged(
-    form: str, lies: Lies, meets: Meets
+    form: str, malicious: MakeServer, meets: Meets
 ) -> None:
     """By design: nothing on a device tells a real member from an invented one. Its own share of noise remains."""
     protection = HONEST.model_copy(update={"cohort_limit": 10_000})
     due = choose_neighbourhood(10_000)
     assert due is not None
-    lie = {"cohort": 10_000, "claimed": 10_000, "named": due.degree + 1, "threshold": due.threshold}
+    forged = {"cohort": 10_000, "claimed": 10_000, "named": due.degree + 1, "threshold": due.threshold}
     named = guessed = 0
     for seed in range(SEEDS if form == "complete" else 4):
-        server = lies(protection, **(lie if form == "sparse" else {}))
+        server = malicious(protection, **(forged if form == "sparse" else {}))
         victim = meets(server, seed)
         victim.step_through()
         assert server.opened is not None, "the attack works"
@@ -184,27 +188,29 @@ def test_server_inventing_all_other_members_learns_no_more_than_the_device_was_c
     assert named <= 1, "honest shares: as good as nothing"
 
 
-def test_price_depends_on_the_members_in_the_roster_not_on_the_claimed_cohort(lies: Lies, meets: Meets) -> None:
+def test_price_depends_on_the_members_in_the_roster_not_on_the_claimed_cohort(
+    malicious: MakeServer, meets: Meets
+) -> None:
     """More than a hundred in the terms change nothing: the consistency round stays, and so does the price."""
     prices = []
     for cohort in (12, 150):
-        server = lies(HONEST, cohort=cohort, named=12)
+        server = malicious(HONEST, cohort=cohort, named=12)
         victim = meets(server)
         victim.step_through()
         assert server.opened is not None
         assert "agree" in server.stages
         (charge,) = victim.charges()
         prices.append((charge["epsilon"], charge[EPSILON_ALONE], charge[ONE_CLICK_ALONE]))
-        asks_for_it = meets(lies(HONEST, cohort=cohort, named=12), secure_sum_mode="active")
+        asks_for_it = meets(malicious(HONEST, cohort=cohort, named=12), secure_sum_mode="active")
         asks_for_it.step_through()
         assert asks_for_it.charges()
     assert prices[0] == prices[1]
 
 
-def test_attack_finds_every_click_when_the_noise_is_too_small(lies: Lies, meets: Meets) -> None:
+def test_attack_finds_every_click_when_the_noise_is_too_small(malicious: MakeServer, meets: Meets) -> None:
     """The attack is a real one: but for the noise it reads the vector."""
     protection = HONEST.model_copy(update={"sigma": 1})
-    server = lies(protection)
+    server = malicious(protection)
     open_handed = meets(
         server,
         epsilon_per_sum=1e9,
@@ -222,12 +228,12 @@ ONE_CLICK_SHARE = SecureSum(clip=1.0001, sigma=26_018, fraction_bits=16, nonnega
 """A list of one click a device, under a share of .397 of it: the ceiling of everything is spent on that click."""
 
 
-def test_list_targeting_one_click_is_declined_by_its_price(lies: Lies, meets: Meets) -> None:
+def test_list_targeting_one_click_is_declined_by_its_price(malicious: MakeServer, meets: Meets) -> None:
     prices = sum_prices(ONE_CLICK_SHARE, 10, 2 * LISTED, 1e-6)
     usual = PrivacySettings()
     assert prices.epsilon <= min(usual.epsilon_per_sum, usual.epsilon_per_day_counts)
     assert 23.9 < prices.alone <= usual.epsilon_per_sum_alone, "it passes the other ceilings"
-    server = lies(ONE_CLICK_SHARE, listed=ONE_CLICK_LIST)
+    server = malicious(ONE_CLICK_SHARE, listed=ONE_CLICK_LIST)
     victim = meets(server)
     outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
@@ -235,11 +241,11 @@ def test_list_targeting_one_click_is_declined_by_its_price(lies: Lies, meets: Me
     assert "at most 8 is allowed" in str(outcome.why)
 
 
-def test_list_targeting_one_click_works_if_the_reader_allows_it(lies: Lies, meets: Meets) -> None:
+def test_list_targeting_one_click_works_if_the_reader_allows_it(malicious: MakeServer, meets: Meets) -> None:
     """The attack is a real one: among 1,500 news it points at a click of the reader's, again and again."""
     named = 0
     for seed in range(SEEDS):
-        server = lies(ONE_CLICK_SHARE, listed=ONE_CLICK_LIST)
+        server = malicious(ONE_CLICK_SHARE, listed=ONE_CLICK_LIST)
         willing = meets(server, seed, epsilon_per_click_alone=24)
         willing.step_through()
         assert server.opened is not None
@@ -250,7 +256,7 @@ def test_list_targeting_one_click_works_if_the_reader_allows_it(lies: Lies, meet
 
 @pytest.mark.parametrize(("displayed_limit", "clicked_limit", "unit"), [(1, 1, 1.0), (1, 2, 1e-6), (32, 1, 1e-3)])
 def test_every_accepted_list_costs_at_least_the_price_of_one_click(
-    displayed_limit: int, clicked_limit: int, unit: float, lies: Lies, meets: Meets
+    displayed_limit: int, clicked_limit: int, unit: float, malicious: MakeServer, meets: Meets
 ) -> None:
     """The ceiling is of the click and not of one list: the thinnest share that a reader takes costs 8 for a click."""
     listed = CountList(
@@ -260,7 +266,7 @@ def test_every_accepted_list_costs_at_least_the_price_of_one_click(
     taken = []
     for share in np.geomspace(0.25, 4, 9):
         protection = SecureSum(clip=listed.norm, sigma=round(share * 2**16), fraction_bits=16, nonnegative=True)
-        server = lies(protection, listed=listed)
+        server = malicious(protection, listed=listed)
         victim = meets(server, epsilon_per_day_counts=100, epsilon_per_sum=100, epsilon_per_sum_alone=100)
         victim.step_through()
         if server.opened is not None:
@@ -269,8 +275,8 @@ def test_every_accepted_list_costs_at_least_the_price_of_one_click(
     assert max(taken) <= 8
 
 
-def test_sums_whose_other_members_may_be_invented_stop_at_the_daily_limit(lies: Lies, meets: Meets) -> None:
-    server = lies(HONEST)
+def test_sums_whose_other_members_may_be_invented_stop_at_the_daily_limit(malicious: MakeServer, meets: Meets) -> None:
+    server = malicious(HONEST)
     victim = meets(server, epsilon_per_day_counts=1e9)
     taken = 0
     for _ in range(6):
@@ -357,8 +363,9 @@ def test_offer_with_a_mismatched_task_and_protection_is_declined_once(
     backend: BackendRig, honest: InProcess, meets: Meets, sigma: int
 ) -> None:
     """A count under the protection of a union: nothing that such a round could be told fits it."""
-    law = UnionMarks(owners_minimum=3, sigma=sigma, rows_limit=5)
-    server = LyingServer(honest, LIST, law, backend.clock, key=backend.releases._key, lasts=timedelta(days=7))  # type: ignore[arg-type]
+    protection = UnionMarks(owners_minimum=3, sigma=sigma, rows_limit=5)
+    key = backend.releases._key
+    server = MaliciousServer(honest, LIST, protection, backend.clock, key=key, lasts=timedelta(days=7))  # type: ignore[arg-type]
     every = dict.fromkeys(("epsilon_per_sum", "epsilon_per_sum_alone", "epsilon_per_click_alone"), 1_000)
     victim = meets(server, secure_sum="exact", **every, epsilon_per_day_counts=1_000, epsilon_per_day_alone=1_000)
     first = victim.device.trainer.step()

@@ -1,4 +1,4 @@
-"""ASGI middleware before a real backend, in which every reader's page has its own host name, mood and open count.
+"""ASGI middleware before a real backend that gives every reader's page its own host name, troubles and open count.
 
 A page at `http://<name>.localhost:<port>` is told by its name, so that many of them share one Chromium and one backend.
 All that a page asks for is noted as it comes, files of the page's code included.
@@ -20,9 +20,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from protocol.popularity import MATERIAL, CountList
-from tests.doubles.lied_to import HONEST, UNIT
-from tests.doubles.lying_server import LyingServer
-from tests.doubles.read_sessions import HeardRequest, named
+from tests.doubles.attacked_device import HONEST, UNIT
+from tests.doubles.malicious_server import MaliciousServer
+from tests.doubles.read_sessions import ReceivedRequest, named
 
 LATE_SEC, RETRY_AFTER_SEC = (1, 3, 12), (1, 2, 6)
 """A device waits 10 s for an answer."""
@@ -36,8 +36,8 @@ class Visit:
     counts: whether its count is open.
     """
 
-    count: LyingServer
-    heard: list[HeardRequest] = field(default_factory=list)
+    count: MaliciousServer
+    received: list[ReceivedRequest] = field(default_factory=list)
     began_sec: float = field(default_factory=time.monotonic)
     troubles: list[tuple[float, float, int, int]] = field(default_factory=list)
     counts: bool = False
@@ -47,23 +47,23 @@ class Visit:
         """The path of the count's list."""
         return f"/v1/blobs/{self.count.manifest.materials[MATERIAL].sha256}"
 
-    def begin(self, seed: int, mood: str, seconds: float) -> None:
-        """Forget what was asked for, open the count, and meet three troubles of that mood, drawn from the seed."""
-        chance, kinds = random.Random(f"server {seed}"), TROUBLES[mood]
+    def begin(self, seed: int, trouble_kind: str, seconds: float) -> None:
+        """Forget what was asked for, open the count, and meet three troubles of that kind, drawn from the seed."""
+        chance, kinds = random.Random(f"server {seed}"), TROUBLES[trouble_kind]
         self.troubles = []
         for _ in range(3 if kinds else 0):
             start, kind = chance.uniform(0.05, 0.9) * seconds, chance.choice(kinds)
             span = chance.choice(RETRY_AFTER_SEC if kind else LATE_SEC)
             self.troubles.append((start, start + seconds / 12, kind, span))
         self.counts = True
-        self.heard, self.began_sec = [], time.monotonic()
+        self.received, self.began_sec = [], time.monotonic()
 
     def trouble(self, at_sec: float) -> tuple[int, int] | None:
         """Status and seconds to stay away, or 0 and seconds until the answer, of the trouble at that time."""
         return next((rest for start, end, *rest in self.troubles if start <= at_sec < end), None)  # type: ignore[return-value]
 
 
-class MoodyFront:
+class PerReaderFront:
     """Serves `app` to the pages of `visits`, by the first label of the host that they ask."""
 
     def __init__(self, app: ASGIApp, script: bytes, news: Iterable[str], key: Callable[[], Ed25519PrivateKey]) -> None:
@@ -76,7 +76,7 @@ class MoodyFront:
     def visit(self, name: str) -> Visit:
         """A page that comes, by its host's first label."""
         nobody = httpx.MockTransport(lambda request: httpx.Response(404))
-        count = LyingServer(nobody, self._listed, HONEST, lambda: datetime.now(UTC), key=self._key())
+        count = MaliciousServer(nobody, self._listed, HONEST, lambda: datetime.now(UTC), key=self._key())
         return self.visits.setdefault(name, Visit(count))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,7 +89,7 @@ class MoodyFront:
             await self._app(scope, receive, send)
             return
         path, at_sec = scope["path"], time.monotonic() - visit.began_sec
-        visit.heard.append(HeardRequest(at_sec, f"{scope['method']} {named(path)}"))
+        visit.received.append(ReceivedRequest(at_sec, f"{scope['method']} {named(path)}"))
         if path.startswith("/v1/") and (trouble := visit.trouble(at_sec)):
             status, span_sec = trouble
             if status:
@@ -120,7 +120,7 @@ def _with_body(body: bytes, send: Send) -> Send:
     return changed
 
 
-async def _counted(count: LyingServer, scope: Scope, receive: Receive, send: Send) -> None:
+async def _counted(count: MaliciousServer, scope: Scope, receive: Receive, send: Send) -> None:
     try:
         body = await Request(scope, receive).body()
     except ClientDisconnect:  # it waited too long

@@ -62,7 +62,7 @@ class InventedMember:
 
 
 @dataclass
-class LyingServer(httpx.BaseTransport):
+class MaliciousServer(httpx.BaseTransport):
     """Rounds of a count in sequence, each with the required number of invented members.
 
     Args:

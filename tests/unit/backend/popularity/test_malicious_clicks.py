@@ -21,8 +21,8 @@ JOIN = PRIVATE_COUNTS.join
 NEWS, DRAWS = 300, 4
 
 
-def cohort(devices: int, *, liars: int = 1, live: bool = True) -> CountedCohort:
-    return CountedCohort(devices, liars, JOIN if live else None, NEWS, DRAWS)
+def cohort(devices: int, *, malicious: int = 1, live: bool = True) -> CountedCohort:
+    return CountedCohort(devices, malicious, JOIN if live else None, NEWS, DRAWS)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_malicious_device_adds_at_most_one_devices_clicks_and_the_noise(devices:
 @pytest.mark.parametrize("devices", [66, 76, 88, 200, 500])
 def test_three_malicious_devices_among_groups_add_no_more_than_one(devices: int) -> None:
     """Red before at 76: two groups of three had said more than their devices could give, and outvoted the third."""
-    counted = replace(cohort(devices, liars=3), draws=12)  # of the ways in which three are dealt to groups
+    counted = replace(cohort(devices, malicious=3), draws=12)  # of the ways in which three are dealt to groups
     assert 1 < counted.strongest().mean <= counted.tail
 
 

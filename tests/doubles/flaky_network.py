@@ -27,7 +27,7 @@ SYSTEMS_TRIED = {
 each_system = pytest.mark.parametrize("system", SYSTEMS_TRIED)
 
 
-class Unsteady(httpx.BaseTransport):
+class FlakyNetwork(httpx.BaseTransport):
     """The backend, which can be cut off, or killed just after it accepted an upload."""
 
     def __init__(self, inner: httpx.BaseTransport) -> None:
@@ -51,11 +51,11 @@ class Unsteady(httpx.BaseTransport):
 @contextmanager
 def training_reader(
     folder: Path, reader: PlantedReader, pool: SyntheticPool
-) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
+) -> Iterator[tuple[BackendRig, DeviceRig, FlakyNetwork]]:
     """A backend, a device whose reader has read for a day and trains, and the network between them."""
     backend = BackendRig.make(folder, StillClock(NOW + timedelta(days=1)))
     inner = InProcess(backend.app)
-    network = Unsteady(inner)
+    network = FlakyNetwork(inner)
     device = DeviceRig(folder / "device.sqlite", backend.clock, network)
     device.read(reader, pool)
     yield backend, device, network

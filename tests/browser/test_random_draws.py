@@ -43,11 +43,11 @@ def fit(counts: dict[str, int], weights: dict[int, float]) -> float:
     expected = {value: DRAWS * weight / whole for value, weight in weights.items()}
     common = [value for value, each in expected.items() if each >= 20]
     seen = [counts.get(str(value), 0) for value in common]
-    law = [expected[value] for value in common]
+    distribution = [expected[value] for value in common]
     assert sum(counts.values()) == DRAWS
     if len(common) < len(weights):
-        seen, law = [*seen, DRAWS - sum(seen)], [*law, DRAWS - sum(law)]
-    return float(stats.chisquare(seen, np.array(law) * sum(seen) / sum(law)).pvalue)
+        seen, distribution = [*seen, DRAWS - sum(seen)], [*distribution, DRAWS - sum(distribution)]
+    return float(stats.chisquare(seen, np.array(distribution) * sum(seen) / sum(distribution)).pvalue)
 
 
 def codes(epsilon: float) -> dict[int, float]:

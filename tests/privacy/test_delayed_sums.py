@@ -16,16 +16,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import ValidationError
 
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from tests.doubles.attacked_device import HONEST, LIST, Meets, Victim
 from tests.doubles.in_process import InProcess
-from tests.doubles.lied_to import HONEST, LIST, Meets, Victim
-from tests.doubles.lying_server import LyingServer
+from tests.doubles.malicious_server import MaliciousServer
 from tests.doubles.round_rig import BackendRig
 
 STAGES = ("keys", "shares", "complaints", "masked", "agree")
 
 
 @dataclass
-class Stalling(LyingServer):
+class Stalling(MaliciousServer):
     """Answers nothing at one stage until it is told to; counts what reaches it."""
 
     held: str | None = "complaints"
@@ -170,14 +170,14 @@ def test_switching_off_or_pausing_stops_every_message_of_a_sum(
 
 
 def test_paid_unsent_vector_is_dropped_when_counts_are_switched_off(stalls: Stalls, meets: Meets) -> None:
-    class DeafToVectors(Stalling):
+    class HangsUpOnVectors(Stalling):
         def _take(self, stage: str, body: bytes) -> httpx.Response:
             if stage == "masked":
                 raise httpx.ConnectError("nobody listens")
             return super()._take(stage, body)
 
     honest = stalls(held=None)
-    server = DeafToVectors(honest.honest, LIST, HONEST, honest.clock, key=honest.key, held=None)
+    server = HangsUpOnVectors(honest.honest, LIST, HONEST, honest.clock, key=honest.key, held=None)
     victim = meets(server)
     assert victim.device.trainer.step().state == "waiting"
     assert victim.device.trainer.step().state == "waiting"
@@ -190,14 +190,14 @@ def test_paid_unsent_vector_is_dropped_when_counts_are_switched_off(stalls: Stal
 
 
 @dataclass
-class Deaf(Stalling):
+class RefusesVectors(Stalling):
     """Hangs up on masked vectors until it is told to listen."""
 
     held: str | None = None
-    deaf: bool = True
+    refuses: bool = True
 
     def _take(self, stage: str, body: bytes) -> httpx.Response:
-        if stage == "masked" and self.deaf:
+        if stage == "masked" and self.refuses:
             raise httpx.ConnectError("nobody listens")
         return super()._take(stage, body)
 
@@ -229,12 +229,12 @@ def test_paid_unsent_vector_is_dropped_when_settings_forbid_the_sum(
     tightened: dict[str, object],
     restarted: bool,
 ) -> None:
-    server = Deaf(honest, LIST, protection_of(sigma), backend.clock, key=backend.releases._key)  # type: ignore[arg-type]
+    server = RefusesVectors(honest, LIST, protection_of(sigma), backend.clock, key=backend.releases._key)  # type: ignore[arg-type]
     victim = meets(server, **joined_by)
     while not victim.charges():
         assert victim.device.trainer.step().state == "waiting"
     victim.choose(restarted=restarted, **tightened)
-    server.deaf = False
+    server.refuses = False
     assert victim.step_through().state == "declined"
     assert server.opened is None
     assert "masked" not in server.stages

@@ -11,35 +11,35 @@ from experiments.bench.secagg_clients import WireClient
 from protocol.secagg import Agreement, Box, Complaints, RevealedShare, RevealedShares, SharedKeys
 
 
-class LyingMember(WireClient):
-    """Sends what `lie` makes of each message, and goes on as if it had sent its own."""
+class MaliciousMember(WireClient):
+    """Sends what `forge` makes of each message, and goes on as if it had sent its own."""
 
     def send(self) -> httpx.Response:
         sealed = self._step.sealed
-        forged = self.lie(self.stage, sealed.payload)
+        forged = self.forge(self.stage, sealed.payload)
         answer = self.http.put(self._path(), content=forged, headers={"Content-Type": sealed.content_type})
         self._is_sent = self._is_sent or answer.is_success
         return answer
 
-    def lie(self, stage: str, payload: bytes) -> bytes:
+    def forge(self, stage: str, payload: bytes) -> bytes:
         """Return the bytes to send at this stage."""
         raise NotImplementedError
 
 
-class FalseSeed(LyingMember):
+class FalseSeed(MaliciousMember):
     """Commits to a different seed from the one that it shares and masks with."""
 
-    def lie(self, stage: str, payload: bytes) -> bytes:
+    def forge(self, stage: str, payload: bytes) -> bytes:
         if stage != "shares":
             return payload
         shared = SharedKeys.model_validate_json(payload)
         return shared.model_copy(update={"seed_commitment": bytes(32)}).model_dump_json().encode()
 
 
-class FalseShares(LyingMember):
+class FalseShares(MaliciousMember):
     """Answers with zeros instead of the others' shares."""
 
-    def lie(self, stage: str, payload: bytes) -> bytes:
+    def forge(self, stage: str, payload: bytes) -> bytes:
         if stage != "unmask":
             return payload
         revealed = RevealedShares.model_validate_json(payload)
@@ -47,12 +47,12 @@ class FalseShares(LyingMember):
         return RevealedShares(seeds=seeds, keys=revealed.keys).model_dump_json().encode()
 
 
-class FalseSharesOfTwo(LyingMember):
+class FalseSharesOfTwo(MaliciousMember):
     """Answers with zeros instead of the shares of members 7 and 8, as if those had shared false ones."""
 
     VICTIMS = (7, 8)
 
-    def lie(self, stage: str, payload: bytes) -> bytes:
+    def forge(self, stage: str, payload: bytes) -> bytes:
         if stage != "unmask":
             return payload
         revealed = RevealedShares.model_validate_json(payload)
@@ -63,17 +63,17 @@ class FalseSharesOfTwo(LyingMember):
         return RevealedShares(seeds=seeds, keys=revealed.keys).model_dump_json().encode()
 
 
-class AccusesTwo(LyingMember):
+class AccusesTwo(MaliciousMember):
     """Claims that it could not open the boxes of members 7 and 8."""
 
-    def lie(self, stage: str, payload: bytes) -> bytes:
+    def forge(self, stage: str, payload: bytes) -> bytes:
         return Complaints(members=(7, 8)).model_dump_json().encode() if stage == "complaints" else payload
 
 
-class BadBoxes(LyingMember):
+class BadBoxes(MaliciousMember):
     """Sends each member another member's box, which it can't open."""
 
-    def lie(self, stage: str, payload: bytes) -> bytes:
+    def forge(self, stage: str, payload: bytes) -> bytes:
         if stage != "shares":
             return payload
         shared = SharedKeys.model_validate_json(payload)
@@ -82,10 +82,10 @@ class BadBoxes(LyingMember):
         return shared.model_copy(update={"boxes": boxes}).model_dump_json().encode()
 
 
-class OneBadBox(LyingMember):
+class OneBadBox(MaliciousMember):
     """Sends the first of the others a box that it can't open."""
 
-    def lie(self, stage: str, payload: bytes) -> bytes:
+    def forge(self, stage: str, payload: bytes) -> bytes:
         if stage != "shares":
             return payload
         first, *rest = (shared := SharedKeys.model_validate_json(payload)).boxes
@@ -93,10 +93,10 @@ class OneBadBox(LyingMember):
         return shared.model_copy(update={"boxes": boxes}).model_dump_json().encode()
 
 
-class AccusesEverybody(LyingMember):
+class AccusesEverybody(MaliciousMember):
     """Claims that it could open no member's box."""
 
-    def lie(self, stage: str, payload: bytes) -> bytes:
+    def forge(self, stage: str, payload: bytes) -> bytes:
         if stage != "complaints":
             return payload
         assert self.state.roster is not None
@@ -104,17 +104,17 @@ class AccusesEverybody(LyingMember):
         return Complaints(members=others).model_dump_json().encode()
 
 
-class FalseSignature(LyingMember):
+class FalseSignature(MaliciousMember):
     """Signs the survivors with zeros."""
 
-    def lie(self, stage: str, payload: bytes) -> bytes:
+    def forge(self, stage: str, payload: bytes) -> bytes:
         return Agreement(signature=bytes(64)).model_dump_json().encode() if stage == "agree" else payload
 
 
-class Garbage(LyingMember):
+class Garbage(MaliciousMember):
     """Adds a quarter of the ring to every number that it sends."""
 
-    def lie(self, stage: str, payload: bytes) -> bytes:
+    def forge(self, stage: str, payload: bytes) -> bytes:
         if stage != "masked":
             return payload
         forged = bytearray(payload)

@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 MASKED = re.compile(rb"^/v1/rounds/[^/]+/masked/")
 
 
-class AddsToMasked(httpx.BaseTransport):
-    """lie: int64 [length], in steps of the sum's fixed point; None sends the device's own vector."""
+class ForgingTransport(httpx.BaseTransport):
+    """added: int64 [length], in steps of the sum's fixed point; None sends the device's own vector."""
 
-    def __init__(self, network: httpx.BaseTransport, lie: NDArray[np.int64] | None = None) -> None:
-        self.network, self.lie = network, lie
-        self.told = 0
+    def __init__(self, network: httpx.BaseTransport, added: NDArray[np.int64] | None = None) -> None:
+        self.network, self.added = network, added
+        self.sent = 0
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        if self.lie is None or request.method != "PUT" or not MASKED.match(request.url.raw_path):
+        if self.added is None or request.method != "PUT" or not MASKED.match(request.url.raw_path):
             return self.network.handle_request(request)
         masked = np.frombuffer(request.read(), dtype="<u4")
-        assert masked.shape == self.lie.shape, f"a lie of {self.lie.shape} for a vector of {masked.shape}"
-        self.told += 1
-        forged = (masked + (self.lie % 2**32).astype("<u4")).astype("<u4").tobytes()
+        assert masked.shape == self.added.shape, f"an addition of {self.added.shape} for a vector of {masked.shape}"
+        self.sent += 1
+        forged = (masked + (self.added % 2**32).astype("<u4")).astype("<u4").tobytes()
         response = self.network.handle_request(
             httpx.Request(
                 request.method, request.url, headers=request.headers, content=forged, extensions=request.extensions

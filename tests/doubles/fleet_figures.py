@@ -16,7 +16,7 @@ def _curve(measure: str, value: float) -> TasteCurve:
     return TasteCurve(measure=measure, news=287.0, points=points)
 
 
-TOLD = FleetFigures(
+FLEET_FIGURES = FleetFigures(
     readers=60,
     since=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
     curves=(_curve("auc", 0.81), _curve("ndcg", 0.62)),

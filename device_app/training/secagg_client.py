@@ -201,7 +201,7 @@ class SecAggClient:
         """
         participant = self._participant(state, contribution, part)
         with self._database.transaction():
-            step = participant.hear(answer)
+            step = participant.receive(answer)
             masked = step.state.stage == "masked"
             payload = step.sealed.payload if masked else None
             after = SumPart(part.round, part.offer, step.state.model_dump_json(), payload)

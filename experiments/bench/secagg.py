@@ -77,12 +77,12 @@ class Client:
         self.up_bytes, self.down_bytes = len(self.step.sealed.payload), 0
         self.shares: tuple[SumState, Reply] | None = None
 
-    def hear(self, name: str, reply: Reply, size: int) -> None:
+    def receive(self, name: str, reply: Reply, size: int) -> None:
         """Pass on the server's reply, which has this many bytes."""
         self.down_bytes += size
         if name == "masked" and self.watch:
             self.shares = self.step.state, reply
-        self.step = self._timed(name, lambda: self.part.hear(reply))
+        self.step = self._timed(name, lambda: self.part.receive(reply))
         self.up_bytes += len(self.step.sealed.payload)
 
     def mask_again(self, threads: int) -> float:
@@ -94,7 +94,7 @@ class Client:
             contribution = Contribution(self.vector, Charge("none", "bench"))
             part = SumParticipant(state, contribution, Uncharged(), threads=threads)
             started = time.perf_counter()
-            part.hear(reply)
+            part.receive(reply)
             tries.append(time.perf_counter() - started)
         return min(tries)
 
@@ -259,7 +259,7 @@ def drive(
     def answer(one: Client, name: str, make: Callable[[str], Reply]) -> None:
         reply = server_watch.time("messages", partial(make, one.name))
         assert reply is not None
-        one.hear(name, reply, len(server_watch.time("messages", reply.model_dump_json)))
+        one.receive(name, reply, len(server_watch.time("messages", reply.model_dump_json)))
 
     def close() -> None:
         server_watch.time("messages", server.close)

@@ -91,11 +91,11 @@ class WireClient:
         """Request the answer of the current stage."""
         return self.http.get(self._path())
 
-    def hear(self, reply: Reply) -> None:
+    def receive(self, reply: Reply) -> None:
         """Compute the next message from the stored state."""
         state, payload = self._step.state, self._step.sealed.payload
         part = SumParticipant(state, self._contribution(), Uncharged(), payload=payload, threads=self._threads)
-        self._step, self._is_sent = self._timed(FOLLOWING[state.stage], lambda: part.hear(reply)), False
+        self._step, self._is_sent = self._timed(FOLLOWING[state.stage], lambda: part.receive(reply)), False
 
     def go_on(self) -> bool:
         """Send and ask as far as the server's answers allow; return True if this client is done.
@@ -113,7 +113,7 @@ class WireClient:
             if answer.status_code == 204:
                 return False
             self.heard += len(answer.content)
-            self.hear(ANSWERS[self.stage].model_validate_json(answer.content))
+            self.receive(ANSWERS[self.stage].model_validate_json(answer.content))
 
     def _is_over(self, answer: httpx.Response) -> bool:
         """Whether this client's vector is in the sum and the others need nothing more from it."""

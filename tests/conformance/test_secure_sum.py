@@ -53,7 +53,7 @@ def mixed(summed: SumTerms, every: int = 2) -> tuple[SecureSumServer, list[SumDe
     ]
 
 
-def hear(server: SecureSumServer, browsers: list[BrowserMember], *, first: bool) -> list[dict[str, Any]]:
+def receive(server: SecureSumServer, browsers: list[BrowserMember], *, first: bool) -> list[dict[str, Any]]:
     """What the browser's end makes of the server's answers, all members in one process."""
     if first:
         questions: list[tuple[str, Any]] = [("sum_begins", member.state.terms.model_dump_json()) for member in browsers]
@@ -80,11 +80,11 @@ def test_sum_of_python_and_browser_devices_is_exact_despite_dropouts(mode: str, 
                 left[:-10] if graph == "sparse" else left[:-2]
             )  # some of each kind have shared their keys and are gone
         browsers = [each for each in left if isinstance(each, BrowserMember)]
-        for member, reported in zip(browsers, hear(server, browsers, first=at == 0), strict=True):
+        for member, reported in zip(browsers, receive(server, browsers, first=at == 0), strict=True):
             assert member.take(reported) == stage
             member.send(server)
         for device in (each for each in left if not isinstance(each, BrowserMember)):
-            device.start() if at == 0 else device.hear(answer(server, device))
+            device.start() if at == 0 else device.receive(answer(server, device))
             deliver(server, device)
         if stage != "unmask":
             server.close()
@@ -137,11 +137,11 @@ def test_browser_device_refuses_invalid_server_messages_and_reports_an_unreadabl
                 (received,) = ask_node([("sum_hears", asked[0] | {"reply": json.dumps({"boxes": spoilt})})])
                 complaint = json.loads(bytes.fromhex(received["message"]))
                 assert complaint == {"members": [reported["boxes"][0]["member"]]}
-        for browser, received in zip(browsers, hear(server, browsers, first=at == 0), strict=True):
+        for browser, received in zip(browsers, receive(server, browsers, first=at == 0), strict=True):
             browser.take(received)
             browser.send(server)
         for device in (each for each in devices if not isinstance(each, BrowserMember)):
-            device.start() if at == 0 else device.hear(answer(server, device))
+            device.start() if at == 0 else device.receive(answer(server, device))
             deliver(server, device)
         if stage != "unmask":
             server.close()

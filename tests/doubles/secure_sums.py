@@ -100,10 +100,10 @@ class SumDevice:
         assert self.step is not None
         return self.step
 
-    def hear(self, reply: Reply) -> Step:
+    def receive(self, reply: Reply) -> Step:
         """Take an answer of the server."""
         assert self.part is not None
-        self._keep(self.part.hear(reply))
+        self._keep(self.part.receive(reply))
         assert self.step is not None
         return self.step
 
@@ -170,7 +170,7 @@ def run_sum(
         left = [place for place in left if place not in gone.get(stage, ())]
         for place in left:
             device = devices[place]
-            device.start() if at == 0 else device.hear(answer(server, device))
+            device.start() if at == 0 else device.receive(answer(server, device))
             assert device.state.stage == stage
             deliver(server, device)
         if stage != "unmask":
@@ -199,7 +199,7 @@ def until(stage: str, mode: str = "active", size: int = 4, **changes: Any) -> tu
     stages = [one for one in STAGES if one != "agree" or mode == "active"]
     for at in range(stages.index(stage) + 1):
         for device in devices:
-            device.start() if at == 0 else device.hear(answer(server, device))
+            device.start() if at == 0 else device.receive(answer(server, device))
             deliver(server, device)
         server.close()
     return server, devices

@@ -164,7 +164,7 @@ def test_every_answer_during_a_secure_sum_is_documented(tmp_path: Path) -> None:
             services.coordinator.step()
             if stage != "unmask":
                 for client in clients:
-                    client.hear(ANSWERS[stage].model_validate_json(client.ask().raise_for_status().content))
+                    client.receive(ANSWERS[stage].model_validate_json(client.ask().raise_for_status().content))
                 reported = only(app, path)
                 del reported["paths"][path]["put"]
                 answers += fuzz(app, reported, known=known, examples=examples())

@@ -148,7 +148,7 @@ def test_false_sum_within_bounds_moves_the_mean_no_further_than_an_honest_group_
 
 
 def test_group_with_a_detectable_false_sum_is_dropped_and_the_drop_is_reported(world: PoisonedRound) -> None:
-    """Red before: it cost the whole count. What noise may hide is in `test_forged_clicks`, by the same join."""
+    """Red before: it cost the whole count. What noise may hide is in `test_malicious_clicks`, by the same join."""
     protection = protection_of("private_counts/secure/huber")
     added = np.zeros(2 * NEWS + 1, dtype=np.int64)
     added[:3] = round(300.0 * 2**protection.fraction_bits)

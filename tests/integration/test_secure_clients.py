@@ -158,14 +158,14 @@ def test_device_given_a_different_survivor_list_is_detected(rounds: WireRounds) 
         rounds.step()
     reported = Survivors.model_validate_json(clients[0].ask().content)
     assert reported.members == (1, 2, 3, 4, 5, 6, 7)
-    clients[0].hear(Survivors(members=(1, 2, 3, 4, 5, 6)))
+    clients[0].receive(Survivors(members=(1, 2, 3, 4, 5, 6)))
     refused = clients[0].send()
     assert (refused.status_code, refused.json()["type"]) == (422, "urn:ownfeed:problem:sum-message-refused")
     go_on(clients[1:])
     rounds.late()
     misled = [one for one in signatures_of(clients[1].ask()).signatures if one.member != 1]
     with pytest.raises(SumAborted, match="has not agreed to these survivors"):
-        clients[0].hear(Agreements(signatures=tuple(misled)))
+        clients[0].receive(Agreements(signatures=tuple(misled)))
     assert clients[0].state.revealed is None
     assert set(go_on(clients[1:])) == {True}
     rounds.step()
@@ -182,7 +182,7 @@ def test_false_signature_is_refused_without_affecting_others(rounds: WireRounds)
     for _ in ("keys", "shares", "complaints", "masked"):
         go_on(clients)
         rounds.step()
-    attacker.hear(Survivors.model_validate_json(attacker.ask().content))
+    attacker.receive(Survivors.model_validate_json(attacker.ask().content))
     refused = attacker.send()
     assert (refused.status_code, refused.json()["type"]) == (422, "urn:ownfeed:problem:sum-message-refused")
     assert refused.json()["field"] == "signature"
@@ -250,7 +250,7 @@ def test_late_shares_are_answered_with_the_end_of_the_round(
         rounds.step()
     go_on(clients[:4])
     assert clients[4].ask().is_success
-    clients[4].hear(Agreements.model_validate_json(clients[4].ask().content))
+    clients[4].receive(Agreements.model_validate_json(clients[4].ask().content))
     take = MemberExchange.reveal
 
     def ended_meanwhile(exchange: MemberExchange, *args: Any) -> bool:
@@ -295,7 +295,7 @@ def test_one_of_several_simultaneous_messages_of_a_place_is_accepted(rounds: Wir
     for _ in ("keys", "shares", "complaints"):
         go_on(clients)
         rounds.step()
-    attacker.hear(Sharers.model_validate_json(attacker.ask().content))
+    attacker.receive(Sharers.model_validate_json(attacker.ask().content))
     true = np.frombuffer(attacker._step.sealed.payload, dtype=ring_dtype(attacker.terms.bits))
     vectors = [true + (np.arange(len(true)) == 0) * true.dtype.type(more) for more in range(6)]
     statuses = at_once(rounds, path.format("masked"), [each.tobytes() for each in vectors], "application/octet-stream")

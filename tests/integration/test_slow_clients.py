@@ -68,7 +68,7 @@ def test_slow_masked_vector_uploads_block_nobody_and_count_once_complete(tmp_pat
         send_stage(served, offers, devices, "complaints", after="shares")
         halves = []
         for offer, device in zip(offers, devices, strict=True):
-            device.hear(Sharers.model_validate_json(answer_to(served, offer, "complaints")))
+            device.receive(Sharers.model_validate_json(answer_to(served, offer, "complaints")))
             assert device.step is not None
             payload = device.step.sealed.payload
             half = len(payload) // 2
@@ -203,7 +203,7 @@ def send_stage(
         if after is None:
             device.start()
         else:
-            device.hear(ANSWERS[after].model_validate_json(answer_to(served, offer, after)))
+            device.receive(ANSWERS[after].model_validate_json(answer_to(served, offer, after)))
         assert device.step is not None
         body = device.step.sealed.payload
         answer = served.client.put(stage_path(offer, stage), content=body, headers={"content-type": JSON})

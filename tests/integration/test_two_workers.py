@@ -124,7 +124,7 @@ def a_round_survives_its_worker(folder: Path, database: str, first: str, doomed:
                 if client is not held or client.stage == "keys":
                     client.go_on()
                 elif client.stage == "shares" and (reported := client.ask()).status_code == 200:
-                    client.hear(Shares.model_validate_json(reported.content))
+                    client.receive(Shares.model_validate_json(reported.content))
                     client.send().raise_for_status()
         doomed.kill()
         doomed.join()

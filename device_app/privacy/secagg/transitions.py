@@ -302,7 +302,7 @@ class SumParticipant:
         """
         return step_of(self._state, self._payload)
 
-    def hear(self, reply: Reply) -> Step:
+    def receive(self, reply: Reply) -> Step:
         """Go on by the server's answer to the current message; return the next message.
 
         Raises SumAborted if the answer is not an honest server's, and BudgetSpent.

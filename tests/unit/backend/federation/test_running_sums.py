@@ -51,7 +51,7 @@ def opened_equals_numpys(rig: SumStoreRig, devices: list, members: int) -> bool:
     store = rig.store()
     assert store.stages.step(NAME) == "unmask"
     for device in devices:
-        device.hear(answer(store, device))
+        device.receive(answer(store, device))
         deliver(store, device)
     return bool((store.stages.opened(NAME).vector == plain_sum(devices, range(members))).all())
 
@@ -143,7 +143,7 @@ def test_equal_vectors_in_two_running_sums_leave_both_correct(rig: SumStoreRig) 
             deliver(store, device, "round-2")
         store.stages.step("round-2")
         for device in others:
-            device.hear(answer(store, device, "round-2"))
+            device.receive(answer(store, device, "round-2"))
     same = first[0].payload or b""
     assert store.exchange.add_masked(NAME, first[0].pseudonym, [same])[1] is False
     assert store.exchange.add_masked("round-2", others[0].pseudonym, [same])[1] is False

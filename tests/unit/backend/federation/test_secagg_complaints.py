@@ -166,14 +166,14 @@ def brought_to_complaints(
         deliver(server, device)
     server.close()
     for number, device in enumerate(devices, 1):
-        device.hear(answer(server, device))
+        device.receive(answer(server, device))
         if receivers := (spoilt or {}).get(number):
             server.share(device.pseudonym, with_bad_boxes(device, receivers))
         else:
             deliver(server, device)
     server.close()
     for device in devices:
-        device.hear(answer(server, device))
+        device.receive(answer(server, device))
     return server, devices
 
 
@@ -195,10 +195,10 @@ def goes_on(server: SecureSumServer, devices: list[SumDevice]) -> list[int]:
     left = []
     for number, device in enumerate(devices, 1):
         if number not in server.record.dropped:
-            device.hear(answer(server, device))
+            device.receive(answer(server, device))
             continue
         with pytest.raises(SumAborted, match="left this device out"):
-            device.hear(answer(server, device))
+            device.receive(answer(server, device))
         assert device.ledger.charges == [], "it has paid nothing"
         left.append(number)
     remaining = [device for number, device in enumerate(devices, 1) if number not in left]
@@ -209,7 +209,7 @@ def goes_on(server: SecureSumServer, devices: list[SumDevice]) -> list[int]:
         if stage != "unmask":
             server.close()
             for device in remaining:
-                device.hear(answer(server, device))
+                device.receive(answer(server, device))
     opened = server.open()
     assert (opened.vector == plain_sum(remaining, range(len(remaining)))).all()
     return left

@@ -48,7 +48,7 @@ def answered(
     server, devices = cohort(terms(size), threshold=threshold)
     for stage in ("keys", "shares", "complaints", "masked", "unmask"):
         for number, device in enumerate(devices, 1):
-            device.start() if stage == "keys" else device.hear(answer(server, device))
+            device.start() if stage == "keys" else device.receive(answer(server, device))
             if stage == "shares" and number in false_seeds:
                 forge_seed_of(server, device)
             elif stage == "unmask" and number in false_shares:

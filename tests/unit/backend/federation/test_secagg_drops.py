@@ -54,7 +54,7 @@ class Patterns:
             else:
                 fork.close()
                 for device in left.values():
-                    device.hear(answer(fork, device))
+                    device.receive(answer(fork, device))
                 self.explore(fork, left, depth + 1, list(left.values()) if stage == "masked" else summed)
 
 

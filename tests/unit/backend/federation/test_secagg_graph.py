@@ -185,7 +185,7 @@ def test_sparse_sum_of_a_hundred_is_exact_despite_dropouts(mode: str) -> None:
 def test_invalid_signature_is_refused_by_server_and_device() -> None:
     server, devices = until("masked", size=SPARSE_FROM, graph="sparse")
     for device in devices:
-        device.hear(answer(server, device))
+        device.receive(answer(server, device))
     context = server.record.terms.digest()
     me = devices[0]
     roster = me.state.roster
@@ -209,12 +209,12 @@ def test_invalid_signature_is_refused_by_server_and_device() -> None:
         (other.model_copy(update={"alive": alive_bits([roster.me], SPARSE_FROM)}), "has not signed who is alive"),
     ):
         with pytest.raises(SumAborted, match=words):
-            me.revived().hear(Agreements(signatures=(forged,)))
+            me.revived().receive(Agreements(signatures=(forged,)))
     few = [one for one in reported.signatures if one.member != roster.me][: roster.threshold - 2]
     with pytest.raises(SumAborted, match=f"{roster.threshold - 1} members agreed"):
-        me.revived().hear(Agreements(signatures=tuple(few)))
+        me.revived().receive(Agreements(signatures=tuple(few)))
     enough = [one for one in reported.signatures if one.member != roster.me][: roster.threshold - 1]
-    assert me.revived().hear(Agreements(signatures=tuple(enough))).state.stage == "unmask"
+    assert me.revived().receive(Agreements(signatures=tuple(enough))).state.stage == "unmask"
 
 
 def test_cohort_too_small_for_a_sparse_graph_uses_the_complete_one() -> None:

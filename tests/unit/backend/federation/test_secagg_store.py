@@ -94,7 +94,7 @@ def brought_to(rig: SumStoreRig, stage: str, cohort: int = 4) -> tuple[SecureSum
             deliver(store, device)
         store.stages.step(NAME)
         for device in devices:
-            device.hear(answer(store, device))
+            device.receive(answer(store, device))
     return store, devices
 
 
@@ -110,7 +110,7 @@ def test_server_killed_after_every_message_opens_the_exact_sum_once(rig: SumStor
         if stage != "unmask":
             assert rig.store().stages.step(NAME) != stage
             for device in devices:
-                device.hear(answer(rig.store(), device))
+                device.receive(answer(rig.store(), device))
     assert rig.store().stages.poll(NAME).is_due
     first, again = rig.store().stages.opened(NAME), rig.store().stages.opened(NAME)
     assert (first.vector == plain_sum(devices, range(4))).all()
@@ -151,7 +151,7 @@ def test_storage_failure_after_the_commit_keeps_the_receipt(rig: SumStoreRig, mo
         assert [deliver(store, device) for device in devices] == [False] * 4
         store.stages.step(NAME)
         for device in devices:
-            device.hear(answer(store, device))
+            device.receive(answer(store, device))
             deliver(store, device)
         assert (store.stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
         store.stages.fail(NAME, "cancelled")
@@ -180,7 +180,7 @@ def test_kill_between_a_sums_file_and_its_commit_counts_the_vector_once(
         assert deliver(rig.store(), device) is False
     assert rig.store().stages.step(NAME) == "unmask"
     for device in devices:
-        device.hear(answer(store, device))
+        device.receive(answer(store, device))
         deliver(store, device)
     assert (rig.store().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
 
@@ -211,7 +211,7 @@ def test_stage_ends_when_complete_or_at_its_deadline(rig: SumStoreRig) -> None:
     assert (store.stage(NAME)[1] - rig.clock()).total_seconds() == 60.0
     assert not store.stages.poll(NAME).is_due
     for device in devices[1:]:
-        device.hear(answer(store, device))
+        device.receive(answer(store, device))
         deliver(store, device)
     assert store.stages.poll(NAME).is_due
     assert (store.stages.opened(NAME).vector == plain_sum(devices, range(1, 5))).all()
@@ -300,7 +300,7 @@ def test_many_devices_at_once_are_each_counted_once(rig: SumStoreRig) -> None:
     assert failures == []
     assert store.stages.step(NAME) == "unmask"
     for device in devices:
-        device.hear(answer(store, device))
+        device.receive(answer(store, device))
         deliver(store, device)
     assert (store.stages.opened(NAME).vector == plain_sum(devices, range(8))).all()
     assert rig.files() == [".sum"]
@@ -315,7 +315,7 @@ def test_rows_and_files_never_hold_a_single_devices_vector(rig: SumStoreRig) -> 
             assert other.vector.tobytes()[32:64] not in held
     store.stages.step(NAME)
     for device in devices:
-        device.hear(answer(store, device))
+        device.receive(answer(store, device))
         deliver(store, device)
     opened = store.stages.opened(NAME)
     held = b"".join(path.read_bytes() for path in rig.folder.rglob("*") if path.is_file())
@@ -370,7 +370,7 @@ def test_database_cost_of_a_message_is_independent_of_cohort_size(
             assert "INSERT" in counted[-1], "the message itself was heard"
             for device in devices:
                 if stage != "unmask":
-                    device.hear(answer(store, device, name))
+                    device.receive(answer(store, device, name))
         assert (store.stages.opened(name).vector == plain_sum(devices, range(cohort))).all()
         return counted
 

@@ -100,7 +100,7 @@ def brought_to(
             deliver(server, device)
         server.close()
         for device in devices:
-            device.hear(answer(server, device))
+            device.receive(answer(server, device))
     return server, devices
 
 
@@ -124,7 +124,7 @@ def test_sum_resumes_from_storage_after_every_message(mode: str) -> None:
             server = restored(server)
             devices = [device.revived() for device in devices]
             for device in devices:
-                device.hear(answer(server, device))
+                device.receive(answer(server, device))
     assert (restored(server).open().vector == plain_sum(devices, range(4))).all()
 
 
@@ -180,7 +180,7 @@ def test_masked_vector_after_unmasking_is_discarded() -> None:
         deliver(server, device)
     server.close()
     for device in rest:
-        device.hear(answer(server, device))
+        device.receive(answer(server, device))
         deliver(server, device)
     opened = server.open().vector.copy()
     with pytest.raises(SumStageClosed):
@@ -221,7 +221,7 @@ def test_member_that_shared_no_keys_cannot_add_a_vector() -> None:
     with pytest.raises(SumMessageRefused, match="not shared keys"):
         server.complain(devices[0].pseudonym, Complaints(members=()))
     for device in devices[1:]:
-        device.hear(answer(server, device))
+        device.receive(answer(server, device))
         deliver(server, device)
     server.close()
     with pytest.raises(SumMessageRefused, match="not shared keys"):
@@ -243,7 +243,7 @@ def test_shares_of_both_secrets_are_never_requested_or_accepted() -> None:
         deliver(server, device)
     server.close()
     helper = devices[1]
-    step = helper.hear(answer(server, helper))
+    step = helper.receive(answer(server, helper))
     revealed = step.state.revealed
     assert revealed is not None
     assert {one.member for one in revealed.keys} == {1}
@@ -326,7 +326,7 @@ def test_server_never_holds_an_unmasked_vector_of_one_device(gone: dict[str, set
     for at, stage in enumerate(("keys", "shares", "complaints", "masked", "unmask")):
         left = [place for place in left if place not in gone.get(stage, set())]
         for place in left:
-            devices[place].start() if at == 0 else devices[place].hear(answer(server, devices[place]))
+            devices[place].start() if at == 0 else devices[place].receive(answer(server, devices[place]))
             deliver(server, devices[place])
             assert not holds(server, plain)
             masked = [device.payload[64:128] for device in devices if device.payload]
@@ -359,7 +359,7 @@ def test_uploads_are_streamed_with_memory_for_a_few_vectors(monkeypatch: pytest.
         deliver(server, device)
     server.close()
     for device in devices:
-        device.hear(answer(server, device))
+        device.receive(answer(server, device))
         deliver(server, device)
     server.open()
     extra = tracemalloc.get_traced_memory()[1] - inputs

@@ -77,14 +77,14 @@ LIES_ABOUT_THE_ROSTER: dict[str, tuple[Callable[[Roster], Roster], str]] = {
 def test_device_leaves_a_sum_with_a_false_roster(forged: Callable[[Roster], Roster], words: str) -> None:
     server, devices = until("keys")
     with pytest.raises(SumAborted, match=words):
-        devices[0].hear(forged(roster_of(server, devices[0])))
+        devices[0].receive(forged(roster_of(server, devices[0])))
 
 
 def test_device_leaves_a_sum_with_a_low_order_key_even_without_signatures() -> None:
     server, devices = until("keys", "semi_honest")
     false = swapped(roster_of(server, devices[0]), 3, encryption_key=bytes(32))
     with pytest.raises(SumAborted, match="low order"):
-        devices[0].hear(false)
+        devices[0].receive(false)
 
 
 def test_device_leaves_a_sum_whose_roster_omits_a_member() -> None:
@@ -95,9 +95,9 @@ def test_device_leaves_a_sum_whose_roster_omits_a_member() -> None:
         device.start()
         deliver(server, device)
     server.close()
-    devices[0].hear(answer(server, devices[0]))
+    devices[0].receive(answer(server, devices[0]))
     with pytest.raises(SumAborted, match="member 4 is not in the directory"):
-        devices[1].hear(answer(server, devices[1]))
+        devices[1].receive(answer(server, devices[1]))
 
 
 def test_keys_of_one_round_are_refused_in_another() -> None:
@@ -131,14 +131,14 @@ def test_altered_box_is_reported_and_its_sender_excluded() -> None:
         altered[place] ^= 1
         boxes = (Box(member=honest.boxes[0].member, box=bytes(altered)), *honest.boxes[1:])
         device = devices[0].revived()
-        assert complained_of(device.hear(Shares(boxes=boxes))) == (2,)
+        assert complained_of(device.receive(Shares(boxes=boxes))) == (2,)
         assert [one.member for one in device.state.held] == [1, 3, 4]
         with pytest.raises(SumAborted, match="member 2 is to be in the sum, and this device holds no share"):
-            device.revived().hear(Sharers(members=(1, 2, 3, 4)))
+            device.revived().receive(Sharers(members=(1, 2, 3, 4)))
         with pytest.raises(SumAborted, match="the server has left this device out"):
-            device.revived().hear(Sharers(members=(3, 4)))
+            device.revived().receive(Sharers(members=(3, 4)))
         again = device.revived()
-        again.hear(Sharers(members=(1, 3, 4)))
+        again.receive(Sharers(members=(1, 3, 4)))
         assert (again.state.stage, [one.member for one in again.state.held]) == ("masked", [1, 3, 4])
         assert len(again.ledger.charges) == 1
         assert device.ledger.charges == []
@@ -155,7 +155,7 @@ def test_box_whose_contents_are_not_field_elements_is_reported() -> None:
         for value in (PRIME - 1, PRIME, 2**263)
     }
     said = {
-        value: complained_of(devices[0].revived().hear(Shares(boxes=(Box(member=2, box=box), *honest.boxes[1:]))))
+        value: complained_of(devices[0].revived().receive(Shares(boxes=(Box(member=2, box=box), *honest.boxes[1:]))))
         for value, box in boxes.items()
     }
     assert said == {PRIME - 1: (), PRIME: (2,), 2**263: (2,)}
@@ -164,7 +164,7 @@ def test_box_whose_contents_are_not_field_elements_is_reported() -> None:
 def test_complaint_contains_only_member_numbers() -> None:
     server, devices = until("shares")
     honest = boxes_of(server, devices[0])
-    step = devices[0].hear(Shares(boxes=(Box(member=2, box=bytes(90)), *honest.boxes[1:])))
+    step = devices[0].receive(Shares(boxes=(Box(member=2, box=bytes(90)), *honest.boxes[1:])))
     assert step.sealed.payload == b'{"members":[2]}'
     assert step.sealed.charge.epsilon == 0
 
@@ -178,21 +178,21 @@ def test_box_with_a_wrong_sender_or_receiver_is_reported() -> None:
     mine, yours = boxes_of(server, devices[0]), boxes_of(server, devices[1])
     from_three = next(box for box in yours.boxes if box.member == 3)
     misled = tuple(from_three if b.member == 3 else b for b in mine.boxes)
-    assert complained_of(devices[0].revived().hear(Shares(boxes=misled))) == (3,)
+    assert complained_of(devices[0].revived().receive(Shares(boxes=misled))) == (3,)
     two, three = mine.boxes[0], mine.boxes[1]
     exchanged = (Box(member=2, box=three.box), Box(member=3, box=two.box), *mine.boxes[2:])
-    assert complained_of(devices[0].revived().hear(Shares(boxes=exchanged))) == (2, 3)
+    assert complained_of(devices[0].revived().receive(Shares(boxes=exchanged))) == (2, 3)
 
 
 def test_device_leaves_a_sum_with_too_few_boxes_or_boxes_from_strangers_or_itself() -> None:
     server, devices = until("shares")
     honest = boxes_of(server, devices[0])
     with pytest.raises(SumAborted, match="2 members shared their keys, at least 3 are needed"):
-        devices[0].revived().hear(Shares(boxes=honest.boxes[:1]))
+        devices[0].revived().receive(Shares(boxes=honest.boxes[:1]))
     for member in (1, 5):
         boxes = tuple(sorted((*honest.boxes, Box(member=member, box=bytes(90))), key=lambda box: box.member))
         with pytest.raises(SumAborted, match=f"box from member {member}"):
-            devices[0].revived().hear(Shares(boxes=boxes))
+            devices[0].revived().receive(Shares(boxes=boxes))
 
 
 @pytest.mark.parametrize(
@@ -206,13 +206,13 @@ def test_device_leaves_a_sum_with_too_few_boxes_or_boxes_from_strangers_or_itsel
 def test_device_leaves_a_sum_with_an_impossible_list_of_survivors(members: tuple[int, ...], words: str) -> None:
     _, devices = until("masked")
     with pytest.raises(SumAborted, match=words):
-        devices[0].hear(Survivors(members=members))
+        devices[0].receive(Survivors(members=members))
 
 
 def test_device_leaves_a_sum_with_fewer_survivors_than_the_minimum_cohort() -> None:
     _, devices = until("masked", "semi_honest", 6, cohort_minimum=6)
     with pytest.raises(SumAborted, match="5 members survived"):
-        devices[0].hear(Survivors(members=(1, 2, 3, 4, 5)))
+        devices[0].receive(Survivors(members=(1, 2, 3, 4, 5)))
 
 
 def test_two_devices_given_different_survivors_detect_it() -> None:
@@ -220,47 +220,47 @@ def test_two_devices_given_different_survivors_detect_it() -> None:
     reported = {place: (1, 2, 3, 4, 5, 6) if place % 2 else (1, 2, 3, 4, 5) for place in range(5)}
     signatures = []
     for place, members in reported.items():
-        step = devices[place].hear(Survivors(members=members))
+        step = devices[place].receive(Survivors(members=members))
         assert step.state.stage == "agree"
         signed = type(step.sealed.message).model_validate_json(step.sealed.payload)  # type: ignore[attr-defined]
         signatures.append(MemberSignature(member=place + 1, signature=signed.signature))
     for place in range(5):
         with pytest.raises(SumAborted, match="has not agreed to these survivors"):
-            devices[place].revived().hear(Agreements(signatures=tuple(signatures)))
+            devices[place].revived().receive(Agreements(signatures=tuple(signatures)))
         alike = tuple(one for one in signatures if reported[one.member - 1] == reported[place])
         with pytest.raises(SumAborted, match=r"[23] members agreed on the survivors, the threshold is 5"):
-            devices[place].revived().hear(Agreements(signatures=alike))
+            devices[place].revived().receive(Agreements(signatures=alike))
 
 
 def test_signature_of_a_member_that_dropped_out_makes_the_device_leave() -> None:
     _, devices = until("masked", size=6)
-    devices[0].hear(Survivors(members=(1, 2, 3, 4, 5)))
+    devices[0].receive(Survivors(members=(1, 2, 3, 4, 5)))
     with pytest.raises(SumAborted, match="member 6 signed and is no survivor"):
-        devices[0].hear(Agreements(signatures=(MemberSignature(member=6, signature=bytes(64)),)))
+        devices[0].receive(Agreements(signatures=(MemberSignature(member=6, signature=bytes(64)),)))
 
 
 def test_device_reveals_shares_of_only_one_secret() -> None:
     _, devices = until("masked", "semi_honest", 6)
     device = devices[0]
-    first = device.hear(Survivors(members=(1, 2, 3, 4, 5)))
+    first = device.receive(Survivors(members=(1, 2, 3, 4, 5)))
     assert first.state.revealed is not None
     assert [one.member for one in first.state.revealed.keys] == [6]
     with pytest.raises(SumAborted, match="nothing more to answer"):
-        device.hear(Survivors(members=(1, 2, 3, 4, 5, 6)))
+        device.receive(Survivors(members=(1, 2, 3, 4, 5, 6)))
     again = device.revived()
     assert again.step is not None
     assert again.step.sealed.payload == first.sealed.payload, "after a kill it's the same answer"
     with pytest.raises(SumAborted, match="nothing more to answer"):
-        again.hear(Survivors(members=(1, 2, 3, 4, 5, 6)))
+        again.receive(Survivors(members=(1, 2, 3, 4, 5, 6)))
 
 
 def test_device_leaves_a_sum_after_an_answer_of_another_stage() -> None:
     server, devices = until("keys")
     with pytest.raises(SumAborted, match="answered Survivors where Roster was due"):
-        devices[0].hear(Survivors(members=(1, 2)))
+        devices[0].receive(Survivors(members=(1, 2)))
     with pytest.raises(SumAborted, match="answered NoneType where Roster was due"):
-        devices[1].hear(None)
-    assert devices[2].hear(answer(server, devices[2])).state.stage == "shares"
+        devices[1].receive(None)
+    assert devices[2].receive(answer(server, devices[2])).state.stage == "shares"
 
 
 def test_forged_sender_or_receiver_in_a_box_is_detected() -> None:

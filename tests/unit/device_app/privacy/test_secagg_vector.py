@@ -34,7 +34,7 @@ def test_devices_killed_at_every_stage_resend_and_the_sum_is_exact(mode: str) ->
     stages = [one for one in STAGES if one != "agree" or mode == "active"]
     for at, stage in enumerate(stages):
         for place, device in enumerate(devices):
-            device.start() if at == 0 else device.hear(answer(server, device))
+            device.start() if at == 0 else device.receive(answer(server, device))
             assert device.step is not None
             again = device.revived()
             assert again.step is not None
@@ -68,11 +68,11 @@ def test_messages_before_the_masked_vector_are_independent_of_clicks() -> None:
     server.close()
     for _ in ("shares", "complaints"):
         for device in devices:
-            device.hear(answer(server, device))
+            device.receive(answer(server, device))
             assert device.ledger.charges == []
             deliver(server, device)
         server.close()
-    step = devices[0].hear(answer(server, devices[0]))
+    step = devices[0].receive(answer(server, devices[0]))
     assert isinstance(step.sealed.message, MaskedInput)
     assert (step.sealed.content_type, len(step.sealed.payload)) == (OCTETS, 7 * 4)
     assert [charge.mechanism for charge in devices[0].ledger.charges] == ["secure_sum"]
@@ -84,20 +84,20 @@ def test_masked_vector_does_not_leave_without_budget(ledger: Ledger) -> None:
     part = SumParticipant(
         devices[0].state, Contribution(devices[0].vector, Charge("training", "secure_sum", epsilon=1e9)), ledger
     )
-    step = part.hear(answer(server, devices[0]))
+    step = part.receive(answer(server, devices[0]))
     server.share(devices[0].pseudonym, SharedKeys.model_validate_json(step.sealed.payload))
     for device in devices[1:]:
-        device.hear(answer(server, device))
+        device.receive(answer(server, device))
         deliver(server, device)
     server.close()
-    step = part.hear(server.members.shares(devices[0].pseudonym))
+    step = part.receive(server.members.shares(devices[0].pseudonym))
     server.complain(devices[0].pseudonym, Complaints.model_validate_json(step.sealed.payload))
     for device in devices[1:]:
-        device.hear(answer(server, device))
+        device.receive(answer(server, device))
         deliver(server, device)
     server.close()
     with pytest.raises(BudgetSpent):
-        part.hear(server.members.sharers_answer(devices[0].pseudonym))
+        part.receive(server.members.sharers_answer(devices[0].pseudonym))
 
 
 def test_vector_that_does_not_match_the_terms_is_refused() -> None:
@@ -105,7 +105,7 @@ def test_vector_that_does_not_match_the_terms_is_refused() -> None:
     for wrong in (random_vector(5), random_vector(4, bits=64)):
         devices[0].vector = wrong
         with pytest.raises(ValueError, match="the terms say 4 of 32 bits"):
-            devices[0].revived().hear(answer(server, devices[0]))
+            devices[0].revived().receive(answer(server, devices[0]))
 
 
 def test_masked_vector_of_zeros_is_uniform_by_chi_square() -> None:
@@ -113,7 +113,7 @@ def test_masked_vector_of_zeros_is_uniform_by_chi_square() -> None:
     server, devices = until("complaints", "semi_honest", length=100_000)
     devices[0].vector = np.zeros(100_000, dtype="<u4")
     device = devices[0].revived()
-    device.hear(answer(server, device))
+    device.receive(answer(server, device))
     counts = np.bincount(np.frombuffer(device.payload or b"", dtype=np.uint8), minlength=256)
     expected = 400_000 / 256
     assert float(((counts - expected) ** 2 / expected).sum()) < chi2.isf(1e-6, 255)

@@ -1,6 +1,6 @@
-"""A real Chromium, and a way to serve an app to it.
+"""Chromium for the tests, and a server for the app that it opens.
 
-Without Chromium the tests that need it are skipped by name.
+Tests that need Chromium are skipped where it is missing, and say so.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Serve = Callable[[Callable[[int], FastAPI]], str]
 
 
 def begin_first_visit(page: Page) -> None:
-    """Submit a first visit's page without choosing sections; the response may still be under way."""
+    """Submit the first visit's page without choosing sections; the response may still be under way."""
     page.locator(BEGIN).click()
 
 
 def find_chromium(playwright: Playwright) -> Path | None:
-    """OWNFEED_CHROMIUM, then the system's, then Playwright's own; None if there is none of them."""
+    """Return OWNFEED_CHROMIUM, or the system's Chromium, or Playwright's own; None if there is none."""
     named = os.environ.get("OWNFEED_CHROMIUM")
     places = (Path(named),) if named else (*SYSTEM_CHROMIUM, Path(playwright.chromium.executable_path))
     return next((place for place in places if place.is_file()), None)
@@ -62,7 +62,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def reader_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The browser's device, built from this checkout once per run; no test writes into it."""
+    """Return the browser's device, built from this checkout once per run; no test writes into it."""
     return built_device(shared_cache(tmp_path_factory))
 
 

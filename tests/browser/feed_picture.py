@@ -1,7 +1,7 @@
-"""`python -m tests.browser.feed_picture LINK`: the README's picture of a feed, taken of a running demo.
+"""`python -m tests.browser.feed_picture LINK`: takes the README's picture of a feed from a running demo.
 
-LINK is the first one that `make demo` prints. In a fresh profile it picks a few sections first, as the README's first
-step says; then it takes the top of the page as Chromium shows it in light.
+LINK is the first link that `make demo` prints. In a fresh profile the program picks a few sections first, as the
+README's first step says. It then takes the top of the page in Chromium's light scheme.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WITHIN_SEC, EVERY_MS = 120.0, 500
 
 
 def choose(page: Page) -> None:
-    """Pick sections as soon as the default list has come, and open the feed."""
+    """Pick sections as soon as the default list has arrived, and open the feed."""
     for _ in range(int(WITHIN_SEC * 1_000 / EVERY_MS)):
         if page.get_by_role("checkbox").count():
             break
@@ -36,7 +36,7 @@ def choose(page: Page) -> None:
 
 
 def take(link: str, target: Path = PICTURE) -> Path:
-    """The picture's file. Raises RuntimeError where there is no Chromium."""
+    """Return the picture's bytes. Raises RuntimeError if there is no Chromium."""
     with sync_playwright() as playwright:
         program = find_chromium(playwright)
         if program is None:

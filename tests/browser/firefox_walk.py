@@ -1,8 +1,9 @@
-"""`python -m tests.browser.firefox_walk LINK`: the browser's device in Firefox, from a first visit to its other pages.
+"""`python -m tests.browser.firefox_walk LINK`: walks through the browser's device in Firefox, from the first visit on.
 
-LINK is /reader/ of a running backend. Firefox, of the distribution (Debian: firefox-esr), is driven over WebDriver
-BiDi by Puppeteer, which no test needs and no set-up installs: where it is missing this says how to have it. Prints how
-long the feed took, what the browser gives the device, and each page's title; exits with 1 for an error of a page.
+LINK is /reader/ of a running backend. Puppeteer drives the distribution's Firefox (Debian: firefox-esr) over WebDriver
+BiDi. No test needs Puppeteer and no set-up installs it; if it is missing, the program says how to install it. It prints
+how long the feed took, what the browser gives the device, and each page's title, and exits with 1 for an error on a
+page.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ WITHIN_SEC = 900.0
 
 
 def walk(link: str, puppeteer: Path = PUPPETEER) -> int:
-    """The walk's exit status. Raises RuntimeError for what has to be installed first."""
+    """Return the walk's exit status. Raises RuntimeError for what has to be installed first."""
     node, firefox = shutil.which("node"), next(filter(None, map(shutil.which, FIREFOXES)), None)
     if node is None or firefox is None:
         raise RuntimeError("node or Firefox is missing: install Node.js 20 or newer, and firefox-esr")

@@ -1,4 +1,4 @@
-"""A page that times gradients of rankers in a browser's wasm, with the modules of the browser's device."""
+"""A page that measures how long gradients of rankers take in wasm, with the modules of the browser's device."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BATCH = 8
 
 @contextmanager
 def bundled() -> Iterator[Path]:
-    """A folder with the page's script and ONNX Runtime."""
+    """Build a folder with the page's script and ONNX Runtime."""
     node = shutil.which("node")
     if node is None:
         raise RuntimeError("node is missing: install Node.js 20 or newer")
@@ -48,7 +48,7 @@ def bundled() -> Iterator[Path]:
 
 
 def gradients(context: BrowserContext, link: str, times: int) -> dict[str, list[float]]:
-    """Milliseconds of each gradient of BATCH impressions, by ranker, on a page of the link's origin."""
+    """Return the milliseconds of each gradient of BATCH impressions, by ranker, on a page of the link's origin."""
     found: dict[str, list[float]] = {}
     with bundled() as files:
 

@@ -1,7 +1,7 @@
 """A reader in Chromium whose tab is killed at seeded points, and what its pages had confirmed by then.
 
-A point is a write, truncation or flush of the device's files, a request that leaves, or an answer that came: the worker
-stands still there while its renderer gets SIGKILL. Tabs that don't come to their point are killed where they are.
+A point is a write, truncation or flush of the device's files, a request that leaves, or an answer that arrives. The
+worker waits at that point until its renderer gets SIGKILL. A tab that doesn't reach its point is killed where it is.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IN_ROUND_SEC = 90.0
 
 
 def kill_renderers(profile: Path) -> int:
-    """SIGKILL for every renderer of the browser of this profile."""
+    """Send SIGKILL to every renderer of the browser with this profile."""
     every = [(each, command_of(each)) for each in psutil.Process().children(recursive=True)]
     browsers = [
         each
@@ -53,7 +53,7 @@ def kill_renderers(profile: Path) -> int:
 
 
 def command_of(process: psutil.Process) -> list[str]:
-    """Its command line; none of a process that has ended."""
+    """Return the process's command line; empty for a process that has ended."""
     try:
         return list(process.cmdline())
     except (psutil.NoSuchProcess, psutil.ZombieProcess):
@@ -61,7 +61,7 @@ def command_of(process: psutil.Process) -> list[str]:
 
 
 class Deadly:
-    """ASGI middleware: whoever asks for its death gets it."""
+    """ASGI middleware: a page that requests the kill path gets its renderer killed."""
 
     def __init__(self, app: ASGIApp, profile: Path) -> None:
         self.app, self.profile = app, profile
@@ -74,7 +74,7 @@ class Deadly:
 
 
 def deadly_script(folder: Path) -> str:
-    """The worker of the browser's device with its points."""
+    """Return the worker script of the browser's device, with kill points."""
     node = shutil.which("node")
     if node is None:
         raise RuntimeError("node is missing: install Node.js 20 or newer")
@@ -86,7 +86,7 @@ def deadly_script(folder: Path) -> str:
 
 @dataclass
 class KilledReader:
-    """A reader on a profile of their own, whose tab is killed again and again, and what its pages have confirmed."""
+    """A reader whose tab is killed again and again, with the actions its pages have confirmed."""
 
     world: SmallWorld
     profile: Path
@@ -108,7 +108,7 @@ class KilledReader:
         route.fulfill(response=route.fetch(), body=deadly + self.script)
 
     def life(self, *, summing: bool = False, deadly: bool = True) -> None:
-        """A visit, to its death: while its reader reads, or in a sum."""
+        """Run one visit until the kill: while the reader reads, or during a sum."""
         points, within = (SUMMING, SUMS) if summing else (READING, "")
         kind = str(self.rng.choice(list(points)))
         self.point = (kind, int(self.rng.integers(1, points[kind] + 1)) if deadly else 0, within)
@@ -149,23 +149,23 @@ class KilledReader:
         self._read(page)
 
     def _wait_in_round(self, page: Page) -> None:
-        """Until its last message to a sum has arrived, at most so long."""
+        """Wait until the device's last message to a sum has arrived, up to a limit."""
         until = time.monotonic() + IN_ROUND_SEC
         while not self.sent("unmask") and time.monotonic() < until:
             page.wait_for_timeout(200)
 
     def received(self) -> list[Received]:
-        """What the server received of this reader's device, the files of the app apart."""
+        """Return what the server received from this reader's device, without the files of the app."""
         mark = f"user-agent: {self.profile.name}".encode()
         mine = [one for one in self.world.requests() if mark in one.headers.split(b"\n")]
         return [one for one in mine if not one.path.startswith("/reader")]
 
     def sent(self, stage: str) -> bool:
-        """Whether a message to this stage of a sum has arrived."""
+        """Return whether a message for this stage of a sum has arrived."""
         return any(one.method == "PUT" and f"/{stage}/" in one.path for one in self.received())
 
     def _read(self, page: Page) -> None:
-        """Open a story and save it; each is noted when the page has said it."""
+        """Open a story and save it; note each action once the page has confirmed it."""
         cards = page.locator("article.card[id]:not(.read)")
         card = cards.nth(int(self.rng.integers(0, min(6, cards.count()))))
         link, story = card.locator(".headline a"), card.get_attribute("id")
@@ -191,7 +191,7 @@ class KilledReader:
 def killed_reader(
     chromium: BrowserType, program: Path | None, world: SmallWorld, folder: Path, script: str, seed: int
 ) -> Iterator[KilledReader]:
-    """A reader on a new profile, with the server made to kill."""
+    """Run a reader on a new profile, with the server that triggers the kills."""
     profile = folder / f"killed-{seed}"
     assert world.ears is not None
     former = world.ears.app

@@ -1,8 +1,9 @@
-"""`python -m tests.browser.killed_tabs`: readers' tabs in Chromium killed at seeded points, over a real backend, with
-Python devices beside them in secure counts; prints each death and what was wrong. Exits with 1 where anything was.
+"""`python -m tests.browser.killed_tabs`: kills readers' tabs in Chromium at seeded points, over a real backend.
 
-Oracle: what the pages said was done, noted by the reader that is killed; the requests as the server received them; and
-the database in the profile, file and log, read by Python's sqlite3 without the product.
+Python devices take part in secure counts meanwhile. Prints each kill and what was wrong; exits with 1 if anything was.
+
+Oracles: the actions that the pages confirmed before the kill; the requests as the server received them; and the
+database in the profile, with its log, read by Python's sqlite3 without the product.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ SUMMING_LIVES = (1, 2, 3)
 
 
 def database_of(profile: Path, copy: Path) -> sqlite3.Connection:
-    """The device's database, with what it has written ahead, as both lie in the profile of a browser that has ended."""
+    """Return the device's database and its write-ahead log, from the profile of a browser that has ended."""
     found = Counter[str]()
     for path in profile.rglob("*"):
         if path.is_file() and "File System" in path.parts:
@@ -57,12 +58,12 @@ def database_of(profile: Path, copy: Path) -> sqlite3.Connection:
 
 
 def address_of(one: Received) -> tuple[str, str]:
-    """Method and path, with its query where it has one."""
+    """Return method and path, with the query if there is one."""
     return one.method, f"{one.path}?{one.query}".rstrip("?")
 
 
 def wrongs(reader: KilledReader, asked: list[Received], database: sqlite3.Connection) -> list[str]:
-    """What this profile has lost, charged twice, or sent without a line; empty where all is well."""
+    """Return what this profile lost, charged twice, or sent without a log line; empty if nothing is wrong."""
     found: list[str] = []
 
     def column(sql: str) -> list[str]:
@@ -106,7 +107,7 @@ def wrongs(reader: KilledReader, asked: list[Received], database: sqlite3.Connec
 
 
 def verdict(reader: KilledReader, folder: Path) -> list[str]:
-    """What is wrong with a reader whose browser has ended."""
+    """Return what is wrong with a reader whose browser has ended."""
     database = database_of(reader.profile, folder / f"{reader.profile.name}.sqlite")
     try:
         return wrongs(reader, reader.received(), database)
@@ -116,7 +117,7 @@ def verdict(reader: KilledReader, folder: Path) -> list[str]:
 
 @contextmanager
 def counting_together(world: SmallWorld, folder: Path) -> Iterator[Counter[str]]:
-    """Python devices that count in one secure sum after the other; how their rounds ended."""
+    """Run Python devices through one secure count after the other; return how the rounds ended."""
     assert world.services is not None
     coordinator = world.services.coordinator
     settings = DeviceSettings(
@@ -152,7 +153,7 @@ def counting_together(world: SmallWorld, folder: Path) -> Iterator[Counter[str]]
 
 
 def measure(deaths: int, seed: int) -> bool:
-    """Kill tabs so many times. Whether nothing was wrong."""
+    """Kill this many tabs; return whether nothing was wrong."""
     well, rounds = True, 0
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -1,6 +1,6 @@
-"""Every sentence with a figure on You, Privacy and Training, and every sentence that claims something, with its oracle.
+"""The oracle of every sentence on You, Privacy and Training that states a figure or makes a claim.
 
-A sentence with a figure that is not here is unknown, and the test fails. Figures are compared as far as they are shown.
+A sentence with a figure that is not listed here fails the test. Figures are compared to the digits that are shown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ that everybody gets is none of them (tests/privacy/test_same_requests.py)."""
 
 @dataclass(frozen=True)
 class KnownFacts:
-    """What is so: the account, the last round by the backend's own word, and what the reader has switched."""
+    """The true facts: the account, the last round as the backend reports it, and what the reader has switched."""
 
     account: OwnAccount
     round: RoundStatus | None = None
@@ -40,22 +40,22 @@ class KnownFacts:
 
     @property
     def again(self) -> int:
-        """Reports that went over the line and were on it before, byte for byte."""
+        """Return how many reports were sent again with the same bytes as an earlier one."""
         return len(self.account.codes) - self.account.times["reports"]
 
     @property
     def left(self) -> bool:
-        """Whether anything of the reader has left."""
+        """Return whether anything about the reader has left the device."""
         return bool(self.account.codes or self.account.sums)
 
     @property
     def clicks(self) -> int:
-        """Clicks in the file."""
+        """Return the number of clicks in the database file."""
         return self.account.number("SELECT count(*) FROM click")
 
     @property
     def per_day(self) -> float:
-        """Most that training may cost a day: taking part by the page's button allows one round."""
+        """Return the most that training may cost a day: the button for taking part allows one round."""
         return 5.0 if self.training else 0.0
 
 
@@ -63,13 +63,13 @@ Check = Callable[[tuple[str, ...], KnownFacts], bool]
 
 
 def value_of(shown: str) -> float:
-    """A figure as a page writes it."""
+    """Return the number that a figure on a page stands for."""
     figure, _, unit = shown.partition(" ")
     return float(figure.replace(",", "")) * UNITS.get(unit, 1.0)
 
 
 def shows(shown: str, true: float) -> bool:
-    """Whether this is `true`, rounded to the places that are shown; of bare figures to three digits where these end."""
+    """Return whether a shown figure is `true`, rounded to the shown digits; bare figures may end after three digits."""
     figure, _, unit = shown.partition(" ")
     places = len(figure.partition(".")[2])
     scaled = true / UNITS.get(unit, 1.0)
@@ -80,7 +80,7 @@ def shows(shown: str, true: float) -> bool:
 
 
 def at(shown: str, true: datetime) -> bool:
-    """Whether this is the time of a moment, with or without its day."""
+    """Return whether a shown time is this moment, with or without its day."""
     return shown in (f"{true:%H:%M}", f"{true:%-d %b %H:%M}")
 
 
@@ -89,7 +89,7 @@ def _newest(facts: KnownFacts, column: str, table: str) -> datetime:
 
 
 def _today(found: tuple[str, ...], facts: KnownFacts) -> bool:
-    """'sent 1 blurred number and joined 1 group count and 1 training round, and repeated ...'"""
+    """Check 'sent 1 blurred number and joined 1 group count and 1 training round, and repeated ...'."""
     said = found[0]
     counts = {
         "blurred number": facts.account.times["reports"],
@@ -114,9 +114,9 @@ def _sent(found: tuple[str, ...], facts: KnownFacts) -> bool:
 
 
 def _step(found: tuple[str, ...], facts: KnownFacts) -> bool:
-    """An interest's stories and heaviest groups, or those of all together where no number of stories stands.
+    """Check an interest's stories and largest weights, or the weights of all interests if no story count is shown.
 
-    The stored weights are tested against the clicks' vectors in tests/unit/device_app/journeys/test_reports_sent.py.
+    tests/unit/device_app/journeys/test_reports_sent.py checks the stored weights against the clicks' vectors.
     """
     stories, *shown = found
     _, weights, *interests = json.loads(facts.account.rows("SELECT clear FROM report_memo")[0][0])
@@ -210,7 +210,7 @@ def _at_delta(found: tuple[str, ...], facts: KnownFacts) -> bool:
 
 
 def always(*expected: float) -> Check:
-    """These figures, whatever happens: they are the product's own."""
+    """Accept only these figures: they are fixed by the product."""
     return lambda found, _: len(found) == len(expected) and all(map(shows, found, expected))
 
 
@@ -325,7 +325,7 @@ CLAIMS: dict[str, tuple[tuple[str, ...], Callable[[KnownFacts], bool]]] = {
 
 
 def false_on(path: str, sentences: list[str], facts: KnownFacts) -> list[str]:
-    """Sentences that are unknown or not so, and claims that are missing."""
+    """Return sentences that are unknown or false, and claims that are missing."""
     found = []
     for sentence in sentences:
         if not re.search(r"\d", sentence):

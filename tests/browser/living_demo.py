@@ -1,9 +1,9 @@
-"""`python -m tests.browser.living_demo --minutes 30`: a demo of its own left alone, and what a reader's page does.
+"""`python -m tests.browser.living_demo --minutes 30`: runs a demo and watches its memory and a reader's open page.
 
-Prints, minute by minute, the memory of every process of the demo and what the open page offers; at the end how many
-stories came, whether the page moved, what reloading it shows, and by how much each process grew since SETTLED of the
-time was over. `--pace 60` brings an hour's news every minute. Before the first figure it waits for WARM_UP_SEC, in
-which caches fill. Exits with 1 where nothing came, it moved, or a process grew by more than FLAT.
+Prints the memory of every process of the demo, and what the open page offers, once a minute. At the end it prints how
+many stories arrived, whether the page moved, what a reload shows, and how much each process grew after SETTLED of the
+time. `--pace 60` publishes an hour's articles every minute. It waits WARM_UP_SEC before the first figure, while caches
+fill. Exits with 1 if no story arrived, the page moved, or a process grew by more than FLAT.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PLACES = """() => [...document.querySelectorAll("main [data-story]")].map((card)
 
 @contextmanager
 def running_demo(folder: Path, devices: int, pace: float) -> Iterator[tuple[psutil.Process, str]]:
-    """`ownfeed demo` in a new folder, and the link to its feed. Raises RuntimeError where it doesn't start."""
+    """Run `ownfeed demo` in a new folder; yield the link to its feed. Raises RuntimeError if it doesn't start."""
     arguments = ["demo", "--data-dir", str(folder / "demo"), "--devices", str(devices), "--pace", str(pace)]
     arguments += ["--backend-port", str(free_port()), "--device-port", str(free_port())]
     said = folder / "said"
@@ -56,7 +56,7 @@ def running_demo(folder: Path, devices: int, pace: float) -> Iterator[tuple[psut
 
 
 def memory_mb(demo: psutil.Process) -> dict[str, int]:
-    """Resident memory by process: the demo itself, which publishes, and those that it started."""
+    """Return resident memory by process: the demo itself, which publishes, and the processes it started."""
     found = {"demo": demo.memory_info().rss // 2**20}
     for child in demo.children():
         command = child.cmdline()
@@ -65,24 +65,24 @@ def memory_mb(demo: psutil.Process) -> dict[str, int]:
 
 
 def growth(held: list[dict[str, int]]) -> dict[str, float]:
-    """By process: how much more it holds at the end than once SETTLED of the time was over."""
+    """Return by process how much more memory it holds at the end than after SETTLED of the time."""
     settled = held[round(SETTLED * (len(held) - 1))]
     return {name: held[-1][name] / size - 1 for name, size in settled.items() if name in held[-1]}
 
 
 def placed(page: Page) -> str:
-    """What stands where on the page, as one hash."""
+    """Return a hash of the positions of everything on the page."""
     return sha256("\n".join(page.evaluate(PLACES)).encode()).hexdigest()[:16]
 
 
 def offered(page: Page) -> str:
-    """What the page offers in its place."""
+    """Return what the page offers instead of moving."""
     line = page.locator("[data-offer] .offered")
     return line.inner_text() if line.count() else "nothing"
 
 
 def watch(minutes: int, devices: int, pace: float, pictures: Path) -> bool:
-    """Whether stories came, the page held still and memory stayed flat."""
+    """Return whether stories arrived, the page held still and memory stayed flat."""
     with (
         tempfile.TemporaryDirectory() as home,
         running_demo(Path(home), devices, pace) as (demo, link),

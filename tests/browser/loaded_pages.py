@@ -1,11 +1,12 @@
-"""`python -m tests.browser.loaded_pages`: 300 public calls a second from 50 addresses, two of them over their limit,
-while 12 pages of Chromium read and take part in rounds; prints what each was told and how long it waited, and what the
-server took of the processor. Exits with 1 where anybody was told an error, or a page's recall took too long.
+"""`python -m tests.browser.loaded_pages`: measures a server under 300 public calls a second and 12 pages of Chromium.
 
-Oracle: the statuses as they came over the wire, a token bucket's arithmetic, Chromium's own times of the requests, and
-the pages' own logs of what was not answered.
-Callers, browser and server share this machine; the browser, which stands for twelve readers' own, runs behind the
-others. `--pages 0` tells what the server takes alone.
+The calls come from 50 addresses, two of them over their limit, while the pages read and take part in rounds. Prints the
+answers and waiting times of each caller, and the server's processor time. Exits with 1 if a caller was wrongly refused,
+or a page's recall took too long. Oracles: the statuses as they arrived, the arithmetic of a token bucket, Chromium's
+own times of the requests, and the pages' own logs of unanswered requests.
+
+Callers, browser and server share this machine. The browser, which stands for twelve readers' machines, runs at a lower
+priority. `--pages 0` measures the server alone.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ CEILING = "1000000"
 
 @dataclass
 class LoadedReader:
-    """A reader on a page, and what the page asked meanwhile."""
+    """A reader on a page, and what the page requested meanwhile."""
 
     page: Page
     begins: float
@@ -78,10 +79,10 @@ class LoadedReader:
             self.troubles.append(f"{response.status}: {response.url}")
 
     def note_unanswered(self, url: str) -> None:
-        """Note what its device got no whole answer to, as the device's own log has it.
+        """Record the requests to which the device got no complete answer, from the device's own log.
 
-        Chromium's word is none: it calls a worker's request aborted whose answer has been read to its end, where the
-        stream is collected before the network says that it was the end.
+        Chromium's record can't be used: it reports a worker's request as aborted after its answer was read completely,
+        if the stream is collected before the network reports the end.
         """
         self.page.goto(f"{url}/reader/#/settings")
         with self.page.expect_download() as got:
@@ -90,7 +91,7 @@ class LoadedReader:
         self.troubles += [f"{line['trouble']}: {line['method']} {line['url']}" for line in log if line["trouble"]]
 
     def begin(self, url: str) -> None:
-        """Visit, begin, and take part in everything."""
+        """Visit the page, pass the first visit, and switch on every kind of round."""
         self.page.set_default_timeout(WITHIN_MS)
         self.page.goto(f"{url}/reader/")
         begin_first_visit(self.page)
@@ -105,7 +106,7 @@ class LoadedReader:
         self.page.wait_for_selector("article.card[id]")
 
     def turn(self, now: float) -> None:
-        """Read on, if this is when this reader reads."""
+        """Open the next page if it is this reader's time to read."""
         if now < self.next_at or (now - self.begins) % (READS_SEC + RESTS_SEC) > READS_SEC:
             return
         if self.read % 3 == 2:
@@ -124,7 +125,7 @@ class LoadedReader:
 
 @contextmanager
 def rounds_one_after_another(operator: Operator, wanted: int) -> Iterator[list[RoundStatus]]:
-    """Rounds of the two systems in turn while the block runs; how they ended."""
+    """Run rounds of the two systems in turn while the block runs; return how they ended."""
     ended, stopped = list[RoundStatus](), threading.Event()
 
     def work() -> None:
@@ -149,14 +150,14 @@ def rounds_one_after_another(operator: Operator, wanted: int) -> Iterator[list[R
 
 @dataclass
 class ProcessorTime:
-    """Seconds that processes have taken, over a block."""
+    """Processor seconds that groups of processes used during a block."""
 
     seconds: float = 0.0
     took: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def of(self, server: int, callers: int) -> Iterator[None]:
-        """Of the server, of who calls, of this process, which turns pages, and of Chromium's processes."""
+        """Return the time of the server, of the callers, of this process, which turns pages, and of Chromium."""
         before, started = self._now(server, callers), time.monotonic()
         yield
         self.seconds = time.monotonic() - started
@@ -181,7 +182,7 @@ class ProcessorTime:
 
 
 def visited(chromium: Browser, url: str, count: int, script: bytes) -> list[LoadedReader]:
-    """Readers that have begun, each in a context of its own; they begin to read one after the other."""
+    """Return readers on contexts of their own that have passed the first visit, one after the other."""
     readers = []
     for number in range(count):
         context = chromium.new_context(service_workers="block")
@@ -194,9 +195,9 @@ def visited(chromium: Browser, url: str, count: int, script: bytes) -> list[Load
 
 
 def behind_others(program: Path | None, folder: Path) -> str:
-    """A program that runs this one when nothing else wants to run: the processors of readers are not the server's.
+    """Return a wrapper program that runs another only when nothing else wants the processor.
 
-    Not as a nice one: that still finishes its slice of milliseconds whenever a thread of the server wakes up.
+    A nice value isn't enough: such a process still finishes its time slice whenever a thread of the server wakes up.
     """
     assert program is not None, "Chromium is missing: apt-get install chromium"
     found = folder / "chromium"
@@ -239,8 +240,7 @@ def reported(callers: list[Caller], readers: list[LoadedReader], ended: list[Rou
 
 
 def measure(pages: int, rate: float, seconds: float, seed: int, cache: Path | None = None) -> bool:
-    """A world under load for so long. Whether nobody was told what they may not have been, and pages waited no longer
-    than the bar allows."""
+    """Run a world under load; return whether nobody got a wrong answer and pages waited no longer than allowed."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         world = stack.enter_context(small_world(first_folder(cache or folder), folder / "world"))

@@ -1,7 +1,8 @@
-"""`python -m tests.browser.mixed_round`: a secure count of 12 Python devices and 12 of Chromium, each in a context of
-its own, over a real backend; prints whether it opened, and how far from the oracle. Exits with 1 where it did not.
+"""`python -m tests.browser.mixed_round`: runs a secure count of 12 Python devices and 12 in Chromium over a real
+backend.
 
-Oracle: numpy's sum of the vectors that the 24 gave, read in the clear where each is masked, the noise in them included.
+Each Chromium device has a context of its own. Prints whether the sum was opened and how far it is from the oracle;
+exits with 1 if it was not. Oracle: numpy's sum of the 24 vectors with their noise, recorded before masking.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ ENDED = ("applied", "failed")
 
 @dataclass
 class RecordedSum:
-    """What Python's devices gave to the sum, and what the server opened: ring elements and the decoded sums."""
+    """What Python's devices contributed, and what the server opened: ring elements and the decoded sums"""
 
     given: list[NDArray[Any]] = field(default_factory=list)
     opened: NDArray[np.float64] | None = None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Read beside the devices and the server of this process."""
+        """Record what the devices and the server of this process compute."""
         give, conclude = SecureSumProtection.contribute, Counting.conclude
 
         def contribute(*args: Any, **kwargs: Any) -> Contribution:
@@ -74,7 +75,7 @@ class RecordedSum:
 
 
 def worker_script(folder: Path) -> bytes:
-    """The worker of the browser's device, which keeps what it gives where a debugger can read it."""
+    """Return the worker of the browser's device, changed to keep its vector where a debugger can read it."""
     node = shutil.which("node")
     if node is None:
         raise RuntimeError("node is missing: install Node.js 20 or newer")
@@ -85,7 +86,7 @@ def worker_script(folder: Path) -> bytes:
 
 
 def reading_page(context: BrowserContext, url: str, script: bytes) -> Page:
-    """A page whose reader has begun and opened some stories."""
+    """Return a page whose reader has passed the first visit and opened some stories."""
 
     def answer(route: Route) -> None:
         route.fulfill(response=route.fetch(), body=script)
@@ -104,7 +105,7 @@ def reading_page(context: BrowserContext, url: str, script: bytes) -> Page:
 
 
 def count_together(world: SmallWorld, fleet: Fleet, pages: list[Page]) -> tuple[str, int]:
-    """A round of all: how it ended, and how many were in it."""
+    """Run one round of all devices; return how it ended and how many took part."""
     assert world.services is not None
     coordinator = world.services.coordinator
     devices = len(fleet.members) + len(pages)
@@ -130,7 +131,7 @@ def count_together(world: SmallWorld, fleet: Fleet, pages: list[Page]) -> tuple[
 
 
 def compare(recorded: RecordedSum, pages: list[Page]) -> bool:
-    """Whether the server opened the sum of what was given, to the fixed point."""
+    """Return whether the server opened the sum of the contributions, to the fixed point's precision."""
     reported = [worker.evaluate("given") for page in pages for worker in page.workers]
     theirs = [np.frombuffer(bytes.fromhex(vector), dtype="<u4") for vectors in reported for vector in vectors]
     protection = COMPOSED[SYSTEM].protection
@@ -150,7 +151,7 @@ def compare(recorded: RecordedSum, pages: list[Page]) -> bool:
 
 
 def measure(python: int, browsers: int) -> bool:
-    """A world, its devices and their round. Whether all were in it and the sum was the oracle's."""
+    """Run a world, its devices and their round; return whether all took part and the sum matches the oracle."""
     recorded = RecordedSum()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

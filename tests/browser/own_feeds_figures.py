@@ -1,10 +1,10 @@
-"""`python -m tests.browser.own_feeds_figures`: how soon `ownfeed read` shows a ranked page of a reader's own feeds.
+"""`python -m tests.browser.own_feeds_figures`: measures how soon `ownfeed read` shows a ranked page of own feeds.
 
-Serves feeds of real headlines on loopback, one of them dead, and runs `ownfeed read` in a new folder: the command that
-`--ownfeed` names, so that an installed wheel is measured as well as a checkout. Prints the seconds until its page shows
-stories, what is said of the dead feed, and how long after a publisher's new item the page offers it; then, while all
-feeds are refreshed, how long pages take and what both processes hold in memory. Headlines come from headlines.tsv in
-the folder that `--data` or OWNFEED_DATA names; with more items than it has, they repeat under other names.
+Serves feeds of real headlines on loopback, one of which is unreachable, and runs `ownfeed read` in a new folder.
+`--ownfeed` names the command to run, so that an installed wheel can be measured. Prints the seconds until the page
+shows stories, the message about the unreachable feed, and how long after a publisher's new item the page offers it;
+then, while all feeds are refreshed, how long pages take and how much memory both processes hold. Headlines come from
+headlines.tsv in the folder that `--data` or OWNFEED_DATA names; they are reused under other names if there are too few.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NEW_TITLE = "Harbour bridge reopens to cyclists after a winter of repairs"
 
 
 class Publishers:
-    """Feeds of RSS 2.0 by number; a new item goes to the front of one of them."""
+    """RSS 2.0 feeds by number; a new item goes to the front of one of them."""
 
     def __init__(self, stories: list[Headline], feeds: int, items: int) -> None:
         began = datetime.now(UTC) - timedelta(minutes=30)
@@ -72,7 +72,7 @@ class Publishers:
 
 @contextmanager
 def served(publishers: Publishers) -> Iterator[str]:
-    """The feeds on loopback, and their address without a path; the dead one answers 404."""
+    """Serve the feeds on loopback; yield them and their base address. The unreachable one answers 404."""
 
     class HeadlineHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -97,7 +97,7 @@ def served(publishers: Publishers) -> Iterator[str]:
 
 @contextmanager
 def reading(ownfeed: list[str], addresses: list[str], every: float, folder: Path) -> Iterator[Callable[[], str]]:
-    """`ownfeed read` of these feeds, and what it has printed so far."""
+    """Run `ownfeed read` on these feeds; yield what it has printed so far."""
     ports = ["--backend-port", str(free_port()), "--device-port", str(free_port())]
     options = ["--data-dir", str(folder / "read"), "--every", str(every), "--allow-network", "127.0.0.0/8"]
     said = folder / "said"
@@ -124,7 +124,7 @@ def reading(ownfeed: list[str], addresses: list[str], every: float, folder: Path
 
 
 def waited(look: Callable[[], Found | None], limit_sec: float) -> Found:
-    """What `look` finds, asked again until it does. Raises TimeoutError."""
+    """Call `look` until it returns something, and return that. Raises TimeoutError."""
     end = time.monotonic() + limit_sec
     while (found := look()) is None:
         if time.monotonic() > end:
@@ -134,7 +134,7 @@ def waited(look: Callable[[], Found | None], limit_sec: float) -> Found:
 
 
 def measure(ownfeed: list[str], data: Path, feeds: int, items: int, every: float, watch_sec: float) -> None:
-    """Print the figures of one start."""
+    """Start once and print the figures."""
     stories = list(islice(cycle(headlines(data, min(feeds * items, HEADLINES))), feeds * items))
     publishers = Publishers(stories, feeds, items)
     with served(publishers) as home, tempfile.TemporaryDirectory() as folder:
@@ -165,7 +165,7 @@ def measure(ownfeed: list[str], data: Path, feeds: int, items: int, every: float
 
 
 def watch_refresh(reader: httpx.Client, home: str, stories: int, watch_sec: float) -> None:
-    """Refresh all feeds once every story is here; print how long pages take meanwhile, and each process's memory."""
+    """Refresh all feeds once every story has arrived; print page times meanwhile, and each process's memory."""
     listed = re.compile(r"unread of ([\d,]+) stories")
 
     def all_here() -> bool | None:
@@ -200,19 +200,19 @@ def watch_refresh(reader: httpx.Client, home: str, stories: int, watch_sec: floa
 
 
 def shown(reader: httpx.Client, link: str) -> str | None:
-    """The reader's page, once it shows stories, ranked or not."""
+    """Return the reader's page once it shows stories, ranked or not."""
     answer = reader.get(link)
     return answer.text if answer.is_success and CARD in answer.text else None
 
 
 def ranked(reader: httpx.Client, link: str) -> str | None:
-    """The reader's page, once its stories are in the reader's own order."""
+    """Return the reader's page once its stories are in the reader's own order."""
     page = shown(reader, link)
     return page if page is not None and UNRANKED not in page else None
 
 
 def dead_feed(reader: httpx.Client, home_page: str) -> str | None:
-    """What the page that manages feeds says of the one that can't be read."""
+    """Return the message about the unreachable feed on the page that manages feeds."""
     page = reader.get(home_page.replace("/enter", "/feeds/manage")).text
     found = re.search(rf"{re.escape(DEAD)} can(?:'|&#39;)t be read[^<]*", page)
     return found[0] if found else None

@@ -1,8 +1,8 @@
-"""`python -m tests.browser.page_figures`: what a page of the feed weighs and how fast it is, in a real Chromium.
+"""`python -m tests.browser.page_figures`: measures the size and speed of a page of the feed in Chromium.
 
-Starts a demo of its own, or opens the link of one that runs (`--link`). Prints for the cold load of For you, in a
-browser that has nothing of it kept, compressed bytes with headers, requests, largest contentful paint and layout shift;
-and the medians from a click on a headline to the first paint of the story, and from "Refresh" to that page's.
+Starts a demo, or opens the link of a running one (`--link`). Prints, for a first load of For you with an empty cache,
+compressed bytes with headers, requests, largest contentful paint and layout shift; and the median times from a click on
+a headline to the first paint of the story, and from "Refresh" to the first paint of the new page.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SINCE_CLICK = """() => new Promise(told => {
 
 
 def cold_load(browser: Browser, let_in: StorageState, home: str) -> dict[str, float]:
-    """One load of For you: KB, requests, LCP in seconds, CLS."""
+    """Load For you once with an empty cache; return KB, requests, LCP in seconds, CLS."""
     context = browser.new_context(storage_state=let_in, viewport=SIZE)
     page = context.new_page()
     wire = context.new_cdp_session(page)
@@ -74,7 +74,7 @@ def cold_load(browser: Browser, let_in: StorageState, home: str) -> dict[str, fl
 
 
 def reading(page: Page, home: str, times: int) -> dict[str, list[float]]:
-    """Seconds from a click to the first paint of what it opens: of a story, and of a page made anew."""
+    """Return the seconds from a click to the first paint: of a story, and of a refreshed page."""
     page.context.add_init_script(NOTE_CLICKS)
     found: dict[str, list[float]] = {"click to story s": [], "refresh s": []}
     page.goto(home)
@@ -94,7 +94,7 @@ def reading(page: Page, home: str, times: int) -> dict[str, list[float]]:
 
 @contextmanager
 def one_demo(link: str | None) -> Iterator[str]:
-    """The link to the feed of a demo that runs, or of a new one."""
+    """Return the link to the feed of a running demo, or of a new one."""
     if link is not None:
         yield link
         return
@@ -103,7 +103,7 @@ def one_demo(link: str | None) -> Iterator[str]:
 
 
 def tell(name: str, values: list[float]) -> None:
-    """A line: median, least, greatest, and how busy the machine is."""
+    """Print one line: median, minimum, maximum, and the machine's load."""
     middle, load = statistics.median(values), os.getloadavg()[0]
     print(f"{name:18} median {middle:.3f}, {min(values):.3f} to {max(values):.3f}, n {len(values)}, load {load:.1f}")  # noqa: T201
 

@@ -1,4 +1,4 @@
-"""What a page says to its reader, drawers closed or open: prose by sentence, tables by row, figures by name."""
+"""The texts of a page, in open and closed drawers: prose by sentence, tables by row, figures by name."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class SaidOnPage:
     figures: dict[str, str] = field(default_factory=dict)
 
     def says(self, words: str) -> bool:
-        """Whether a sentence holds these words."""
+        """Return whether a sentence contains these words."""
         return any(words in sentence for sentence in self.sentences)
 
 
 def said_on(page: Page) -> SaidOnPage:
-    """All of the page that is open, in its order; a sentence that stands twice is listed twice."""
+    """Return the texts of the open page in order; a sentence that appears twice is listed twice."""
     found = page.evaluate(_COLLECT)
     sentences = [sentence for block in found["blocks"] for sentence in SENTENCE.split(block)]
     return SaidOnPage(sentences, found["tables"], found["figures"])

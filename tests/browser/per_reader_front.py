@@ -1,7 +1,7 @@
 """ASGI middleware before a real backend that gives every reader's page its own host name, troubles and open count.
 
-A page at `http://<name>.localhost:<port>` is told by its name, so that many of them share one Chromium and one backend.
-All that a page asks for is noted as it comes, files of the page's code included.
+A page at `http://<name>.localhost:<port>` is recognised by its name, so many pages can share one Chromium and one
+backend. Every request of a page is recorded, including those for the files of its code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TROUBLES = {"kind": (), "busy": (429, 503), "slow": (0,), "any": (0, 429, 503)}
 
 @dataclass
 class Visit:
-    """What one page asks for, and the troubles that it meets; times count from `began_sec`.
+    """The requests of one page and the troubles it meets; times count from `began_sec`.
 
     counts: whether its count is open.
     """
@@ -48,7 +48,7 @@ class Visit:
         return f"/v1/blobs/{self.count.manifest.materials[MATERIAL].sha256}"
 
     def begin(self, seed: int, trouble_kind: str, seconds: float) -> None:
-        """Forget what was asked for, open the count, and meet three troubles of that kind, drawn from the seed."""
+        """Clear the recorded requests, open the count, and draw three troubles of that kind from the seed."""
         chance, kinds = random.Random(f"server {seed}"), TROUBLES[trouble_kind]
         self.troubles = []
         for _ in range(3 if kinds else 0):
@@ -59,12 +59,12 @@ class Visit:
         self.received, self.began_sec = [], time.monotonic()
 
     def trouble(self, at_sec: float) -> tuple[int, int] | None:
-        """Status and seconds to stay away, or 0 and seconds until the answer, of the trouble at that time."""
+        """Return the trouble at that time: status and Retry-After, or 0 and the delay of the answer in seconds."""
         return next((rest for start, end, *rest in self.troubles if start <= at_sec < end), None)  # type: ignore[return-value]
 
 
 class PerReaderFront:
-    """Serves `app` to the pages of `visits`, by the first label of the host that they ask."""
+    """Serves `app` to the pages of `visits`, which the first label of the requested host identifies."""
 
     def __init__(self, app: ASGIApp, script: bytes, news: Iterable[str], key: Callable[[], Ed25519PrivateKey]) -> None:
         self._app, self._script, self._key = app, script, key
@@ -74,7 +74,7 @@ class PerReaderFront:
         self.visits: dict[str, Visit] = {}
 
     def visit(self, name: str) -> Visit:
-        """A page that comes, by its host's first label."""
+        """Return the visit of the page with this host name."""
         nobody = httpx.MockTransport(lambda request: httpx.Response(404))
         count = MaliciousServer(nobody, self._listed, HONEST, lambda: datetime.now(UTC), key=self._key())
         return self.visits.setdefault(name, Visit(count))
@@ -107,7 +107,7 @@ class PerReaderFront:
 
 
 def _with_body(body: bytes, send: Send) -> Send:
-    """Sends an answer with its own headers and another body."""
+    """Send an answer with its own headers and another body."""
 
     async def changed(message: Message) -> None:
         if message["type"] == "http.response.start":

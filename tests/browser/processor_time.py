@@ -1,5 +1,6 @@
-"""How long the threads of a browser's renderers have run: on a busy machine a visit's time tells of the neighbours,
-this of the visit. Linux only.
+"""Processor time of the threads of a browser's renderers. Linux only.
+
+On a busy machine the time of a visit depends on other processes; the processor time doesn't.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PAGE = "page"
 
 
 def ran_ms(processes: list[psutil.Process]) -> Counter[str]:
-    """Milliseconds that these processes' threads have run since their start, by kind."""
+    """Return by kind the milliseconds that these processes' threads have run since their start."""
     found: Counter[str] = Counter()
     for each in processes:
         for thread in Path(f"/proc/{each.pid}/task").glob("*"):
@@ -36,7 +37,7 @@ def ran_ms(processes: list[psutil.Process]) -> Counter[str]:
 
 
 def renderers() -> list[psutil.Process]:
-    """Of every browser that this process started."""
+    """Return the renderers of every browser that this process started."""
     found = []
     for each in psutil.Process().children(recursive=True):
         try:

@@ -1,6 +1,6 @@
 """A reader in Chromium before a real device and a real backend, with nine other devices for group counts and rounds.
 
-Only BERT is stood in for. Nothing runs by itself: a test lets the device keep up and take part when it wants it to.
+Only BERT is replaced. Nothing runs in the background: a test decides when the device syncs and takes part.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROUND_SEC = 120.0
 
 
 class OneDay:
-    """The machine's clock until the UTC day in which it was made ends, and its last second from then on."""
+    """The machine's clock until the UTC day in which it was made ends; then it stays at that day's last second."""
 
     def __init__(self) -> None:
         start = datetime.now(UTC)
@@ -49,7 +49,7 @@ class OneDay:
 
 @dataclass
 class ReadAlong:
-    """The world, the reader's device with its pages, and the line between it and the backend."""
+    """The world, the reader's device with its pages, and the tapped connection to the backend."""
 
     world: SmallWorld
     device: Device
@@ -65,7 +65,7 @@ class ReadAlong:
         return self.page
 
     def pick(self, section: str) -> None:
-        """The first visit, up to a page of which every text is here."""
+        """Pass the first visit; return on a page of which every text has arrived."""
         self.go("/welcome")
         self.page.get_by_label(section).check()
         self.page.get_by_role("button", name="Show my feed").click()
@@ -77,7 +77,7 @@ class ReadAlong:
             pass
 
     def read(self, stories: int) -> None:
-        """Open the page's first stories that were not opened yet, as a reader does; the others are looked at."""
+        """Open the first stories of the page that were not opened yet, and look at the others."""
         self.go("/")
         feed = self.device.reading.feed()
         opened = self.device.library.read_news()
@@ -88,7 +88,7 @@ class ReadAlong:
             self.page.wait_for_url(f"**/story/{item.card.id}?*")
 
     def new_page(self) -> None:
-        """Have the background ask for candidates, then ask for another page of the feed, with all texts."""
+        """Let the background ask for candidates, then request another page of the feed with all texts."""
         self.device.recall_step()
         self.go("/")
         before = self.device.reading.feed().feed_id
@@ -99,14 +99,14 @@ class ReadAlong:
         self.fetch_texts()
 
     def erase(self) -> None:
-        """By the form of the settings."""
+        """Erase by the form on the settings page."""
         self.go("/settings")
         self.page.get_by_label("Type erase to confirm").fill("erase")
         self.page.get_by_role("button", name="Erase").click()
         self.page.wait_for_url(re.compile("/welcome"))
 
     def join(self, folder: Path, stack: ExitStack) -> None:
-        """Nine others who have read what this reader has: copies of the file, with keys of their own in every round."""
+        """Add nine readers with the same reading: copies of the file, with their own keys in every round."""
         assert self.world.ears is not None
         network = InProcess(self.world.ears)
         stack.callback(network.close)
@@ -123,7 +123,7 @@ class ReadAlong:
             self.others.append(other)
 
     def take_part(self, system: str) -> RoundStatus:
-        """A round of all ten, from its opening to its end; the reader's device learns how it ended."""
+        """Run a round of all ten from opening to end; the reader's device learns how it ended."""
         assert self.world.services is not None
         rounds = self.world.services.coordinator
         opened = rounds.open_round(system, cohort=MEMBERS, cohort_minimum=MEMBERS, seconds=ROUND_SEC)
@@ -149,7 +149,7 @@ class ReadAlong:
 
 @contextmanager
 def read_along(folder: Path, first: Path, serve: Serve, chromium: Browser) -> Iterator[ReadAlong]:
-    """All of it while the block runs."""
+    """Run the world, the device and its pages while the block runs."""
     with ExitStack() as stack:
         world = stack.enter_context(small_world.small_world(first, folder))
         stack.enter_context(world.backend())

@@ -1,14 +1,14 @@
-"""`python -m tests.browser.reader_figures LINK`: how fast the browser's device is, in a real Chromium.
+"""`python -m tests.browser.reader_figures LINK`: measures the browser's device in Chromium.
 
 LINK is the address of a running demo "in a browser", or /reader/ of any backend. Prints, over several new profiles: a
-first visit, from the link to a feed that can be read, whose one question is answered at once; the same with the
-processor slowed four times; a visit in a new tab and a reload afterwards; the device's work on a new page after a
-click, as its own export has it, without the wait for the server; gradients of rankers in wasm.
+first visit, from the link to a readable feed, with its one question answered at once; the same with the processor
+slowed four times; a visit in a new tab and a reload; the device's work on a new page after a click, from its own export
+and without the wait for the server; and gradients of rankers in wasm.
 
-Below each time stands how long the renderers' threads ran in it (`processor_time`): on a busy machine compare that.
-DevTools slow the page's own thread and no worker, so "slowed 4 times" stops every renderer for three quarters of the
-time; "page slowed" is what DevTools do. Times are of the page's clock, from the start of its navigation to the frame
-after the feed stands.
+Below each time stands the processor time of the renderers' threads (`processor_time`), which is the figure to compare
+on a busy machine. DevTools can slow the page's own thread but no worker, so "slowed 4 times" stops every renderer for
+three quarters of the time, while "page slowed" is what DevTools do. Times are from the start of the page's navigation
+to the frame after the feed is complete, by the page's clock.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NOTE_FEED = """(() => {
 
 @contextmanager
 def profile(playwright: Playwright) -> Iterator[BrowserContext]:
-    """Chromium on a new profile, which notes in every page when its feed can be read."""
+    """Open Chromium on a new profile; every page records when its feed can be read."""
     with tempfile.TemporaryDirectory() as folder:
         context = playwright.chromium.launch_persistent_context(
             folder, executable_path=find_chromium(playwright), args=list(ARGUMENTS)
@@ -64,7 +64,7 @@ def profile(playwright: Playwright) -> Iterator[BrowserContext]:
 
 
 def readable(page: Page) -> float:
-    """Milliseconds from the start of navigation to a feed that can be read. Raises RuntimeError."""
+    """Return the milliseconds from the start of navigation to a readable feed. Raises RuntimeError."""
     until = time.monotonic() + WITHIN_SEC
     while (found := page.evaluate("globalThis.readable ?? null")) is None:
         if time.monotonic() > until:
@@ -75,14 +75,14 @@ def readable(page: Page) -> float:
 
 @dataclass(frozen=True)
 class Visit:
-    """took_ms: to the feed. ran: milliseconds of processor time until then, by kind of thread."""
+    """took_ms: until the feed. ran: milliseconds of processor time until then, by kind of thread."""
 
     took_ms: float
     ran: Counter[str]
 
 
 def visit(context: BrowserContext, link: str, *, page_slowed: bool = False) -> tuple[Page, Visit]:
-    """A new tab, and how it came to its feed."""
+    """Open a new tab and return its figures."""
     page = context.new_page()
     if page_slowed:
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
@@ -93,7 +93,7 @@ def visit(context: BrowserContext, link: str, *, page_slowed: bool = False) -> t
 
 
 def again(page: Page) -> Visit:
-    """The same page, reloaded."""
+    """Reload the same page and return its figures."""
     before = ran_ms(renderers())
     page.reload(wait_until="commit")
     took_ms = readable(page)
@@ -101,7 +101,7 @@ def again(page: Page) -> Visit:
 
 
 def visits(playwright: Playwright, link: str, loads: int) -> dict[str, list[Visit]]:
-    """By the kind of visit."""
+    """Return the figures by kind of visit."""
     found: defaultdict[str, list[Visit]] = defaultdict(list)
     for _ in range(loads):
         with profile(playwright) as context:
@@ -120,7 +120,7 @@ def visits(playwright: Playwright, link: str, loads: int) -> dict[str, list[Visi
 
 
 def click_to_feed(playwright: Playwright, link: str, clicks: int) -> list[float]:
-    """Milliseconds of device work on each page that was asked for after a click, without the wait for the server."""
+    """Return the device's milliseconds for each page after a click, without the wait for the server."""
     with profile(playwright) as context:
         page, _ = visit(context, link)
         for number in range(clicks):
@@ -140,14 +140,14 @@ def click_to_feed(playwright: Playwright, link: str, clicks: int) -> list[float]
 
 
 def tell(name: str, values: list[float]) -> None:
-    """A line: median, least, greatest, and how busy the machine is."""
+    """Print one line: median, minimum, maximum, and the machine's load."""
     middle, load = statistics.median(values), os.getloadavg()[0]
     least, most = min(values), max(values)
     print(f"{name:24} ms: median {middle:.1f}, {least:.1f} to {most:.1f}, n {len(values)}, load {load:.1f}")  # noqa: T201
 
 
 def tell_threads(ran: list[Counter[str]]) -> None:
-    """The line below it: processor time in all and by kind of thread, as medians."""
+    """Print the line below it: processor time in all and by kind of thread, as medians."""
     by_kind = {kind: statistics.median(each[kind] for each in ran) for kind in sorted(set().union(*ran))}
     parts = ", ".join(f"{kind} {ms:.0f}" for kind, ms in by_kind.items())
     print(f"{'':24} threads ran {statistics.median(each.total() for each in ran):.0f} ms: {parts}")  # noqa: T201

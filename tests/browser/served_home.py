@@ -22,7 +22,7 @@ NEVER_SYNCS = PerformanceSettings(sync_poll_sec=100_000, training_poll_sec=100_0
 
 @dataclass
 class ServedHome:
-    """The device, and where its pages are."""
+    """The device, and the address of its pages."""
 
     device: Device
     address: str
@@ -33,7 +33,7 @@ class ServedHome:
         assert context.request.get(link).ok
 
     def enter(self, context: BrowserContext) -> Page:
-        """Let in, and on the page of the feed."""
+        """Follow the printed link, and open the page of the feed."""
         self.let_in(context)
         page = context.new_page()
         page.goto(self.address + "/")
@@ -43,7 +43,7 @@ class ServedHome:
 def serve_home(
     serve: Serve, data_dir: Path, backend: FakeBackend | None = None, *, first_page: bool = True
 ) -> ServedHome:
-    """A device of its own folder, over a backend double; it syncs no more. first_page: whether it has made one."""
+    """Serve a device in a new folder over a fake backend; it syncs no more. first_page: whether it already made one."""
     over = backend or FakeBackend()
     made: list[Device] = []
 

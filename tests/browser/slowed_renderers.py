@@ -1,7 +1,7 @@
 """A browser on a slower processor: its renderers are stopped for most of the time.
 
-DevTools' own throttling slows a page's main thread and leaves workers alone, which do most of what the reader's device
-does; a stopped process does nothing at all, workers and compilers included.
+DevTools can slow a page's main thread but not its workers, which do most of the device's work. A stopped process does
+nothing at all, workers and compilers included.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ TURNS = 10
 
 
 class SlowedRenderers(threading.Thread):
-    """Lets every renderer of a browser that this process started run for one part of SLOWED of the time."""
+    """Lets every renderer of a browser of this process run for one part in SLOWED of the time."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self._ended = threading.Event()
 
     def run(self) -> None:
-        """Stop and let go, until `end`."""
+        """Stop and continue the renderers until `end`."""
         while not self._ended.is_set():
             found = renderers()
             for _ in range(TURNS):

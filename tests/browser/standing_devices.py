@@ -1,4 +1,4 @@
-"""Stand-in devices served to a browser, and a browser that notes what went wrong or elsewhere."""
+"""Stand-in devices served to a browser, and a browser page that records errors and requests to other hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Standing:
         self._addresses: dict[str, str] = {}
 
     def address(self, kind: str) -> str:
-        """Where the device of this kind is served."""
+        """Return the address of the device of this kind."""
         if kind not in self._addresses:
             self.devices[kind] = PagesDevice(kind)  # type: ignore[arg-type]
             self._addresses[kind] = self._serve(app_of(self.devices[kind]))
@@ -32,7 +32,7 @@ class Standing:
 
 
 def app_of(device: PagesDevice) -> Callable[[int], FastAPI]:
-    """Its pages, behind the key of the port they get."""
+    """Return the device's pages, protected by the key of their port."""
 
     def make(port: int) -> FastAPI:
         app = FastAPI(openapi_url=None)
@@ -51,7 +51,7 @@ def enter(context: BrowserContext, home: str) -> None:
 
 
 class WatchedPage:
-    """A page, and all that went wrong or elsewhere while it was open."""
+    """A page that records errors and requests to other hosts while it is open."""
 
     def __init__(self, page: Page, home: str) -> None:
         self.page, self.home = page, home

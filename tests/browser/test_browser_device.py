@@ -1,4 +1,4 @@
-"""The browser's device in Chromium, over a real backend: a first visit, ten stories, a second tab, offline, erased.
+"""The browser's device in Chromium, over a real backend: a first visit, ten stories, a second tab, offline, erase.
 
 Oracle for accessibility: axe-core.
 """
@@ -57,7 +57,7 @@ CONTROLLED = """() => new Promise((done) => {
 
 @dataclass
 class BrowserReader:
-    """A profile of Chromium with the reader's page open, and the backend that serves it."""
+    """A Chromium profile with the reader's page open, and the backend that serves it."""
 
     world: SmallWorld
     profile: Path
@@ -70,11 +70,11 @@ class BrowserReader:
         return page
 
     def at(self, path: str) -> str:
-        """The address in the bar for a page's own."""
+        """Return the address of one of the page's own paths."""
         return f"{self.world.url}/reader/" + (f"#{path}" if path != "/" else "")
 
     def stored(self, marker: str) -> bool:
-        """Whether a text lies in the files of the origin's storage, read from the disk and not by the page."""
+        """Return whether a text is in the files of the origin's storage, as read from the disk."""
         files = [path for path in self.profile.rglob("*") if path.is_file() and "File System" in path.parts]
         assert files, "this profile has no private files"
         return any(marker.encode() in path.read_bytes() for path in files)
@@ -99,7 +99,7 @@ def reader(chromium: Browser, reader_build: Path, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def read(reader: BrowserReader) -> tuple[Page, str]:
-    """After a first visit and ten stories: the page of the feed, and its id."""
+    """Pass the first visit and open ten stories; return the page of the feed and its id."""
     page = reader.open()
     begin_first_visit(page)
     page.wait_for_selector("main[data-feed] article")
@@ -125,7 +125,7 @@ def test_reading_ten_stories_sends_the_server_no_trace_of_them(reader: BrowserRe
 
 
 def pages_asked(reader: BrowserReader, after: int) -> set[str]:
-    """What stood in the requests for pages, which a reload and a new tab make, of all after the first so many."""
+    """Return what the requests for pages contained, which a reload or a new tab makes, after the first so many."""
     own = [f"{each.path}?{each.query}" for each in reader.world.requests()[after:] if each.path.startswith("/reader")]
     return {
         address
@@ -177,7 +177,8 @@ def test_welcome_page_waiting_for_the_server_sends_no_extra_requests(chromium: B
 
 
 def test_reload_past_the_service_worker_does_not_reveal_the_page(chromium: Browser, reader: BrowserReader) -> None:
-    """What a server and a proxy before it see where no build answers: a private window, Shift and Reload."""
+    """The server and its proxies see such a request where no service worker answers: in a private window, or
+    Shift+Reload."""
     context = chromium.new_context(service_workers="block", viewport={"width": 390, "height": 800})
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
@@ -238,7 +239,7 @@ def test_reload_past_the_service_worker_does_not_reveal_the_page(chromium: Brows
 def test_story_opened_by_a_publishers_link_or_typed_address_is_not_recorded_as_a_click(
     chromium: Browser, reader: BrowserReader
 ) -> None:
-    """The device drops links of publishers to the host of its page; here one stands in the page all the same."""
+    """The device drops publishers' links to its own host; here such a link is in the page all the same."""
     context = chromium.new_context(service_workers="block")
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
@@ -381,7 +382,7 @@ def test_erase_removes_the_reading_from_the_disk(reader: BrowserReader, read: tu
 def test_repeatedly_killed_tab_loses_nothing_and_logs_every_request(
     chromium: Browser, reader: BrowserReader, tmp_path: Path
 ) -> None:
-    """Sums of rounds are in `python -m tests.browser.killed_tabs`, and all its deaths."""
+    """`python -m tests.browser.killed_tabs` covers sums of rounds, and every kind of kill."""
     script = deadly_script(tmp_path)
     program = Path(os.environ.get("OWNFEED_CHROMIUM") or "/usr/bin/chromium")
     with killed_reader(chromium.browser_type, program, reader.world, tmp_path, script, seed=5) as killed:

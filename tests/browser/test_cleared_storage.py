@@ -1,7 +1,7 @@
-"""A server whose answers have the browser clear all that it keeps for the site, the browser's own clearing, and tabs
-that are open meanwhile: what was spent is spent again only if the reader says so, and no build is replaced unasked.
+"""Storage that the server's answers or the browser clear, with tabs open meanwhile.
 
-Oracle: reports as the server received them, and the reader's own export.
+A spent budget can be spent again only if the reader says so, and a build is replaced only after asking. Oracles:
+reports as the server received them, and the reader's own export.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ KEPT_FILES = """async () => {
 
 
 class Clearing:
-    """ASGI middleware: a server that answers as ever, and has the browser clear the site's data where it can."""
+    """ASGI middleware that answers normally but has the browser clear the site's data where it can."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -82,7 +82,7 @@ class Clearing:
 
 
 class Server:
-    """The world, what it does to browsers, and which build it serves."""
+    """The world, how it clears browsers' storage, and which build it serves."""
 
     def __init__(self, world: SmallWorld, clearing: Clearing) -> None:
         self.world, self.clearing = world, clearing
@@ -92,7 +92,7 @@ class Server:
         return [each.body for each in self.world.requests() if each.path == RECALL]
 
     def next_reports(self) -> None:
-        """Return once two more requests for candidates were answered: the second was made after this was called."""
+        """Wait for two more answered requests for candidates; the second was made after this call."""
         with self.clearing.answered:
             until = self.clearing.recalls + 2
             assert self.clearing.answered.wait_for(lambda: self.clearing.recalls >= until, WITHIN_MS / 1_000)
@@ -101,14 +101,14 @@ class Server:
         return sum(each.path.startswith(beginning) for each in self.world.requests())
 
     def wait_for_device_to_end(self, context: BrowserContext) -> None:
-        """Return once no device runs on the origin: a tab that has left may still be writing its files."""
+        """Return once no device runs on the origin: a closed tab may still be writing its files."""
         page = context.new_page()
         page.goto(self.world.url + ELSEWHERE)
         page.wait_for_function("async () => (await navigator.locks.query()).held.length === 0")
         page.close()
 
     def clear_by_answer(self, context: BrowserContext) -> None:
-        """The reader follows a link on the origin, outside of the reader's page: the answer clears."""
+        """Follow a link on the origin outside the reader's page; its answer clears the storage."""
         before = len(self.clearing.cleared)
         self.clearing.clears = lambda scope: scope["path"] == ELSEWHERE
         page = context.new_page()
@@ -118,11 +118,11 @@ class Server:
         assert len(self.clearing.cleared) == before + 1
 
     def clear_by_browser(self, context: BrowserContext) -> None:
-        """What "Clear site data" of the browser does."""
+        """Clear site data as the browser's own command does."""
         self._clear(context, "all")
 
     def evict(self, context: BrowserContext) -> None:
-        """What the browser does where room runs short: it takes the whole of the origin's storage."""
+        """Remove the whole storage of the origin, as the browser does when space runs short."""
         self._clear(context, "file_systems,indexeddb,local_storage,service_workers,cache_storage")
 
     def _clear(self, context: BrowserContext, kinds: str) -> None:
@@ -149,7 +149,7 @@ def served(
 
 @pytest.fixture(scope="module")
 def hurried_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The browser's device, which asks for candidates twice a second in the place of every quarter of an hour."""
+    """Return a build of the browser's device that asks for candidates twice a second, not every quarter of an hour."""
     node = shutil.which("node")
     assert node is not None
     root = tmp_path_factory.mktemp("hurried")
@@ -187,7 +187,7 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 
 def opened(context: BrowserContext, server: Server) -> Page:
-    """A visit, past the question that is asked where a sign of an earlier build is left."""
+    """Open the page, and answer the question that appears if traces of an earlier build are left."""
     page = context.new_page()
     page.goto(server.home)
     run, ready = page.get_by_role("button", name=RUN_THIS), page.locator("main h1, main[data-feed]").first
@@ -199,7 +199,7 @@ def opened(context: BrowserContext, server: Server) -> Page:
 
 
 def begin(context: BrowserContext, server: Server, button: str = BEGIN) -> Page:
-    """A visit that finds an empty store, and what its reader presses."""
+    """Open the page on an empty store, and pass the first visit."""
     page = opened(context, server)
     page.locator(button).click()
     if button == BEFORE:
@@ -210,7 +210,7 @@ def begin(context: BrowserContext, server: Server, button: str = BEGIN) -> Page:
 
 
 def installed(page: Page) -> str:
-    """The build that is installed, once the page has noted it."""
+    """Return the installed build once the page has recorded it."""
     page.evaluate(CONTROLLED)
     page.evaluate(UNTIL_NOTED)
     build: str = page.evaluate(TELL)
@@ -218,7 +218,7 @@ def installed(page: Page) -> str:
 
 
 def open_stories(page: Page, section: str, count: int = 3) -> None:
-    """Open so many stories of a section, then ask for a new page, for which a report is due."""
+    """Open this many stories of a section, then request a new page, which makes a report due."""
     unread = ", ".join(f"article.card:not(.read)[id^='n-{topic}-'] .headline a" for topic in WORDS[section])
     for _ in range(count):
         page.locator(unread).first.click()
@@ -243,14 +243,14 @@ def exported(page: Page, server: Server) -> dict[str, list[dict[str, Any]]]:
 
 
 def spent_on_reports(tables: dict[str, list[dict[str, Any]]]) -> float:
-    """What the ledger of an export has for reports; each was drawn once."""
+    """Return the ledger's charges for reports in an export; each was drawn once."""
     charges = [each for each in tables["charge"] if each["channel"] == "reports" and each["mechanism"] != "moved"]
     assert len(charges) == len(tables["drawn_report"])
     return float(sum(each["epsilon"] for each in tables["charge"] if each["channel"] == "reports"))
 
 
 def reported(page: Page, server: Server) -> dict[str, list[dict[str, Any]]]:
-    """The export once a report was paid for."""
+    """Return the export once a report was charged."""
     server.next_reports()
     tables = exported(page, server)
     assert spent_on_reports(tables), "nothing was reported, so there is nothing to report twice"
@@ -331,7 +331,7 @@ def test_export_imported_after_a_wipe_restores_the_spent_budget(
 
 
 def holds(after: dict[str, list[dict[str, Any]]], before: dict[str, list[dict[str, Any]]]) -> None:
-    """Nothing that was paid or read is missing, and a day's budget is not passed."""
+    """Check that nothing paid for or read is missing, and that no day's budget is exceeded."""
     for table in ("charge", "drawn_report", "report_meaning", "click", "reaction"):
         missing = [row for row in before[table] if row not in after[table]]
         assert not missing, table

@@ -1,4 +1,4 @@
-"""The operator's console in a real browser, over stand-in services. Oracle for accessibility: axe-core."""
+"""The operator's console in Chromium over stand-in services. Oracle for accessibility: axe-core."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Every page of the reader's device in every state, light and dark, on a phone and at a desk. Oracle: axe-core.
+"""Every page of the reader's device in every state, light and dark, on a phone and on a desktop. Oracle: axe-core.
 
-A state is opened once; the window and the scheme change under it. A page that the router has and no state shows fails.
+Each state is opened once; window size and colour scheme change under it. A page of the router without a state fails.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ BOTH_WIDTHS = by_length(False, long=True)
 
 @dataclass
 class PageUnderTest:
-    """A page under test, and what was found wrong of it."""
+    """A page under test and the problems found on it."""
 
     home: str
     watched: WatchedPage
@@ -74,7 +74,7 @@ class PageUnderTest:
         return self.watched.page
 
     def open(self, path: str, status: int = 200) -> None:
-        """Open a page; another status is what is expected of it."""
+        """Open a page; a status other than the expected one is a problem."""
         self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
         self.page.set_viewport_size({"width": 1440, "height": 900})
         answer = self.page.goto(self.home + path)
@@ -83,7 +83,7 @@ class PageUnderTest:
         self.refused += status >= 400
 
     def look(self, state: str, looks: int = 2) -> None:
-        """Hold what is open against the rules in the first of the looks."""
+        """Check the open page against the rules in the first of the looks."""
         self.looked += 1
         with_every_rule = (0, 1) if looks == len(LOOKS) else (self.looked % 2,)
         for number, (scheme, width) in enumerate(LOOKS[:looks]):
@@ -99,19 +99,19 @@ class PageUnderTest:
             self.wrong += [f"{where}: {across} px wide"] if across > width else []
 
     def each(self, paths: tuple[str, ...], looks: int = 2) -> None:
-        """Open and look, page by page."""
+        """Open and check one page after the other."""
         for path in paths:
             self.open(path)
             self.look(path, looks)
 
     def open_drawers(self) -> None:
-        """All that is folded on this page."""
+        """Open every drawer of this page."""
         self.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
 
 
 @contextmanager
 def shown(chromium: Browser, serve: Serve, kind: Kind) -> Iterator[PageUnderTest]:
-    """A device of a kind; at the end nothing was wrong, logged or asked of strangers."""
+    """Serve a device of a kind; at the end, check that nothing failed, was logged or was requested from other hosts."""
     device = PagesDevice(kind)
     home = serve(app_of(device))
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
@@ -127,7 +127,7 @@ def shown(chromium: Browser, serve: Serve, kind: Kind) -> Iterator[PageUnderTest
 
 
 def pages_of_the_router() -> list[str]:
-    """Addresses that answer a GET with a page, as the router has them."""
+    """Return the router's addresses that answer GET with a page."""
     paths = get_openapi(title="", version="", routes=router(PagesDevice(), page_key()).routes)["paths"]  # type: ignore[arg-type]
     answers = {path: each["get"]["responses"].get("200", {}) for path, each in paths.items() if "get" in each}
     return [path for path, answer in answers.items() if "text/html" in answer.get("content", {})]
@@ -249,7 +249,7 @@ def test_tab_key_reaches_the_skip_link_first_and_shows_focus(chromium: Browser, 
 
 
 class Stop(NamedTuple):
-    """Where the Tab key stops: place in px from the page's corner, whether it stays in the window, shows a ring."""
+    """A stop of the Tab key: its position in px, whether it is inside the window, whether it shows a focus ring."""
 
     name: str
     left: float
@@ -259,7 +259,7 @@ class Stop(NamedTuple):
 
 
 def tab_stops(page: Page, limit: int) -> list[Stop]:
-    """The first stops, in the order of the keyboard."""
+    """Return the first stops of the Tab key in order."""
     script = """() => {
       const on = document.activeElement, style = getComputedStyle(on), box = on.getBoundingClientRect();
       if (on === document.body) return null;

@@ -1,8 +1,8 @@
-"""A new tab of the browser's device shows its last front page before the device runs, and never one of before a deed.
-What is pressed on it says that it is under way, and is done once.
+"""A new tab of the browser's device shows the saved front page before its device runs, never one older than an action.
 
-Oracles: a worker whose script is held back, so that whatever stands was kept; the file of the kept page, read by a
-page and from the disk; the browser's own tree for accessibility; and a second tab, which shows what was done.
+A button pressed on it shows that it is busy, and its action is done once. Oracles: a worker script that is held back,
+so that what is visible must have been saved; the file of the saved page, read by a page and from the disk; the
+browser's accessibility tree; and a second tab, which shows what was done.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DRAWN = """() => [...document.querySelectorAll('main img')].every((one) => one.s
 
 @pytest.fixture(scope="module")
 def reader(chromium: Browser, reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserReader]:
-    """A reader who has begun; no service worker answers, so that a test can hold the worker's script back."""
+    """A reader after the first visit; no service worker answers, so a test can hold back the worker's script."""
     folder = tmp_path_factory.mktemp("front-page")
     shutil.copytree(first_folder(shared_cache(tmp_path_factory)), folder / "backend")
     with pytest.MonkeyPatch.context() as patched:
@@ -73,7 +73,7 @@ def reader(chromium: Browser, reader_build: Path, tmp_path_factory: pytest.TempP
 
 
 def kept(page: Page, part: str) -> None:
-    """Wait until a whole page is kept that has this in it."""
+    """Wait until the saved page contains this text."""
     until = time.monotonic() + WAIT_MS / 1_000
     while part not in page.evaluate(KEPT):
         assert time.monotonic() < until, f"no page with {part} was kept"
@@ -88,18 +88,18 @@ def held(reader: BrowserReader) -> Iterator[HeldWorker]:
 
 
 class HeldWorker:
-    """Keeps the worker's script back: no tab that is opened meanwhile has a device."""
+    """Holds back the worker's script: a tab opened meanwhile has no device."""
 
     def __init__(self, reader: BrowserReader) -> None:
         self.context, self.routes = reader.context, list[Route]()
 
     def open(self, reader: BrowserReader) -> Page:
-        """A tab whose script is kept back."""
+        """Open a tab whose script is held back."""
         self.context.route(WORKER, lambda route: self.routes.append(route))
         return reader.open()
 
     def let_go(self, *, broken: bool = False) -> None:
-        """Give the script; broken: it can't be had, and what is asked for again is kept back again."""
+        """Release the script; broken: it fails, and later requests for it are held back again."""
         while self.routes:
             route = self.routes.pop()
             with suppress(Error):  # its tab was loaded again
@@ -109,19 +109,19 @@ class HeldWorker:
 
 
 def act(page: Page, card: int, kind: str) -> Locator:
-    """A button of one of the cards."""
+    """Return a button of one of the cards."""
     return page.locator("article.card[id]").nth(card).locator(f"[data-react] button[value={kind}]")
 
 
 def pressed(page: Page, card: int) -> list[str]:
-    """What a card says was done to it."""
+    """Return which actions a card shows as done."""
     states = page.locator("article.card[id]").nth(card).locator("[data-react] button")
     found: list[str] = states.evaluate_all("all => all.filter(one => one.ariaPressed === 'true').map(one => one.value)")
     return found
 
 
 def is_busy_by_the_tree(page: Page, name: str) -> bool:
-    """As a screen reader is told of a button."""
+    """Return whether a screen reader announces the button as busy."""
     session = page.context.new_cdp_session(page)
     nodes = session.send("Accessibility.getFullAXTree")["nodes"]
     session.detach()
@@ -246,7 +246,7 @@ def test_first_visit_reports_a_device_that_does_not_start(chromium: Browser, rea
 
 @pytest.mark.parametrize("kind", ["like", "less", "save"])
 def test_saved_page_includes_every_confirmed_action(reader: BrowserReader, kind: str) -> None:
-    """As soon as one tab has said that it is done."""
+    """The page is up to date as soon as one tab has confirmed the action."""
     page = reader.open()
     page.wait_for_selector(FEED)
     card = page.locator("article.card[id]").nth({"like": 2, "less": 3, "save": 4}[kind])

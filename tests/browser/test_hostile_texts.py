@@ -1,4 +1,4 @@
-"""Hostile texts in Chromium: nothing of them runs, nothing is requested, and the page stays whole.
+"""Hostile texts in Chromium run nothing, request nothing, and leave the page intact.
 
 Oracle: the browser itself, which reports each request, each error and each violation of the page's policy.
 """

@@ -1,6 +1,6 @@
-"""A build that a browser has installed: it opens offline, and another takes its place when the reader says so.
+"""A build that a browser has installed opens offline, and is replaced only when the reader agrees.
 
-Oracle: a second build, whose page has another title, served in the place of the first.
+Oracle: a second build, whose page has another title, served in place of the first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TITLE, OTHER = b"<title>Ownfeed</title>", b"<title>Another</title>"
 
 
 def other_build(first: Path, second: Path) -> Path:
-    """The same build with a page of another title, in a new folder."""
+    """Copy the build into a new folder, with a page of another title."""
     shutil.copytree(first, second)
     reported = json.loads((first / "manifest.json").read_text(encoding="utf-8"))
     old = reported["script"]
@@ -49,12 +49,12 @@ def other_build(first: Path, second: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def builds(reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The checkout's build, and the same with a page of another title."""
+    """Return the checkout's build, and a copy with a page of another title."""
     return reader_build, other_build(reader_build, tmp_path_factory.mktemp("made") / "second")
 
 
 class Swapped:
-    """Serves one build, and from a moment on another."""
+    """Serves one build, and another after a swap."""
 
     def __init__(self, folder: Path) -> None:
         self.asked: list[str] = []

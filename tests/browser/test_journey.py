@@ -1,6 +1,6 @@
-"""One reader's journey in a real browser, over a real backend and a real device: from the first visit to a new release.
+"""One reader's journey in Chromium over a real backend and a real device, from the first visit to a new release.
 
-Only BERT is stood in for (tests/doubles/small_world). Oracles: what the page says, and the device's own byte log.
+Only BERT is replaced (tests/doubles/small_world). Oracles: what the page shows, and the device's own request log.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def reader(world: SmallWorld, backend_url: str, serve: Serve) -> tuple[Device, s
 
 
 class Watch:
-    """All that went wrong or elsewhere in a browser context."""
+    """The errors and the requests to other hosts in a browser context."""
 
     def __init__(self, context: BrowserContext, homes: tuple[str, ...]) -> None:
         self.found: list[str] = []
@@ -83,7 +83,7 @@ def watched(chromium: Browser, reader: tuple[Device, str], backend_url: str) -> 
 
 
 def until(page: Page, true: Callable[[], bool], what: str, *, reload: bool = True) -> None:
-    """Wait until it is so, and reload meanwhile."""
+    """Wait until the condition holds, reloading the page meanwhile."""
     end = time.monotonic() + WITHIN_SEC
     while not true():
         assert time.monotonic() < end, f"{what}; the page says: {page.inner_text('main')[:600]}"
@@ -93,7 +93,7 @@ def until(page: Page, true: Callable[[], bool], what: str, *, reload: bool = Tru
 
 
 def stories(page: Page) -> list[str]:
-    """News ids on the page, in order, each once; of the whole page, which after a click may still be coming."""
+    """Return the article ids on the page in order, without repeats, once the whole page has loaded."""
     page.wait_for_load_state("load")
     hrefs = page.locator("h2 a[href^='/story/'], h3 a[href^='/story/']").evaluate_all(
         "links => links.map(link => link.getAttribute('href'))"
@@ -108,7 +108,7 @@ def open_story(page: Page, news_id: str) -> None:
 
 
 def every_entry(device: Device) -> list[LoggedRequest]:
-    """The whole byte log, newest first."""
+    """Return the whole request log, newest first."""
     log = device.parts.stores.byte_log
     return [row for number in range(1, log.entries().pages + 1) for row in log.entries(number).rows]
 

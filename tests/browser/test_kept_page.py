@@ -1,4 +1,4 @@
-"""What the browser keeps while Ownfeed doesn't run, and how light a page is, in a real Chromium over a real device.
+"""What the browser keeps while Ownfeed doesn't run, and how large a page is, in Chromium over a real device.
 
 Oracles: the stories that the device has, its own record of clicks, and the bytes that the browser says it received.
 """

@@ -1,4 +1,4 @@
-"""More at the end, in a real browser over a real device: nothing above it moves, and it is there after Back."""
+"""Loading more stories at the end of a list in Chromium: nothing above moves, and they are there after Back."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_more_adds_stories_below_and_keeps_them_after_back(chromium: Browser, ho
 
 @pytest.fixture
 def lists(serve: Serve, tmp_path: Path) -> ServedHome:
-    """A home with two hundred popular stories, and with all sections followed."""
+    """A home with two hundred popular stories, and all sections followed."""
     backend = FakeBackend()
     newest = sorted(backend.pool.cards, key=lambda card: card.published_at, reverse=True)
     order = tuple(card.id for card in newest[:POPULAR_LIMIT])

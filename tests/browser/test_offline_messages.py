@@ -1,4 +1,4 @@
-"""An idle page says that the server is gone, and that it is back, in a real Chromium over a real device."""
+"""An idle page announces that the server is gone and that it is back, in Chromium over a real device."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_idle_page_announces_server_loss_and_recovery(
 
 
 def home_without_loops(serve: Serve, data_dir: Path, backend: FakeBackend) -> ServedHome:
-    """A device with a first page, whose background does nothing: what fails in it is the test's."""
+    """A device with a first page whose background doesn't run, so that only the test makes it fail."""
     made: list[Device] = []
 
     def make(port: int) -> FastAPI:
@@ -101,7 +101,7 @@ def home_without_loops(serve: Serve, data_dir: Path, backend: FakeBackend) -> Se
 
 
 def fail(device: Device, loop: Loop, failed: Exception) -> None:
-    """Let a step of a background loop fail so."""
+    """Make a step of a background loop fail with this error."""
     with suppress(type(failed)), device.alerts.of(loop):
         raise failed
 

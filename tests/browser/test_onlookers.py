@@ -1,7 +1,7 @@
-"""What onlookers see of a reader in Chromium: two who click on opposite things ask for the same, byte for byte;
-nothing of the server's is kept on the device beyond what is listed here.
+"""What onlookers see of a reader in Chromium: readers of opposite topics send the same requests, byte for byte.
 
-Oracle: the requests as the server received them, headers included, and the browser's own account of what it keeps.
+The device keeps nothing from the server beyond what is listed here. Oracles: the requests with headers as the server
+received them, and the browser's own account of what it stores.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def world(reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def settled(page: Page) -> None:
-    """Wait until the app is installed, which it is after the first look at what is new, and all is answered."""
+    """Wait until the app is installed, which follows the first check for updates, and every request is answered."""
     page.evaluate(CONTROLLED)
     page.wait_for_load_state("networkidle")
 
 
 def read(context: BrowserContext, world: SmallWorld, section: str) -> tuple[Page, list[Received], list[str]]:
-    """A first visit, reports by code, three stories of a section, and two new pages; what was asked, also elsewhere."""
+    """Do a first visit, reports by code, three stories of a section and two new pages; return all requests."""
     before = len(world.requests())
     addresses: list[str] = []
     context.on("request", lambda request: addresses.append(request.url))
@@ -99,11 +99,10 @@ def read(context: BrowserContext, world: SmallWorld, section: str) -> tuple[Page
 
 
 def seen(asked: list[Received]) -> Counter[tuple[str, ...]]:
-    """What an onlooker has of each request, in any order.
+    """Return what an onlooker sees of the requests, in any order.
 
-    Left out is what tells only how long a visit took: polls, requests for candidates, the look at what is new, where it
-    finds nothing at an address that was asked before, and Chromium's own look for another service worker, which comes
-    some time after a page.
+    Left out is what depends only on how long a visit took: polls, requests for candidates, the update check where it
+    finds nothing at an address requested before, and Chromium's own check for another service worker.
     """
     common = next(one for one in asked if one.path == TEXTS)
     answered = {(one.method, one.path, one.query) for one in asked if one.status != NOTHING_NEW}
@@ -123,7 +122,7 @@ def seen(asked: list[Received]) -> Counter[tuple[str, ...]]:
 
 
 def order_of_start(asked: list[Received]) -> list[str]:
-    """What a device asks for until its first look at what is new has ended; of blobs, several are asked for at once."""
+    """Return the requests until the first update check has ended; several blobs are requested at once."""
     start = [one for one in asked if one.path.startswith("/v1/") and one.path != POLL]
     named = ["blobs" if one.path.startswith(BLOBS) else f"{one.method} {one.path}?{one.query}" for one in start]
     found = [name for name, before in zip(named, ["", *named], strict=False) if name != before]

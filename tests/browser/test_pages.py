@@ -1,4 +1,4 @@
-"""The reader's pages in a real browser, over a stand-in device: the keyboard, forms with and without scripts."""
+"""The reader's pages in Chromium over a stand-in device: the keyboard, and forms with and without scripts."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PLACES = """() => [...document.querySelectorAll(".spread .cards > .card")].map(c
 
 @pytest.fixture(scope="module")
 def standing(serve: Serve) -> Standing:
-    """Devices by kind, started when first asked for."""
+    """Return devices by kind, started when first requested."""
     return Standing(serve)
 
 
 @pytest.fixture
 def feed_context(chromium: Browser, standing: Standing) -> Iterator[WatchedPage]:
-    """A typical device at a desk's width, in light."""
+    """A typical device at desktop width, in the light scheme."""
     context = chromium.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
     home = standing.address("typical")
     enter(context, home)
@@ -152,7 +152,7 @@ def test_tabs_under_you_fit_on_one_line_and_show_the_current_tab(
 
 
 def test_pages_fit_the_narrowest_phone_in_every_shield_state(chromium: Browser, standing: Standing) -> None:
-    """WCAG 2.2, 1.4.10 Reflow: 320 px, as at 400 % on a desk."""
+    """WCAG 2.2, 1.4.10 Reflow: 320 px, which is 400 % on a desktop."""
     home, width = standing.address("overfull"), 320
     context = chromium.new_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)
     enter(context, home)
@@ -166,8 +166,8 @@ def test_pages_fit_the_narrowest_phone_in_every_shield_state(chromium: Browser, 
 
 
 def test_cards_align_in_rows_on_a_tablet_and_buttons_on_a_phone(chromium: Browser, standing: Standing) -> None:
-    """Red before: a picture's height of nothing beside a story without one, a story alone in its row, and buttons that
-    shared the line with the picture where a headline was short."""
+    """Regression: a picture without height beside a story without one, a story alone in its row, and buttons on the
+    picture's line where a headline was short."""
     context = chromium.new_context(viewport={"width": 768, "height": 900})
     home = standing.address("typical")
     enter(context, home)

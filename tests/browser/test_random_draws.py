@@ -1,4 +1,4 @@
-"""What the browser's device draws in Chromium, with its generator. Oracle: the laws as closed forms, by chi-square."""
+"""Random draws of the browser's device in Chromium. Oracle: the distributions in closed form, by chi-square."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIZE, TRUTH, SIGMA = 16, 3, 5
 
 @pytest.fixture(scope="module")
 def page(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """A page with the browser device's samplers; no server is asked."""
+    """A page with the samplers of the browser's device, without a server."""
     node, made = shutil.which("node"), tmp_path_factory.mktemp("drawing") / "drawing_page.js"
     assert node is not None, "node is missing: install Node.js 20 or newer"
     entry = Path(__file__).with_name("drawing_page.ts")
@@ -38,7 +38,7 @@ def page(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def fit(counts: dict[str, int], weights: dict[int, float]) -> float:
-    """The p-value of counts under a law, its rare values taken together."""
+    """Return the p-value of counts under a distribution, with rare values grouped."""
     whole = math.fsum(weights.values())
     expected = {value: DRAWS * weight / whole for value, weight in weights.items()}
     common = [value for value, each in expected.items() if each >= 20]

@@ -34,7 +34,7 @@ def now() -> datetime:
 
 @pytest.fixture
 def devices(tmp_path: Path) -> Iterator[tuple[BackendRig, list[DeviceRig], ExitStack]]:
-    """A server by the real clock, and eleven Python devices in their own store each."""
+    """A server on the real clock, and eleven Python devices, each with its own store."""
     (tmp_path / "backend").mkdir()
     rig = BackendRig.make(tmp_path / "backend", now)  # type: ignore[arg-type]
     news = [

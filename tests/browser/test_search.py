@@ -1,4 +1,4 @@
-"""A search of the whole pool in a real browser over a real device. Oracle: the pool's own headlines."""
+"""A search of the whole pool in Chromium over a real device. Oracle: the pool's own headlines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page of the feed holds still in a real browser, over a real device. Oracles: the page of before, and axe-core."""
+"""A page of the feed doesn't move in Chromium over a real device. Oracles: the page as it was before, and axe-core."""
 
 from __future__ import annotations
 

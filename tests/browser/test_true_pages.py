@@ -1,7 +1,8 @@
-"""Every figure and claim on You, Privacy and Training, from a first visit over report, count and round to an erase.
+"""Every figure and claim on You, Privacy and Training is true, from a first visit to an erase.
 
-Oracles: the device's file read by SQL, the bytes overheard on the line to the backend, the backend's own record of a
-round, and prices figured by dp-accounting (tests/doubles/own_account, tests/browser/known_sentences).
+The reader sends a report and joins a count and a round meanwhile. Oracles: the device's file read by SQL, the bytes on
+the connection to the backend, the backend's own record of a round, and prices computed by dp-accounting
+(tests/doubles/own_account, tests/browser/known_sentences).
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def test_every_figure_and_claim_is_true_through_an_erase(
 
 
 def falsehoods(reader: ReadAlong, facts: KnownFacts, when: str) -> list[str]:
-    """Read the pages, and hold all they say against the account."""
+    """Read the pages and return every statement that the account contradicts."""
     found: list[str] = []
     for path in PATHS:
         said = said_on(reader.go(path))
@@ -92,7 +93,7 @@ def falsehoods(reader: ReadAlong, facts: KnownFacts, when: str) -> list[str]:
 
 
 def false_tables(said: SaidOnPage, facts: KnownFacts, everything: bool) -> list[str]:
-    """What the tables and figures of Privacy say wrongly."""
+    """Return what is wrong in the tables and figures of Privacy."""
     account = facts.account
     costs = {"Cost of a whole report": "4 epsilon", "Chance that it is right": f"{TRUTH:.2f}"}
     found = [] if said.figures == costs else [f"costs: {said.figures}"]
@@ -128,7 +129,7 @@ def false_tables(said: SaidOnPage, facts: KnownFacts, everything: bool) -> list[
 
 
 def false_requests(shown: list[list[str]], account: OwnAccount, everything: bool) -> list[str]:
-    """Lines of the log: together they are the rows of the file, with their bytes, costs and answers."""
+    """Return what is wrong in the log's lines: together they must be the file's rows, with bytes, costs and answers."""
     tells = f" WHERE {OWN}"
     where = "" if everything or not account.number(f"SELECT count(*) FROM traffic{tells}") else tells
     rows = account.rows(
@@ -169,7 +170,7 @@ def _without(rows: list[tuple[object, ...]], gone: list[tuple[object, ...]]) -> 
 
 
 def false_rounds(said: SaidOnPage, facts: KnownFacts) -> list[str]:
-    """What the tables and figures of Training say wrongly."""
+    """Return what is wrong in the tables and figures of Training."""
     found = []
     # Whether a round that has ended is still known is the device's to say; what it says of one must be so.
     if "Devices joined" in said.figures:
@@ -198,7 +199,7 @@ def false_rounds(said: SaidOnPage, facts: KnownFacts) -> list[str]:
 
 
 def bytes_are_those_of_the_line(reader: ReadAlong, account: OwnAccount) -> None:
-    """The byte view of a report, of a masked vector and of a poll, and what can be downloaded, against the line."""
+    """Check the byte view and the download of a report, a masked vector and a poll against the connection."""
     for like in ("%/v1/recall", "%/masked/%", "%/v1/releases/current"):
         ((entry,),) = account.rows("SELECT max(id) FROM traffic WHERE url LIKE ? AND method <> ''", like)
         page = reader.go(f"/privacy/requests/{entry}")

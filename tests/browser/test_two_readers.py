@@ -1,4 +1,4 @@
-"""A reading page in Chromium asks for what an idle one asks for: the short form of `tests.browser.two_readers`."""
+"""A page in use sends the same requests as an idle one: the short form of `tests.browser.two_readers`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def counted(received: list[ReceivedRequest]) -> Counter[str]:
 def test_active_page_sends_the_same_requests_as_an_idle_one(
     world: SmallWorld, chromium: Browser, tmp_path: Path
 ) -> None:
-    """Stories are opened and liked, and "New page" is pressed; chance alone decides how often each asks."""
+    """Stories are opened and liked, and "New page" is pressed; how often each page sends a request is random alone."""
     with ExitStack() as stack:
         front, port = per_reader_front(stack, world, hurried_script(tmp_path))
         (found,) = pairs(chromium, front, port, [KIND], SECONDS)

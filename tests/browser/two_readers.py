@@ -1,10 +1,9 @@
-"""Tells an idle reader in Chromium from one who reads, by when their real pages ask for what.
+"""Tries to distinguish an idle reader in Chromium from an active one by the times of their pages' requests.
 
-`python -m tests.browser.two_readers --sessions 200 --minutes 25`: each kind has up to so many sessions of half a
-minute, some of them side by side in one Chromium, on a device whose pauses are short (hurried_worker.ts) and drawn as
-ever, over a real backend that is kind, busy, slow or all of it and keeps a private count open (per_reader_front.py).
-Times
-are those at which the server gets a request. The classifier and the bar are those of `tests.privacy.two_readers`.
+`python -m tests.browser.two_readers --sessions 200 --minutes 25`: each kind has up to 200 sessions of half a minute,
+some of them side by side in one Chromium. The device has short pauses (hurried_worker.ts), drawn as usual. The real
+backend is kind, busy, slow or all of these, and keeps a private count open (per_reader_front.py). Times are those at
+which the server gets a request. Classifier and limit are those of `tests.privacy.two_readers`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ CARD = "main[data-feed] article.card[id]"
 
 
 def hurried_script(folder: Path) -> bytes:
-    """The worker of the browser's device with short pauses."""
+    """Return the worker of the browser's device with short pauses."""
     node = shutil.which("node")
     if node is None:
         raise RuntimeError("node is missing: install Node.js 20 or newer")
@@ -55,12 +54,12 @@ def hurried_script(folder: Path) -> bytes:
 
 
 def with_script(route: Route, script: bytes) -> None:
-    """Serve a script in the place of the worker's."""
+    """Serve this script in place of the worker's."""
     route.fulfill(response=route.fetch(), body=script)
 
 
 def per_reader_front(stack: ExitStack, world: SmallWorld, script: bytes) -> tuple[PerReaderFront, int]:
-    """The front of a world that is served, and its port; both until the stack ends."""
+    """Serve a world behind the front; return the front and its port until the stack ends."""
     assert world.services is not None
     assert world.ears is not None
     news = [each.id for each in hand_made_news(datetime.now(UTC))]
@@ -70,7 +69,7 @@ def per_reader_front(stack: ExitStack, world: SmallWorld, script: bytes) -> tupl
 
 @dataclass
 class Session:
-    """One reader's page, and what it asks the server for."""
+    """One reader's page, and its requests to the server."""
 
     context: BrowserContext
     page: Page
@@ -78,7 +77,7 @@ class Session:
 
     @classmethod
     def at(cls, browser: Browser, front: PerReaderFront, port: int, name: str) -> Session:
-        """A page that has begun to load."""
+        """Return a page that has begun to load."""
         context = browser.new_context(service_workers="block")
         context.set_default_timeout(WITHIN_MS)
         visit, page = front.visit(name), context.new_page()
@@ -86,14 +85,14 @@ class Session:
         return cls(context, page, visit)
 
     def enter(self) -> None:
-        """Choose nothing, and see a first page."""
+        """Pass the first visit without choices, until the first page shows."""
         begin_first_visit(self.page)
         self.page.wait_for_selector(CARD)
 
 
 @dataclass
 class Pair:
-    """An idle and a reading session at the same time, and when the reading one's reader did something."""
+    """An idle and an active session at the same time, and the times of the active reader's actions."""
 
     idle: Session
     reading: Session
@@ -105,7 +104,7 @@ class Pair:
         return self.idle, self.reading
 
     def end(self, seconds: float) -> None:
-        """Keep what was asked for, and close the pages."""
+        """Keep the recorded requests and close the pages."""
         self.received = tuple([each for each in one.visit.received if each.at_sec < seconds] for one in self.both)
         for one in self.both:
             one.context.close()

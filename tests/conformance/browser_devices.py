@@ -31,13 +31,13 @@ LIMIT_S = 1_200.0
 
 
 class BrowserDevices:
-    """The process's end in Python: a line out, a line in."""
+    """The Python end of the process: it writes a line and reads a line."""
 
     def __init__(self, process: subprocess.Popen[str], url: str) -> None:
         self._process, self._url = process, url
 
     def ask(self, what: str, given: Any) -> Any:
-        """The answer; fails with what went wrong in Node."""
+        """Return the answer; fails with the error from Node."""
         written, read = self._process.stdin, self._process.stdout
         assert written is not None
         assert read is not None
@@ -52,13 +52,15 @@ class BrowserDevices:
     def make(
         self, number: int, privacy: PrivacySettings, now: datetime, *, noise: bytes | None = None, send_sec: float = 0.0
     ) -> None:
-        """A device with this number, synced; noise: the key of its noise, the system's where it is None; send_sec: from
-        a place to its update."""
+        """Make a synced device with this number.
+
+        noise: the key of its noise; None: the system's. send_sec: from getting a place to sending the update.
+        """
         given = {"number": number, "url": self._url, "privacy": privacy.model_dump(), "now": _ms(now)}
         self.ask("device", given | {"noise": None if noise is None else noise.hex(), "sendSec": send_sec})
 
     def read(self, number: int, reader: PlantedReader, pool: SyntheticPool, now: datetime) -> None:
-        """Live the reader's past: feeds shown, all of it looked at, and news clicked."""
+        """Create the reader's past: feeds shown, all of them seen, and articles clicked."""
         named = {news_id for feed in reader.feeds for news_id in feed.shown}
         rows = [row for row, card in enumerate(pool.cards) if card.id in named]
         given = {
@@ -75,19 +77,19 @@ class BrowserDevices:
         self.ask("read", given)
 
     def step(self, number: int, now: datetime, *, left: int | None = None) -> dict[str, Any]:
-        """A step of its trainer; left: it dies at so many commits and requests from now, and starts again."""
+        """Step the device's trainer; left: it is killed after this many commits and requests, and starts again."""
         reported: dict[str, Any] = self.ask("step", {"number": number, "now": _ms(now), "left": left})
         return reported
 
     def kept(self, number: int) -> dict[str, Any]:
-        """What its disk holds, and what it has sent."""
+        """Return what its disk holds, and what it has sent."""
         reported: dict[str, Any] = self.ask("kept", number)
         return reported
 
 
 @contextmanager
 def browser_devices(folder: Path, url: str) -> Iterator[BrowserDevices]:
-    """The process, until the block ends; folder: of the bundle. Fails where Node or the npm packages are missing."""
+    """Run the process until the block ends; folder: of the bundle. Fails if Node or npm packages are missing."""
     node = shutil.which("node")
     if node is None or not all(path.exists() for path in WASM):
         pytest.fail("Node.js 20 or the npm packages of web/package-lock.json are missing; `make test` gets both")

@@ -1,4 +1,4 @@
-"""A message with one value put at a limit of its field, or just beyond it: by the JSON schema of the Python wire."""
+"""Copies of a message with one value at a limit of its field or just beyond it, from the Python wire's JSON schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS = {"maximum": 1, "exclusiveMaximum": 0, "minimum": -1, "exclusiveMinimum":
 
 
 def at_the_edges(schema: dict[str, Any], message: Json, seen: set[tuple[str, str]]) -> Iterator[Json]:
-    """Copies of a message, each with one field at or beyond a limit; `seen` has the fields tried elsewhere."""
+    """Yield copies of a message, each with one field at or beyond a limit; `seen` holds fields tried elsewhere."""
     for way, value in _changes(schema, schema, message, (), seen):
         changed = copy.deepcopy(message)
         holder = changed
@@ -42,7 +42,7 @@ def _changes(
 
 
 def _of(root: dict[str, Any], schema: dict[str, Any], value: Json) -> dict[str, Any]:
-    """The schema that a value was drawn by, of several that a field may have."""
+    """Return the schema, of several that a field may have, by which a value was drawn."""
     if "$ref" in schema:
         return _of(root, root["$defs"][schema["$ref"].rsplit("/", 1)[1]], value)
     if "discriminator" in schema:

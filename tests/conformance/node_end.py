@@ -1,6 +1,6 @@
-"""The browser's end of the wire in Node: the device's own modules, bundled as for a browser, asked many things.
+"""The browser's end of the wire in Node: the device's own modules, bundled as for a browser.
 
-One process of Node answers all tests of a pytest worker: starting it, its bundle and its wasm costs more than most
+One Node process answers all tests of a pytest worker, since starting it with its bundle and wasm costs more than most
 questions.
 """
 
@@ -29,15 +29,15 @@ LIMIT_S = 300.0
 
 
 def ask_node(questions: Sequence[tuple[str, Any]]) -> list[Any]:
-    """An answer for each (what to do, with what); `browser_end.ts` has what can be done.
+    """Return an answer for each pair of operation and input; `browser_end.ts` lists the operations.
 
-    Fails with what went wrong in Node, or naming what is missing, where Node or the npm packages are.
+    Fails with the error from Node, or naming what is missing if Node or the npm packages are.
     """
     return _end().ask(questions)
 
 
 class NodeEnd:
-    """A process that answers a line with a line, until it is closed; it needs the bundle only to start."""
+    """A process that answers a line with a line until it is closed; it needs the bundle only to start."""
 
     def __init__(self, node: str, bundle: Path) -> None:
         self._process = subprocess.Popen(
@@ -51,7 +51,7 @@ class NodeEnd:
             assert self._received() == "ready"
 
     def ask(self, questions: Sequence[tuple[str, Any]]) -> list[Any]:
-        """The answers; fails with the first fault, or where the process has ended or takes too long."""
+        """Return the answers; fails with the first error, or if the process has ended or takes too long."""
         written = self._process.stdin
         answers: list[Any] = []
         assert written is not None
@@ -91,7 +91,7 @@ class NodeEnd:
 
 @cache
 def _end() -> NodeEnd:
-    """The worker's process, on a bundle of this checkout."""
+    """Return the worker's process, on a bundle of this checkout."""
     node = shutil.which("node")
     if node is None:
         pytest.fail("node is missing: install Node.js 20 or newer; `make test` says so too")

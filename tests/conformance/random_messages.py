@@ -1,7 +1,7 @@
-"""Random messages of every kind, drawn from the JSON schemas of the Python wire, and what is wrong with them made so.
+"""Random messages of every kind, drawn from the JSON schemas of the Python wire, and damaged copies of them.
 
-A message is drawn as the JSON that an end might send: keys in any order, fields with defaults now and then left out,
-offsets and base64 in each of the forms that are read. `TIDY` puts together what the wire checks across fields.
+A message is drawn as the JSON that either end might send: keys in any order, fields with defaults sometimes left out,
+and offsets and base64 in every accepted form. `TIDY` repairs what the wire checks across fields.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _chain(made: dict[str, Any], rng: Random) -> None:
 
 
 def _room(made: dict[str, Any], rng: Random) -> None:
-    """Numbers for which a sum has room in the ring."""
+    """Return numbers for which a sum fits the ring."""
     made["bits"], made["fraction_bits"] = rng.choice(((32, 16), (64, 18), (64, 30)))
     made["clip" if "clip" in made else "bound"] = rng.choice((0.1, 1.0, 3.0))
     if "clip" in made:
@@ -342,7 +342,7 @@ def places(value: Json, at: tuple[str | int, ...] = ()) -> list[tuple[str | int,
 
 
 def damaged(message: Json, rng: Random) -> Json:
-    """The message with one thing changed: most often for the worse."""
+    """Return the message with one random change, which usually makes it invalid."""
     message = copy.deepcopy(message)
     way = rng.choice(places(message))
     holder: Json = {"": message}

@@ -1,4 +1,4 @@
-"""Both devices show the same drawn picture for a story. Oracles: the Python device, and four choices written down."""
+"""Both devices show the same drawn picture for a story. Oracles: the Python device, and four recorded choices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tensors, ring elements, masks, shares, boxes, signatures and chains: the same bytes in both runtimes.
+"""Tensors, ring elements, masks, shares, boxes, signatures and chains have the same bytes in both runtimes.
 
-Everything is drawn from a fixed seed and made by the Python wire; the browser's end makes it from the same inputs, with
-the curves of the browser (`web`) and with those in JavaScript (`noble`).
+Everything is drawn from a fixed seed and made by the Python wire. The browser's end makes it from the same inputs, with
+the browser's elliptic curves (`web`) and with those in JavaScript (`noble`).
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def refused(word: str) -> Callable[[Any], bool]:
 
 
 def stream_key(seed: str) -> str:
-    """The key of `SeededNoise(seed)`."""
+    """Return the key of `SeededNoise(seed)`."""
     return sha256(f"ownfeed simulated noise {seed}".encode()).hexdigest()
 
 
 def randbelow(source: SeededNoise, bound: int) -> int:
-    """As `secrets.randbelow`, from these bits."""
+    """Draw as `secrets.randbelow` does, from these bits."""
     width = bound.bit_length()
     size = (width + 7) // 8
     while (drawn := int.from_bytes(source.uniform_bits(size), "big") >> (8 * size - width)) >= bound:

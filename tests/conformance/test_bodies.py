@@ -1,4 +1,4 @@
-"""Story texts: both devices read the same ones, and show the same HTML. Oracle: Python's reader, html.parser."""
+"""Both devices read the same story texts and show the same HTML. Oracle: Python's reader, html.parser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN = ("", " ", "Plain.\n\nTwo & <b>three</b>.", "An abstract.", "Begun […]"
 
 
 def drawn() -> list[str]:
-    """Changes of a text of the vocabulary: some still are one."""
+    """Return random changes of a valid text; some are still valid."""
     rng, found = Random("bodies in both runtimes"), []
     for _ in range(600):
         text = RICH_BODY
@@ -36,7 +36,7 @@ def drawn() -> list[str]:
 
 
 def shown(body: str) -> list[Any]:
-    """What the Python device makes of a text."""
+    """Return the HTML that the Python device makes of a text."""
     try:
         read_body(body)
         read = True
@@ -64,7 +64,7 @@ def test_both_devices_read_and_show_the_same_texts() -> None:
 
 
 class Found(HTMLParser):
-    """The tags and attributes that a reader of HTML finds on a page."""
+    """The tags and attributes that an HTML parser finds on a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Found(HTMLParser):
 
 @pytest.mark.parametrize("body", [RICH_BODY, *HOSTILE_BODIES.values()], ids=["rich", *HOSTILE_BODIES])
 def test_shown_text_loads_nothing_and_runs_nothing(body: str) -> None:
-    """The other runtime shows the same (above)."""
+    """The test above checks that the other runtime shows the same."""
     found = Found()
     found.feed(shown(body[:20_000])[4])
     for tag, attributes in found.tags:

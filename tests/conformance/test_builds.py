@@ -1,4 +1,4 @@
-"""What the browser's device finds in the signed list of builds. Oracle: lists that the backend itself has signed.
+"""The browser's device checks the signed list of builds. Oracle: lists that the backend itself has signed.
 
 The attacker has captured the server but not the release key, and wants a build of its own to be on the list.
 """
@@ -23,7 +23,7 @@ MINE, OTHER = "1" * 64, "2" * 64
 
 
 class KeyAlone:
-    """What the list asks of the releases: a key, and that there is one."""
+    """The part of the releases that the list of builds uses: a key, and whether there is one."""
 
     def __init__(self, key: Ed25519PrivateKey) -> None:
         self._key = key

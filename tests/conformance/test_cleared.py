@@ -1,7 +1,7 @@
-"""What a device of the browser puts back after its store was cleared never lowers what was spent, and an empty store
-charges nothing before its reader has answered.
+"""Restoring the browser's device after its store was cleared never lowers what was spent.
 
-Oracle: the limits of the default settings (8 a day for reports), and sums made by hand.
+An empty store charges nothing before its reader has answered. Oracles: the limits of the default settings (8 a day for
+reports), and sums worked out by hand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What both devices export of the log of requests: every line, and of bodies the newest ones up to a bound.
+"""Both devices export the same log of requests: every line, and the newest bodies up to a limit.
 
 Oracle: the rows that were written, and sums over them in Python.
 """
@@ -27,7 +27,7 @@ ExportedLine = tuple[dict[str, Any], int]
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ExportedLine], list[ExportedLine]]:
-    """Of each line its columns but for the body, and the body's length: by the Python device, and by the browser's."""
+    """Return each line's columns, with the body's length instead of the body, from both devices."""
     path: Path = tmp_path_factory.mktemp("log") / "device.db"
     database = Database(path)
     log = ByteLog(database)

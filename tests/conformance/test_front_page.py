@@ -1,5 +1,7 @@
-"""The front page that the browser's device keeps for the next tab is the one that a device makes which opens then; no
-kill leaves a half of one."""
+"""The front page that the browser's device saves for the next tab equals the one a device makes on opening.
+
+A kill never leaves half a page.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ BEFORE, AFTER = "The page of before. " * 50, "Another page, and a longer one. " 
 
 @pytest.fixture(scope="module")
 def fronts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """By the deed: what is kept after it, and what is made."""
+    """Return by action the page saved after it, and the page made on opening."""
     now = datetime.now(UTC)
     with python_device(tmp_path_factory.mktemp("front"), now) as device:
         device.parts.stores.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -68,7 +70,7 @@ def test_saved_page_shows_each_action(fronts: dict[str, Any]) -> None:
 
 
 def test_page_older_than_its_lifetime_is_not_saved(fronts: dict[str, Any]) -> None:
-    """The feed is an hour old; it is shown until it is six."""
+    """The feed is an hour old; it may be shown until it is six hours old."""
     found = fronts["nothing"]
     assert found["later"] is None
     hours = timedelta(milliseconds=found["kept"]["until"] - found["kept"]["from"]) / timedelta(hours=2)
@@ -88,7 +90,7 @@ def test_tab_killed_while_saving_leaves_the_old_page_the_new_page_or_none() -> N
 
 
 def test_deleted_page_leaves_no_bytes_in_freed_disk_blocks() -> None:
-    """Oracle: a disk that may have every byte written since it was last waited for."""
+    """Oracle: a disk that may hold every byte written since the last sync."""
     steps = [
         ["keep", AFTER], ["keep", BEFORE], ["keep", BEFORE], ["wipe", False], ["wipe", False], ["keep", BEFORE],
         ["keep", AFTER * 2], ["wipe", False], ["wipe", True], ["keep", BEFORE],

@@ -1,7 +1,7 @@
-"""Both devices open the same graphs, and refuse the others in the same words before ONNX Runtime sees them.
+"""Both devices accept the same graphs, and refuse the others with the same message before ONNX Runtime sees them.
 
-Oracle: the Python device's check, which is held to ONNX Runtime and to hostile graphs by tests of its own. The attacker
-signs releases, and brings the graphs of tests/privacy/test_oblivious_graphs.py.
+Oracle: the Python device's check, which its own tests compare with ONNX Runtime and hostile graphs. The attacker signs
+releases, and brings the graphs of tests/privacy/test_oblivious_graphs.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WORDS_LIMIT = 400
 
 
 def python_says(content: bytes) -> str | list[str]:
-    """Why a graph is refused, or what a run costs."""
+    """Return why the Python device refuses a graph, or what a run costs."""
     try:
         return [str(each) for each in check_graph(content).of(SIZES)]
     except GraphRefused as refused:

@@ -1,6 +1,6 @@
-"""FINDING's groups in both devices: the group that a reader is in, the ranker's scores, and the updates of both rounds.
+"""FINDING's groups in both devices: the reader's group, the ranker's scores, and the updates of both rounds.
 
-Oracle: the Python device, on the exported graphs of the ranker that has groups, with ONNX Runtime of its own.
+Oracle: the Python device with its own ONNX Runtime, on the exported graphs of the ranker with groups.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Both devices name interests alike, also by names that hold signs of expressions.
+"""Both devices label interests alike, also when names contain characters that are special in regular expressions.
 
 Oracle: the Python device.
 """
@@ -22,7 +22,7 @@ def _told(name: str, count: int) -> list[NewsCard]:
 
 
 def test_interests_of_one_topic_get_hyphenated_names_to_distinguish_them() -> None:
-    """Red before: a hyphen made the browser's expression invalid, so no page was made."""
+    """Regression: a hyphen made the browser's regular expression invalid, so no page was made."""
     groups = [_told("Port-Lazare", 3), _told("Saint-Denis", 2), _told("O'Brien", 2)]
     labels = distinct_labels(groups, {})
     assert labels[0] == "storms: Port-Lazare"

@@ -1,6 +1,6 @@
-"""A move that is cut off, a file of moments to come, and what an export leaves out. In both kinds of device.
+"""Interrupted imports, files with times in the future, and what an export leaves out, on both kinds of device.
 
-Oracles: the rows of the file; the limit of a file that is taken over; SQL that puts a pool there.
+Oracles: the rows of the file; the size limit of an import; SQL that puts a pool into the store.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def broken(*_: object, **__: object) -> None:
 def test_second_import_keeps_searches_waiting_from_the_first(
     first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Red before: the second one's took their place. They also went into copies and exports."""
+    """Regression: the second file's searches replaced them. They were also copied into copies and exports."""
     with python_device(tmp_path) as device:
         with monkeypatch.context() as patch:
             patch.setattr(device.parts.stores.search_database, "transaction", broken)
@@ -167,7 +167,7 @@ def test_both_devices_refuse_times_later_than_the_exports_own(first: dict[str, A
 
 
 def test_downloadable_data_is_left_out_of_exports(tmp_path: Path) -> None:
-    """A pool of more bytes than a file may have."""
+    """The pool has more bytes than a file may have."""
     with python_device(tmp_path / "from") as device, python_device(tmp_path / "to") as other:
         live(device)
         database = device.parts.stores.database

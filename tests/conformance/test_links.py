@@ -1,4 +1,4 @@
-"""Which links lead out of the reader's machine and network: both devices say the same. Oracle of hosts: URL of Node."""
+"""Both devices agree which links lead out of the reader's machine and network. Oracle for hosts: Node's URL."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every message of the wire in both runtimes. The oracle is the Python wire.
+"""Every message of the wire in both runtimes. Oracle: the Python wire.
 
-Random ones of each kind (100; 1,000 in `make qa`) have equal bytes, and what is wrong with one is refused by both,
-naming the same field.
+Random messages of each kind (100; 1,000 in `make qa`) have equal bytes. Both runtimes refuse invalid ones and name the
+same field.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.node, pytest.mark.long_form]
 
 
 def outcome(kind: type[BaseModel], text: str) -> dict[str, Any]:
-    """What the Python wire makes of a text: its bytes, or the ways to all that is wrong."""
+    """Return the bytes that the Python wire makes of a text, or the paths of all its errors."""
     try:
         return {"written": kind.model_validate_json(text).model_dump_json()}
     except ValidationError as refused:
@@ -46,7 +46,7 @@ def _without_types(way: tuple[str | int, ...]) -> list[str | int]:
 
 @pytest.fixture(scope="module")
 def reported() -> dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]]:
-    """By 'drawn', 'damaged', 'edges' and 'examples': a text with what either end makes of it."""
+    """Return by 'drawn', 'damaged', 'edges' and 'examples' each text with the outcome at both ends."""
     texts: list[tuple[str, str, str]] = []
     seen: set[tuple[str, str]] = set()
     for name, kind in KINDS.items():
@@ -101,7 +101,7 @@ def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(reported: 
 
 
 def test_browser_lacking_is_well_formed_accepts_and_refuses_the_same_messages() -> None:
-    """String.prototype.isWellFormed came to browsers in 2023."""
+    """Browsers have had String.prototype.isWellFormed since 2023."""
     text = '{"type":"t","title":"TITLE","status":400,"detail":"d"}'
     asked = [("Problem", text.replace("TITLE", title)) for title in ("plain", "😀", "\\ud83d", "\\ude00 \\ud83d")]
     older, newer = ([*ask_node([(what, each) for each in asked])] for what in ("message_by_older", "message"))

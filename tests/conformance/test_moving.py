@@ -1,7 +1,7 @@
-"""A reader moves from one kind of device to the other and back: nothing is lost, and no budget is won.
+"""A reader moves from one kind of device to the other and back: nothing is lost, and no budget is gained.
 
-Oracles: the rows that the first device exported; the ledger's own sums; the other kind of device, which has to refuse a
-damaged file at the same field.
+Oracles: the rows that the first device exported; the ledger's own sums; and the other kind of device, which must refuse
+a damaged file at the same field.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOVED = (
 
 
 def rows(file: dict[str, Any], name: str) -> list[Any]:
-    """Without the numbers that each database gives its own rows, in one order."""
+    """Return the rows in a fixed order, without the numbers that each database assigns."""
     found = [{key: value for key, value in row.items() if key != "id"} for row in file["tables"][name]]
     return sorted(found, key=lambda row: json.dumps(row, sort_keys=True))
 
@@ -43,7 +43,7 @@ def charges(file: dict[str, Any]) -> Counter[str]:
 
 
 def numbers_alike(value: Any) -> Any:
-    """JavaScript writes 4.0 as 4."""
+    """Treat 4.0 and 4 as equal, since JavaScript writes 4.0 as 4."""
     if isinstance(value, dict):
         return {key: numbers_alike(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -52,7 +52,7 @@ def numbers_alike(value: Any) -> Any:
 
 
 def said(file: dict[str, Any]) -> Any:
-    """Searches, stances and choices, without row numbers."""
+    """Return searches, stances and choices without row numbers."""
     views = {
         name: sorted(
             ({key: value for key, value in row.items() if key != "id"} for row in file["views"]["searches"][name]),
@@ -67,7 +67,7 @@ def said(file: dict[str, Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the first Python device exported."""
+    """Return what the first Python device exported."""
     with python_device(tmp_path_factory.mktemp("first")) as device:
         live(device)
         return exported(device)
@@ -75,7 +75,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def there(first: dict[str, Any]) -> dict[str, Any]:
-    """What a browser's device exports once it has taken that over, and once more."""
+    """Return what a browser's device exports after importing that file once and twice."""
     once, twice = in_browser(first, first)
     assert (once["refused"], twice["refused"]) == ("", "")
     remembered, read = once["looks"]
@@ -125,7 +125,7 @@ def test_reader_moving_back_to_python_keeps_data_and_charges(
 
 
 def test_charges_of_both_devices_add_up_after_a_move(first: dict[str, Any], tmp_path: Path) -> None:
-    """An attacker who spends, goes back to an old file, and spends again: the lifetime ceiling holds."""
+    """The attacker spends, goes back to an old file, and spends again; the lifetime limit still holds."""
     with python_device(tmp_path) as device:
         take(device, first)
         ledger, before = device.parts.ledger, device.parts.ledger.total("reports")

@@ -1,4 +1,4 @@
-"""Mute patterns mean the same on both devices. Oracles: Python's `re` for expressions, lists made by hand for words."""
+"""Mute patterns mean the same on both devices. Oracles: Python's `re` for expressions, hand-made lists for words."""
 
 from __future__ import annotations
 

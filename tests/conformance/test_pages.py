@@ -1,4 +1,4 @@
-"""One store, two devices, one page: the HTML of the browser's device is that of the Python device, tag by tag."""
+"""From the same store, the browser's device makes the same HTML as the Python device, tag by tag."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ TIMED = 25
 
 
 class Tags(HTMLParser):
-    """A document as its parts: tags with their attributes, and texts without the white space around them."""
+    """A document as a list of tags with attributes, and texts without surrounding white space."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -110,7 +110,7 @@ class Tags(HTMLParser):
 
 
 def parts_of(html: str) -> list[Any]:
-    """Of the body: the head names files of the server that each device has of its own."""
+    """Return the parts of the body; the head names files that each device's server has of its own."""
     read = Tags()
     # a link's token, which the browser's device has no need of, since its page asks for each click itself
     linked = re.sub(r"(?:\?|&amp;)token=[\w-]{22}(?=\")", "", html)
@@ -121,7 +121,7 @@ def parts_of(html: str) -> list[Any]:
 
 
 def as_linked(address: str) -> str:
-    """An address as these pages link it: the browser's device is told that its links were followed."""
+    """Return an address as these pages link it; the browser's device is told that its own links were followed."""
     place, _, asked = address.partition("?")
     news_id, values = place.removeprefix("/story/"), dict(parse_qsl(asked))
     link = StoryLinks(page_key()).link(news_id, values.get("feed"), values.get("found"))
@@ -129,7 +129,7 @@ def as_linked(address: str) -> str:
 
 
 def said_by_the_other(html: str) -> str:
-    """A page of the browser's device with what the Python device says of where everything is kept."""
+    """Return a page of the browser's device with the Python device's text about where everything is kept."""
     reported = tomllib.loads((WEB / "device" / "pages" / "kept.toml").read_text(encoding="utf-8"))
     theirs = reported["kept"] | {"lasts": reported["lasts"]["unsaid"]}
     mine = WORDS.table("kept")
@@ -141,7 +141,7 @@ def said_by_the_other(html: str) -> str:
 
 
 def card(at: int, now: datetime) -> NewsCard:
-    """Of every kind of text that a template has to escape or to cut."""
+    """Return a card with every kind of text that a template has to escape or shorten."""
     return NewsCard(
         id=f"news:{at}",
         title=f'It\'s <b>{at}</b> & "more": ' + ("harbour lights " * (at % 9)),
@@ -157,14 +157,14 @@ def card(at: int, now: datetime) -> NewsCard:
 
 
 def standing_still(moment: datetime) -> type[datetime]:
-    """The class with a clock that shows this moment, as the browser's device is told: pages say how long ago it was."""
+    """Return the class with a clock fixed at the moment that the browser's device is given; pages show ages."""
 
     class FrozenDatetime(datetime):
-        """Now is always the same."""
+        """A datetime whose now() is always the same."""
 
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> Self:
-            """The moment that it stands at."""
+            """Return the fixed moment."""
             return cls.fromtimestamp(moment.timestamp(), tz)
 
     return FrozenDatetime
@@ -180,7 +180,7 @@ def feed_of(name: str, cards: list[NewsCard], at: datetime) -> Feed:
 
 @contextmanager
 def python_device(folder: Path, now: datetime) -> Iterator[Device]:
-    """A device whose backend doesn't answer, over a store with two feeds and somebody's reading."""
+    """A device whose backend doesn't answer, over a store with two feeds and some reading."""
 
     def nobody(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("nobody is there", request=request)
@@ -244,7 +244,7 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pages]:
-    """What the browser's device was given, and by address: status and HTML of the Python device, and its own answer."""
+    """Return the browser device's inputs, and by address status and HTML of both devices."""
     folder, now = tmp_path_factory.mktemp("pages"), datetime.now(UTC)
     follows = {"kind": "topic", "name": "sport", "stance": "follow", "back": "/"}
     said = [

@@ -1,4 +1,4 @@
-"""Shards of pictures: taken, or refused in the same words, in both runtimes."""
+"""Both runtimes accept the same shards of pictures and refuse the others with the same message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.node
 
 
 def pictures() -> list[Question]:
-    """Shards whole, and with a byte changed, left out or put in: taken, or refused in the same words."""
+    """Return whole shards, and shards with a byte changed, left out or inserted."""
     fine = pack_pictures([Pictured(f"n:{n}", 2 * n, bare_picture(bytes(2 * n), (480, 300 + n))) for n in range(3)])
     found: list[Question] = [
         ("pictures", {"blob": fine.hex(), "count": count}, unpacked(fine, count)) for count in (3, 2)
@@ -51,7 +51,7 @@ def pictures() -> list[Question]:
 
 
 def unpacked(blob: bytes, count: int) -> Callable[[Any], bool]:
-    """What Python makes of a shard, or why it refuses it."""
+    """Return what Python reads from a shard, or why it refuses it."""
     try:
         return is_value([[news_id, place, content.hex()] for news_id, place, content in unpack_pictures(blob, count)])
     except PictureError as wrong:

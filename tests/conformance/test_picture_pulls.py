@@ -1,6 +1,6 @@
-"""Pulls of publishers' pictures in both devices, while the reader switches and erases and the backend fails or lies.
+"""Both devices pull publishers' pictures alike while the reader switches and erases, and the backend fails or lies.
 
-Oracles: what each look may ask for and leave here, by hand; the other kind of device, which must do the same.
+Oracles: what each pull may request and leave, by hand; the other kind of device, which must do the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COUNT = 2
 
 
 def shard(name: str) -> PictureShard:
-    """Two pictures of that name."""
+    """Return two pictures under that name."""
     blob = pack_pictures([Pictured(f"{name}:{at // 2}", at % 2, bare_picture(bytes(2 * at))) for at in range(COUNT)])
     digest = sha256(blob).hexdigest()
     BLOBS[digest] = blob
@@ -36,7 +36,7 @@ def shard(name: str) -> PictureShard:
 
 
 def names_of(digests: Any) -> str:
-    """Shards by the letters that they are named with, in order."""
+    """Return shards by the letters of their names, in order."""
     known = {shard(letter).pictures.sha256: letter for letter in "abcdefghij"}
     return "".join(known[digest] for digest in digests)
 

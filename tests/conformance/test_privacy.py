@@ -1,7 +1,7 @@
-"""The arithmetic of privacy in both runtimes: the same uniform bits give the same draws, and charges the same outcomes.
+"""The arithmetic of privacy in both runtimes: the same random bits give the same draws, and charges the same results.
 
-Oracles: the Python device, and scipy for the laws. Where logarithms and exponentials of two runtimes enter a
-figure, it has to agree to one part in 10^9; whole numbers, draws and refusals have to be equal.
+Oracles: the Python device, and scipy for the distributions. Figures that use logarithms and exponentials must agree to
+one part in 10^9; integers, draws and refusals must be equal.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.node
 
 
 class CountedNoise:
-    """Bits of a key, and how many bytes of them were drawn."""
+    """Random bits from a key, and how many bytes were drawn."""
 
     def __init__(self, seed: str) -> None:
         self.key = sha256(f"ownfeed simulated noise {seed}".encode()).hexdigest()
@@ -67,7 +67,7 @@ class CountedNoise:
 
 
 class GivenBytes:
-    """These bytes, in their order."""
+    """A noise source that returns these bytes in order."""
 
     def __init__(self, content: bytes) -> None:
         self._stream = BytesIO(content)
@@ -81,7 +81,7 @@ def same(value: Any) -> Callable[[Any], bool]:
 
 
 def near(value: Any) -> Callable[[Any], bool]:
-    """Equal in form, and every number to one part in 10^9."""
+    """Return whether two values have the same structure and numbers equal to one part in 10^9."""
 
     def fits(answer: Any, value: Any = value) -> bool:
         if isinstance(value, dict):
@@ -96,7 +96,7 @@ def near(value: Any) -> Callable[[Any], bool]:
 
 
 def drawn(what: str, seed: str, asked: dict[str, Any], draw: Callable[[NoiseSource], Any]) -> Question:
-    """Draws of both ends from the same bits: equal, and of as many bits."""
+    """Check that both ends draw the same values from the same bits, and use equally many bits."""
     noise = CountedNoise(seed)
     values = draw(noise)
     listed = values.tolist() if isinstance(values, np.ndarray) else values
@@ -142,7 +142,7 @@ def samplers() -> list[Question]:
 
 
 def edges_of_coins() -> list[Question]:
-    """Words that 64 bits don't decide, beside ones that they do; and how epsilons are rounded."""
+    """Return words that 64 bits don't decide, words that they do, and cases of rounded epsilons."""
     found: list[Question] = []
     for place, exponent in enumerate(
         (Fraction(1), Fraction(1, 3), Fraction(45), Fraction(0), Fraction(700), Fraction(7, 2))
@@ -288,7 +288,7 @@ def prices() -> list[Question]:
 
 
 def ledgers(folder: Path) -> list[Question]:
-    """Random charges over five days, some against no ceiling: what each came to, and what was left."""
+    """Return random charges over five days, some without a limit: the result of each, and what was left."""
     rng = Random("ledgers")
     ceilings = {
         name: value for name, value in PrivacySettings().model_dump().items() if name.startswith(("epsilon", "delta"))
@@ -331,7 +331,7 @@ def _outcome(ledger: Ledger, charge: Charge) -> str | list[str | float | bool]:
 
 
 def follows(chances: dict[int, float]) -> Callable[[Any], bool]:
-    """Chi-square of counts against a law, those of rare values together."""
+    """Return the chi-square p-value of counts under a distribution, with rare values grouped."""
 
     def fits(counts: dict[str, int]) -> bool:
         common = [value for value, chance in chances.items() if chance * LAW_DRAWS >= 20]
@@ -378,7 +378,7 @@ def test_distribution_check_detects_a_wrong_distribution() -> None:
 
 
 def test_integers_below_a_bound_are_uniform_at_64_bit_boundaries() -> None:
-    """Of the 2^64 words each number below a bound has equally many: the last ones are drawn again, and no other."""
+    """Each number below a bound has equally many of the 2^64 words; exactly the remaining words are drawn again."""
     questions: list[Question] = []
     for bound in (3, 16, 1_000, 2**40 - 1):
         each = 2**64 // bound

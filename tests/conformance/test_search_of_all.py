@@ -1,7 +1,7 @@
-"""What a search and the page of a topic find in the copy of the pool: the same in both devices, in the same order.
+"""Both devices find the same in the copy of the pool, in the same order: by a search, and on a topic's page.
 
-Oracle: the Python device, over the same store; a search of its own in `tests/unit/device_app/journeys` has every card
-looked through one by one.
+Oracle: the Python device over the same store, whose own search `tests/unit/device_app/journeys` compares with a scan of
+every card.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WORDS = (("harbour", 1), ("harbour", 2), ("harbour", 4), ("Harbour, part 1", 1),
 
 
 def searched_pool(backend: FakeBackend) -> None:
-    """Every fifth headline has a word with a mark on a letter, and one has a script without spaces."""
+    """Every fifth headline has a word with a diacritic, and one is in a script without spaces."""
     cards = tuple(
         card.model_copy(update={"title": f"The hárbour, part {row}{' 港口の朝' if row == 10 else ''}"})
         if row % 5 == 0
@@ -51,7 +51,7 @@ def reported(device: Device, found: SearchResults) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the browser's end is asked about; "mine": what the Python device finds."""
+    """Return the browser end's input; "mine": what the Python device finds."""
     folder, backend = tmp_path_factory.mktemp("search"), FakeBackend(pool_codes=True)
     searched_pool(backend)
     settings = DeviceSettings(data_dir=folder, performance=PerformanceSettings(default_list_limit=LISTED))
@@ -104,13 +104,13 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def both(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the Python device and the browser's find, one after the other."""
+    """Return what the Python device and the browser's find."""
     (theirs,) = ask_node([("feed_searched", {name: value for name, value in given.items() if name != "mine"})])
     return given["mine"], theirs
 
 
 def test_both_devices_search_the_whole_pool_before_loading_a_model(both: Any) -> None:
-    """As in a tab that was loaded anew with a search in its address."""
+    """As in a tab that was reloaded with a search in its address."""
     mine, theirs = both
     assert mine["size"] == 800
     assert (theirs["loaded"], theirs["size"]) == (False, mine["size"])
@@ -123,7 +123,7 @@ def test_first_search_indexes_the_pool_in_small_steps(both: Any) -> None:
 
 
 def test_topic_list_waits_until_the_pool_copy_is_read_and_then_keeps_its_cards(given: dict[str, Any]) -> None:
-    """The copy's encoder is another than the release's, then the same, then another again."""
+    """The copy's encoder differs from the release's, then equals it, then differs again."""
     asked = {name: value for name, value in given.items() if name not in ("mine", "words", "names")}
     topic = given["names"][0][1]
     (found,) = ask_node([("feed_unread", asked | {"words": WORDS[0][0], "topic": topic})])

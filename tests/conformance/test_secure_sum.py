@@ -1,4 +1,4 @@
-"""Python devices and browser devices in one secure sum, at a real server: the sum is exact. Oracle: numpy's sum."""
+"""The sum of Python and browser devices at a real server is exact. Oracle: numpy's sum."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ pytestmark = pytest.mark.node
 
 
 class BrowserMember(SumDevice):
-    """A member whose messages the browser's end makes; its state is kept as JSON between one stage and the next."""
+    """A member whose messages the browser's end makes; its state is kept as JSON between stages."""
 
     kept: str = ""
     message: bytes = b""
 
     def take(self, reported: dict[str, Any]) -> str:
-        """Keep what the browser's end said, in the form that the Python device reads. Returns the stage."""
+        """Keep the browser end's result in the form that the Python device reads. Returns the stage."""
         self.kept, self.message = reported["state"], bytes.fromhex(reported["message"])
         self.state = SumState.model_validate_json(self.kept)
         assert self.state.model_dump_json() == self.kept
         return str(reported["stage"])
 
     def send(self, server: SecureSumServer) -> bool:
-        """Hand the present message to the server, as `deliver` does."""
+        """Hand the current message to the server, as `deliver` does."""
         if self.state.stage == "masked":
             return server.add_masked(self.pseudonym, chunks(self.message))
         kinds: dict[str, tuple[Any, Any]] = {
@@ -45,7 +45,7 @@ class BrowserMember(SumDevice):
 
 
 def mixed(summed: SumTerms, every: int = 2) -> tuple[SecureSumServer, list[SumDevice]]:
-    """A cohort whose second member, and every so many-th after it, is a browser's."""
+    """Return a cohort whose second member, and every `every`-th after it, is a browser's."""
     server, devices = cohort(summed)
     return server, [
         BrowserMember(device.pseudonym, device.state, device.vector) if place % every == 1 else device
@@ -54,7 +54,7 @@ def mixed(summed: SumTerms, every: int = 2) -> tuple[SecureSumServer, list[SumDe
 
 
 def receive(server: SecureSumServer, browsers: list[BrowserMember], *, first: bool) -> list[dict[str, Any]]:
-    """What the browser's end makes of the server's answers, all members in one process."""
+    """Return the browser end's results for the server's answers to all members, computed in one process."""
     if first:
         questions: list[tuple[str, Any]] = [("sum_begins", member.state.terms.model_dump_json()) for member in browsers]
         return ask_node(questions)
@@ -94,7 +94,7 @@ def test_sum_of_python_and_browser_devices_is_exact_despite_dropouts(mode: str, 
 
 
 def false_answers(stage: str, reported: dict[str, Any], me: int) -> list[tuple[str, dict[str, Any]]]:
-    """Answers that no honest server gives a device at this stage, by a word of the complaint."""
+    """Return answers that no honest server gives at this stage, each with a word of the expected error."""
     if stage == "keys":
         twice = [{**reported["members"][0], "member": each["member"]} for each in reported["members"]]
         return [

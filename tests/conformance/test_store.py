@@ -1,4 +1,4 @@
-"""One schema in both devices, and one file: what either device writes the other opens, changes and erases."""
+"""Both devices have one schema and one file format: either opens, changes and erases what the other wrote."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ StoreAnswers = Callable[[str], Any]
 
 @pytest.fixture(scope="module")
 def python_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python device's database with a preference and a charge in it."""
+    """Return a Python device's database with a preference and a charge in it."""
     path = tmp_path_factory.mktemp("python") / "device.db"
     database = Database(path)
     Preferences(database).set("sections", ["sport"])
@@ -41,7 +41,7 @@ def python_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreAnswers:
-    """What the browser's end answers to each question of this file, by its name."""
+    """Return the browser end's answer to each question of this file, by name."""
     folder = tmp_path_factory.mktemp("store")
     newer = folder / "newer.db"
     newer.write_bytes(python_file.read_bytes())
@@ -67,7 +67,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreA
 
 
 def test_browsers_cached_rows_match_its_file(asked: StoreAnswers) -> None:
-    """Against a store that reads the file anew after each look; a transaction that was undone leaves nothing."""
+    """Compared with a store that reads the file again each time; a rolled-back transaction leaves nothing."""
     answers = asked("store_views")
     assert [each["found"] for each in answers] == [2, 2, 1, 0]
     assert [each["remembered"] for each in answers] == [each["read"] for each in answers]

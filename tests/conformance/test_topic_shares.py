@@ -1,6 +1,6 @@
 """A topic that was read five times gets about two fifths of the next three pages, on both devices.
 
-Oracle: the topics of the synthetic news; the browser's pages are held to the Python device's. The long form, with 40
+Oracle: the topics of the synthetic articles; the browser's pages must equal the Python device's. The long form, with 40
 topics of the newspaper and 3 seeds, is in tests/qa/test_learning.py.
 """
 

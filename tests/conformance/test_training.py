@@ -1,5 +1,7 @@
-"""Python and browser devices in the same secure rounds of a real backend over HTTP. Oracle: numpy's sum of the vectors
-that went in, noise included; and the displays and clicks that were put into the stores."""
+"""Python and browser devices in the same secure rounds of a real backend over HTTP.
+
+Oracles: numpy's sum of the contributed vectors with their noise; and the displays and clicks put into the stores.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,7 @@ WITH_NOISE = replace(EXACT, name="small_ranker_noisy", protection=NOISY, join=No
 
 @dataclass
 class MixedCohort:
-    """A server over HTTP, three Python devices and three of browsers, and what went into sums in the clear."""
+    """A server over HTTP, three Python devices, three browser devices, and their contributions in the clear."""
 
     backend: BackendRig
     pool: SyntheticPool
@@ -93,7 +95,7 @@ class MixedCohort:
         return self.backend.coordinator.open_round(system, cohort=6, cohort_minimum=minimum, seconds=600.0)
 
     def step(self, browsers: BrowserDevices) -> list[str]:
-        """A step of every device, then one of the server; what became of the browsers' steps."""
+        """Step every device, then the server; return the results of the browsers' steps."""
         for device in self.python:
             device.trainer.step()
         found = [browsers.step(number, self.backend.clock())["state"] for number in range(BROWSER)]
@@ -104,7 +106,7 @@ class MixedCohort:
         return self.backend.coordinator.status(f"round-{number}")
 
     def weights(self, release: str) -> NDArray[np.float64]:
-        """In the order of a vector: by name."""
+        """Return the weights in the order of a vector, which is by name."""
         found = self.backend.releases.weights(self.backend.releases.manifest(release), MODEL)
         return np.concatenate([found[name].astype(np.float64).ravel() for name in sorted(found)])
 
@@ -171,7 +173,7 @@ def number_of(status: RoundStatus) -> int:
 
 
 def through(cohort: MixedCohort, browsers: BrowserDevices, system: str) -> tuple[RoundStatus, list[NDArray[np.int64]]]:
-    """A whole round: how it ended, and the vectors of all six as whole numbers."""
+    """Run a whole round; return how it ended and the vectors of all six as integers."""
     before = [len(browsers.kept(number)["vectors"]) for number in range(BROWSER)]
     cohort.vectors.clear()
     number = number_of(cohort.open(system))
@@ -254,8 +256,11 @@ def test_mixed_count_matches_what_readers_saw_and_opened(cohort: MixedCohort, br
 def test_events_in_one_count_are_zeros_in_a_concurrent_count(
     cohort: MixedCohort, browsers: BrowserDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server opens two at once, and both are computed before the first is paid for. Red before: each device failed
-    and vanished at the second count's payment, unless it gave zeros for another reason."""
+    """The server opens two counts at once, and both are computed before the first is charged.
+
+    Regression: each device failed and left the second count when it came to pay, unless it gave zeros for another
+    reason.
+    """
     clock, numbers = cohort.backend.clock, range(20, 20 + BROWSER)
     clock.go_on(40 * 3_600)
     at = clock() - timedelta(minutes=30)
@@ -294,7 +299,7 @@ def test_events_in_one_count_are_zeros_in_a_concurrent_count(
 
 
 def replace_reader(reader: PlantedReader, feed: str, shown: list[str], clicked: list[str], at: Any) -> PlantedReader:
-    """The same reader with one feed alone."""
+    """Return the same reader with one feed alone."""
     one = replace(reader.feeds[0], feed_id=feed, at=at, shown=tuple(shown), clicked=tuple(clicked))
     clicks = tuple(replace(reader.clicks[0], news_id=each, feed_id=feed, at=at) for each in clicked)
     return PlantedReader((one,), clicks)
@@ -338,8 +343,11 @@ def test_killed_browser_device_is_charged_once_and_logs_every_request(
 
 
 def test_browser_request_times_do_not_depend_on_reading(cohort: MixedCohort, browsers: BrowserDevices) -> None:
-    """The attacker is the server. Red before: a device checked in only while its reader was idle, and had five clicks,
-    and sent its vector as soon as it had computed it."""
+    """The attacker is the server.
+
+    Regression: a device checked in only while its reader was idle and had five clicks, and sent its vector as soon as
+    it was computed.
+    """
     rest, reads, never = range(BROWSER, BROWSER + 3)
     clock = cohort.backend.clock
     for number in (rest, reads, never):
@@ -387,7 +395,7 @@ def test_browser_request_times_do_not_depend_on_reading(cohort: MixedCohort, bro
 
 
 def test_browser_pauses_match_the_python_device(browsers: BrowserDevices) -> None:
-    """Of the same draws and the same ends of steps. A server can only lengthen them."""
+    """Both have the same draws and the same durations of steps. A server can only lengthen the pauses."""
     ends: tuple[dict[str, float] | None, ...] = (
         None,
         {},

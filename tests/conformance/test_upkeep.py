@@ -1,4 +1,4 @@
-"""A part of the browser's device that fails keeps no other from its work. Oracle: what each part is for, by hand."""
+"""A failing part of the browser's device doesn't stop the others. Oracle: what each part is for, by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ranker of views in both devices. Oracle: the Python device's, which is held to torch by tests of its own."""
+"""A ranker of views in both devices. Oracle: the Python device's ranker, which its own tests compare with torch."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""docs/add-a-protection.md is true: a toy protection, known to the registries alone, goes through a whole round.
+"""Following docs/add-a-protection.md is enough: a toy protection, known only to the registries, completes a round.
 
-The toy is one-bit randomised response (Duchi, Jordan, Wainwright 2013): of each coordinate only a noisy sign leaves, at
-a size that makes it right on average. Oracles: the mean that the release moved by is one of signs alone, and a device
-is charged epsilon a coordinate.
+The toy is one-bit randomised response (Duchi, Jordan, Wainwright 2013): of each coordinate only a noisy sign is sent,
+scaled to be right on average. Oracles: the release moves by a mean of signs alone, and a device is charged epsilon for
+each coordinate.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ WEAKEST = 2.0
 
 
 class NoisySigns(Message):
-    """What stands in protocol/protections.py: the value, and its figures for both sides."""
+    """The class for protocol/protections.py: the value, and its figures for both sides."""
 
     kind: Literal["noisy_signs"] = "noisy_signs"
     clip: float = Field(default=0.1, gt=0)
@@ -67,13 +67,13 @@ class NoisySigns(Message):
 
     @property
     def size(self) -> float:
-        """Of every number sent: clip (e^eps + 1) / (e^eps - 1), so that it is right on average."""
+        """Return the size of every number sent: clip (e^eps + 1) / (e^eps - 1), so that it is right on average."""
         return self.clip / math.tanh(self.epsilon / 2)
 
 
 @dataclass(frozen=True)
 class NoisySignsProtection:
-    """What stands in device_app/privacy/protections/registry.py."""
+    """The class for device_app/privacy/protections/registry.py."""
 
     protection: NoisySigns
 
@@ -117,7 +117,7 @@ class NoisySignsProtection:
         raise ValueError("protection: noisy_signs leaves as a single upload, and in no secure sum")
 
     def _signs(self, tensor: np.ndarray, noise: NoiseSource) -> np.ndarray:
-        """1 with chance (1 + x / clip) / 2, told by randomised response at epsilon."""
+        """Draw 1 with probability (1 + x / clip) / 2, then apply randomised response at epsilon."""
         chances = (1 + tensor.ravel() / self.protection.clip) / 2
         losses = np.rint(-np.log(np.maximum(chances, 1e-9)) * 2**20).astype(np.int64)
         up = bernoulli_exp(noise, losses, 2**20).astype(np.int64)
@@ -127,7 +127,7 @@ class NoisySignsProtection:
 
 @dataclass(frozen=True)
 class NoisySignsUpdates:
-    """What stands in a file of its own in backend/federation/protections/."""
+    """The class for a new file in backend/federation/protections/."""
 
     protection: NoisySigns
     summed: bool = False
@@ -159,10 +159,10 @@ class NoisySignsUpdates:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The checklist's three files, and no other: a member of the wire's union, an entry in the device's registry, and a
-    file that the server's registry finds.
+    """Register the toy in the checklist's three files only.
 
-    The classes above stand in the same three files, so a fourth that were needed would fail the rounds below.
+    These are a member of the wire's union, an entry in the device's registry, and a file that the server's registry
+    finds. The classes above stand in the same three files, so the rounds below would fail if a fourth file were needed.
     """
     assert files_to_touch("add-a-protection") == [
         "protocol/protections.py",

@@ -1,6 +1,6 @@
-"""docs/add-a-ranker.md is true: a toy ranker, known to one registry alone, is chosen, exported and released.
+"""Following docs/add-a-ranker.md is enough: a toy ranker in one registry is chosen, exported and released.
 
-Oracle: the toy's score worked out in numpy. Every graph is compared with torch when it is exported.
+Oracle: the toy's score computed in numpy. Every graph is compared with torch when it is exported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.doubles.small_release import migrated_engine, small_store
 
 
 class ToyRanker(UserModel):
-    """A reader is a weighed sum of the clicks: u = w * sum_j m_j click_j."""
+    """Represents a reader by a weighted sum of the clicks: u = w * sum_j m_j click_j."""
 
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
@@ -42,7 +42,7 @@ class ToyRanker(UserModel):
 
 
 def toy(dim: int) -> ToyRanker:
-    """What stands in models/builders/: the toy at its start."""
+    """Build the toy at its start, as in models/builders/."""
     return ToyRanker(dim)
 
 

@@ -1,6 +1,6 @@
-"""docs/add-a-strategy.md is true: a toy strategy, known to the registry of systems alone, plans and concludes a round.
+"""Following docs/add-a-strategy.md is enough: a toy strategy in the registry of systems plans and concludes a round.
 
-Oracle: the step worked out by hand from three known updates, of a size that no strategy of ours takes.
+Oracle: the step worked out by hand from three known updates, of a size that no real strategy takes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What leaves the browser's device is sealed by its privacy/ alone, and leaves by its uplink/ alone.
+"""Whatever leaves the browser's device is sealed by its privacy/ and sent by its uplink/, and by nothing else.
 
-That the constructor is private the type checker holds; a search of the sources holds that nobody else closes or asks.
+The type checker ensures that the constructor is private; a search of the sources ensures that no other file seals or
+sends.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ COMMENT = re.compile(r"^\s*(?://|\*|/\*).*$", re.MULTILINE)
 
 
 def asking(sources: dict[str, str]) -> set[str]:
-    """Files that ask the network for something, comments and declared methods of that name apart."""
+    """Return files that use the network, apart from comments and declared methods of that name."""
     return {
         name for name, text in sources.items() if ASKING.search(COMMENT.sub("", re.sub(r"async fetch\(", "", text)))
     }
 
 
 def closing(sources: dict[str, str]) -> set[str]:
-    """Folders of files that close an envelope."""
+    """Return folders of files that seal an envelope."""
     return {name.split("/")[0] for name, text in sources.items() if CLOSING.search(text)}
 
 
@@ -43,7 +44,7 @@ def test_seal_search_finds_calls_elsewhere() -> None:
 
 
 def test_only_the_uplink_and_service_worker_use_the_network() -> None:
-    """transport.ts has what the byte log holds; the others fetch files and hashes that are the same for everybody."""
+    """transport.ts sends what the request log holds; the others fetch files and hashes that are the same for all."""
     sources = {str(path.relative_to(DEVICE)): path.read_text("utf-8") for path in sorted(DEVICE.rglob("*.ts"))}
     assert asking(sources) == {"uplink/transport.ts", "service_worker.ts"}
     assert re.findall(r"fetch\(([\w. +]+)", COMMENT.sub("", sources["service_worker.ts"])) == [

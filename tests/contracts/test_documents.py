@@ -1,4 +1,4 @@
-"""The documents name what there is: every link leads somewhere, every path of a guide or README exists."""
+"""The documents name only what exists: every link has a target, and every path in a guide or README is there."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ DOTTED = re.compile(r"`((?:backend|device_app|models|exporters|experiments|newsr
 
 
 def is_there(dotted: str) -> bool:
-    """Whether a dotted name is a module's, a package's or something that a module or package says."""
+    """Return whether a dotted name is a module, a package, or a name inside one."""
     parts = dotted.split(".")
     for end in range(len(parts), 0, -1):
         folder = ROOT.joinpath(*parts[:end])
@@ -105,7 +105,7 @@ SYMBOL = re.compile(r"`([\w/]+\.py):([\w.]+)`")
 
 
 def defined(path: Path) -> set[str]:
-    """Names of a module's top level, and `Class.member` of its classes."""
+    """Return the names of a module's top level, and `Class.member` of its classes."""
     found: set[str] = set()
     for node in ast.parse(text(path)).body:
         for one in names(node):
@@ -162,7 +162,7 @@ CLAIM = re.compile(r"^\| ([\w/]+\.md) \| (.+) \| (`tests/.+`) \|$", re.M)
 
 
 def claims() -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Document, sentence and tests of each row of the threat model's table of claims."""
+    """Return document, sentence and tests of each row of the threat model's table of claims."""
     table = text(ROOT / "docs" / "threat-model.md").partition("## What is claimed elsewhere")[2].partition("\n## ")[0]
     return [(document, sentence, SYMBOL.findall(tests)) for document, sentence, tests in CLAIM.findall(table)]
 

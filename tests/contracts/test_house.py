@@ -1,4 +1,4 @@
-"""The checkout says nothing of the machine it was written on, and its words about commands are true."""
+"""The checkout names nothing of the machine it was written on, and describes its commands correctly."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_tracked_files_hold_no_data_or_secret() -> None:
 
 
 def commands(group: click.Group, words: tuple[str, ...] = ()) -> dict[tuple[str, ...], click.Command]:
-    """Every command by its words."""
+    """Return every command by its words."""
     found: dict[tuple[str, ...], click.Command] = {words: group}
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
@@ -183,7 +183,7 @@ def test_readme_links_have_targets(link: str) -> None:
 
 
 def test_every_reproduced_result_has_a_command_and_a_document() -> None:
-    """Whether a listed table is the paper's, only a reader of the paper can say."""
+    """Only a reader of the paper can say whether a listed table is the paper's."""
     rows = documents.rows_of(ROOT / "experiments" / "reproduced.toml")
     for row in rows:
         assert row["state"] in ("yes", "in part", "no"), row

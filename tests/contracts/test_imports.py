@@ -1,4 +1,5 @@
-"""Who imports whom, who opens sockets, who draws at random. Oracles: import-linter, Python's parser, sys.modules."""
+"""Which module imports which, opens sockets, or draws random numbers. Oracles: import-linter, Python's parser,
+sys.modules."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def imported(tree: ast.Module) -> set[str]:
 
 
 def opens_network(tree: ast.Module) -> set[str]:
-    """What a module imports that can open a connection."""
+    """Return the imports of a module that can open a connection."""
     names = imported(tree)
     return {name for name in names if name.split(".")[0] in NETWORK} | {
         name for name in names if any(name == part or name.startswith(part + ".") for part in NETWORK_PARTS)
@@ -72,7 +73,7 @@ def opens_network(tree: ast.Module) -> set[str]:
 
 
 def seeded_draws(tree: ast.Module) -> set[str]:
-    """Every use of numpy.random but its Generator in a type, and everything imported from it."""
+    """Return every use of numpy.random except its Generator as a type, and everything imported from it."""
     used = {
         ast.unparse(node)
         for node in ast.walk(tree)
@@ -164,7 +165,7 @@ EXTERNAL: dict[str, str] = {
 
 
 def not_allowed(names: set[str], allowed: str) -> set[str]:
-    """Imported names that neither the standard library nor OURS nor the list has."""
+    """Return imported names that are in neither the standard library, nor OURS, nor the list."""
     return {
         name
         for name in names
@@ -174,7 +175,7 @@ def not_allowed(names: set[str], allowed: str) -> set[str]:
 
 
 def modules_named(tree: ast.Module) -> set[str]:
-    """Modules that are imported, or imported from, at whatever place in the file."""
+    """Return modules that a file imports, or imports from, anywhere."""
     named = {
         node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module and not node.level
     }

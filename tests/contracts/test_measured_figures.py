@@ -1,4 +1,4 @@
-"""Measured figures in documents are those of the laboratory's records, and records are what commands wrote."""
+"""Measured figures in documents come from the recorded measurements, and commands wrote the records."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_figure_tables_are_generated_not_typed(document: Path) -> None:
 
 
 def command_of(words: list[str]) -> tuple[str, Any]:
-    """Which command these words call, and its name. Raises KeyError for a word that is none."""
+    """Return the command that these words call, and its name. Raises KeyError for an unknown word."""
     found: Any = typer.main.get_command(app)
     called = ""
     while hasattr(found, "commands"):
@@ -60,7 +60,7 @@ def command_of(words: list[str]) -> tuple[str, Any]:
 
 
 def refusal(stem: str, folder: Path) -> str | None:
-    """Why a record can't have been written by the command that it names; None where it can."""
+    """Return why a record can't have been written by the command that it names; None if it can."""
     found = read(stem, folder)
     if (folder / f"{stem}.json").read_text(encoding="utf-8") != text_of_a_written(stem, found, folder):
         return "file: not the bytes that a command writes"
@@ -93,7 +93,7 @@ def text_of_a_written(stem: str, record: Record, folder: Path) -> str:
 
 
 def titles() -> list[re.Pattern[str]]:
-    """What the laboratory's code may title a table: its strings, with anything where a value is put in."""
+    """Return patterns of the tables' titles in the code of the measurements."""
     found = set[str]()
     for path in (ROOT / "experiments").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

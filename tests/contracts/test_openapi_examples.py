@@ -1,4 +1,4 @@
-"""Every public call of backend and device has examples, and its own schema accepts them. Oracle: jsonschema-rs."""
+"""Every public call of backend and device has examples that its own schema accepts. Oracle: jsonschema-rs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
 
 
 def examples(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], Any]]:
-    """(where, schema, example) of each parameter, body and JSON answer."""
+    """Yield (place, schema, example) of each parameter, body and JSON answer."""
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             where = f"{method.upper()} {path}"

@@ -1,4 +1,4 @@
-"""What an installed Ownfeed holds and needs. Oracles: the wheel as hatchling builds it, and the packages' metadata."""
+"""What an installed Ownfeed contains and needs. Oracles: the wheel as hatchling builds it, and package metadata."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def metadata(wheel: zipfile.ZipFile) -> Message:
 
 
 def inside(folder: str, pattern: str) -> set[str]:
-    """Files of the checkout below a folder that match, as the wheel would name them."""
+    """Return files of the checkout below a folder that match, as the wheel would name them."""
     return {
         file.relative_to(ROOT).as_posix()
         for file in (ROOT / folder).rglob(pattern)
@@ -138,7 +138,7 @@ def required(texts: list[str], extras: set[str]) -> Iterator[Requirement]:
 
 
 def closure(texts: list[str], extras: set[str]) -> set[str]:
-    """Names of all packages that these requirements bring, through what is installed here."""
+    """Return the names of all packages that these requirements bring, from what is installed here."""
     found: set[str] = set()
     queue = list(required(texts, extras))
     while queue:

@@ -63,7 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def routes(app: FastAPI) -> dict[str, set[str]]:
-    """Methods by path template, console and static files included."""
+    """Return methods by path template, with console and static files."""
     found: dict[str, set[str]] = {}
     for path, methods in _flat(app.routes, ""):
         found.setdefault(path, set()).update(methods)
@@ -71,7 +71,7 @@ def routes(app: FastAPI) -> dict[str, set[str]]:
 
 
 def _flat(some: Iterable[object], prefix: str) -> Iterator[tuple[str, set[str]]]:
-    """FastAPI keeps an included router whole, with the prefix it was included under."""
+    """Return all routes, with those of included routers, which FastAPI keeps together under their prefix."""
     for route in some:
         inner = getattr(route, "original_router", None)
         if inner is None:
@@ -87,7 +87,7 @@ def filled(path: str) -> str:
 
 
 def problem(answer: Response) -> Problem:
-    """The answer as a problem that the catalogue knows."""
+    """Return the answer as a problem that the catalogue knows."""
     assert answer.headers["content-type"].split(";")[0] == PROBLEM_MEDIA_TYPE, (answer.status_code, answer.text[:200])
     found = Problem.model_validate_json(answer.content)
     known = catalogue()[found.type.removeprefix(URN)]

@@ -1,6 +1,7 @@
-"""Sentences for people are data: every one is used, none is missing, and none goes back into code. Oracle: the parser.
+"""Sentences for people are kept in catalogues: each is used, none is missing, and none is in code.
 
-What is told of an error where it is raised may stay there, and so may what only a log, an option or a schema says.
+Oracle: Python's parser. An error's message may stay where the error is raised, and so may the texts of logs, options
+and schemas.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ LOGGERS = {"debug", "info", "warning", "error", "exception"}
 
 
 class SentenceUse(NamedTuple):
-    """Where a sentence is used: with which names filled in, and whether that is all of them."""
+    """Where a sentence is used: with which placeholders filled, and whether these are all of them."""
 
     file: str
     key: str
@@ -58,19 +59,19 @@ def modules() -> tuple[tuple[str, ast.Module], ...]:
 
 
 def names_in_braces(sentence: str) -> set[str]:
-    """What a sentence has room for."""
+    """Return a sentence's placeholders."""
     return {field.partition(".")[0] for _, field, _, _ in Formatter().parse(sentence) if field}
 
 
 def constants(node: ast.AST) -> list[str]:
-    """The strings that an expression may come to: of a choice both."""
+    """Return the strings that an expression may evaluate to: both, for a conditional."""
     if isinstance(node, ast.IfExp):
         return [*constants(node.body), *constants(node.orelse)]
     return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
 
 
 def proses(trees: dict[str, ast.Module]) -> dict[str, dict[str, tuple[str, str]]]:
-    """By module the names that hold prose, and of which file."""
+    """Return by module the names that hold a catalogue, and of which file."""
     found: dict[str, dict[str, tuple[str, str]]] = {path: {} for path in trees}
     for path, tree in trees.items():
         for each in tree.body:
@@ -89,7 +90,7 @@ def proses(trees: dict[str, ast.Module]) -> dict[str, dict[str, tuple[str, str]]
 
 
 def uses() -> tuple[dict[tuple[str, str], list[SentenceUse]], dict[tuple[str, str], set[str]]]:
-    """Of each file of prose where its sentences are used, and which of its tables are."""
+    """Return where each catalogue's sentences are used, and which of its tables are."""
     trees = dict(modules())
     held = proses(trees)
     sentences: dict[tuple[str, str], list[SentenceUse]] = {one: [] for names in held.values() for one in names.values()}
@@ -151,7 +152,7 @@ def test_form_confirmations_match_the_catalogue() -> None:
 
 
 def speaks_to_no_page(node: ast.AST) -> bool:
-    """Whether what stands under a node is an error's, an option's or the log's."""
+    """Return whether a node's strings are an error's, an option's or the log's."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Attribute) and node.func.attr in LOGGERS
     if isinstance(node, ast.ClassDef):
@@ -164,7 +165,7 @@ def speaks_to_no_page(node: ast.AST) -> bool:
 
 
 def sentences_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Strings of more words than the limit that are no docstring, error's words, option's help or line of the log."""
+    """Yield long strings that are no docstring, error message, option's help or log line."""
     left_out: set[int] = set()
     for node in ast.walk(tree):
         if speaks_to_no_page(node):

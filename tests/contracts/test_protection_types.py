@@ -1,4 +1,4 @@
-"""No module asks which protection a round has but the protections' own. Oracle: Python's parser."""
+"""Only a protection's own modules ask which protection a round has. Oracle: Python's parser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIRE = "protocol/"
 
 
 def type_tests(tree: ast.Module) -> list[str]:
-    """Every isinstance on a protection's type, class pattern of one, comparison with `type(...)`, and of `.kind`."""
+    """Return every isinstance on a protection's type, class pattern, comparison with `type(...)`, and `.kind`."""
     found = []
     for node in ast.walk(tree):
         named: set[str] = set()

@@ -1,4 +1,4 @@
-"""A device and a server of different versions tell each other so, instead of misreading a message."""
+"""A device and a server of different versions report that to each other, instead of misreading a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every setting says what it means where it is defined, and a misspelt one is noticed."""
+"""Every setting is described where it is defined, and a misspelt one is refused."""
 
 from __future__ import annotations
 

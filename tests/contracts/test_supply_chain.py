@@ -1,6 +1,6 @@
-"""Hashes for every package that is installed. Oracles: packaging's parser, `constraints.txt`, npm's lock.
+"""Every installed package has a hash. Oracles: packaging's parser, `constraints.txt`, npm's lock.
 
-`python tests/contracts/test_supply_chain.py` writes `requirements.txt` and `requirements-torch.txt` anew with uv
+`python tests/contracts/test_supply_chain.py` writes `requirements.txt` and `requirements-torch.txt` again with uv
 (`make lock`).
 """
 
@@ -30,7 +30,7 @@ SHA256 = re.compile(r"--hash=sha256:[0-9a-f]{64}$")
 
 
 def pins(text: str) -> dict[str, str]:
-    """Version by canonical name, of a file with a pin a line."""
+    """Return versions by canonical name, from a file with one pin per line."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -40,7 +40,7 @@ def pins(text: str) -> dict[str, str]:
 
 
 def entries(text: str) -> list[tuple[Requirement, list[str]]]:
-    """A requirement and its hashes each; continued lines are joined as pip joins them."""
+    """Return each requirement with its hashes; continued lines are joined as pip joins them."""
     joined = re.sub(r"\s*\\\n\s*", " ", text)
     found = []
     for line in joined.splitlines():
@@ -51,7 +51,7 @@ def entries(text: str) -> list[tuple[Requirement, list[str]]]:
 
 
 def locked() -> dict[Path, str]:
-    """Both files as uv makes them of what pyproject asks for under constraints.txt."""
+    """Return both files as uv makes them from pyproject.toml under constraints.txt."""
     extras = [word for extra in EXTRAS for word in ("--extra", extra)]
     asked = ["pip", "compile", "pyproject.toml", *extras, "-c", "constraints.txt", "--generate-hashes"]
     shown = ["--universal", "--python-version", "3.11", "--no-header", "--no-annotate", "--quiet"]

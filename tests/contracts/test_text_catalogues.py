@@ -1,6 +1,6 @@
-"""Every sentence of a catalogue is given what it has room for, in Python and TypeScript. Oracle: the catalogues.
+"""Every sentence of a catalogue gets all its placeholders, in Python and TypeScript. Oracle: the catalogues.
 
-A sentence with a name that its caller doesn't pass fails only when it is shown, on a page that few tests open.
+A sentence whose caller omits a placeholder fails only when it is shown, on a page that few tests open.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SAID = re.compile(r"\.say\(\s*\"(\w+)\"\s*(?:,\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)
 
 
 def rooms() -> dict[str, list[set[str]]]:
-    """By key, the names that its sentence has room for, in each catalogue that has it."""
+    """Return by key the placeholders of its sentence, in each catalogue that has it."""
     found: dict[str, list[set[str]]] = defaultdict(list)
     for file in (
         *ROOT.glob("backend/**/*.toml"),

@@ -1,4 +1,4 @@
-"""docs/third-party-licences.md lists every dependency that is declared, at its pinned version, under its licence.
+"""docs/third-party-licences.md lists every declared dependency at its pinned version, under its licence.
 
 `python tests/contracts/test_third_party_licences.py` writes the document from what is installed.
 """
@@ -51,7 +51,7 @@ def canonical(name: str) -> str:
 
 
 def declared() -> dict[str, str]:
-    """Extra by canonical name: the first one that declares a package."""
+    """Return by canonical name the first extra that declares a package."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = {"the command": project["dependencies"], **project["optional-dependencies"]}
     found: dict[str, str] = {}
@@ -71,7 +71,7 @@ def pinned() -> dict[str, str]:
 
 
 def installed(name: str) -> email.message.Message | None:
-    """Metadata of a package; None where it isn't installed."""
+    """Return the metadata of a package; None if it isn't installed."""
     try:
         return cast(email.message.Message, importlib.metadata.metadata(name))  # what it is at run time, as 3.12 says
     except importlib.metadata.PackageNotFoundError:
@@ -79,7 +79,7 @@ def installed(name: str) -> email.message.Message | None:
 
 
 def licence(name: str) -> str:
-    """The SPDX expression of an installed package, or what its metadata says instead of one."""
+    """Return the SPDX expression of an installed package, or what its metadata has instead."""
     metadata = installed(name)
     if metadata is None:
         return written(name)
@@ -100,8 +100,10 @@ def licence(name: str) -> str:
 
 
 def written(name: str) -> str:
-    """What the document says of a package that isn't installed here, if it is of the pinned version: of an extra that
-    seldom is, or for other systems."""
+    """Return what the document says of a package of the pinned version that isn't installed here.
+
+    Such a package belongs to an extra that is seldom installed, or to other systems.
+    """
     assert declared().get(name) in SELDOM_INSTALLED or name in of_other_systems(), f"{name} is not installed"
     row = re.search(
         rf"^\| {re.escape(name)} \| {re.escape(pinned()[name])} \| (.+?) \|", DOCUMENT.read_text("utf-8"), re.M
@@ -111,7 +113,7 @@ def written(name: str) -> str:
 
 
 def of_other_systems() -> set[str]:
-    """Packages that this system or this Python has no need of, by what is declared."""
+    """Return packages that are declared only for another system or another Python."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"].values()
     requirements = [Requirement(each) for group in (project["dependencies"], *extras) for each in group]
@@ -119,7 +121,7 @@ def of_other_systems() -> set[str]:
 
 
 def scripts() -> dict[str, tuple[str, str, str]]:
-    """Version and licence of what web/package.json declares, and what needs it."""
+    """Return version and licence of what web/package.json declares, and what needs it."""
     package = json.loads((ROOT / "web" / "package.json").read_text(encoding="utf-8"))
     lock = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     needed_by = dict.fromkeys(package["dependencies"], "the browser's device")
@@ -146,13 +148,13 @@ def test_declared_dependencies_are_found() -> None:
 
 
 def test_dependency_licences_are_compatible_with_ours() -> None:
-    """Used unchanged and from where they are installed, all of these may be combined with Apache-2.0."""
+    """All of these are used unchanged from where they are installed, and may be combined with Apache-2.0."""
     for name in declared():
         assert not re.search(r"\bA?GPL", re.sub(r"LGPL", "", licence(name))), name
 
 
 def test_transitive_licences_are_compatible_too() -> None:
-    """Every one that is pinned and installed, whoever needs it."""
+    """This covers every pinned and installed package, whoever needs it."""
     seen = 0
     for name in pinned():
         metadata = installed(name)

@@ -1,7 +1,7 @@
-"""What only tests call is unused: the product itself refers to each of its public functions and classes.
+"""The product itself refers to each of its public functions and classes: what only tests call is unused.
 
-Oracle: Python's parser. A name counts as used where a product's module says it, an attribute or a whole string
-included, outside the definition itself and outside others that nobody uses.
+Oracle: Python's parser. A name counts as used if a product module mentions it, as an attribute or a whole string too,
+outside its own definition and outside other unused definitions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Definition:
 
 
 def words(node: ast.AST) -> Iterator[str]:
-    """Names, attributes, and the last part of strings such as "package.module:name"."""
+    """Return names, attributes, and the last part of strings such as "package.module:name"."""
     for one in ast.walk(node):
         if isinstance(one, ast.Name):
             yield one.id
@@ -62,9 +62,9 @@ def words(node: ast.AST) -> Iterator[str]:
 
 
 def split(place: str, source: str) -> tuple[list[Definition], set[str]]:
-    """The public functions and classes of a module, and what the rest of it says.
+    """Return the public functions and classes of a module, and what the rest of it mentions.
 
-    A decorated function is called by what decorates it: a route, a command.
+    A decorated function is called by its decorator: a route, a command.
     """
     found, rest = [], set()
     for node in ast.parse(source).body:
@@ -77,7 +77,7 @@ def split(place: str, source: str) -> tuple[list[Definition], set[str]]:
 
 
 def unused(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Places by name of the public definitions that nothing used refers to."""
+    """Return the places of public definitions that nothing used refers to, by name."""
     waiting: list[Definition] = []
     said: set[str] = set()
     for place, source in modules:
@@ -91,9 +91,9 @@ def unused(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def unused_methods(modules: Iterable[tuple[str, str]], data: str) -> dict[str, str]:
-    """Places of the public methods and properties whose name stands nowhere else: in no module, and not in `data`.
+    """Return the places of public methods and properties that no module and no entry of `data` names.
 
-    Of classes whose bases are all their own modules'; another library calls those of its own subclasses.
+    Only of classes whose bases are all ours; another library calls the methods of its own subclasses.
     """
     defined: dict[str, str] = {}
     said = set(re.findall(r"\w+", data))

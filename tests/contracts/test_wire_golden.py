@@ -1,7 +1,7 @@
-"""The wire's bytes, as they were when they were last meant to change: every message, and what keys and seeds make.
+"""The wire's bytes are those recorded at the last intended change: of every message, and of what keys and seeds make.
 
-Another runtime reads the same file (`data/wire.json`). A difference that is meant needs a new protocol version where
-an older device can't read it; then write it again: `python -m tests.contracts.test_wire_golden`.
+Another runtime reads the same file (`data/wire.json`). An intended difference needs a new protocol version if an older
+device can't read it; then write the file again: `python -m tests.contracts.test_wire_golden`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SEED = bytes(range(32))
 
 
 def binary_forms() -> dict[str, bytes]:
-    """What is no JSON on the wire, each from fixed inputs."""
+    """Return what isn't JSON on the wire, each from fixed inputs."""
     signing = Ed25519PrivateKey.from_private_bytes(SEED)
     mine, theirs = X25519PrivateKey.from_private_bytes(SEED), X25519PrivateKey.from_private_bytes(SEED[::-1])
     public, other = mine.public_key().public_bytes_raw(), theirs.public_key().public_bytes_raw()

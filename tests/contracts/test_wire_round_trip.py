@@ -127,7 +127,7 @@ def messages() -> set[type[BaseModel]]:
 
 
 def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], object]]:
-    """Every leaf of parsed JSON with where it stands."""
+    """Yield every leaf of parsed JSON with its path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from places(inner, (*path, key))

@@ -1,4 +1,5 @@
-"""Tensors, blobs of the pool and quantised vectors survive the wire, and what is not as declared is refused."""
+"""Tensors, blobs of the pool and quantised vectors survive the wire, and data that differs from its declaration is
+refused."""
 
 from __future__ import annotations
 

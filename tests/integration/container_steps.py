@@ -28,25 +28,25 @@ ANSWERS_WITHIN_SEC = 1_800.0
 
 
 def instructions(name: str) -> list[str]:
-    """What follows each instruction of that name."""
+    """Return the text after each instruction of that name."""
     lines = CONTAINERFILE.read_text(encoding="utf-8").splitlines()
     return [line.removeprefix(f"{name} ") for line in lines if line.startswith(f"{name} ")]
 
 
 def copied() -> list[str]:
-    """Patterns of the files that the build stage takes from the checkout."""
+    """Return the patterns of the files that the build stage takes from the checkout."""
     return [word for line in instructions("COPY") if not line.startswith("--from") for word in line.split()[:-1]]
 
 
 def started() -> list[str]:
-    """The words that the image starts after `ownfeed`."""
+    """Return the words that the image starts after `ownfeed`."""
     (words,) = instructions("CMD")
     found: list[str] = json.loads(words)
     return found
 
 
 def install(prefix: Path, folder: Path) -> None:
-    """The wheel and what else the image copies into `folder`, and its install script into `prefix`."""
+    """Put the wheel and the image's other files into `folder`, and run the install script into `prefix`."""
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=ROOT, check=True)
     for pattern in copied():
         for name in glob.glob(pattern, root_dir=ROOT):
@@ -58,7 +58,7 @@ def install(prefix: Path, folder: Path) -> None:
 
 
 def answer_of(prefix: Path, data: Path) -> int:
-    """The status of what the image starts, asked for its newest release until it says something."""
+    """Return the status of the started server for its newest release, asked until it answers."""
     port, words = free_port(), started()
     for option, value in {"--host": "127.0.0.1", "--port": str(port), "--data-dir": str(data)}.items():
         words[words.index(option) + 1] = value
@@ -83,7 +83,7 @@ def answer_of(prefix: Path, data: Path) -> int:
 
 
 def main() -> None:
-    """Run the steps and say what came of them."""
+    """Run the steps and print the results."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ownfeed-container-") as scratch:
         prefix, folder = Path(scratch, "opt"), Path(scratch, "build")

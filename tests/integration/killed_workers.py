@@ -64,7 +64,7 @@ SEED = 11
 
 @dataclass
 class Machine:
-    """A worker with a data folder of its own, started anew whenever it has ended, as a supervisor does."""
+    """A worker with its own data folder, restarted whenever it ends, as by a supervisor."""
 
     folder: Path
     port: int
@@ -94,7 +94,7 @@ class Machine:
 
 @dataclass
 class Deaths:
-    """Kills one machine after another, and starts each again at once."""
+    """Kills one machine after another, and restarts each at once."""
 
     machines: list[Machine]
     every_sec: float
@@ -103,7 +103,7 @@ class Deaths:
 
     @contextmanager
     def running(self) -> Iterator[Deaths]:
-        """While the block runs; the last one that died answers again when it ends."""
+        """Kill machines while the block runs; at its end wait until the last killed one answers again."""
         thread = threading.Thread(target=self._run)
         thread.start()
         try:
@@ -127,7 +127,7 @@ class Deaths:
 
 @dataclass
 class WatchedFleet:
-    """The fleet, what it saw go wrong, and what it has opened."""
+    """The fleet, with the errors it saw and the rounds it opened."""
 
     fleet: Fleet
     troubles: Counter[str] = field(default_factory=Counter)
@@ -136,7 +136,7 @@ class WatchedFleet:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def attempt(self) -> None:
-        """Every device looks for a release, reads now and then, and tries a round: each call on its own."""
+        """Let every device sync, sometimes read, and try a round: each call on its own."""
         for step in (catch_up, self._reading, train):
             self.fleet.run(partial(self._tried, step))
 
@@ -161,7 +161,7 @@ class WatchedFleet:
 
 
 def prepared(home: Path, database: str, storage: str, articles: int) -> BackendSettings:
-    """The first machine's folder, with every paper's model; graphs and encoder come from the cache of the benches."""
+    """Return the first machine's folder with every paper's model; graphs and encoder come from the benches' cache."""
     settings = newspaper_in(home / "machine-1", articles, database_url=database, storage=storage, rankers=RANKERS)
     engine = open_engine(settings.database_url)
     publish_rankers(ReleaseStore.open(engine, settings), RANKERS, cache=GraphCache(settings.graphs_dir))
@@ -170,7 +170,7 @@ def prepared(home: Path, database: str, storage: str, articles: int) -> BackendS
 
 
 def machines_of(settings: BackendSettings, environment: Mapping[str, str], logs: Path) -> list[Machine]:
-    """All of them, not yet started; the others have the first one's secrets and nothing else."""
+    """Return all machines, not yet started; the others get the first one's secrets and nothing else."""
     own = {
         "OWNFEED_BACKEND_DATABASE_URL": settings.database_url,
         "OWNFEED_BACKEND_STORAGE": settings.storage or "",
@@ -191,7 +191,7 @@ def machines_of(settings: BackendSettings, environment: Mapping[str, str], logs:
 
 
 def started(machines: list[Machine]) -> None:
-    """The first makes the secrets that are still missing; the others begin with copies."""
+    """Start the first machine, which makes the missing secrets, then the others with copies of them."""
     first, *others = machines
     first.start()
     answering(first)
@@ -205,7 +205,7 @@ def started(machines: list[Machine]) -> None:
 
 
 def answering(machine: Machine) -> None:
-    """Wait for it. Raises RuntimeError where it has ended."""
+    """Wait until the machine answers. Raises RuntimeError if it has ended."""
     while not machine.answers():
         if machine.process is None or machine.process.poll() is not None:
             raise RuntimeError(f"{machine.folder.name} ended while starting; see its log")
@@ -213,7 +213,7 @@ def answering(machine: Machine) -> None:
 
 
 def played(operator: Operator, devices: WatchedFleet, minutes: float, seconds: float) -> list[RoundStatus]:
-    """Rounds of every system in turn until the time is over; each as it ended."""
+    """Run rounds of every system in turn until the time is over; yield each as it ended."""
     ended: list[RoundStatus] = []
     until, turn = time.monotonic() + 60 * minutes, 0
     while time.monotonic() < until or turn < len(SYSTEMS):
@@ -236,13 +236,13 @@ def played(operator: Operator, devices: WatchedFleet, minutes: float, seconds: f
 
 
 def opened(operator: Operator, ask: Callable[[], RoundStatus]) -> RoundStatus | None:
-    """A round that is under way already, perhaps by an answer that was lost with its worker, or a new one; None, told,
-    where that was refused."""
+    """Return a running round, whose opening answer may have been lost, or open a new one; None, with a message, if
+    refused."""
     return patiently(lambda: under_way(operator) or ask())
 
 
 def patiently(ask: Callable[[], RoundStatus]) -> RoundStatus | None:
-    """The operator's answer, asked again while a worker is dead; None, told, where it was refused."""
+    """Return the operator's answer, retrying while a worker is down; None, with a message, if refused."""
     while True:
         try:
             return ask()
@@ -254,7 +254,7 @@ def patiently(ask: Callable[[], RoundStatus]) -> RoundStatus | None:
 
 
 def under_way(operator: Operator) -> RoundStatus | None:
-    """One that has not ended: the answer to whoever opened it may have been lost with its worker."""
+    """Return a round that has not ended: the answer to whoever opened it may have been lost with its worker."""
     try:
         return next((each for each in operator.rounds() if each.state not in ENDED), None)
     except OperatorRefused:
@@ -262,13 +262,13 @@ def under_way(operator: Operator) -> RoundStatus | None:
 
 
 def say(line: str) -> None:
-    """A line at once, whatever collects them."""
+    """Print a line at once, whatever collects the output."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def wrongs(settings: BackendSettings, devices: WatchedFleet, ended: list[RoundStatus]) -> list[str]:
-    """What was lost, done twice or failed without a true reason; empty where all is well."""
+    """Return what was lost, done twice, or failed without a true reason; empty if nothing is wrong."""
     found = list(devices.wrong)
     engine = open_engine(settings.database_url)
     with reading_session(engine) as session:

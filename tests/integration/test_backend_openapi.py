@@ -56,7 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def bodies() -> dict[str, list[object]]:
-    """What a generator would hardly hit: reports that fit the release, and news that there are."""
+    """Return bodies that a generator would hardly find: reports that fit the release, and existing articles."""
     reports = [
         report(),
         {"kind": "code", "codebook": 16, "code": 3},
@@ -137,7 +137,7 @@ def test_every_answer_to_an_update_is_documented_and_valid_ones_are_accepted(ser
 
 
 def test_every_answer_during_a_secure_sum_is_documented(tmp_path: Path) -> None:
-    """Each stage is asked while one member has sent its true message, and again with the answers of those before."""
+    """Requests are sent at each stage after one member's valid message, and again with earlier stages' answers."""
     services = summing_services(BackendSettings(data_dir=tmp_path, round_tick_sec=60.0), LENGTH)
     clock = StillClock()
     services.coordinator = Coordinator(services.engine, services.releases, summing_systems(LENGTH), tmp_path, clock)
@@ -181,13 +181,13 @@ def test_every_answer_during_a_secure_sum_is_documented(tmp_path: Path) -> None:
 
 
 def only(app: FastAPI, path: str) -> dict[str, Any]:
-    """The document of one path."""
+    """Return the document with one path."""
     document: dict[str, Any] = app.openapi()
     return document | {"paths": {path: document["paths"][path]}}
 
 
 def examples() -> int:
-    """Of each kind to an operation of a round under way."""
+    """Yield requests of each kind to an operation of a running round."""
     return A_FEW if EXAMPLES_VARIABLE not in os.environ else 100
 
 

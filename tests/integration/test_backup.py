@@ -58,7 +58,7 @@ def readers(backend: Running, tmp_path: Path) -> Iterator[list[InstalledReader]]
 
 
 def folder_with(key: Path, folder: Path) -> Path:
-    """A folder with a signing key alone."""
+    """Make a folder with only a signing key."""
     folder.mkdir(mode=0o700)
     shutil.copy(key, folder / "signing.key")
     return folder
@@ -192,7 +192,7 @@ def test_storage_inside_the_data_folder_is_left_out_of_the_backup(tmp_path: Path
 
 
 def killed_at(step: int, folder: Path, work: Callable[[], object]) -> bool:
-    """Whether the process ended before its so-many-th change of a file below `folder`; False: it was done before."""
+    """Run until the n-th change of a file below `folder` kills the process; return False if it finished before."""
     kills = Kills(folder, {("server", "", step)}, armed=True)
     listen(kills)
     try:
@@ -235,7 +235,8 @@ def test_backup_killed_at_any_step_leaves_a_complete_or_resumable_copy(backend: 
 
 
 def test_unfinished_files_of_an_interrupted_backup_are_removed_next_time(backend: Running, tmp_path: Path) -> None:
-    """Red before: a file's own next copy took it, and what had gone meanwhile, or was drawn a name, stayed for good."""
+    """Regression: the next copy of a file reused its name; other unfinished files, or those with random names, stayed
+    forever."""
     settings, folder = backend.services.settings, tmp_path / "backup"
     back_up(settings, folder)
     for name in ("blobs/0123.part", "backup.json.4567.part", "ownfeed.sqlite.part"):
@@ -357,7 +358,7 @@ def test_mismatched_chain_file_stops_the_start(backend: Running, chain_file: Pat
 def test_start_during_another_servers_publication_uses_the_next_number(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other server has noted r2, and has not committed it: to the one that starts it looks lost."""
+    """The other server has recorded r2 but not committed it, so the server that starts now takes it for lost."""
     settings = settings_in(tmp_path / "data", database_url=database_url)
     engines = [migrated(database_url) for _ in range(2)]
     one, another = (ReleaseStore.unchecked(engine, settings) for engine in engines)

@@ -25,7 +25,7 @@ LOGS = ("-wal", "-shm")
 
 
 def settings_of(place: str, folder: Path) -> BackendSettings:
-    """Of a data folder that is there, with the key, and of a database that isn't yet."""
+    """Return settings with an existing data folder, which holds the key, and a database that doesn't exist yet."""
     data = folder / "data"
     data.mkdir(parents=True)
     (data / "signing.key").write_bytes(b"key")
@@ -59,7 +59,7 @@ def added(settings: BackendSettings) -> set[str]:
 
 
 def lose(settings: BackendSettings) -> None:
-    """All but the key is gone, and the link to another disk is there again."""
+    """Delete everything but the key, and restore the link to the other disk."""
     database = database_of(settings)
     link = database.parent.resolve() if database.parent.is_symlink() else None
     for path in (database, *(database.with_name(database.name + end) for end in LOGS)):
@@ -73,7 +73,7 @@ def lose(settings: BackendSettings) -> None:
 
 @pytest.fixture(params=PLACES)
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BackendSettings]:
-    """With a database in use, so that its logs are there."""
+    """Return settings with a database in use, so that its logs exist."""
     one = settings_of(request.param, tmp_path)
     engine = migrated(one.database_url)
     add(one, "before")
@@ -83,7 +83,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend
 
 
 def test_backup_holds_a_consistent_database_snapshot(settings: BackendSettings, tmp_path: Path) -> None:
-    """Red before for a database within: its file and logs were copied as they lay, in use, and put back unseen."""
+    """Regression, for a database in the folder: its file and logs were copied while in use, and restored unchecked."""
     copy = tmp_path / "backup"
     back_up(settings, copy)
     held = sorted(path for path in copy.rglob("own*") if path.is_file())

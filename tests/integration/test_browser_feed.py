@@ -60,7 +60,7 @@ SECOND_LOOK = ["release", "chain", "list", "popularity", "pool", "pictures"]
 
 @dataclass(frozen=True)
 class RecordedReader:
-    """What the browser's device is asked with, and what the Python device made of the same."""
+    """The browser device's input, and what the Python device made of the same."""
 
     asked: dict[str, Any]
     feed: Feed
@@ -70,7 +70,7 @@ class RecordedReader:
 
 @pytest.fixture(scope="module")
 def synced(world: SmallWorld) -> Path:
-    """The folder of a device that has synced and then was closed, with some news counted as popular."""
+    """Return the folder of a device that has synced and was closed, with some articles counted as popular."""
     device = world.device("synced")
     device.sync()
     stores = device.parts.stores
@@ -108,7 +108,7 @@ def opened(world: SmallWorld, synced: Path, number: int, **replaced: Any) -> Dev
 
 
 def act(device: Device, number: int) -> None:
-    """A reader's life so far, another for each number."""
+    """Give a reader a past that depends on the number."""
     draw = random.Random(f"reader {number}")
     stores = device.parts.stores
     kept = stores.default_list.current()
@@ -142,7 +142,7 @@ def act(device: Device, number: int) -> None:
 
 
 def as_browser_has_it(database: Path, copied: Path) -> str:
-    """URL of a copy of the file, whole in itself."""
+    """Return a URL of a complete copy of the file."""
     shutil.copyfile(database, copied)
     connection = sqlite3.connect(copied)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -152,7 +152,7 @@ def as_browser_has_it(database: Path, copied: Path) -> str:
 
 @pytest.fixture(scope="module")
 def recorded(world: SmallWorld, synced: Path) -> list[RecordedReader]:
-    """Twenty readers, each as the browser's device gets it and as the Python device served it."""
+    """Return twenty readers with the browser device's input and the Python device's feed."""
     found = []
     for number in range(READERS):
         device = opened(world, synced, number)
@@ -189,13 +189,13 @@ def recorded(world: SmallWorld, synced: Path) -> list[RecordedReader]:
 
 @pytest.fixture(scope="module")
 def blobs(synced: Path) -> tuple[str, list[str]]:
-    """The question that gives the browser's end the release's graphs and weights."""
+    """Return the question that gives the browser's end the release's graphs and weights."""
     return "feed_blobs", [file.as_uri() for file in sorted((synced / "blobs").iterdir())]
 
 
 @pytest.fixture(scope="module")
 def built(recorded: list[RecordedReader], blobs: tuple[str, list[str]]) -> list[dict[str, Any]]:
-    """What the browser's device made for each reader; all in one process."""
+    """Return what the browser's device made for each reader, all in one process."""
     _, *answers = ask_node([blobs, *(("feed_built", reader.asked) for reader in recorded)])
     return answers
 
@@ -229,7 +229,7 @@ def test_both_devices_show_twenty_readers_the_same_stories_in_order(
 def test_browser_starts_with_the_last_answer_and_erases_it(
     recorded: list[RecordedReader], blobs: tuple[str, list[str]]
 ) -> None:
-    """Red before: a visit's first pages had the default list alone, until the next request was due."""
+    """Regression: the first pages of a visit had the default list alone until the next request was due."""
     reader = next(each for each in recorded if each.feed.mode == "personal" and each.feed.recalled)
     _, (before, after, erased) = ask_node([blobs, ("feed_started_again", reader.asked)])
     assert before == after == ["personal", reader.feed.recalled]
@@ -281,7 +281,7 @@ def test_browser_sync_sends_the_same_requests_as_the_python_device(world: SmallW
 
 
 def parts_of_a_start(sent: list[list[str]]) -> list[str]:
-    """What a browser's requests are for, in their order; those for one thing after each other count once."""
+    """Return the purposes of a browser's requests in order; consecutive ones of one purpose count once."""
     asked = (f"{method} {path}" for method, path in sent)
     named = [next(part for start, part in PARTS.items() if re.match(start, one)) for one in asked]
     return [part for part, before in zip(named, ["", *named], strict=False) if part != before]
@@ -312,7 +312,7 @@ def test_request_order_at_start_does_not_depend_on_the_reader(world: SmallWorld)
 
 
 def test_feed_does_not_wait_for_texts_pool_or_round_models(world: SmallWorld) -> None:
-    """No pause ends, so that nothing is asked for that comes after one."""
+    """Pauses never end here, so nothing is requested that comes after one."""
     found = started(world, stalled=True)
     assert parts_of_a_start(found["sent"]) == FIRST_LOOK[: FIRST_LOOK.index("popularity") + 1]
     assert found["texts"] == 0

@@ -35,7 +35,7 @@ def rows_of(served: Served, table: type[ParticipationRow | SumMessageRow | SumKe
 
 
 def files_of(served: Served) -> dict[str, int]:
-    """Files of updates, running sums and what is coming in, with their sizes."""
+    """Return files of updates, running sums and incoming uploads, with their sizes."""
     folder = served.services.settings.data_dir
     found = [path for name in ("rounds", "sums", "uploads") for path in folder.joinpath(name).rglob("*")]
     return {str(path.relative_to(folder)): path.stat().st_size for path in found if path.is_file()}

@@ -36,7 +36,7 @@ def fetch_texts(device: Device) -> None:
 
 
 def returned_lists(requests: Sequence[Received]) -> list[tuple[str, ...]]:
-    """The ids of every list of candidates that the server ever gave out, in its order."""
+    """Return the ids of every list of candidates that the server returned, in order."""
     lists = []
     for one in requests:
         if one.path in ("/v1/recall", "/v1/news/front") and one.status == 200:

@@ -1,4 +1,4 @@
-"""docs/deploy/Containerfile: its files and its command exist.
+"""The files and the command that docs/deploy/Containerfile names exist.
 
 Oracles: the shell, the command line. `python -m tests.integration.container_steps` runs its steps, which takes minutes
 and downloads.

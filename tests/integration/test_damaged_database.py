@@ -35,7 +35,7 @@ GIVEN_AGAIN = ("front.news_ids", "news.card", "picture_list.listing", "timing.de
 
 
 def damaged(settings: DeviceSettings, seed: int) -> None:
-    """Half of the pages after the first hold random bytes."""
+    """Overwrite half of the pages after the first with random bytes."""
     content, rng = bytearray(settings.database.read_bytes()), random.Random(seed)
     for start in range(PAGE_BYTES, len(content), PAGE_BYTES):
         if rng.random() < 0.5:
@@ -66,7 +66,7 @@ def test_damage_is_reported_at_start_and_on_every_page(tmp_path: Path, seed: int
 
 
 def bit_flipped(path: Path, column: str) -> None:
-    """In every row: of a manifest a digit is another then, of anything else the bracket that it begins with."""
+    """Flip a bit in every row: a digit of a manifest, or the opening bracket of anything else."""
     table, name = column.split(".")
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         kinds = database.execute(f"SELECT DISTINCT CAST({name} AS TEXT), typeof({name}) FROM {table}").fetchall()
@@ -79,7 +79,7 @@ def bit_flipped(path: Path, column: str) -> None:
 
 
 def used(settings: DeviceSettings, backend: FakeBackend) -> None:
-    """A device that has synced, reported, read, been set and been copied."""
+    """A device that has synced, reported, read, been configured and been copied."""
     device = build_device(settings, transport=backend.transport(), clock=lambda: NOW)
     device.sync()
     for item in device.reading.feed().items[:5]:

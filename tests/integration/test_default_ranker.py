@@ -22,7 +22,7 @@ CLICKED = 5
 
 
 def read_rowing(device: Device) -> Feed:
-    """The feed after five clicks on news of rowing, a topic of the section sport."""
+    """Return the feed after five clicks on articles about rowing, a topic of the section sport."""
     cold = new_page(device)
     cards = {card.id: card for listed in device.reading.explore() for card in listed.cards if card.topic == "rowing"}
     for news_id in list(cards)[:CLICKED]:
@@ -68,7 +68,7 @@ def test_device_ranks_by_release_features_unless_the_reader_chooses_otherwise(
 
 @dataclass(frozen=True)
 class RankerCall:
-    """What a ranker was asked and what it answered."""
+    """The input and the scores of one call of a ranker."""
 
     ranker: str
     clicks: np.ndarray
@@ -78,7 +78,7 @@ class RankerCall:
 
 
 def softmax_cosine(clicks: np.ndarray, candidates: np.ndarray, beta: float) -> np.ndarray:
-    """The fit at the start, where the metric is 1, in float64."""
+    """Return the ranker's initial score in float64, where the metric is 1."""
     units = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (clicks.astype(float), candidates)]
     cosines = units[1] @ units[0].T
     sharp = np.exp(beta * cosines)

@@ -53,7 +53,7 @@ def pages(device: Device) -> FastAPI:
 
 @pytest.fixture
 def browser(pages: FastAPI, device: Device) -> TestClient:
-    """A browser that has the cookie."""
+    """A browser with the cookie."""
     home = f"http://127.0.0.1:{device.settings.port}"
     return enter(TestClient(pages, base_url=home, follow_redirects=False, headers=FOLLOWS_A_LINK), pages.state.page_key)
 
@@ -64,7 +64,7 @@ def headers_of(browser: TestClient) -> dict[str, str]:
 
 
 def known(device: Device) -> list[dict[str, object]]:
-    """Things that exist, by the names that paths give them."""
+    """Return existing things by the names of path parameters."""
     clicks = device.library.history().entries
     lines = device.privacy.overview().log.lines
     interests = device.interests.clusters()
@@ -92,7 +92,7 @@ def known(device: Device) -> list[dict[str, object]]:
 
 
 def forms(device: Device, exported: bytes) -> dict[str, list[object]]:
-    """What a generator would hardly hit. exported: everything of a device, as its page gives it out."""
+    """Return forms that a generator would hardly find. exported: a whole device, as its page exports it."""
     switches = {
         "mode": "code",
         "epsilon_per_day_reports": "8",

@@ -77,7 +77,7 @@ def devices(learning_world: SmallWorld) -> list[Device]:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[RowSamples]:
-    """What the devices draw, overheard."""
+    """Return the samples that the devices draw, recorded."""
     found: list[RowSamples] = []
     draw = ReaderSamples.draw_rows
 
@@ -96,7 +96,7 @@ def stepped_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def set_up(world: SmallWorld, monkeypatch: pytest.MonkeyPatch, *, owners_minimum: int, **protection: object) -> None:
-    """Systems for six devices."""
+    """Configure the systems for six devices."""
     assert world.services is not None
     systems: dict[str, SystemSpec] = world.services.coordinator._systems  # type: ignore[assignment]
     union, split = COMPOSED[UNION], COMPOSED[SPLIT]
@@ -106,7 +106,7 @@ def set_up(world: SmallWorld, monkeypatch: pytest.MonkeyPatch, *, owners_minimum
 
 
 def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundStatus]:
-    """Both rounds, as asked for by the operator."""
+    """Run both rounds, as an operator opens them."""
     assert world.services is not None
     coordinator = world.services.coordinator
     # Devices get a release only once the catalogue has its encoder, and a round is for the newest release.
@@ -255,7 +255,8 @@ def test_round_updates_article_vectors_in_the_pool_and_on_the_devices(
 def test_round_with_an_oversized_contribution_is_retried_on_the_same_union(
     learning_world: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One member adds far more than a clipped gradient; the union's list of news stays that of the round before."""
+    """One member adds far more than a clipped gradient; the retry uses the union's list of articles from the first
+    round."""
     world = learning_world
     assert world.services is not None
     set_up(world, monkeypatch, owners_minimum=1, fraction_bits=16)

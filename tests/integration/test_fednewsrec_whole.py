@@ -99,7 +99,7 @@ def world_of_words(idle_world: SmallWorld) -> Iterator[SmallWorld]:
 
 @pytest.fixture
 def devices(world_of_words: SmallWorld, monkeypatch: pytest.MonkeyPatch) -> list[Device]:
-    """On the newest release; the systems train NRMS."""
+    """Return devices on the newest release; the systems train NRMS."""
     assert world_of_words.services is not None
     systems: dict[str, SystemSpec] = world_of_words.services.coordinator._systems  # type: ignore[assignment]
     exact = SecureSum(clip=50.0, weight_limit=32, cohort_limit=DEVICES, bits=64, fraction_bits=40)
@@ -122,7 +122,7 @@ def devices(world_of_words: SmallWorld, monkeypatch: pytest.MonkeyPatch) -> list
 
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> tuple[list[RowSamples], list[dict[str, np.ndarray]]]:
-    """What the devices draw, and the means that the server steps by."""
+    """Return the devices' samples, and the means by which the server steps."""
     drawn: list[RowSamples] = []
     means: list[dict[str, np.ndarray]] = []
     draw, conclude = ReaderSamples.draw_rows, NewsWords.conclude
@@ -141,7 +141,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> tuple[list[RowSamples], list[di
 
 
 def run(world: SmallWorld, devices: list[Device], system: str) -> tuple[RoundStatus, RoundManifest]:
-    """A round, to its end."""
+    """Run a round to its end."""
     assert world.services is not None
     coordinator = world.services.coordinator
     opened = coordinator.open_round(system, cohort=DEVICES, cohort_minimum=3, seconds=900.0)
@@ -149,7 +149,7 @@ def run(world: SmallWorld, devices: list[Device], system: str) -> tuple[RoundSta
 
 
 def ended(world: SmallWorld, devices: list[Device], opened: RoundStatus) -> tuple[RoundStatus, RoundManifest]:
-    """A round that is open, to its end."""
+    """Run an open round to its end."""
     assert world.services is not None
     coordinator = world.services.coordinator
     until = time.monotonic() + WITHIN_SEC
@@ -164,7 +164,7 @@ def ended(world: SmallWorld, devices: list[Device], opened: RoundStatus) -> tupl
 
 
 def follower(world: SmallWorld, status: RoundStatus) -> str:
-    """The round that this one ordered, once the server has opened it."""
+    """Return the round that this one ordered, once the server has opened it."""
     assert world.services is not None
     coordinator = world.services.coordinator
     until = time.monotonic() + WITHIN_SEC
@@ -176,7 +176,7 @@ def follower(world: SmallWorld, status: RoundStatus) -> str:
 
 
 def pooled(world: SmallWorld, manifest: RoundManifest, drawn: list[RowSamples]) -> dict[str, np.ndarray]:
-    """End to end in float64, by name in an update, from a round's public materials."""
+    """Return end-to-end gradients in float64, by name in an update, from a round's public materials."""
     assert world.services is not None
     releases = world.services.releases
 
@@ -203,7 +203,7 @@ def pooled(world: SmallWorld, manifest: RoundManifest, drawn: list[RowSamples]) 
 
 
 def nrms_of(weights: Mapping[str, np.ndarray]) -> NrmsUser:
-    """In float64."""
+    """Return NRMS in float64."""
     model = nrms_user().double()
     model.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
     return model
@@ -212,7 +212,7 @@ def nrms_of(weights: Mapping[str, np.ndarray]) -> NrmsUser:
 def test_finding_clusters_readers_by_k_means_of_their_user_vectors(
     world_of_words: SmallWorld, devices: list[Device]
 ) -> None:
-    """Oracle: Lloyd's algorithm on all readers' vectors in one place, from the same start, until it settles."""
+    """Oracle: Lloyd's algorithm on all readers' vectors in one place, from the same start until convergence."""
     world, model = world_of_words, "ranker.finding_nrms"
     assert world.services is not None
     releases = world.services.releases

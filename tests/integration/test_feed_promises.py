@@ -23,7 +23,7 @@ each_section = pytest.mark.parametrize("section", SECTIONS)
 
 @pytest.fixture(scope="module")
 def newspaper() -> Newspaper:
-    """Two sections of 300 stories and more, and 900 other stories, as a first release would have and rank them."""
+    """Two sections of at least 300 stories and 900 other stories, ranked as in a first release."""
     pool = newspaper_pool(whole=SECTIONS, others=900)
     assert all(len(pool.rows(section=section)) >= 300 for section in SECTIONS)
     return Newspaper(pool, default_ranker())
@@ -38,7 +38,7 @@ def test_related_stories_share_a_topic_or_a_name(newspaper: Newspaper, seed: int
 
 
 def test_old_similarity_floor_would_relate_far_more_pairs(newspaper: Newspaper) -> None:
-    """The bar means something: at the cosine of .2 that was the floor once, the same whys are mostly untrue."""
+    """The limit is meaningful: at an earlier floor, a cosine of .2, most of the same reasons are untrue."""
     lax = replace(newspaper, pool=replace(newspaper.pool, floor=0.2))
     figures = lax.kinship(300, SEEDS[0])
     assert figures.akin < 0.95

@@ -30,7 +30,7 @@ LONGEST_SEC = 60.0
 
 @dataclass
 class ScriptedAnswer:
-    """What the server says next: a status, headers, and the title of the one story that a 200 lists."""
+    """The server's next answer: a status, headers, and the title of the one story that a 200 lists."""
 
     status: int = 200
     title: str = ""
@@ -45,7 +45,7 @@ class ScriptedAnswer:
 
 
 class FeedServer:
-    """One feed on a port of its own. With an etag set it answers a request that names it with 304."""
+    """One feed on its own port. With an etag set it answers a request that names it with 304."""
 
     def __init__(self) -> None:
         self.answer, self.asked = ScriptedAnswer(title="The ferry sails again"), list[Message]()
@@ -96,7 +96,7 @@ class RefreshedFeed:
         return {row.title for row in self.pool.live(self.clock())}
 
     def look(self) -> timedelta:
-        """Go on to when the feed is due, have it read, and return how long it then waits."""
+        """Advance to when the feed is due, let it be read, and return how long it then waits."""
         due_at = self.only().due_at
         self.clock.go_on(max(0.0, (due_at - self.clock()).total_seconds()))
         assert self.scheduler.step() == 1
@@ -215,7 +215,7 @@ def test_waking_the_scheduler_reads_an_added_feed(world: RefreshedFeed) -> None:
 
 
 def _until(holds: Callable[[], bool]) -> None:
-    """Wait for what another thread is about to write down."""
+    """Wait for what another thread is about to record."""
     given_up_at = time.monotonic() + LONGEST_SEC
     while not holds():
         assert time.monotonic() < given_up_at, "never so"
@@ -223,7 +223,7 @@ def _until(holds: Callable[[], bool]) -> None:
 
 
 def test_feeds_of_a_rate_limited_host_are_all_read_in_time(engine: Engine) -> None:
-    """Over sockets and by the machine's clock. Oracle: the host's own log."""
+    """Uses sockets and the machine's clock. Oracle: the host's own log."""
     log, lock = list[tuple[float, int]](), threading.Lock()
 
     class LimitedHandler(BaseHTTPRequestHandler):

@@ -1,5 +1,7 @@
-"""Every seed of the fuzzers is read or refused as its reader says. Oracle: the targets' own conditions, and for what
-fuzzing has found the errors that must name what is wrong."""
+"""Every seed of the fuzzers is read, or refused as its reader documents.
+
+Oracles: the targets' own conditions, and for what fuzzing has found, the errors that must name the problem.
+"""
 
 from __future__ import annotations
 

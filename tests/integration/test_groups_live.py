@@ -87,7 +87,7 @@ class GroupedRounds:
         self.finish()
 
     def finish(self) -> None:
-        """Work until no round is under way."""
+        """Step everything until no round is running."""
         for _ in range(40):
             for device in self.devices:
                 device.trainer.step()
@@ -109,7 +109,7 @@ class GroupedRounds:
         return [device.trainer._reading.clicked(ENCODER) for device in self.devices]
 
     def gradients(self, groups: list[int]) -> list[tuple[int, dict[str, NDArray[np.float64]]]]:
-        """Each device's n_u and gradient at its group's model, as the rig's seeds draw its samples."""
+        """Return each device's n_u and gradient at its group's model, for the samples that the rig's seeds draw."""
         release = self.release()
         graph, models = release.graph(MODEL, "gradient"), release.groups(MODEL)
         found = []
@@ -194,7 +194,7 @@ def test_device_shows_its_reader_the_chosen_group(world: GroupedRounds) -> None:
 
 
 def test_messages_do_not_reveal_the_devices_group(world: GroupedRounds) -> None:
-    """Of two devices in different groups everything in clear is of the same form and length."""
+    """Everything that two devices of different groups send in clear has the same form and length."""
     groups = [world.choice().in_force(clicks) for clicks in world.clicked()]
     one, other = groups.index(0), groups.index(1)
     world.run("live")

@@ -71,7 +71,7 @@ Tensors = dict[str, NDArray[np.float64]]
 
 @dataclass
 class Network(httpx.BaseTransport):
-    """One device's way to whatever server runs now, with everything that was sent and accepted."""
+    """One device's connection to whatever server is running, with everything that was sent and accepted."""
 
     world: KilledWorld
     sent: dict[str, bytes] = field(default_factory=dict)
@@ -96,12 +96,12 @@ class Network(httpx.BaseTransport):
         return answer
 
     def close(self) -> None:
-        """The wire is the world's."""
+        """Do nothing: the connection belongs to the world."""
 
 
 @dataclass
 class KilledWorld:
-    """A server and its devices on their disks, and what kills them."""
+    """A server and its devices on their disks, and the kills."""
 
     folder: Path
     kills: Kills
@@ -116,7 +116,7 @@ class KilledWorld:
         self.wire = InProcess(self.backend.app)
 
     def restart(self) -> None:
-        """A new server process on what the killed one left; it may be killed while it starts, too."""
+        """Start a new server process on what the killed one left; it may be killed while starting, too."""
         self.wire.close()
         while self.kills.dead == "server":
             self.backend.engine.dispose()
@@ -158,7 +158,7 @@ class KilledWorld:
         return self.backend.coordinator.status("round-1")
 
     def live(self) -> RoundStatus:
-        """Everybody steps until the round has ended; time passes when nothing else does."""
+        """Step everything until the round has ended; time passes when nothing else happens."""
         for _ in range(80):
             before = (self.status().state, len(self.kills.done), self.taken())
             for number in range(DEVICES):
@@ -179,7 +179,7 @@ class KilledWorld:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A server with its first release and devices that have read, made once."""
+    """Make a server with its first release and devices that have read, once."""
     folder = tmp_path_factory.mktemp("kills")
     (folder / "backend").mkdir()
     clock = StillClock(NOW + timedelta(days=1))
@@ -202,7 +202,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def play(template: Path, folder: Path, system: str, seed: int, patch: pytest.MonkeyPatch) -> KilledWorld:
-    """A whole round with kills at points that the seed draws."""
+    """Run a whole round with kills at points drawn from the seed."""
     shutil.copytree(template, folder)
     rng = random.Random(f"{system} {seed}")
     stages = STAGES[system]
@@ -253,7 +253,7 @@ def weights(world: KilledWorld, release: str) -> Tensors:
 
 
 def moved(world: KilledWorld) -> Tensors:
-    """The mean that was applied, as the weights show it; a step of SGD is linear."""
+    """Return the applied mean, from the weights; a step of SGD is linear."""
     before, after = weights(world, "r1"), weights(world, "r2")
     return {f"g.{name}": (before[name] - after[name]) / LEARNING_RATE for name in before}
 
@@ -274,13 +274,13 @@ def mean_of_clear(world: KilledWorld, which: Iterable[int]) -> Tensors:
 
 
 def mean_of_sent(bodies: Iterable[bytes]) -> Tensors:
-    """Of noisy updates, which are seen."""
+    """Return the mean of noisy updates, from the bytes that were sent."""
     updates = [load(body) for body in bodies]
     return {name: np.mean([one[name].astype(np.float64) for one in updates], axis=0) for name in updates[0]}
 
 
 def fits(world: KilledWorld, expected: Tensors, step: float) -> bool:
-    """To half a step of the fixed point, and the weights' float32 rounding."""
+    """Check equality to half a step of the fixed point and the weights' float32 rounding."""
     before, after, found = weights(world, "r1"), weights(world, "r2"), moved(world)
     coarse = {
         name: np.spacing(np.maximum(np.abs(each), np.abs(after[name])).astype(np.float32)).max()
@@ -293,7 +293,7 @@ def fits(world: KilledWorld, expected: Tensors, step: float) -> bool:
 
 
 def messages(world: KilledWorld, which: Literal["sent", "accepted"], stage: str) -> dict[int, bytes]:
-    """By device, the last message of a stage that it sent, or that a server has acknowledged."""
+    """Return by device the last message of a stage that it sent, or that a server has acknowledged."""
     logs = [network.sent if which == "sent" else network.accepted for network in world.networks]
     return {number: body for number, log in enumerate(logs) for path, body in log.items() if f"/{stage}/" in path}
 

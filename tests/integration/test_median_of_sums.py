@@ -62,7 +62,7 @@ def facts(world: PoisonedRound, number: int = 1) -> dict[str, object]:
 
 
 def sums(world: PoisonedRound) -> dict[str, tuple[str, str | None]]:
-    """Stage and running sum of every secure sum of the server."""
+    """Return stage and running sum of every secure sum of the server."""
     with reading_session(world.backend.engine) as session:
         rows = session.scalars(select(SecureSumRow).order_by(SecureSumRow.name)).all()
         return {row.name: (row.stage, row.total) for row in rows}
@@ -73,7 +73,7 @@ def files(world: PoisonedRound) -> list[str]:
 
 
 def groups(world: PoisonedRound, number: int = 1) -> dict[int, str]:
-    """Which part each device is in, by what the server's messages say. Devices have asked for their places in order."""
+    """Return each device's group, from the server's messages. Devices asked for their places in order."""
     stored = StoredSums(world.backend.engine, LocalFolder(world.backend.folder / "sums"))
     with reading_session(world.backend.engine) as session:
         wanted = (
@@ -100,13 +100,13 @@ def moved(world: PoisonedRound) -> float:
 
 
 def longest_step() -> float:
-    """Of two groups and more, which are eight devices at least: the rate times the clip and the noise's length."""
+    """Return the rate times the longest mean of at least two groups, which have at least eight devices."""
     noise = noise_deviation(protection_of(SYSTEM), 8) / 8
     return RATE * reach(protection_of(SYSTEM).clip, MEDIAN_VARIANCE * noise**2, COORDINATES) * (1 + 1e-5)
 
 
 def test_malicious_member_spoils_only_its_own_group(world: PoisonedRound) -> None:
-    """Red before: every round with this liar in it came to nothing."""
+    """Regression: every round with this malicious client failed."""
     added = forged_weights(32_000.0, TURNED)
     assert world.run("small_ranker_one_sum", added, minimum=3).state == "failed"
 
@@ -122,7 +122,7 @@ def test_malicious_member_spoils_only_its_own_group(world: PoisonedRound) -> Non
         assert mine is not None
         assert mine.state == "applied"
         assert "1 of 3 groups was left out" in (mine.detail or ""), (
-            "red before: those who share the liar's group were told that their part had been applied"
+            "regression: those who share the liar's group were told that their part had been applied"
         )
 
 
@@ -141,14 +141,14 @@ def test_round_of_groups_is_charged_by_its_smallest_group(world: PoisonedRound) 
 
 
 def test_false_sum_within_bounds_moves_the_mean_no_further_than_an_honest_group_could(world: PoisonedRound) -> None:
-    """Of three groups the median lies between the two honest ones, whatever the third says."""
+    """The median of three groups lies between the two honest ones, whatever the third sends."""
     status = world.run(SYSTEM, forged_weights(4.0, TURNED), minimum=3)
     assert status.state == "applied", status.reason
     assert moved(world) <= longest_step()
 
 
 def test_group_with_a_detectable_false_sum_is_dropped_and_the_drop_is_reported(world: PoisonedRound) -> None:
-    """Red before: it cost the whole count. What noise may hide is in `test_malicious_clicks`, by the same join."""
+    """Regression: it failed the whole count. `test_malicious_clicks` tests, with the same join, what noise may hide."""
     protection = protection_of("private_counts/secure/huber")
     added = np.zeros(2 * NEWS + 1, dtype=np.int64)
     added[:3] = round(300.0 * 2**protection.fraction_bits)

@@ -48,7 +48,7 @@ def fleet(world: SmallWorld) -> Iterator[Fleet]:
 
 @pytest.fixture
 def handed(monkeypatch: pytest.MonkeyPatch) -> list[Update]:
-    """What tasks of views have handed on, as they do."""
+    """Record the updates that tasks of views return."""
     updates: list[Update] = []
     run = MultiViewTask.run
 
@@ -62,7 +62,7 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[Update]:
 
 
 def round_of(world: SmallWorld, fleet: Fleet, system: str) -> str:
-    """Opens a round, lets every member take its steps, and returns the release that it published."""
+    """Open a round, let every member take its steps, and return the release that it published."""
     assert world.services is not None
     operator = Operator(world.url, world.settings.admin_token_file)
     opened = operator.open_round(system, cohort=DEVICES, cohort_minimum=DEVICES, seconds=900)
@@ -129,12 +129,12 @@ def test_item_tower_is_shared_between_views_and_user_towers_stay_private(
 
 
 def handed_over(member: Member) -> list[list[float]]:
-    """Noise multipliers of the rounds in which each view gave something."""
+    """Return noise multipliers of the rounds in which each view contributed."""
     return [member.device.parts.stores.view_log.sigmas(view) for view in VIEWS]
 
 
 def test_fl_dssm_trains_both_towers_from_the_reading_view_only(world: SmallWorld, handed: list[Update]) -> None:
-    """The other value of the same setting: no private tower, one view; readers search here too, and it isn't asked."""
+    """The other value of the setting: no private tower and one view; these readers' searches aren't used."""
     assert world.services is not None
     store = world.services.releases
     offered = publish_rankers(store, ("fl_dssm",), cache=GraphCache(world.settings.graphs_dir))

@@ -1,4 +1,4 @@
-"""A paper's ranker that the operator offers: chosen by readers, trained by their devices, live."""
+"""A paper's ranker that the operator offers is chosen by readers and trained by their devices, live."""
 
 from __future__ import annotations
 

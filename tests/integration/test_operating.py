@@ -39,7 +39,7 @@ SHELL = f'set -eu\nownfeed() {{ {shlex.quote(sys.executable)} -m ownfeed "$@"; }
 
 
 def commands(heading: str) -> str:
-    """The shell block below a heading of the guide."""
+    """Return the shell block below a heading of the guide."""
     section = re.split(r"^#+ ", GUIDE.split(f"# {heading}\n", 1)[1], maxsplit=1, flags=re.M)[0]
     (block,) = re.findall(r"^```sh\n(.*?)^```", section, re.M | re.S)
     return str(block)
@@ -66,7 +66,7 @@ class GuidedOperator:
 
 
 def publish(store: ReleaseStore) -> str:
-    """A release that a device can run: the small server's, with real graphs."""
+    """Publish a release that a device can run: the small server's, with real graphs."""
     draft = recall_draft(store)
     graphs = {"context": context_graph(DIMENSIONS), "decompose": decompose_graph(DIMENSIONS, BASIS_SIZE)}
     recall = draft.models["recall"].model_copy(
@@ -97,7 +97,7 @@ def operator(backend: Running, tmp_path: Path) -> GuidedOperator:
 
 @dataclass
 class InstalledReader:
-    """One reader's device, as far as releases go."""
+    """The part of a reader's device that deals with releases."""
 
     backend: Running
     store: InstalledReleases
@@ -131,7 +131,7 @@ def shown_key(text: str) -> str:
 
 
 def restarted(backend: Running) -> ReleaseStore:
-    """What the next process opens, or refuses to."""
+    """Return the device that the next process opens; raises if it refuses."""
     return ReleaseStore.open(backend.services.engine, backend.services.settings)
 
 

@@ -1,6 +1,6 @@
 """A reader manages their feeds on the pages of their own device, in front of their own server, both in this process.
 
-Oracles: what the server has stored, what the publishers were asked, and the log of requests.
+Oracles: the server's rows, the requests to publishers, and the request log.
 """
 
 from __future__ import annotations

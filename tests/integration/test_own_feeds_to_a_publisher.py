@@ -31,7 +31,7 @@ def device_of(folder: Path, backend: FakeBackend, **settings: object) -> Device:
 
 
 def read_own(folder: Path) -> tuple[FakeBackend, list[str]]:
-    """Some reading of own feeds; the ids that were opened, the last one saved."""
+    """Read some stories of own feeds; return the server and the opened ids, the last one saved."""
     own = FakeBackend(pool_codes=True)
     device = device_of(folder, own, own_feeds=True)
     device.interests.choose_sections(("section2",))
@@ -45,7 +45,7 @@ def read_own(folder: Path) -> tuple[FakeBackend, list[str]]:
 
 @pytest.fixture
 def publisher() -> FakeBackend:
-    """Other news under another key and another encoder."""
+    """A server with other articles, another key and another encoder."""
     pool = synthetic_pool(seed=9)
     theirs = tuple(card.model_copy(update={"id": f"publisher:{card.id}"}) for card in pool.cards)
     return FakeBackend(pool=replace(pool, cards=theirs), encoder="f" * 64)
@@ -79,7 +79,7 @@ def test_reading_from_own_feeds_is_kept_but_not_reported_until_the_reader_agrees
 
 
 def said_on_privacy(device: Device) -> set[str]:
-    """Every sentence, heading and cell of the page, drawers closed or open."""
+    """Return every sentence, heading and cell of the page, in open and closed drawers."""
     app = create_app(device=device)
     home = f"http://127.0.0.1:{device.settings.port}"
     browser = enter(TestClient(app, base_url=home, headers=FOLLOWS_A_LINK), app.state.page_key)

@@ -58,7 +58,7 @@ README = ROW.findall((Path(__file__).parents[2] / "README.md").read_text(encodin
 
 @dataclass(frozen=True)
 class CommandRan:
-    """A command's rounds, the last of them last, and the releases before and after."""
+    """A command's rounds in order, and the releases before and after."""
 
     statuses: tuple[RoundStatus, ...]
     manifest: RoundManifest
@@ -68,13 +68,13 @@ class CommandRan:
     after: ReleaseManifest
 
     def changed(self, model: str) -> bool:
-        """Whether the weights of this model are others."""
+        """Return whether the weights of this model changed."""
         one, two = (self.store.weights(each, model) for each in (self.before, self.after))
         return any((one[name] != two[name]).any() for name in one)
 
 
 class PaperWorld:
-    """A backend that has all of the papers' models, and two readers who allow everything."""
+    """A backend with the models of all papers, and two readers who allow everything."""
 
     def __init__(self, world: SmallWorld) -> None:
         self.world = world
@@ -90,7 +90,7 @@ class PaperWorld:
             search(member)
 
     def run(self, command: str) -> CommandRan:
-        """The command as README has it, told where this backend is and that two devices are enough."""
+        """Run the command of README, with this backend's address and a cohort of two devices."""
         words = shlex.split(command)
         before = self.catch_up()
         here = ["--backend", self.world.url, "--data-dir", str(self.world.settings.data_dir), "--json"]
@@ -109,7 +109,7 @@ class PaperWorld:
         return CommandRan(statuses, manifest, first.facts or {}, releases, before, releases.require_current())
 
     def catch_up(self) -> ReleaseManifest:
-        """Every device has the newest release, which it gets once the catalogue has its encoder."""
+        """Give every device the newest release, which is offered once the catalogue has its encoder."""
         newest, until = self.services.releases.require_current(), time.monotonic() + WITHIN_SEC
         while not all(sync(device) == newest.release for device in self.devices):
             assert time.monotonic() < until, "the devices never got the newest release"
@@ -118,7 +118,7 @@ class PaperWorld:
 
 
 class HereNotApart:
-    """Stands in for a pool of one process: what is made there is torch, which this process has."""
+    """Replaces a pool of one process: its work needs torch, which this process has loaded."""
 
     def __init__(self, *_: object, **__: object) -> None: ...
 
@@ -135,7 +135,7 @@ class HereNotApart:
 
 @pytest.fixture
 def no_process_for_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What the server gives to processes of its own for torch's sake is done in this one, which has torch."""
+    """Do in this process, which has torch, what the server does in separate ones."""
     monkeypatch.setattr(reported_basis, "ProcessPoolExecutor", HereNotApart)
     with stepped_in_this_process(monkeypatch):
         yield

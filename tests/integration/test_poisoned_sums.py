@@ -105,7 +105,7 @@ def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[Poiso
     first = folder / "first.sqlite"
 
     async def served(scope: Scope, receive: Receive, send: Send) -> None:
-        """Whatever server process runs now."""
+        """Forward to whichever server process is running."""
         await made.backend.app(scope, receive, send)
 
     with ExitStack() as stack:
@@ -149,7 +149,7 @@ def protection_of(system: str) -> SecureSum:
 
 
 def forged_weights(length: float, direction: NDArray[np.float64]) -> Added:
-    """A false vector of this length in the numbers' own unit; the count at the vector's end is left as it is."""
+    """Return a false vector of this length in the numbers' own unit; the count at the end stays."""
     steps = np.rint(
         direction
         / np.linalg.norm(direction)
@@ -168,7 +168,7 @@ LENGTHS: dict[str, Callable[[], float]] = {
 
 @pytest.mark.parametrize("length", list(LENGTHS))
 def test_forged_vector_moves_weights_no_further_than_the_rate_times_the_clip(world: PoisonedRound, length: str) -> None:
-    """Red before: a false 4 in a sum of 13 passed, since ten times the noise's length was let through."""
+    """Regression: a false 4 in a sum of 13 passed, since ten times the noise's length was accepted."""
     direction = np.array([0.0, -1.0, 1.0])
     status = world.run("small_ranker/secure/median", forged_weights(LENGTHS[length](), direction))
 
@@ -201,7 +201,7 @@ COUNT_LIES: dict[str, Callable[[float, float], tuple[int, float]]] = {
 
 @pytest.mark.parametrize("name", list(COUNT_LIES))
 def test_forged_clicks_are_bounded_by_one_devices_share_and_the_noise(world: PoisonedRound, name: str) -> None:
-    """Red before: 300 clicks for one piece of news went into the rows, and 30 for each of 64: 1,920."""
+    """Regression: 300 clicks on one article were counted, and 30 on each of 64: 1,920."""
     protection = protection_of("private_counts/secure/huber")
     deviation = noise_deviation(protection, DEVICES)
     tail = noise_reach(deviation, 2 * NEWS)

@@ -46,7 +46,7 @@ SHOWN, OPENED = 12, 3
 
 @dataclass
 class CountingCohort:
-    """A server over HTTP, a pool of thirty news, and twelve devices whose readers have not switched training on."""
+    """A server over HTTP, a pool of thirty articles, and twelve devices whose readers have not switched training on."""
 
     backend: BackendRig
     devices: list[DeviceRig] = field(default_factory=list)
@@ -66,7 +66,7 @@ class CountingCohort:
             self.backend.coordinator.step()
 
     def read(self, number: int, feed: str, rng: np.random.Generator) -> None:
-        """A feed an hour ago; the first news are shown to everybody, and opened most."""
+        """Show a feed an hour ago; everybody sees the first articles, and opens them most."""
         device, clock = self.devices[number], self.backend.clock
         at = clock() - timedelta(hours=1)
         shown = [f"n{row}" for row in rng.choice(NEWS, size=SHOWN, replace=False)]
@@ -79,7 +79,7 @@ class CountingCohort:
         self.clicks.update(opened)
 
     def counted(self, round_number: int) -> tuple[dict[str, float], dict[str, float]]:
-        """Displays and clicks as the server's rows have them."""
+        """Return displays and clicks from the server's rows."""
         with reading_session(self.backend.engine) as session:
             rows = (
                 session.query(NewsRow.id, NewsCountRow.displays, NewsCountRow.clicks)
@@ -131,7 +131,7 @@ def cohort(tmp_path: Path) -> Iterator[CountingCohort]:
 
 
 class Redirected(httpx.BaseTransport):
-    """Real HTTP to the server of the test."""
+    """Real HTTP to the test's server."""
 
     def __init__(self, url: str) -> None:
         self.url, self.inner = httpx.URL(url), httpx.HTTPTransport()
@@ -326,7 +326,7 @@ def test_all_count_systems_use_one_strategy() -> None:
 def test_device_joins_two_sums_at_once_across_a_release(
     cohort: CountingCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where a round of training beside a count publishes: half of the devices have taken the release by then."""
+    """A training round beside the count publishes a release, which half of the devices have taken by then."""
     beside = replace(COMPOSED["private_counts/exact/mean"], name="beside", changes="release")
     monkeypatch.setitem(COMPOSED, "beside", beside)
     cohort.open()

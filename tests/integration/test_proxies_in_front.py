@@ -1,8 +1,9 @@
 """Runs docs/deploy/nginx.conf and Caddyfile in front of a real backend.
 
-They run as shipped except for ports, paths and shorter times; a proxy that isn't installed is skipped by name. First
-what they pass on (oracle: the backend's limit by address, here one request a minute, and the bytes that arrived), then
-the threat model's attacks on connections, without TLS (oracle: clients from another address are served).
+They run as shipped except for ports, paths and shorter times; tests of a proxy that isn't installed are skipped and say
+so. The first tests check what a proxy forwards (oracles: the backend's limit by address, here one request a minute, and
+the bytes that arrived). The others run the threat model's attacks on connections, without TLS (oracle: clients from
+another address are served).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ READER, OTHER, THIRD = "127.0.0.5", "127.0.0.6", "127.0.0.7"
 
 
 class Arrived:
-    """The backend, and a path below that of uploads that answers with what has arrived behind the proxy."""
+    """The backend, and an upload path that answers with what arrived behind the proxy."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -74,7 +75,7 @@ class Arrived:
 
 @contextmanager
 def public_backend(folder: Path) -> Iterator[int]:
-    """A backend behind proxies of this machine; its port."""
+    """Run a backend behind proxies of this machine; yield its port."""
     settings = settings_in(
         folder,
         public_origin=f"https://{NAME}",
@@ -91,7 +92,7 @@ def public_backend(folder: Path) -> Iterator[int]:
 
 
 def site(program: str, ports: list[int]) -> str:
-    """The shipped configuration for backends at these ports."""
+    """Return the shipped configuration for backends at these ports."""
     shipped = (DEPLOY / {"nginx": "nginx.conf", "caddy": "Caddyfile"}[program]).read_text(encoding="utf-8")
     if program == "caddy":
         return replaced(shipped, "127.0.0.1:8400", " ".join(f"127.0.0.1:{port}" for port in ports))
@@ -100,13 +101,13 @@ def site(program: str, ports: list[int]) -> str:
 
 
 def replaced(text: str, old: str, new: str) -> str:
-    """Fails if the configuration has no such part."""
+    """Replace a part of the configuration. Fails if it has no such part."""
     assert old in text, f"the shipped configuration has no {old!r}"
     return text.replace(old, new)
 
 
 def caddy(folder: Path, site: str, port: int) -> list[str]:
-    """Caddy with a certificate of its own authority in the place of one that is fetched."""
+    """Run Caddy with a certificate of its own authority instead of a fetched one."""
     plain, tls = (port, free_port()) if f"http://:{port}" in site else (free_port(), port)
     options = f"admin off\nhttp_port {plain}\nhttps_port {tls}\nlocal_certs\nskip_install_trust\n"
     (folder / "Caddyfile").write_text(replaced(site, "\tservers {", f"{options}\tservers {{"), encoding="utf-8")
@@ -114,7 +115,7 @@ def caddy(folder: Path, site: str, port: int) -> list[str]:
 
 
 def nginx(folder: Path, site: str, port: int) -> list[str]:
-    """nginx with its files in a folder, and a certificate that nobody signed."""
+    """Run nginx with its files in a folder, and a self-signed certificate."""
     certificate_of(NAME, folder)
     site = site.replace("/etc/ssl/private/", f"{folder}/").replace("/etc/ssl/", f"{folder}/")
     site = site.replace("listen 443", f"listen 127.0.0.1:{port}")
@@ -134,7 +135,7 @@ EACH = pytest.mark.parametrize("proxy", PROXIES)
 def in_front(
     folder: Path, program: str, ports: list[int], change: Callable[[str, int], str] | None = None
 ) -> Iterator[int]:
-    """The proxy before backends at these ports, once it answers; its port. change: of the configuration, by port."""
+    """Run the proxy before backends at these ports; yield its port. change: edits the configuration, by port."""
     found = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin")
     if found is None:
         pytest.skip(f"{program} isn't installed: apt-get install {program}, to run docs/deploy's configuration")
@@ -170,7 +171,7 @@ def in_front(
 
 @cache
 def trusting() -> ssl.SSLContext:
-    """Whose certificate it is isn't the question."""
+    """Accept any certificate: whose it is isn't tested here."""
     made = ssl.create_default_context()
     made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
     return made
@@ -186,7 +187,7 @@ def ask(
     scheme: str = "https",
     **said: str,
 ) -> httpx.Response:
-    """A request by the public name from an address of this machine."""
+    """Send a request by the public name from an address of this machine."""
     transport = httpx.HTTPTransport(local_address=source, verify=trusting())
     headers = {"host": NAME, **{name.replace("_", "-"): value for name, value in said.items()}}
     with httpx.Client(transport=transport, timeout=60.0) as client:
@@ -233,7 +234,7 @@ def test_shipped_load_balancer_survives_the_loss_of_a_machine(tmp_path: Path, pr
 
 
 def attackable(configured: str, port: int) -> str:
-    """Without TLS, and with times of a second in the place of ten and more, so that the test needn't wait."""
+    """Remove TLS, and replace times of ten seconds and more by one second, so that the test needn't wait."""
     if "client_header_timeout" in configured:
         configured = replaced(configured, "listen 443 ssl;", f"listen 127.0.0.1:{port};")
         configured = re.sub(r" +ssl_certificate.*\n", "", configured)
@@ -259,7 +260,7 @@ class Attacked:
     reader: httpx.Client
 
     def everybody_else(self) -> None:
-        """Readers at another address are served through the proxy."""
+        """Check that readers at another address are served through the proxy."""
         direct, self.backend.client = self.backend.client, self.reader
         try:
             self.backend.everybody_else()
@@ -269,7 +270,7 @@ class Attacked:
 
 @contextmanager
 def attacked(folder: Path, proxy: str, **changes: Any) -> Iterator[Attacked]:
-    """The attacker comes from 127.0.0.1."""
+    """Run the proxy; the attacker's address is 127.0.0.1."""
     with ExitStack() as stack:
         served = stack.enter_context(serving_backend(folder / "backend", trusted_proxies=("127.0.0.1/32",), **changes))
         behind = int(served.url.rpartition(":")[2])
@@ -307,7 +308,7 @@ def test_connection_is_closed_after_its_first_answer_when_idle_or_slow(tmp_path:
 
 @EACH
 def test_hundreds_of_stuck_connections_block_nobody(tmp_path: Path, proxy: str) -> None:
-    """Half with headers that don't end, half silent, and a backend that takes ten connections."""
+    """Half of the connections have headers that don't end, half are silent, and the backend takes ten connections."""
     with attacked(tmp_path, proxy, connections_limit=10) as at, ExitStack() as held:
         at.backend.client.close()
         for number in range(300):
@@ -318,7 +319,7 @@ def test_hundreds_of_stuck_connections_block_nobody(tmp_path: Path, proxy: str) 
 
 
 def test_requests_whose_bodies_never_arrive_hold_no_backend_connection(tmp_path: Path) -> None:
-    """nginx hands on a small body once it is whole. Caddy doesn't wait for it: there the backend's own times hold."""
+    """nginx forwards a small body once it is complete. Caddy doesn't wait for it, so the backend's own times apply."""
     with attacked(tmp_path, "nginx", connections_limit=10) as at, ExitStack() as held:
         at.backend.client.close()
         waiting = [
@@ -367,7 +368,7 @@ RECALL = (
 
 @EACH
 def test_oversized_heads_and_trailers_do_not_block_others(tmp_path: Path, proxy: str) -> None:
-    """Given up, or read and thrown away by the proxy: nothing of it reaches the backend. 64 MB each."""
+    """The proxy gives up, or reads and discards 64 MB each; nothing of it reaches the backend."""
     with attacked(tmp_path, proxy) as at:
         for head, piece in (
             (b"GET /", b"a" * 65_536),
@@ -386,7 +387,7 @@ def test_oversized_heads_and_trailers_do_not_block_others(tmp_path: Path, proxy:
 
 
 def unread_answers(at: Attacked, held: ExitStack, number: int) -> list[socket.socket]:
-    """Clients that ask for more than the system keeps of a connection, and read a byte of it."""
+    """Open clients that request more than the system buffers for a connection, and read one byte of it."""
     large = at.backend.services.releases.add_blob(bytes(16_000_000))
     clients = []
     for _ in range(number):
@@ -401,7 +402,7 @@ def unread_answers(at: Attacked, held: ExitStack, number: int) -> list[socket.so
 
 
 def was_cut_off(client: socket.socket) -> bool:
-    """Waits until the connection is gone. Nothing is read of it meanwhile."""
+    """Wait until the connection is closed, without reading from it."""
 
     def gone() -> bool:
         try:
@@ -415,5 +416,5 @@ def was_cut_off(client: socket.socket) -> bool:
 
 
 def port_of(url: str) -> int:
-    """Of an address of this machine."""
+    """Return the port of a local address."""
     return int(url.rpartition(":")[2])

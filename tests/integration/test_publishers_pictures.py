@@ -64,7 +64,7 @@ def publisher() -> Iterator[RecordingWebServer]:
 
 
 def settled(world: SmallWorld, holds: Callable[[], bool]) -> None:
-    """Steps until it holds: the server's own thread may be at the same step."""
+    """Step until the condition holds: the server's own thread may be at the same step."""
     assert world.services is not None
     until = time.monotonic() + 60.0
     while not holds():

@@ -40,16 +40,16 @@ class App:
         return answer  # type: ignore[return-value]
 
     def get(self, what: str, **query: str) -> httpx.Response:
-        """Ask for something of the API."""
+        """Send a GET to the API."""
         return self.client.get(f"{self.base}/reader/api/0/{what}", params=query, headers=self.headers)  # type: ignore[return-value]
 
     def post(self, what: str, **form: str | list[str]) -> httpx.Response:
-        """Send a form of the API."""
+        """Post a form to the API."""
         sent = {"T": self.token, **form}
         return self.client.post(f"{self.base}/reader/api/0/{what}", data=sent, headers=self.headers)  # type: ignore[return-value]
 
     def ids(self, **query: str) -> list[str]:
-        """All numbers of a stream, page by page."""
+        """Return all numbers of a stream, page by page."""
         found: list[str] = []
         more: dict[str, str] = {}
         while True:
@@ -71,7 +71,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def app_password(world: World) -> str:
-    """Press the button on the page of apps; read the password off it."""
+    """Press the button on the page of apps and return the password it shows."""
     page = world.pages.post("/apps/password", headers={"origin": HOME, "sec-fetch-site": "same-origin"})
     found = re.search(r'<code class="secret">([^<]+)</code>', page.text)
     assert found is not None

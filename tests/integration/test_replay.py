@@ -24,7 +24,7 @@ pytestmark = pytest.mark.data
 
 
 def cut_to(mind: Path, folder: Path, readers: int) -> Path:
-    """A MIND folder with only these readers and the news they name."""
+    """Write a MIND folder with only these readers and their articles."""
     chosen = real_readers(mind, readers)
     users = {reader.user for reader in chosen}
     named = {news for one in chosen for news in one.history}

@@ -61,7 +61,7 @@ WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 class KeptProfile:
-    """One reader's profile, opened and closed as often as it takes."""
+    """One reader's profile, opened and closed as often as a test needs."""
 
     def __init__(self, folder: Path, backend: FakeBackend) -> None:
         self.settings = DeviceSettings(profile="anna", data_dir=folder)
@@ -74,7 +74,7 @@ class KeptProfile:
         return build_device(self.settings, transport=self.backend.transport(), clock=self.clock)
 
     def read_and_copy(self) -> None:
-        """A day of reading: with a report, a search, and copies of both databases."""
+        """Read for a day, with a report, a search, and copies of both databases."""
         device = self.open()
         device.sync()
         for item in device.reading.feed().items[:5]:
@@ -230,7 +230,7 @@ def test_erased_profile_holds_no_trace_of_reading(profile: KeptProfile) -> None:
 
 
 def knows(profile: KeptProfile) -> dict[str, list[str]]:
-    """What of the reader's each file of the profile holds."""
+    """Return which data about the reader each file of the profile contains."""
     files = [path for path in profile.home.rglob("*") if path.is_file() and path.parent.name != "blobs"]
     words = [*profile.read, "axolotl"]
     found = {path.name: [word for word in words if word.encode() in path.read_bytes()] for path in files}
@@ -238,9 +238,9 @@ def knows(profile: KeptProfile) -> dict[str, list[str]]:
 
 
 def killed_while_restoring(profile: KeptProfile, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Both databases are damaged and put back, and the process dies before each takes its place; then they are mended.
+    """Damage and restore both databases, killing the process before each is replaced; then restore them.
 
-    Returns the names of what is left of it.
+    Returns the names of the files that are left over.
     """
 
     def killed(*_: object) -> None:
@@ -299,7 +299,7 @@ def test_fleet_refuses_a_reader_whose_database_is_missing(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_page_reports_pages_damaged_while_running(profile: KeptProfile, seed: int) -> None:
-    """Oracle: no traceback, and nothing but StoreDamaged or an answer; the sentence says how to go back."""
+    """Oracle: no traceback, and only StoreDamaged or an answer; the message says how to recover."""
     profile.read_and_copy()
     device = profile.open()
     app = create_app(device=device)

@@ -71,13 +71,13 @@ def joining(server: ProxiedServer, kind: type[WireClient], place: int, address: 
 
 
 def everybody(server: ProxiedServer, attacker: type[WireClient]) -> list[WireClient]:
-    """The liar first, then honest members, as far as there are places."""
+    """Return the malicious member first, then honest ones, as far as there are places."""
     honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(1, COHORT)]
     return [one for one in (joining(server, attacker, 0, ATTACKER), *honest) if one is not None]
 
 
 def play(server: ProxiedServer, members: Sequence[WireClient], steps: int = 6) -> RoundStatus:
-    """Everybody goes as far as it can, and the server's time goes on; how the members' round ends."""
+    """Step every member as far as it can go while the server's time passes; return the round's last status."""
     name = members[0].offer.manifest.round
     for _ in range(steps):
         for one in members:
@@ -110,7 +110,7 @@ def test_member_who_shared_a_false_seed_is_excluded_from_the_retry(server: Proxi
 def test_failed_sum_gives_its_reason_before_the_round_closes(
     server: ProxiedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Red before: `failed` without a reason, for as long as the server took to close the round, or had been killed."""
+    """Regression: `failed` without a reason, while the server closed the round, or if it had been killed."""
     coordinator = server.services.coordinator
     opened = coordinator.status("round-1")
     coordinator.sums._store.stages.fail("round-1", "Two shares are false.", by_members=True)
@@ -160,7 +160,7 @@ def test_server_killed_after_a_failure_opens_one_retry_and_keeps_the_exclusion(
 
 
 def test_one_answer_of_false_shares_does_not_end_the_round(server: ProxiedServer) -> None:
-    """Red before: the sum was opened with the first answers, the false one among them, and failed."""
+    """Regression: the sum was opened with the first answers, a false one among them, and failed."""
     members = everybody(server, FalseShares)
     for _ in ("keys", "shares", "complaints", "masked", "agree"):
         for one in members:
@@ -181,7 +181,7 @@ def test_one_answer_of_false_shares_does_not_end_the_round(server: ProxiedServer
 def test_members_in_a_box_dispute_are_left_out_and_the_round_continues(
     server: ProxiedServer, attacker: type[WireClient], survivors: int
 ) -> None:
-    """Red before: receivers of bad boxes left, and the round failed with nobody named."""
+    """Regression: receivers of unreadable boxes left, and the round failed without naming anybody."""
     status = play(server, everybody(server, attacker))
     assert (status.state, status.survivors, status.followed_by) == ("applied", survivors, None), status.reason
 
@@ -219,7 +219,7 @@ def test_too_many_senders_of_unreadable_boxes_fail_the_round_unnamed(server: Pro
 
 
 def one_machine(server: ProxiedServer, kind: type[WireClient], cohort: int) -> list[WireClient]:
-    """Three malicious devices from one address, as many as it gets places; then honest members."""
+    """Return three malicious devices from one address, as far as it gets places; then honest members."""
     malicious = [joining(server, kind, at, ATTACKER) for at in range(4)]
     assert malicious[-1] is None, "places_per_address"
     honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(3, cohort)]
@@ -230,8 +230,8 @@ def one_machine(server: ProxiedServer, kind: type[WireClient], cohort: int) -> l
 def test_three_malicious_members_on_one_machine_get_no_honest_member_excluded(
     server: ProxiedServer, kind: type[WireClient], survivors: int
 ) -> None:
-    """Red before: three malicious members of fifteen are more than k, so the two honest members that they accused were
-    named, left out, or kept from the next round, and the malicious ones stayed."""
+    """Regression: three malicious members of fifteen are more than k, so the two honest members they accused were
+    named, excluded, or kept from the next round, and the malicious ones stayed."""
     server.services.coordinator.cancel("round-1")
     server.services.coordinator.open_round(ACTIVE, cohort=15, cohort_minimum=MINIMUM, seconds=600)
     status = play(server, one_machine(server, kind, 15), steps=8)
@@ -278,7 +278,7 @@ def test_new_malicious_members_are_excluded_until_retries_run_out(server: Proxie
 
 @pytest.mark.parametrize("server", [{"round_retries": 10}], indirect=True)
 def test_at_most_a_third_of_a_cohort_is_excluded(server: ProxiedServer) -> None:
-    """Red before: every retry refused more sources, so malicious members with many addresses could in the end have all
+    """Regression: every retry refused more sources, so malicious members with many addresses could in the end have all
     other readers refused."""
     for number in range(1, 7):
         attacker = joining(server, FalseSeed, 0, f"203.0.113.{number}")

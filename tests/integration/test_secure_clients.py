@@ -1,8 +1,7 @@
-"""Large and strict secure rounds over real HTTP.
+"""Large and strict secure rounds over real HTTP: the sparse graph, the active mode, and members that misbehave.
 
-The sparse form, the active mode, members that misbehave. The clients are protocol clients: keys, boxes, masks and
-shares are real, the rest of the device is left out. Oracle: the SHA-256 of numpy's float64 sum of the survivors'
-vectors.
+The clients are protocol clients: keys, boxes, masks and shares are real, the rest of the device is left out. Oracle:
+the SHA-256 of numpy's float64 sum of the survivors' vectors.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ LENGTH = 65
 
 
 def numbers(place: int, size: int) -> NDArray[np.float64]:
-    """Whole steps of 2^-8, so that the sum is exact."""
+    """Return whole steps of 2^-8, so that the sum is exact."""
     return np.random.default_rng(place).integers(-256, 257, size) / 256
 
 
@@ -73,7 +72,7 @@ class WireRounds:
         return RoundStatus.model_validate_json(self.http.get("/v1/rounds/round-1").raise_for_status().content)
 
     def check_sum(self, places: Collection[int], added: NDArray[np.float64] | float = 0.0) -> None:
-        """The sum that was opened is that of these clients and what a liar has added, and of no other set."""
+        """Check that the opened sum is that of these clients plus a malicious one's addition."""
         with reading_session(self.services.engine) as session:
             facts = session.get_one(RoundRow, 1).facts
         assert facts is not None
@@ -265,7 +264,7 @@ def test_late_shares_are_answered_with_the_end_of_the_round(
 
 
 def at_once(rounds: WireRounds, path: str, bodies: list[bytes], content_type: str) -> list[int]:
-    """Send different messages to one place at the same moment, each over a connection of its own; their statuses."""
+    """Send different messages to one place at the same moment, each on its own connection; return the statuses."""
     ready, found = threading.Barrier(len(bodies)), [0] * len(bodies)
 
     def send(number: int) -> None:
@@ -283,7 +282,7 @@ def at_once(rounds: WireRounds, path: str, bodies: list[bytes], content_type: st
 
 
 def test_one_of_several_simultaneous_messages_of_a_place_is_accepted(rounds: WireRounds) -> None:
-    """Two vectors of one member in the sum, or keys under which another member's boxes were never closed."""
+    """Otherwise the sum would hold two vectors of one member, or keys for which no other member's box was sealed."""
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
     attacker, path = clients[0], f"/v1/rounds/round-1/{{}}/{clients[0].offer.pseudonym}"

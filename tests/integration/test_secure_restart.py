@@ -23,7 +23,7 @@ ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=100, smallest_s
 
 
 def past(fleet: Fleet, stage: str) -> RoundStatus:
-    """The round once its stage is no longer this one."""
+    """Return the round's status once it has left this stage."""
     lookout = fleet.members[0].device.parts.uplink
     until = time.monotonic() + WITHIN_SEC
     while (status := lookout.round_status("round-1")).state == stage:
@@ -33,7 +33,7 @@ def past(fleet: Fleet, stage: str) -> RoundStatus:
 
 
 def hear_shares(member: Member) -> None:
-    """Until this one may say whose shares it can't open, which a round's status tells as part of stage shares."""
+    """Receive boxes until this client may complain about unreadable ones, still within stage shares."""
     parts, until = SumParts(member.device.parts.stores.database), time.monotonic() + WITHIN_SEC
     while True:
         (mine,) = parts.under_way()

@@ -1,4 +1,4 @@
-"""Clients that stall, against the real server on a real port: all other readers go on reading."""
+"""Clients that stall, against the real server on a real port: all other readers are served."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_stalled_body_times_out(tmp_path: Path, path: str, length: int | None) -
 
 
 def test_text_requests_use_only_their_share_of_worker_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Red before: sixty clients that asked for 1,000 texts again and again had everything else wait for a second."""
+    """Regression: sixty clients that requested 1,000 texts again and again delayed everything else by a second."""
     with serving(tmp_path, worker_threads=3) as served:
         go_on = threading.Event()
 
@@ -198,7 +198,7 @@ def send_stage(
     stage: SumStage,
     after: SumStage | None = None,
 ) -> None:
-    """All devices' messages of a stage, once the one before it has closed."""
+    """Send all devices' messages of a stage, once the previous one has closed."""
     for offer, device in zip(offers, devices, strict=True):
         if after is None:
             device.start()
@@ -211,7 +211,7 @@ def send_stage(
 
 
 def answer_to(served: Served, offer: RoundOffer, stage: SumStage) -> bytes:
-    """What a stage came to, once the server has closed it."""
+    """Return the server's answer for a stage, once it has closed it."""
     found = b""
 
     def reported() -> bool:
@@ -225,27 +225,27 @@ def answer_to(served: Served, offer: RoundOffer, stage: SumStage) -> bytes:
 
 
 def update_of(offer: RoundOffer) -> bytes:
-    """An update of nothing."""
+    """Return an update of zeros."""
     return pack({name: np.zeros(shape, np.float32) for name, shape in offer.manifest.shapes.items()})
 
 
 def half_an_update(served: Served, offer: RoundOffer) -> socket.socket:
-    """An upload that may come and doesn't end."""
+    """Begin an allowed upload that doesn't end."""
     update = update_of(offer)
     return begun(served.url, "PUT", upload_path(offer), TENSORS, len(update), update[: len(update) // 2])
 
 
 def terms_of(offer: RoundOffer) -> SumTerms:
-    """Of its secure sum."""
+    """Return the terms of its secure sum."""
     assert offer.manifest.terms is not None
     return offer.manifest.terms
 
 
 def size_of(offer: RoundOffer) -> int:
-    """Bytes of its masked vector."""
+    """Return the size of its masked vector in bytes."""
     return terms_of(offer).vector_bytes
 
 
 def problem_code(content: bytes) -> str:
-    """The last part of a problem's type."""
+    """Return the last part of a problem's type."""
     return str(json.loads(content)["type"]).rsplit(":", 1)[1]

@@ -63,7 +63,7 @@ RECALL = (
     ],
 )
 def test_request_with_an_oversized_head_or_trailer_is_cut_off(served_once: Served, head: bytes, piece: bytes) -> None:
-    """Red before: 47 MB of one URL stopped the server for seven seconds, 39 MB of trailers took 600 MB of memory."""
+    """Regression: 47 MB of one URL stopped the server for seven seconds, 39 MB of trailers took 600 MB of memory."""
     most = 64_000_000
     assert poured(served_once.url, head, piece, most) < most
     served_once.everybody_else()

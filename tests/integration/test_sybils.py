@@ -43,7 +43,7 @@ class ProxiedServer:
     clock: StillClock
 
     def client(self, place: int, address: str | None = None) -> WireClient | None:
-        """A device that asks for a place, behind the proxy or straight from this machine."""
+        """Return a device with a place, asked for behind the proxy or straight from this machine; None if refused."""
         headers = {} if address is None else {"X-Forwarded-For": address}
         # no certificates: to read them takes forty times as long as to ask
         with httpx.Client(base_url=self.url, headers=headers, timeout=60.0, verify=False) as http:
@@ -61,7 +61,7 @@ class ProxiedServer:
 
 @pytest.fixture
 def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ProxiedServer]:
-    """Default settings, but for what the test asks for."""
+    """A server with default settings, except for what the test sets."""
     clock = StillClock()
     settings = BackendSettings(data_dir=tmp_path, **getattr(request, "param", {}))
     services = build_services(settings)
@@ -75,7 +75,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ProxiedSe
 
 
 def coordinator_of(services: Services, clock: StillClock) -> Coordinator:
-    """What a process starts with, but for its systems and clock; again for a restart."""
+    """Return a process's coordinator with these systems and this clock; call again for a restart."""
     return Coordinator(
         services.engine,
         services.releases,

@@ -60,7 +60,7 @@ UPDATE = pack({f"g.{name}": np.full_like(value, 0.01) for name, value in WEIGHTS
 def worker(
     folder: Path, database: str, environment: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, BaseProcess]]:
-    """A server process that answers when the block begins. environment: more of its own."""
+    """Run a server process that answers when the block begins. environment: additional variables."""
     port = free_port()
     variables = {"OWNFEED_BACKEND_DATABASE_URL": database, "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.05"}
     with running(secagg_http.main, folder, port, LENGTH, environment={**variables, **(environment or {})}) as process:
@@ -74,7 +74,7 @@ def numbers(place: int, size: int) -> NDArray[np.float64]:
 
 
 def test_two_workers_share_a_secure_round_and_survive_one_kill(database_url: str, tmp_path: Path) -> None:
-    """Of one machine: they share the folder."""
+    """The workers are on one machine and share the folder."""
     with ExitStack() as stack:
         first, doomed = stack.enter_context(worker(tmp_path, database_url))
         second, _ = stack.enter_context(worker(tmp_path, database_url))
@@ -83,7 +83,7 @@ def test_two_workers_share_a_secure_round_and_survive_one_kill(database_url: str
 
 @pytest.mark.postgres
 def test_two_machines_share_a_secure_round_and_survive_one_kill(postgres_url: str, tmp_path: Path) -> None:
-    """They share PostgreSQL and S3 alone, besides the secrets that the operator has copied, as the guide is written."""
+    """The machines share only PostgreSQL and S3, besides the secrets that the operator has copied as the guide says."""
     database, folders = postgres_url.replace("/postgres?", "/machines?"), (tmp_path / "one", tmp_path / "two")
     engine = create_engine(postgres_url.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
@@ -155,7 +155,7 @@ serve_by_workers(settings, 2, partial(summing_application, length))
 
 
 def serving(supervisor: psutil.Process) -> set[int]:
-    """The processes that it has started to serve; multiprocessing has one of its own beside them."""
+    """Return the processes started to serve; multiprocessing has one of its own beside them."""
     found = set()
     for child in supervisor.children():
         with suppress(psutil.Error):  # it has ended, and the supervisor hasn't looked yet
@@ -165,12 +165,12 @@ def serving(supervisor: psutil.Process) -> set[int]:
 
 
 def started(folder: Path) -> set[int]:
-    """The processes that have built their application."""
+    """Return the processes that have built their application."""
     return {int(path.name) for path in folder.glob("started/*")}
 
 
 def polled(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    """Wait as long as the server lives: only the limit of the test ends one that hangs."""
+    """Wait as long as the server lives: only the test's time limit ends a hanging one."""
     while not holds():
         assert process.poll() is None, "the server ended"
         time.sleep(0.05)
@@ -230,7 +230,7 @@ def test_killed_process_behind_one_port_is_replaced_and_its_round_continues(tmp_
 
 
 class Two:
-    """Two coordinators with engines of their own, as two processes have them; a barrier makes them act at once."""
+    """Two coordinators with their own engines, as in two processes; a barrier makes them act at once."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self.engines = [open_engine(url), open_engine(url)]
@@ -243,7 +243,7 @@ class Two:
         ]
 
     def at_once(self, *acts: Callable[[], object]) -> list[object]:
-        """What each returned, or the exception it raised."""
+        """Return what each returned, or the exception it raised."""
         barrier = threading.Barrier(len(acts))
         results: list[object] = [None] * len(acts)
 

@@ -74,7 +74,7 @@ UNUSED = "cluster_attention.query.bias"
 
 
 def shaken(weights: Mapping[str, NDArray[np.float32]], seed: int = 3) -> dict[str, NDArray[np.float32]]:
-    """With a little noise, so that no parameter stays at a special start."""
+    """Add a little noise to the model, so that no parameter stays at a special start."""
     draw = np.random.default_rng(seed)
     return {
         name: value + 0.02 * draw.normal(size=value.shape).astype(np.float32) for name, value in sorted(weights.items())
@@ -82,7 +82,7 @@ def shaken(weights: Mapping[str, NDArray[np.float32]], seed: int = 3) -> dict[st
 
 
 def further(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
-    """Away from the start, where attention is even and these readers have one channel: every parameter counts."""
+    """Move the model away from its start, where attention is uniform and these readers have one channel."""
     moved = shaken(weights)
     moved[PARTS["values"]] *= np.float32(1.7)
     moved[PARTS["query"]] *= np.float32(20)
@@ -91,7 +91,7 @@ def further(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.
 
 @dataclass
 class KeptNoise:
-    """A simulated stream of noise that keeps what it gave."""
+    """A simulated stream of noise that records its draws."""
 
     stream: SeededNoise = field(default_factory=lambda: SeededNoise("as printed"))
     given: list[bytes] = field(default_factory=list)
@@ -135,7 +135,7 @@ class PrintedReader:
 
 @pytest.fixture(scope="module")
 def reader(printed: SmallWorld) -> PrintedReader:
-    """One who has read eleven stories and more of another feed, and may train."""
+    """A reader who has read eleven stories of one feed and more of another, and may train."""
     settings = DeviceSettings(
         profile="printed",
         data_dir=printed.folder,
@@ -155,7 +155,7 @@ def reader(printed: SmallWorld) -> PrintedReader:
 
 
 def model_of(printed: SmallWorld) -> PaperModel:
-    """The release's parameters under the paper's names."""
+    """Return the release's parameters under the paper's names."""
     assert printed.services is not None
     releases = printed.services.releases
     weights = releases.weights(releases.require_current(), "recall")
@@ -165,14 +165,14 @@ def model_of(printed: SmallWorld) -> PaperModel:
 
 
 def clicked_vectors(device: Device) -> Floats:
-    """h_1, ..., h_H as the device has them, oldest first."""
+    """Return h_1, ..., h_H as the device has them, oldest first."""
     reading = device.parts.serving.feed_context.user_preferences.reading(WordEmbedder.digest)
     assert [click.card.id for click in reading.active] == list(CLICKED)
     return np.stack([click.vector for click in reading.active]).astype(np.float64)
 
 
 def ended(operator: Operator, number: str) -> RoundStatus:
-    """The status of the round once it has been applied and the round that it orders is open."""
+    """Return the round's status once it was applied and the round that it orders is open."""
     until = time.monotonic() + 60
     while (status := operator.status(number)).state not in ("applied", "failed") or (
         status.orders and not status.followed_by
@@ -184,7 +184,7 @@ def ended(operator: Operator, number: str) -> RoundStatus:
 
 
 def assert_sent(body: bytes, expected: Mapping[str, Floats]) -> None:
-    """The upload holds exactly these protected gradients, in float32."""
+    """Check that the upload holds exactly these protected gradients, in float32."""
     specs = {f"g.{name}": TensorSpec("float32", value.shape) for name, value in expected.items()}
     update = unpack(body, specs, limit_bytes=10**8)
     for name, value in expected.items():

@@ -1,4 +1,4 @@
-"""Requests that no client of ours sends, and what a curious stranger may try with them."""
+"""Requests that none of our clients sends, and what a curious stranger may try with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def server(tmp_path: Path) -> Iterator[Running]:
 def test_update_under_another_spelling_of_the_round_id_is_refused(
     server: Running,
 ) -> None:
-    """Red before: round-001 found the row of round-1 and wrote its file elsewhere, so one member failed the round."""
+    """Regression: round-001 found the row of round-1 but wrote its file elsewhere, so one member failed the round."""
     coordinator = server.services.coordinator
     coordinator.open_round("private_counts/local/mean", cohort=2, cohort_minimum=2, seconds=3_600)
     for _ in range(2):

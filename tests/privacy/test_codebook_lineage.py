@@ -29,7 +29,7 @@ CLICKS = 24
 
 
 class Scripted(SeededNoise):
-    """A source whose device draws the numbers of a script, whatever the true value."""
+    """A noise source from which the device draws the numbers of a script, whatever the true value."""
 
     def __init__(self, script: list[int]) -> None:
         super().__init__("scripted")
@@ -38,7 +38,7 @@ class Scripted(SeededNoise):
 
 @pytest.fixture
 def scripted_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number drawn is the script's next one: what two readers send may then differ in nothing."""
+    """Make each drawn number the script's next one, so that the messages of two readers must be equal."""
 
     def release(protection: RandomisedCode, code: int, source: Scripted) -> int:
         protection.require(code, "code")
@@ -49,7 +49,7 @@ def scripted_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tactics(server: MaliciousPublisher) -> Iterator[str]:
-    """Publish the next lie, and say which it was; every one of them asks about something else than the one before."""
+    """Publish the next forged codebook and name it; each asks about something else."""
     draw = np.random.default_rng(17)
     first = server.prototypes
     for at in range(RELEASES):
@@ -76,7 +76,7 @@ def tactics(server: MaliciousPublisher) -> Iterator[str]:
 
 
 def played(folder: Path, rows: range, script: list[int]) -> tuple[MaliciousPublisher, float, int]:
-    """The whole play against a reader of these news: what was sent, what was charged, and by how many charges."""
+    """Run all tactics against a reader; return what was sent, what was charged, and by how many charges."""
     server, clock, noise = MaliciousPublisher(), StillClock(NOW), Scripted(script)
     device = default_device(server, folder, clock, noise)
     server.forged(server.prototypes)

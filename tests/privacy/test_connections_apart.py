@@ -32,7 +32,7 @@ PLACES = ("round-1/keys/" + "a" * 32, "round-1/shares/" + "a" * 32, "round-2/key
 
 
 class Watcher(ThreadingHTTPServer):
-    """Answers anything, keeps connections open, and notes which one each request came on."""
+    """Answers every request, keeps connections open, and records which connection each request used."""
 
     daemon_threads = True
 
@@ -42,7 +42,7 @@ class Watcher(ThreadingHTTPServer):
         self.connections = itertools.count()
 
     def by_connection(self) -> list[set[str]]:
-        """What each connection carried."""
+        """Return the requests of each connection."""
         carried: dict[int, set[str]] = {}
         for connection, _, path in self.seen:
             carried.setdefault(connection, set()).add(path)
@@ -74,7 +74,7 @@ class _Answers(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = _answer  # noqa: N815 - the names that http.server calls
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing on the terminal."""
+        """Print nothing."""
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def watcher() -> Iterator[Watcher]:
 
 @pytest.fixture
 def seen(tmp_path: Path) -> Iterator[Watcher]:
-    """A device's hour: what is everybody's, two reports, polls for rounds, and places in two of them."""
+    """Run a device for an hour: public requests, two reports, polls for rounds, and places in two rounds."""
     database = Database(tmp_path / "device.sqlite")
     with watcher() as server:
         uplink = Uplink(HttpClient(f"http://127.0.0.1:{server.server_address[1]}", ByteLog(database), lambda: NOW))

@@ -33,7 +33,7 @@ def protection_of(name: str) -> SecureSum:
 
 
 def opened(protection: SecureSum) -> dict[str, NDArray[np.float64]]:
-    """The sum of twenty devices whose readers have all been displayed and clicked the same, less what they gave."""
+    """Return the noise in the sum of twenty devices: the opened sum minus their contributions."""
     terms = protection.terms("round-1", cohort=DEVICES, cohort_minimum=DEVICES, coordinates=2 * NEWS)
     total = np.zeros(terms.length, dtype=ring_dtype(terms.bits))
     tensors = count_vector(LISTED, {"n1", "n2"}, {"n2"}, np.random.default_rng(0))
@@ -69,7 +69,7 @@ def test_without_noise_the_sum_is_exact() -> None:
 
 
 def test_stated_epsilon_of_a_count_matches_the_gaussian_mechanism() -> None:
-    """Oracle: rho = D^2 / 2 s^2 of the Gaussian mechanism, D the farthest that one reader's data can be exchanged."""
+    """Oracle: rho = D^2 / 2 s^2 of the Gaussian mechanism; D: the largest distance of two readers' contributions."""
     protection = protection_of("private_counts/secure/huber")
     farthest = np.sqrt(2) * LISTED.norm
     for survivors in (10, 60, 500):

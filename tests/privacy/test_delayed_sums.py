@@ -26,7 +26,7 @@ STAGES = ("keys", "shares", "complaints", "masked", "agree")
 
 @dataclass
 class Stalling(MaliciousServer):
-    """Answers nothing at one stage until it is told to; counts what reaches it."""
+    """Doesn't answer at one stage until it is released; counts the requests it gets."""
 
     held: str | None = "complaints"
     requests: int = 0
@@ -54,7 +54,7 @@ def stalls(backend: BackendRig, honest: InProcess) -> Stalls:
 
 
 def waiting(victim: Victim, server: Stalling) -> None:
-    """The device has joined and is at the stage that the server holds back."""
+    """Let the device join and reach the stage that the server holds back."""
     for _ in range(4):
         assert victim.device.trainer.step().state == "waiting"
     assert server.stages[-1] == server.held
@@ -98,7 +98,7 @@ def test_sum_delayed_by_the_server_is_checked_against_current_settings(
 def test_device_does_not_pay_for_a_sum_joined_under_a_key_it_no_longer_trusts(
     stalls: Stalls, meets: Meets, restarted: bool
 ) -> None:
-    """Whoever has stolen a key has devices join, and asks them for their vectors once the key was rotated."""
+    """The thief of a key lets devices join, and asks for their vectors after the key was rotated."""
     server = stalls()
     victim = meets(server)
     waiting(victim, server)
@@ -111,7 +111,7 @@ def test_device_does_not_pay_for_a_sum_joined_under_a_key_it_no_longer_trusts(
 
 
 def test_device_does_not_pay_for_a_stored_offer_without_its_signature(stalls: Stalls, meets: Meets) -> None:
-    """An offer whose signer can't be checked again is not readable, and nothing is charged or sent for it."""
+    """An offer whose signature can't be checked again is not used, and nothing is charged or sent for it."""
     server = stalls()
     victim = meets(server)
     waiting(victim, server)
@@ -191,7 +191,7 @@ def test_paid_unsent_vector_is_dropped_when_counts_are_switched_off(stalls: Stal
 
 @dataclass
 class RefusesVectors(Stalling):
-    """Hangs up on masked vectors until it is told to listen."""
+    """Closes the connection on masked vectors until it is set to accept them."""
 
     held: str | None = None
     refuses: bool = True

@@ -62,7 +62,7 @@ def erase(device: DeviceRig) -> object:
 
 
 def malicious(backend: BackendRig, honest: InProcess) -> MaliciousServer:
-    """One that signs its offers as the operator does."""
+    """A malicious server that signs its offers as the operator does."""
     return MaliciousServer(honest, LIST, HONEST, backend.clock, key=backend.releases._key)  # type: ignore[arg-type]
 
 
@@ -128,7 +128,7 @@ def test_click_during_a_computation_does_not_stop_participation(
 def test_deleting_a_click_drops_a_vector_that_was_paid_for_but_not_sent(
     backend: BackendRig, honest: InProcess, meets: Meets, monkeypatch: pytest.MonkeyPatch, arrived: bool
 ) -> None:
-    """One that has not arrived is dropped; of one that has, the other devices open the sum."""
+    """A vector that has not arrived is dropped; if it has arrived, the other devices open the sum."""
     server = malicious(backend, honest)
     victim = meets(server)
     summing = victim.device.trainer.summing
@@ -159,7 +159,7 @@ def test_deleting_a_click_drops_a_vector_that_was_paid_for_but_not_sent(
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, device: DeviceRig, change: Change) -> None:
-    """The reader makes a change while an update is computed."""
+    """Let the reader make a change while an update is computed."""
     computed = Computation.update
 
     def changed(self: Computation) -> object:
@@ -171,7 +171,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, device: DeviceRig, change: Change
 
 
 def sealed_in_clear(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
-    """Where the tensors of updates go, as they are before the noise."""
+    """Record the tensors of updates before noise is added."""
     clear = list[np.ndarray]()
     seal = LaplaceProtection.seal
 
@@ -187,7 +187,7 @@ def sealed_in_clear(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
 def test_deleting_clicks_while_an_update_is_computed_turns_it_into_zeros(
     backend: BackendRig, trains: tuple[DeviceRig, FlakyNetwork], change: Change, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who then sent nothing would tell that its reader deletes something just then."""
+    """A device that sent nothing would reveal that its reader deletes something at that time."""
     device, network = trains
     clear = sealed_in_clear(monkeypatch)
     meanwhile(monkeypatch, device, change)
@@ -201,8 +201,11 @@ def test_deleting_clicks_while_an_update_is_computed_turns_it_into_zeros(
 def test_deleting_a_click_after_the_union_turns_the_gradients_into_zeros(
     backend: BackendRig, trains: tuple[DeviceRig, FlakyNetwork], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Gradients of rows are of the samples that were drawn for the union, hours or days before. Red before: the device
-    took its place and vanished, by which a server that opens such rounds again and again knew when a reader deletes."""
+    """Gradients of rows use the samples drawn for the union, hours or days before.
+
+    Regression: the device took its place and left, so a server that opened such rounds again and again knew when a
+    reader deletes.
+    """
     device, network = trains
     reading, run = device.trainer._reading, RecallTask.run
     task = split_task(reading)
@@ -224,7 +227,7 @@ def test_deleting_a_click_after_the_union_turns_the_gradients_into_zeros(
 
 
 def split_task(reading: StoredSamples) -> SplitGradientTask:
-    """Of a device that has drawn for the union just now."""
+    """Return the task of a device that has just drawn for the union."""
     draws = UnionDraws()
     draws.keep("round-1", replace(NOTHING_DRAWN, mark=reading.mark()))
     model = SimpleNamespace(features=())
@@ -251,7 +254,7 @@ def test_data_erased_during_an_update_never_leaves_the_device(
 
 
 def sent_and_not_answered(backend: BackendRig, device: DeviceRig, network: FlakyNetwork) -> float:
-    """The server takes an upload and answers nothing, so that it waits to be sent again; what it has cost."""
+    """Let the server take an upload without answering, so that it is due to be sent again; return its cost."""
     opened(backend, cohort=2)
     network.lose_answers = True
     assert device.trainer.step().state == "waiting"
@@ -268,7 +271,7 @@ def sent_and_not_answered(backend: BackendRig, device: DeviceRig, network: Flaky
 def test_waiting_update_is_dropped_when_privacy_is_tightened(
     backend: BackendRig, trains: tuple[DeviceRig, FlakyNetwork], change: dict[str, object]
 ) -> None:
-    """The server takes an upload and answers nothing, and waits for the device to send it again."""
+    """The server takes an upload without answering, and waits for the device to send it again."""
     device, network = trains
     spent = sent_and_not_answered(backend, device, network)
     before = device.privacy
@@ -287,7 +290,7 @@ def test_waiting_update_is_dropped_when_privacy_is_tightened(
 def test_click_deleted_while_an_update_waits_drops_the_update(
     backend: BackendRig, trains: tuple[DeviceRig, FlakyNetwork]
 ) -> None:
-    """The server takes the upload and answers nothing; the reader deletes a click; the server waits for more."""
+    """The server takes the upload without answering; the reader deletes a click; the server waits for more."""
     device, network = trains
     spent = sent_and_not_answered(backend, device, network)
     delete_a_click(device)

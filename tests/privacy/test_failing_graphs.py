@@ -46,7 +46,7 @@ def backend() -> FakeBackend:
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, FlakyNetwork]]:
-    """A backend, a device that trains, and what lies between."""
+    """A backend, a device that trains, and the network between them."""
     with training_reader(tmp_path, READER, POOL) as made:
         yield made
 
@@ -116,7 +116,7 @@ def test_failed_feed_graph_does_not_change_the_requests(
 
 
 def _forgotten(device: Device) -> None:
-    """The answer kept is over five minutes old, and its texts over an hour."""
+    """Make the stored answer more than five minutes old, and its texts more than an hour."""
     device.parts.serving.feed_context.recall._answers.forget()
     device.parts.bodies._fetched.clear()
 

@@ -45,7 +45,7 @@ READERS = 4
 
 @dataclass
 class AsksForVotes(MaliciousServer):
-    """Gates of its own choice, one after the other. changes: of the manifest that it signs."""
+    """Offers gates of its own choice, one after the other. changes: to the manifest that it signs."""
 
     changes: dict[str, Any] = field(default_factory=dict)
 
@@ -91,7 +91,7 @@ def asks(backend: BackendRig, honest: InProcess) -> Asks:
 
 @pytest.fixture
 def voter(meets: Meets) -> Callable[..., Victim]:
-    """A reader of a few topics, who has switched training on."""
+    """A reader of a few topics who has switched training on."""
 
     def make(server: AsksForVotes, seed: int = 0, **changes: object) -> Victim:
         victim = meets(server, seed, **(TRAINS | changes))
@@ -103,7 +103,7 @@ def voter(meets: Meets) -> Callable[..., Victim]:
 
 @pytest.fixture
 def true_votes(monkeypatch: pytest.MonkeyPatch) -> list[NDArray[np.float64]]:
-    """What devices computed, before it was protected."""
+    """Record the devices' votes before they are protected."""
     seen: list[NDArray[np.float64]] = []
     run = EvaluateTask.run
 
@@ -200,7 +200,7 @@ def test_malformed_vote_request_is_declined_without_charge_or_computation(
 def test_device_without_held_out_clicks_votes_too(
     asks: Asks, voter: Callable[..., Victim], true_votes: list[NDArray[np.float64]]
 ) -> None:
-    """The server chooses the share: at 0 nobody has anything to vote by, and who has stays unknown."""
+    """The server chooses the held-out share: at 0 no device can vote, and who has clicks stays unknown."""
     server = asks(held_out=0.0)
     victim = voter(server)
     victim.step_through()

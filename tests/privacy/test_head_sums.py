@@ -55,7 +55,7 @@ def states() -> np.ndarray:
 
 
 def outputs(states: np.ndarray) -> np.ndarray:
-    """y = W p + b, whose direction is the vector."""
+    """Return y = W p + b, whose direction is the vector."""
     made: np.ndarray = states.astype(np.float64) @ head_parameters()["head.weight"].T + head_parameters()["head.bias"]
     return made
 
@@ -71,7 +71,7 @@ def graphs() -> tuple[bytes, bytes]:
 
 
 def opened(updates: list[Update], protection: SecureSum) -> dict[str, np.ndarray]:
-    """The means that the server opens."""
+    """Return the means that the server opens."""
     size = sum(each.size for each in updates[0].tensors.values())
     agreed = protection.terms("round-1", cohort=len(updates), cohort_minimum=2, coordinates=size)
     server, devices = cohort(agreed)
@@ -93,7 +93,7 @@ def of_heads(people: list[ReaderSamples], states: np.ndarray) -> list[Update]:
 
 
 def true_rows(people: list[ReaderSamples], states: np.ndarray) -> np.ndarray:
-    """What the server would like to know: dL/dy of every news, the mean's, as the paper's form would send it."""
+    """Return what the server would like to know: dL/dy of every article in the mean, as the paper's form sends it."""
     task = SplitGradientTask(ALL, vectors(states), NEGATIVES, 32)
     found = [
         task.run(parameters(user_model()), one, OnnxGradients(graphs()[0]), np.random.default_rng(seed))
@@ -112,7 +112,7 @@ def named(people: list[ReaderSamples]) -> set[int]:
 
 
 def that_fit(gradient: np.ndarray, states: np.ndarray) -> set[int]:
-    """The attack: news whose state lies in the row space of the opened gradient [D, S]."""
+    """The attack: return articles whose state is in the row space of the opened gradient [D, S]."""
     _, sizes, directions = np.linalg.svd(gradient)
     space = directions[: int((sizes > 1e-6 * sizes[0]).sum())]
     exact = states.astype(np.float64)
@@ -121,7 +121,7 @@ def that_fit(gradient: np.ndarray, states: np.ndarray) -> set[int]:
 
 
 def few(states: np.ndarray) -> list[ReaderSamples]:
-    """Two readers of eight news between them, fewer than a state has numbers."""
+    """Two readers with eight articles between them, fewer than a state has dimensions."""
     held = vectors(states)
     return [reader(3, held, 4, range(8)), reader(4, held, 4, range(8))]
 
@@ -159,7 +159,7 @@ def test_noise_in_the_sum_hides_which_articles_were_read(states: np.ndarray) -> 
 def test_states_invented_by_the_server_reveal_at_most_one_row_per_dimension(
     states: np.ndarray,
 ) -> None:
-    """Devices can't tell: a state is the server's word, and the same for everybody. The bound is S rows a round."""
+    """Devices can't detect this: the server provides the same states to everybody. The bound is S rows a round."""
     chosen = list(range(WIDTH))
     invented = np.zeros_like(states)
     invented[chosen, chosen] = 1.0

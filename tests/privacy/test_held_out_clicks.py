@@ -1,7 +1,6 @@
-"""A malicious server chooses which share of the clicks is held out, to learn from refusals how many clicks there are.
+"""A malicious server chooses the held-out share of the clicks, to learn from refusals how many clicks there are.
 
-Oracle: how the step ends, what is uploaded and what is charged, for readers of whose clicks some, none and all are
-held out.
+Oracle: the outcome, the upload and the charge, for readers with some, none and all of their clicks held out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Somebody on the home network tries to read a device that is served there (`ownfeed read --lan`).
 
-Oracle: what the answers contain. The device holds stories whose titles would show.
+Oracle: the contents of the answers. The device holds stories whose titles would be visible.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OURS = {"origin": LAN, "sec-fetch-site": "same-origin"}
 
 @dataclass
 class Served:
-    """A device on both doors: the app, the link that opens it on its own machine, and its paths."""
+    """A device on both ports: the app, the link that opens it on its own machine, and its paths."""
 
     app: object
     link: str
@@ -140,7 +140,7 @@ def test_other_sites_cannot_sign_in_or_change_anything(served: Served) -> None:
 
 
 def door(folder: Path, now: list[float]) -> TestClient:
-    """A door with a clock of the test's, in front of an app that says 'in'."""
+    """A sign-in with a clock of the test's, in front of an app that answers 'in'."""
     password = KeptPassword(folder / PASSWORD_FILE)
     password.set(PASSWORD)
     lan = LanAccess(ADDRESS, password, folder / "lan.crt", Guesses(lambda: now[0]), lambda: now[0])

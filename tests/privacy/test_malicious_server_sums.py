@@ -52,7 +52,7 @@ MakeServer = Callable[..., MaliciousServer]
 
 @pytest.fixture
 def malicious(backend: BackendRig, honest: InProcess) -> MakeServer:
-    """A lying server with the operator's own key, unless it is given another."""
+    """Make a malicious server with the operator's own key, unless another is given."""
 
     def make(protection: SecureSum, **changes: object) -> MaliciousServer:
         given: dict[str, object] = {"key": backend.releases._key, "listed": LIST} | changes
@@ -62,13 +62,13 @@ def malicious(backend: BackendRig, honest: InProcess) -> MakeServer:
 
 
 def gaussian_delta(epsilon: float, shift: float) -> float:
-    """Balle and Wang 2018, theorem 8: exactly what a Gaussian of deviation 1 lacks when its mean moves by `shift`."""
+    """Return the exact delta of a Gaussian of deviation 1 moved by `shift` (Balle and Wang 2018, theorem 8)."""
     near, far = norm.cdf(shift / 2 - epsilon / shift), norm.logcdf(-shift / 2 - epsilon / shift)
     return float(near - math.exp(epsilon + far))
 
 
 def gaussian_epsilon(distance: float, sigma: float, delta: float = 1e-6) -> float:
-    """The oracle: the exact epsilon of one Gaussian, which no true price can be below."""
+    """The oracle: return the exact epsilon of one Gaussian, which no correct price is below."""
     return float(brentq(lambda epsilon: gaussian_delta(epsilon, distance / sigma) - delta, 1e-9, 1e4))
 
 
@@ -155,7 +155,7 @@ def test_too_small_noise_shares_are_declined_until_the_reader_raises_the_limit(
 def test_server_inventing_all_other_members_learns_no_more_than_the_device_was_charged(
     form: str, malicious: MakeServer, meets: Meets
 ) -> None:
-    """By design: nothing on a device tells a real member from an invented one. Its own share of noise remains."""
+    """By design: a device can't distinguish a real member from an invented one. Its own share of noise remains."""
     protection = HONEST.model_copy(update={"cohort_limit": 10_000})
     due = choose_neighbourhood(10_000)
     assert due is not None
@@ -191,7 +191,7 @@ def test_server_inventing_all_other_members_learns_no_more_than_the_device_was_c
 def test_price_depends_on_the_members_in_the_roster_not_on_the_claimed_cohort(
     malicious: MakeServer, meets: Meets
 ) -> None:
-    """More than a hundred in the terms change nothing: the consistency round stays, and so does the price."""
+    """More than a hundred devices in the terms change nothing: the consistency round stays, and so does the price."""
     prices = []
     for cohort in (12, 150):
         server = malicious(HONEST, cohort=cohort, named=12)
@@ -208,7 +208,7 @@ def test_price_depends_on_the_members_in_the_roster_not_on_the_claimed_cohort(
 
 
 def test_attack_finds_every_click_when_the_noise_is_too_small(malicious: MakeServer, meets: Meets) -> None:
-    """The attack is a real one: but for the noise it reads the vector."""
+    """The attack works: without the noise it reads the vector."""
     protection = HONEST.model_copy(update={"sigma": 1})
     server = malicious(protection)
     open_handed = meets(
@@ -242,7 +242,7 @@ def test_list_targeting_one_click_is_declined_by_its_price(malicious: MakeServer
 
 
 def test_list_targeting_one_click_works_if_the_reader_allows_it(malicious: MakeServer, meets: Meets) -> None:
-    """The attack is a real one: among 1,500 news it points at a click of the reader's, again and again."""
+    """The attack works: among 1,500 articles it repeatedly points at one that the reader clicked."""
     named = 0
     for seed in range(SEEDS):
         server = malicious(ONE_CLICK_SHARE, listed=ONE_CLICK_LIST)
@@ -258,7 +258,7 @@ def test_list_targeting_one_click_works_if_the_reader_allows_it(malicious: MakeS
 def test_every_accepted_list_costs_at_least_the_price_of_one_click(
     displayed_limit: int, clicked_limit: int, unit: float, malicious: MakeServer, meets: Meets
 ) -> None:
-    """The ceiling is of the click and not of one list: the thinnest share that a reader takes costs 8 for a click."""
+    """The limit is per click and not per list: the smallest noise share that a reader accepts costs 8 for a click."""
     listed = CountList(
         news=NEWS, displayed_limit=displayed_limit, clicked_limit=clicked_limit, displayed_unit=unit, window_hours=24
     )
@@ -304,7 +304,7 @@ SHIPPED = [
 
 
 def accepted(system: str, coordinates: int) -> bool:
-    """Whether a device as it comes takes an offer of this system, as far as prices go."""
+    """Return whether a device with default settings accepts the price of this system."""
     spec = COMPOSED[system]
     assert isinstance(spec.protection, SecureSum)
     offer = RoundManifest(
@@ -362,7 +362,7 @@ def test_gaussian_epsilon_oracle_matches_dp_accounting() -> None:
 def test_offer_with_a_mismatched_task_and_protection_is_declined_once(
     backend: BackendRig, honest: InProcess, meets: Meets, sigma: int
 ) -> None:
-    """A count under the protection of a union: nothing that such a round could be told fits it."""
+    """The offer is a count under the protection of a union, which no count message fits."""
     protection = UnionMarks(owners_minimum=3, sigma=sigma, rows_limit=5)
     key = backend.releases._key
     server = MaliciousServer(honest, LIST, protection, backend.clock, key=key, lasts=timedelta(days=7))  # type: ignore[arg-type]

@@ -58,7 +58,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def device(tmp_path: Path, umask: None) -> Iterator[Device]:
-    """A device that has read, searched and reported, with every file that one has."""
+    """A device that has read, searched and reported, with every file that a device has."""
     backend = FakeBackend()
     made = build_device(DeviceSettings(profile="anna", data_dir=tmp_path / "data"), transport=backend.transport())
     made.sync()
@@ -72,7 +72,7 @@ def device(tmp_path: Path, umask: None) -> Iterator[Device]:
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """Everything in a folder, itself included, that somebody else may read, write or enter."""
+    """Return everything in a folder, itself included, that another user may read, write or enter."""
     return [str(path) for path in (folder, *folder.rglob("*")) if stat.S_IMODE(path.lstat().st_mode) & 0o077]
 
 
@@ -113,7 +113,8 @@ def test_backend_folder_permissions_are_tightened_but_links_are_not_followed(tmp
 
 
 def test_linked_data_folder_is_tightened_at_its_target(tmp_path: Path) -> None:
-    """Red before: what lay in it was, and the folder itself stayed everybody's, to put another key or token in it."""
+    """Regression: the files in it were tightened, but the folder stayed writable for all, to put another key or token
+    there."""
     disk, data = tmp_path / "disk", tmp_path / "data"
     disk.mkdir()
     (disk / "signing.key").write_bytes(b"key")
@@ -125,7 +126,7 @@ def test_linked_data_folder_is_tightened_at_its_target(tmp_path: Path) -> None:
 
 
 def test_foreign_folders_keep_their_permissions(tmp_path: Path) -> None:
-    """Red before: `data_dir = "/etc/passwd"` closed that file to all others, and "/var" would have closed all of it."""
+    """Regression: `data_dir = "/etc/passwd"` closed that file to all others, and "/var" would have closed all of it."""
     var, file = tmp_path / "var", tmp_path / "passwd"
     (var / "cache").mkdir(parents=True)
     file.write_text("")
@@ -185,7 +186,7 @@ def every_route(routes: Sequence[BaseRoute]) -> Iterator[APIRoute]:
 
 
 def addresses(pages: FastAPI, device: Device) -> Iterator[tuple[str, str]]:
-    """Every method and path of the device's app, with something real in the places of its parameters."""
+    """Yield every method and path of the device's app, with real values for its parameters."""
     story = device.reading.feed().items[0].card.id
     real = {"news_id": story, "section": "section1", "entry_id": "1", "oldest_id": "1", "newest_id": "1", "key": "1",
             "search_id": "1", "click_id": "1", "version": "1", "name": "x", "path": "nowhere",
@@ -275,7 +276,7 @@ serve_until_stopped(FastAPI(), load_settings(data_dir=sys.argv[1], port=0))
 
 
 class Thief(BaseHTTPRequestHandler):
-    """Listens where another server did, and notes what it is sent."""
+    """Listens where another server did, and records what it is sent."""
 
     taken: ClassVar[list[str]] = []
 
@@ -284,11 +285,11 @@ class Thief(BaseHTTPRequestHandler):
         self.send_error(404)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Silent."""
+        """Print nothing."""
 
 
 def test_operators_token_is_not_sent_to_a_process_on_a_reused_port(tmp_path: Path) -> None:
-    """Red before: another backend on the folder vouched for the killed one's address, by a lock that they shared."""
+    """Regression: another backend on the folder vouched for the killed one's address, by a lock that they shared."""
     token = load_or_create_token(tmp_path / "admin.token")
     settings = load_settings(data_dir=tmp_path, port=free_port())
     other, known = ServerAddress(settings.servers_dir), f"http://127.0.0.1:{free_port()}"
@@ -319,7 +320,7 @@ def test_operators_token_is_not_sent_to_a_process_on_a_reused_port(tmp_path: Pat
 
 
 def test_cookie_leaked_to_another_port_works_until_the_page_key_is_removed(pages: FastAPI, device: Device) -> None:
-    """What remains, so that nobody takes it for more: browsers send a host's cookies to all its ports."""
+    """A known limit: browsers send a host's cookies to all its ports."""
     jar = httpx.Cookies()
     link = pages.state.page_key.link("127.0.0.1")
     answer = TestClient(pages, base_url=HOME, follow_redirects=False).get(link)
@@ -359,7 +360,7 @@ def test_story_request_without_proof_from_the_browser_records_no_click(pages: Fa
 def test_story_address_without_a_valid_token_records_no_click_even_from_our_own_page(
     pages: FastAPI, device: Device
 ) -> None:
-    """To a browser, a link on a story's page is of the same origin whoever wrote it, also a publisher."""
+    """To a browser, a link on a story's page has the same origin whoever wrote it, even a publisher."""
     reader = TestClient(pages, base_url=HOME, headers=SAME_ORIGIN, follow_redirects=False)
     reader.get(pages.state.page_key.link("127.0.0.1"), headers={"sec-fetch-site": "none"})
     first, second = (item.card.id for item in device.reading.feed().items[2:4])
@@ -389,7 +390,7 @@ def test_story_address_without_a_valid_token_records_no_click_even_from_our_own_
 
 
 def test_click_is_recorded_before_redirecting_to_a_clickless_address(pages: FastAPI, device: Device) -> None:
-    """So a reload or a step back brings no click back that the reader has deleted."""
+    """So a reload or Back doesn't bring back a click that the reader has deleted."""
     reader = TestClient(pages, base_url=HOME, headers=SAME_ORIGIN, follow_redirects=False)
     reader.get(pages.state.page_key.link("127.0.0.1"), headers={"sec-fetch-site": "none"})
     feed = device.reading.feed()

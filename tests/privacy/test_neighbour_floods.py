@@ -1,4 +1,4 @@
-"""A neighbour without a key floods the real `ownfeed device` with connections, and the reader goes on reading."""
+"""A neighbour without a key floods the real `ownfeed device` with connections, and the reader is still served."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def answers(url: str) -> bool:
-    """Whether a request is answered; without the key that is a 403."""
+    """Return whether a request is answered; without the key that is a 403."""
     try:
         return httpx.get(url, timeout=PATIENCE_SEC).status_code == 403
     except httpx.ConnectError:
@@ -43,14 +43,14 @@ def answers(url: str) -> bool:
 
 
 def test_endless_header_is_cut_off(url: str) -> None:
-    """Red before: it took all of the device's time."""
+    """Regression: it took all of the device's time."""
     most = 64_000_000
     assert poured(url, b"GET / HTTP/1.1\r\nx: ", b"a" * 65_536, most) < most
     assert answers(url)
 
 
 def test_endless_requests_do_not_lock_the_reader_out(url: str) -> None:
-    """Red before: they took memory without a bound. Now no more is read than is answered, and nobody reads answers."""
+    """Regression: they used unbounded memory. Now the device reads no more requests than it has answered."""
     with connected(url) as client:
         client.settimeout(2.0)
         sent = 0

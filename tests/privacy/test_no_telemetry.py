@@ -38,7 +38,7 @@ def run(code: str, home: Path) -> str:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed on Linux only")
 def test_running_a_graph_opens_no_socket_and_writes_no_home_files(tmp_path: Path) -> None:
-    """Red before: ~/.cache/Microsoft/DeveloperTools/.onnxruntime with an id of the machine, and a list of what ran."""
+    """Regression: ~/.cache/Microsoft/DeveloperTools/.onnxruntime with an id of the machine, and a list of what ran."""
     assert json.loads(run(RUNS_A_GRAPH, tmp_path)) == []
     assert list(tmp_path.rglob("*")) == []
 

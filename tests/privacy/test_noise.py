@@ -85,7 +85,7 @@ def test_epsilons_of_the_papers_noise_are_a_third_ten_and_fifty() -> None:
 
 
 def epsilon_seen(low: np.ndarray, high: np.ndarray, threshold: float) -> float:
-    """Lower confidence bound, by Clopper and Pearson, on ln P[high > t] / P[low > t]: a bound on epsilon from below."""
+    """Return the Clopper-Pearson lower bound on ln P[high > t] / P[low > t], which bounds epsilon from below."""
     n = len(high)
     above_high, above_low = int((high > threshold).sum()), int((low > threshold).sum())
     surely_high = stats.beta.ppf(FALSE_ALARM / 2, above_high, n - above_high + 1)
@@ -94,7 +94,7 @@ def epsilon_seen(low: np.ndarray, high: np.ndarray, threshold: float) -> float:
 
 
 def releases(mechanism: BasisLaplace, score: float, n: int) -> np.ndarray:
-    """n releases of one score, through the mechanism itself."""
+    """Return n releases of one score, through the mechanism itself."""
     rows = np.full((n // mechanism.basis_size, mechanism.basis_size), score)
     chunks = [rows[start : start + mechanism.channels_limit] for start in range(0, len(rows), mechanism.channels_limit)]
     noise = SystemNoise()

@@ -273,7 +273,8 @@ SUBNORMAL = np.float32(1e-40)
 )
 @pytest.mark.parametrize("threads", [1, 2])
 def test_denormal_numbers_are_flushed_in_graph_threads_only(threads: int) -> None:
-    """A graph that made such numbers where a click lay near a chosen place took 150 times as long there."""
+    """Regression: a graph that made denormal numbers where a click lay near a chosen place took 150 times as long
+    there."""
     half = np.float32(0.5)
     given = {"candidates": ("batch", "news", DIM)}
     made = model([node("Mul", "candidates half", "out")], {"out": given["candidates"]}, inputs=given)

@@ -26,7 +26,7 @@ NEWS, LISTED, CLICKS = 260, 20, 4
 
 
 class Slicing(FakeBackend):
-    """Days of one story each, every other one of them a second time; no texts of the default list."""
+    """Publishes days of one story each, every other one twice, and no texts of the default list."""
 
     def listing(self) -> PoolCodes:
         shards: list[CodeShard] = []
@@ -63,7 +63,7 @@ def backend() -> Slicing:
 
 
 def asked_on_opening(device: Device, backend: Slicing, clock: StillClock, *, listed: bool) -> list[tuple[str, ...]]:
-    """What is asked for once a story of the feed is opened, found here or on the list that everybody gets."""
+    """Return the requests after opening a story, found here or on the default list."""
     device.sync()
     first = new_page(device)
     for item in first.items[:CLICKS]:
@@ -104,7 +104,7 @@ def test_opening_a_story_of_the_default_list_requests_no_text(make: Make, backen
 
 
 def asked_on_a_search(device: Device, backend: Slicing) -> tuple[str, list[tuple[str, ...]]]:
-    """The story opened from results, of those that only the pool's copy has, and what is asked for meanwhile."""
+    """Return the requests after opening a search result that only the pool's copy has."""
     device.sync()
     device.reading.feed(refresh=True)
     _fetch(device)

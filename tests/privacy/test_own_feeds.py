@@ -1,6 +1,6 @@
-"""What a device asks of its reader's own server doesn't depend on what is read; no other device asks it anything.
+"""Requests to a reader's own server don't depend on what is read; no other device sends it any.
 
-Oracle: the requests that a stand-in server receives, bytes included.
+Oracle: the requests that a stand-in server receives, byte by byte.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FEED = OwnFeed(key="https://courant.example/feed", url="https://courant.example/
 
 
 class OwnBackend:
-    """A server of one reader: its first answers say that it can't rank yet."""
+    """A reader's own server, whose first answers say that it can't rank yet."""
 
     def __init__(self) -> None:
         self.backend = FakeBackend(pool_codes=True)
@@ -68,7 +68,8 @@ class OwnBackend:
 
 
 def lived(folder: Path, *, reads: bool) -> OwnBackend:
-    """What a server is asked in some steps of a device, whose reader opens stories before and after it can rank."""
+    """Return a server's requests over some steps of a device, whose reader opens stories before and after the first
+    ranking."""
     folder.mkdir()
     token = folder / "token"
     token.write_text("t" * 43, encoding="utf-8")

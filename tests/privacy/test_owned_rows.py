@@ -1,4 +1,4 @@
-"""What rows of news vectors reveal when one device owns them (docs/decisions/013), and what remains after the remedies.
+"""What rows of article vectors reveal when one device owns them (docs/decisions/013), and what the remedies leave.
 
 The server follows the protocol and sees only the opened sum of five devices.
 """
@@ -53,7 +53,8 @@ def table() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def everybody(table: np.ndarray) -> list[ReaderSamples]:
-    """Four readers of the first twenty news; the fifth clicked one of those, and then 20 out of 20 to 23: n_u = 1."""
+    """Four readers of the first twenty articles; the fifth clicked one of those, then article 20 out of 20 to 23: n_u =
+    1."""
     lonely = reader(9, table, feeds=1, rows=range(6))
     late = reader(10, table, feeds=2, rows=range(6))
     last = late.feeds[1]
@@ -74,7 +75,7 @@ def graph() -> bytes:
 def opened_gradients(
     everybody: list[ReaderSamples], ids: list[str], table: np.ndarray, protection: SecureSum, noise: int = 0
 ) -> dict[str, np.ndarray]:
-    """The means that the server opens."""
+    """Return the means that the server opens."""
     weights, gradients = parameters(user_model()), OnnxGradients(graph())
     vectors = table[[int(one[1:]) for one in ids]]
     updates: list[Update] = [
@@ -94,7 +95,7 @@ def opened_gradients(
 
 
 def marked(samples: ReaderSamples, seed: int) -> tuple[np.ndarray, UnionDraw]:
-    """A device's marks, and the draw that it keeps."""
+    """Return a device's marks, and the draw that it keeps."""
     draws = UnionDraws()
     task = MarkNewsTask(ALL, UnionMarks().rows_limit, NEGATIVES, 32, partial(draws.keep, "round-1"))
     found = task.run({}, samples, no_gradients, np.random.default_rng(seed))
@@ -104,7 +105,7 @@ def marked(samples: ReaderSamples, seed: int) -> tuple[np.ndarray, UnionDraw]:
 
 
 def opened_union(everybody: list[ReaderSamples], protection: UnionMarks) -> list[str]:
-    """The news whose rows the server opens."""
+    """Return the articles whose rows the server opens."""
     agreed = protection.terms("round-1", cohort=len(everybody), cohort_minimum=2, coordinates=NEWS)
     server, devices = cohort(agreed)
     for seed, (device, samples) in enumerate(zip(devices, everybody, strict=True)):

@@ -29,8 +29,10 @@ LOADED = re.compile(r"""(?:src|srcset|poster|background|data)\s*=\s*["']([^"']*)
 
 
 def lived(folder: Path, reads: int | None) -> tuple[list[Request], list[str], int]:
-    """What the backend is asked while a reader looks at pages and pictures and opens every other story (None: opens
-    nothing); what the pages would load; and how many pictures were looked at."""
+    """Return the requests of a reader who looks at pages and pictures and opens every other story (None: none).
+
+    Also returns what the pages would load, and how many pictures were shown.
+    """
     backend, clock = FakeBackend(), StillClock(NOW)
     backend.pictures = dict.fromkeys((card.id for card in backend.pool.cards), small_picture())
     device = build_device(

@@ -191,7 +191,7 @@ def test_release_number_in_requests_reveals_at_most_four_bits_about_a_device(tmp
 
 @dataclass
 class RoundsForOne(MaliciousPublisher):
-    """A round is always under way, for the release that is named; nobody gets a place in it."""
+    """A server with a round always running, for the named release, that gives nobody a place."""
 
     round_of: str = "r0"
     check_ins: list[bytes] = field(default_factory=list)
@@ -222,8 +222,11 @@ class RoundsForOne(MaliciousPublisher):
 
 
 def test_check_in_for_a_count_does_not_reveal_the_devices_release(tmp_path: Path) -> None:
-    """Twenty devices, each with a release of its own, are shown a count under a release that none has, then under
-    their own. Red before: all checked in to the first as well, with four bits of what they hold."""
+    """Twenty devices, each with a release of its own, are offered a count under a release that none has, then under
+    their own.
+
+    Regression: all checked in to the first as well, and revealed four bits of their release.
+    """
     another: set[bytes] = set()
     own: set[bytes] = set()
     for at in range(20):
@@ -248,7 +251,7 @@ def test_check_in_for_a_count_does_not_reveal_the_devices_release(tmp_path: Path
 def test_devices_held_back_at_different_releases_show_heads_with_different_numbers(
     server: MaliciousPublisher, device: Device, clock: StillClock, tmp_path: Path
 ) -> None:
-    """No fork: each is held back at a number of its own. Readers who compare see that the numbers differ."""
+    """This is no fork: each device is held back at a number of its own. Readers who compare see different numbers."""
     device.sync()
     server.publish()
     ahead = default_device(server, tmp_path / "ahead", clock)

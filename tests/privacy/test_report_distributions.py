@@ -39,12 +39,12 @@ NOISE = SystemNoise()
 
 
 def fits(counts: np.ndarray, chances: np.ndarray) -> bool:
-    """Chi-square of counts against a law, at FALSE_ALARM."""
+    """Return whether counts follow a distribution, by chi-square at FALSE_ALARM."""
     return float(stats.chisquare(counts, chances / chances.sum() * counts.sum()).pvalue) > FALSE_ALARM
 
 
 def epsilon_seen(often: int, seldom: int, n: int) -> float:
-    """Lower confidence bound (Clopper and Pearson, FALSE_ALARM in all) on ln of the ratio of two events' chances."""
+    """Return the lower bound (Clopper-Pearson, FALSE_ALARM in all) on ln of the ratio of two events' probabilities."""
     surely_often = stats.beta.ppf(FALSE_ALARM / 2, often, n - often + 1)
     surely_seldom = stats.beta.isf(FALSE_ALARM / 2, seldom + 1, n - seldom)
     return float(np.log(surely_often / surely_seldom))
@@ -126,7 +126,7 @@ def test_bounded_random_integers_are_uniform(bound: int) -> None:
 
 def test_random_word_beyond_the_last_multiple_of_the_bound_is_rejected() -> None:
     class Edge:
-        """The greatest word first, which is beyond every multiple of 3, then a 7."""
+        """Returns the greatest word first, which is beyond every multiple of 3, then a 7."""
 
         def __init__(self) -> None:
             self.asked = 0

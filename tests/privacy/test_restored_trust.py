@@ -40,7 +40,7 @@ def rotated(number: int, old: Ed25519PrivateKey, new: Ed25519PrivateKey) -> Sign
 
 
 class CopiedReader:
-    """A reader's profile, and the server that it listens to."""
+    """A reader's profile, and the server that it contacts."""
 
     def __init__(self, folder: Path) -> None:
         self.settings = DeviceSettings(data_dir=folder)
@@ -64,7 +64,7 @@ class CopiedReader:
         return build_device(self.settings, transport=httpx.MockTransport(self.answer), clock=self.clock)
 
     def restore(self) -> None:
-        """The database is lost; its last copy takes its place, hours later."""
+        """Lose the database and restore its last copy, hours later."""
         self.device.close()
         self.clock.go_on(3_600.0)
         self.settings.database.unlink()
@@ -126,7 +126,7 @@ def test_device_restored_from_a_copy_does_not_trust_a_replaced_key(
 
 
 def test_device_restored_from_a_copy_refuses_replayed_older_releases(profile: CopiedReader) -> None:
-    """A replay needs no key at all: what was published since the copy, and is older than what was used."""
+    """A replay needs no key: the release was published after the copy, but is older than the one in use."""
     replayed = [profile.backend.signed]
     for _ in range(3):
         profile.sign_with(OLD)

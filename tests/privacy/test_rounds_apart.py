@@ -50,7 +50,7 @@ Seen = tuple[float, str, str, int]
 
 @dataclass
 class Day:
-    """The clock of one device, on which its loop waits, its reader acts, and its computations end."""
+    """The clock of one device, by which its loop waits, its reader acts, and its computations end."""
 
     clock: StillClock
     lasts_sec: float
@@ -69,7 +69,7 @@ class Day:
         return self.now_sec >= self.lasts_sec
 
     def wait(self, seconds: float) -> bool:
-        """Let the time pass, and all that falls into it happen."""
+        """Let the time pass, and run everything due in it."""
         until = self.now_sec + seconds
         while due := sorted((one for one in [*self.acts, *self.work] if one[0] <= until), key=lambda one: one[0]):
             at, act = due[0]
@@ -83,13 +83,13 @@ class Day:
         return self.is_set()
 
     def beside(self, work: Work) -> None:
-        """Have a computation end when it has taken its time."""
+        """Make a computation end after its duration."""
         self.work.append((self.now_sec + self.computes_sec(), lambda: work(lambda: None)))
 
 
 @dataclass
 class WatchedRounds(httpx.BaseTransport):
-    """The attacker's server, which writes down what it is asked for rounds."""
+    """The attacker's server, which records the requests about rounds."""
 
     inner: httpx.BaseTransport
     day: Day
@@ -117,14 +117,14 @@ class WatchedRounds(httpx.BaseTransport):
 
 
 def loop(device: Any, day: Day, seed: int) -> None:
-    """The device's own loop of training, until the day is over."""
+    """Run the device's own training loop until the day is over."""
     for pause_sec in Background(device, random.Random(seed)).trainings():
         if day.wait(pause_sec):
             return
 
 
 def reads(device: Device, day: Day, seed: int) -> None:
-    """Thirty stories at drawn times, every third of them found by a search and every other liked."""
+    """Read thirty stories at random times, every third found by a search and every other liked."""
     drawn = random.Random(f"reader {seed}")
     items = [card for section in device.reading.explore() for card in section.cards][:STORIES]
     assert len(items) == STORIES
@@ -157,7 +157,7 @@ def lived(
     lasts_sec: float = 600.0,
     computes_sec: float = AT_REST_SEC,
 ) -> tuple[list[Seen], float, MaliciousServer]:
-    """What the attacker sees of a reader's ten minutes, what the counts have cost it, and the attacker."""
+    """Return the attacker's view of a reader's ten minutes, the cost of its counts, and the attacker."""
     backend, clock = FakeBackend(pool=synthetic_pool(160)), StillClock(NOW)
     server = open_count(backend, clock)
     day = Day(clock, lasts_sec, computes_sec=lambda: computes_sec)
@@ -209,7 +209,7 @@ def test_refused_check_in_is_retried_at_times_independent_of_reading(
 
 
 def test_poll_times_of_active_and_idle_readers_have_one_distribution(tmp_path: Path) -> None:
-    """Each device draws for itself. Of honest pauses the test fails once in a million runs."""
+    """Each device draws its own pauses. With correct pauses the test fails once in a million runs."""
     pauses: dict[bool, list[float]] = {False: [], True: []}
     for reading, found in pauses.items():
         for seed in range(6):
@@ -228,7 +228,7 @@ def test_poll_times_of_active_and_idle_readers_have_one_distribution(tmp_path: P
 
 
 def test_count_messages_leave_at_times_independent_of_reading_and_computation(tmp_path: Path) -> None:
-    """From the check-in to the shares that open the sum. The attacker has invented all other members."""
+    """Covers check-in to the shares that open the sum. The attacker has invented all other members."""
     rest = lived(tmp_path / "rest", reading=False)
     lives = {
         "reads": lived(tmp_path / "read", reading=True),
@@ -249,7 +249,7 @@ def test_count_messages_leave_at_times_independent_of_reading_and_computation(tm
 def test_comparison_detects_devices_that_send_updates_as_soon_as_computed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So it went before: were the moment that at which the computation ends, the attacker would see who reads."""
+    """This was once so: if devices sent at the end of the computation, the attacker would see who reads."""
     monkeypatch.setattr(DueUpdate, "is_due", lambda self, now: self._done.is_set())
     rest, _, _ = lived(tmp_path / "rest", reading=False)
     read, _, _ = lived(tmp_path / "starved", reading=False, computes_sec=5.0)
@@ -258,7 +258,7 @@ def test_comparison_detects_devices_that_send_updates_as_soon_as_computed(
 
 @pytest.fixture
 def rounds(tmp_path: Path) -> Callable[..., tuple[list[Seen], float]]:
-    """An honest backend's round under local noise, and a device of a reader that reads, is at rest, or never read."""
+    """Run an honest backend's round under local noise, for a reader who reads, is at rest, or never read."""
     made = 0
 
     def take_part(system: str, who: str) -> tuple[list[Seen], float]:
@@ -307,7 +307,10 @@ def rounds(tmp_path: Path) -> Callable[..., tuple[list[Seen], float]]:
 
 @pytest.mark.parametrize("system", ["uni_fedrec", "small_ranker/local/mean"])
 def test_round_with_local_noise_hides_who_reads(rounds: Callable[..., tuple[list[Seen], float]], system: str) -> None:
-    """Requests, times, lengths of bodies and the price. Red before: who had fewer than five clicks didn't check in."""
+    """Compares requests, times, lengths of bodies and the price.
+
+    Regression: a device whose reader had fewer than five clicks didn't check in.
+    """
     rest, spent = rounds(system, "is at rest")
     (sent,) = [at for at, method, _, _ in rest if method == "PUT"]
     joined = next(at for at, _, path, _ in rest if path == "/v1/rounds/check-in")

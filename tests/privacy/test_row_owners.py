@@ -32,7 +32,7 @@ DROPOUT = 0.1
 
 
 def samples_of(reader: RealReader, vector: NDArray[np.float32]) -> ReaderSamples:
-    """As a device would hold them, every news with the same vector."""
+    """Return the samples as a device would hold them, with the same vector for every article."""
     before = [
         Click(number, news_id, "", reader.first_at - timedelta(minutes=len(reader.history) - number))
         for number, news_id in enumerate(reader.history)
@@ -51,7 +51,7 @@ def samples_of(reader: RealReader, vector: NDArray[np.float32]) -> ReaderSamples
 
 
 def touched(params: Params, batch: Batch) -> Gradients:
-    """In the place of a graph: a gradient in exactly the rows that the batch's samples name."""
+    """Replace the graph by a gradient in exactly the rows of the batch's samples."""
     slopes = np.zeros_like(batch["table"])
     slopes[batch["click_rows"][batch["click_mask"] > 0]] = 1.0
     slopes[batch["candidate_rows"]] = 1.0
@@ -59,7 +59,7 @@ def touched(params: Params, batch: Batch) -> Gradients:
 
 
 def round_of(replayed: list[ReaderSamples], number: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Owners [rows] of the opened rows as the union counts them, and who gives anything in which [COHORT, rows]."""
+    """Return owners [rows] of the opened rows as the union counts them, and who contributes to which [COHORT, rows]."""
     rng = np.random.default_rng(number)
     cohort = [replayed[place] for place in rng.choice(len(replayed), COHORT, replace=False)]
     listed = sorted({news_id for samples in cohort for news_id in samples.vectors})
@@ -124,7 +124,7 @@ def test_dropout_isolates_rows_at_the_stated_rate(
 def test_drawing_fresh_samples_for_gradients_would_leave_rows_with_one_contributor(
     replayed: list[ReaderSamples],
 ) -> None:
-    """What the bound draw is there for: the same readers, each with a new draw for its gradients."""
+    """Shows why the samples stay fixed: the same readers, each with a new draw for its gradients."""
     rng = np.random.default_rng(0)
     cohort = [replayed[place] for place in rng.choice(len(replayed), COHORT, replace=False)]
     named = [
@@ -162,6 +162,6 @@ def test_draw_returns_requested_features_and_its_error_names_missing_ones() -> N
 
 
 def reader_of_two() -> RealReader:
-    """One click before a list of two, of which one is opened."""
+    """A reader with one click before a list of two stories, of which one is opened."""
     at = datetime(2026, 11, 20, 8, tzinfo=UTC)
     return RealReader("U1", ("n0",), at, (Impression("1", at, ("n1", "n2"), ("n1",)),))

@@ -32,7 +32,7 @@ Request = tuple[str, str, bytes]
 
 
 def lived(folder: Path, reads: int | None, privacy: dict[str, object]) -> tuple[list[Request], int]:
-    """What the backend is asked while a reader lives two days, and how many stories that one has opened."""
+    """Return the requests of a reader over two days, and how many stories the reader opened."""
     backend, clock = FakeBackend(), StillClock(NOW)
     device = build_device(
         DeviceSettings.model_validate({"data_dir": folder, "privacy": privacy}),
@@ -82,13 +82,13 @@ def test_requests_are_independent_of_the_reader_when_all_channels_are_off(tmp_pa
 
 
 def test_comparison_detects_the_reader_when_reports_are_on(tmp_path: Path) -> None:
-    """The comparison is a real one: a report and what is answered to it are seen at once."""
+    """The comparison works: a report and the requests after its answer are noticed at once."""
     quiet, read = (lived(tmp_path / str(reads), reads, OFF)[0] for reads in READERS[:2])
     assert quiet != read
 
 
 def test_default_list_requests_are_identical_for_all_readers(tmp_path: Path) -> None:
-    """Reports are on: the texts of what is answered to one are told apart from those of the list for all."""
+    """Reports are on, so texts requested after a report are counted apart from those of the default list."""
     asked = {}
     for reads in READERS:
         lived(tmp_path / str(reads), reads, OFF)
@@ -102,7 +102,7 @@ def test_default_list_requests_are_identical_for_all_readers(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("reads", [False, True])
 def test_round_polls_are_independent_of_reading(tmp_path: Path, reads: bool) -> None:
-    """Counts are on, as on any device. Looks that fell out would tell to some seconds when stories are opened."""
+    """Counts are on, as by default. Missing polls would reveal within seconds when stories are opened."""
     backend, clock = FakeBackend(), StillClock(NOW)
     settings = DeviceSettings.model_validate({"data_dir": tmp_path})
     device = build_device(settings, transport=backend.transport(), chance=random.Random(5), clock=clock)
@@ -121,7 +121,7 @@ def test_round_polls_are_independent_of_reading(tmp_path: Path, reads: bool) -> 
 
 @pytest.mark.parametrize("privacy", [{}, {"training": True, "epsilon_per_day_training": 5.0}, OFF])
 def test_opening_the_training_page_sends_no_request(tmp_path: Path, privacy: dict[str, object]) -> None:
-    """Red before: each look at it, at most one in five seconds, asked for the round under way."""
+    """Regression: opening the page requested the running round, at most once in five seconds."""
     backend, clock = FakeBackend(), StillClock(NOW)
     settings = DeviceSettings.model_validate({"data_dir": tmp_path, "privacy": privacy})
     device = build_device(settings, transport=backend.transport(), chance=random.Random(5), clock=clock)
@@ -142,7 +142,7 @@ def test_opening_the_training_page_sends_no_request(tmp_path: Path, privacy: dic
 
 
 def test_opening_any_page_sends_no_request(tmp_path: Path) -> None:
-    """What the background asks for comes at its own pace; a page shows what is here."""
+    """The background sends requests at its own pace; a page shows what is stored."""
     backend, clock = FakeBackend(), StillClock(NOW)
     settings = DeviceSettings.model_validate({"data_dir": tmp_path})
     device = build_device(settings, transport=backend.transport(), chance=random.Random(5), clock=clock)

@@ -39,7 +39,7 @@ def test_config_map_mounted_as_a_folder_is_refused(volume: Path, monkeypatch: py
 def test_config_map_mounted_as_documented_is_read(
     tmp_path: Path, volume: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kubelet gives the file to the group, which may read it; the folder is the image's, and the file one mount."""
+    """The kubelet makes the file readable for the group; the folder is the image's, and the file is a mount."""
     mode, group = int(shown("defaultMode"), 8), int(shown("fsGroup"))
     mounted = tmp_path / "etc" / shown("subPath")
     mounted.parent.mkdir(mode=0o755)
@@ -54,6 +54,6 @@ def test_config_map_mounted_as_documented_is_read(
 
 
 def shown(name: str) -> str:
-    """The first value that the guide's example gives to a field."""
+    """Return the first value that the guide's example gives to a field."""
     example = GUIDE.partition("### In Kubernetes")[2].partition("```yaml\n")[2].partition("```")[0]
     return re.findall(rf"\b{name}: ([^\s,}}]+)", example)[0]

@@ -38,7 +38,7 @@ Own = Callable[[Path], None]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the reader starts the device."""
+    """The folder in which the reader starts the device."""
     made = tmp_path / "folder"
     made.mkdir(mode=0o755)
     monkeypatch.chdir(made)
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def given_away(monkeypatch: pytest.MonkeyPatch) -> Own:
-    """Makes a file another user's."""
+    """Make a file another user's."""
 
     def give(path: Path) -> None:
         if os.geteuid() == 0:
@@ -66,7 +66,7 @@ def written(path: Path, content: str = LOOSE, mode: int = 0o600) -> Path:
 
 
 def refused(reason: str) -> None:
-    """By the device and by the backend alike."""
+    """Check that the device and the backend both refuse the settings."""
     with pytest.raises(SettingsRefused, match=reason):
         DeviceSettings()
     with pytest.raises(BackendSettingsRefused, match=reason):
@@ -97,7 +97,7 @@ def test_settings_file_from_the_environment_is_refused_if_foreign(
 
 
 def test_link_to_a_settings_file_made_by_another_user_is_refused(tmp_path: Path, folder: Path, given_away: Own) -> None:
-    """It would choose among the reader's files: last year's settings, say."""
+    """It could choose among the reader's files: last year's settings, say."""
     link = folder / "ownfeed.toml"
     link.symlink_to(written(tmp_path / "old.toml"))
     given_away(link)
@@ -181,7 +181,7 @@ def test_password_readable_by_others_gives_a_warning_without_showing_it(
     ],
 )
 def test_unknown_settings_table_is_refused(folder: Path, content: str, reason: str) -> None:
-    """Red before: a reader's `mode = "none"` below a misspelt table counted for nothing, without a word."""
+    """Regression: a reader's `mode = "none"` below a misspelt table was ignored silently."""
     written(folder / "ownfeed.toml", content)
     refused(reason)
 
@@ -212,7 +212,7 @@ def test_unknown_environment_variable_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_misspelt_device_variable_is_refused_by_the_device_only(
     monkeypatch: pytest.MonkeyPatch, variable: str, meant: str
 ) -> None:
-    """Red before: OWNFEED_DEVICE_PRIVACY_MODE=none, one underscore short, reported by `code` all the same."""
+    """Regression: OWNFEED_DEVICE_PRIVACY_MODE=none, one underscore short, still reported by `code`."""
     monkeypatch.setenv(variable, "none")
     with pytest.raises(SettingsRefused, match=f"the variable {variable} is no setting, perhaps {meant}"):
         DeviceSettings()
@@ -251,7 +251,7 @@ def test_invalid_setting_is_refused_with_the_nearest_name_or_limit(folder: Path)
 
 
 def test_every_variable_named_in_the_repository_is_known() -> None:
-    """A new one has to be written down, or every start in its presence is refused."""
+    """A new variable has to be listed, or every start that finds it is refused."""
     listed = subprocess.run(
         ["git", "grep", "-hoIE", r"\bOWNFEED_[A-Z_]+", "--", "*.py", "*.md", "*.yml", "Makefile", ":!tests/privacy"],
         cwd=ROOT,

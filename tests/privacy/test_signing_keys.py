@@ -43,7 +43,7 @@ def rotation(number: int, old: Ed25519PrivateKey, new: Ed25519PrivateKey) -> Sig
 
 
 def forged(said: KeyRotation, by_old: Ed25519PrivateKey, by_new: Ed25519PrivateKey) -> SignedRotation:
-    """A statement over two keys, signed by whichever keys the attacker has."""
+    """Return a statement over two keys, signed by whichever keys the attacker has."""
     text = said.model_dump_json()
     return SignedRotation(
         rotation=text,
@@ -54,14 +54,14 @@ def forged(said: KeyRotation, by_old: Ed25519PrivateKey, by_new: Ed25519PrivateK
 
 @dataclass
 class AnyServer:
-    """Any server at all: releases under any key, and any history of keys."""
+    """A server with releases under any key and any history of keys."""
 
     backend: FakeBackend = field(default_factory=FakeBackend)
     rotations: tuple[SignedRotation, ...] = ()
     asked: int = 0
 
     def sign_with(self, key: Ed25519PrivateKey, *rotations: SignedRotation) -> None:
-        """A new release under this key, and what the server says of its keys."""
+        """Publish a release under this key, with this history of keys."""
         self.backend.key, self.rotations = key, rotations
         self.backend.publish()
 
@@ -180,7 +180,7 @@ def test_stolen_old_key_has_no_effect_after_a_rotation(server: AnyServer, store:
 
 
 def test_replayed_older_rotation_is_refused(server: AnyServer, store: InstalledReleases, sync: Sync) -> None:
-    """An operator went back to an earlier key; the thief of the one between replays how it was reached."""
+    """An operator went back to an earlier key; the thief of the key in between replays the rotations."""
     assert sync()
     there, back = rotation(1, FIRST, SECOND), rotation(2, SECOND, FIRST)
     server.sign_with(SECOND, there)
@@ -222,7 +222,7 @@ def test_key_from_the_settings_is_followed_through_its_rotations(
 def test_key_in_the_settings_recovers_a_device_that_trusts_an_attackers_key(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
-    """The thief of the trusted key was faster than the operator's rotation: until then nothing tells them apart."""
+    """The thief of the trusted key was faster than the operator's rotation; no device can tell them apart until then."""
     assert sync()
     server.sign_with(ATTACKER, rotation(1, FIRST, ATTACKER))
     assert sync()
@@ -243,7 +243,7 @@ def test_key_in_the_settings_recovers_a_device_that_trusts_an_attackers_key(
 def test_key_from_the_settings_stays_trusted_after_its_removal(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
-    """The thief waits: settings get lost, and what a device trusts of itself must not be the thief's key again."""
+    """The thief waits until settings are lost; the device must not trust the stolen key again by itself."""
     assert sync()
     server.sign_with(ATTACKER, rotation(1, FIRST, ATTACKER))
     assert sync()
@@ -275,7 +275,7 @@ def test_switching_between_two_servers_works_with_both_keys(
 def test_older_releases_are_refused_after_a_rotation_back_to_an_earlier_key(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
-    """Who answers in the operator's place has no key: only what was signed before, and the statements."""
+    """The attacker in the operator's place has no key, only releases and statements signed before."""
     assert sync(FIRST)
     old = server.backend.signed
     there, back = rotation(1, FIRST, SECOND), rotation(2, SECOND, FIRST)

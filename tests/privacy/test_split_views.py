@@ -23,7 +23,7 @@ SIZES += by_length([], long=[(300, 0), (300, 1), (1_000, 0), (1_000, 1)])
 
 
 def opened(server: SplitViews, reported: dict[int, Account]) -> AttackResult:
-    """Of the devices near the target, who are all that the attack on it depends on."""
+    """Return what the server opens for devices near the target, on whom alone the attack depends."""
     return server.attack(reported, [one for one in server.near if abs(one - server.target) <= server.degree + 5])
 
 
@@ -47,7 +47,7 @@ def test_server_sending_inconsistent_dropout_lists_opens_no_vector(members: int,
 @pytest.mark.long_form
 @pytest.mark.parametrize(("members", "colluding"), SIZES)
 def test_inconsistent_dropout_lists_open_a_vector_without_the_consistency_round(members: int, colluding: int) -> None:
-    """The attack is a real one: no device reveals both secrets of anybody, and one vector loses all of its masks."""
+    """The attack works: no device reveals both secrets of a member, and one vector loses all its masks."""
     server = SplitViews(members, colluding, mode="semi_honest")
     assert opened(server, server.by_halves()).vectors == 0
     assert opened(server, server.cut_out(1, narrow=False)).vectors == 1
@@ -75,7 +75,7 @@ def test_random_dropout_lists_open_no_sum_of_few_members() -> None:
 def test_complete_graph_opens_no_sum_of_fewer_members_than_the_honest_part_of_the_threshold(
     members: int, colluding: int
 ) -> None:
-    """Nobody signs who shared its keys (U2), so a server may name each device other sharers as well."""
+    """Nobody signs who shared its keys (U2), so a server may also name different sharers to each device."""
     server = SplitViews(members, colluding)
     server.rules.check(server.entries[server.target].keys, server.roster(server.target))
     least, rng = server.rules.least(server.roster(server.target)) - colluding, random.Random(5)
@@ -95,7 +95,7 @@ def test_complete_graph_opens_vectors_without_the_consistency_round(members: int
 
 
 def random_views(server: SplitViews, rng: random.Random) -> dict[int, Account]:
-    """All but some victims are told of the same survivors; each of other sharers, as few as it accepts."""
+    """Claim the same survivors to all but some victims; claim to each other sharers, as few as it accepts."""
     least = server.rules.least_sharers(server.roster(server.target))
     honest = sorted(server.honest)
     victims = set(rng.sample(honest, rng.randint(0, 3)))
@@ -130,7 +130,10 @@ def test_devices_leave_a_sum_with_too_few_sharers_or_survivors() -> None:
 
 
 def test_member_number_beyond_the_cohort_is_refused_before_payment() -> None:
-    """No bit of the signatures on who is alive would stand for it: red before, devices paid and then fell over it."""
+    """The signatures on survivors have no bit for such a member.
+
+    Regression: devices paid first and then failed.
+    """
     server = SplitViews(150, 0)
     roster = server.roster(server.target)
     last = roster.members[-1]

@@ -1,7 +1,7 @@
-"""A malicious server puts scripts, frames, forms and links to the reader's own network where a story's text belongs.
+"""A malicious server sends scripts, frames, forms and links to the reader's own network as a story's text.
 
-Its answers go straight to the device, past the server's own sanitising. Nothing of them may run on the device's pages,
-no browser may load anything because of them, and none of their links may count as the reader's click.
+Its answers go straight to the device, without the server's sanitising. None of it may run on the device's pages, no
+browser may load anything because of it, and none of its links may count as the reader's click.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RUNS = {"script", "style", "iframe", "object", "embed", "svg", "math", "form", "
 
 
 class Found(HTMLParser):
-    """The tags in the text of a story's page."""
+    """Collects the tags in the text of a story's page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Found(HTMLParser):
 
 
 def text_on(page: str) -> str:
-    """What stands between the marks of the text; fails if it has ended them itself."""
+    """Return what is between the marks of the text; fails if the text has ended them itself."""
     (text,) = re.findall(r'<div class="prose" dir="auto">(.*?)</div>\n', page, re.DOTALL)
     return str(text)
 

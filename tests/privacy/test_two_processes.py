@@ -52,7 +52,7 @@ ENDED = ("applied", "failed")
 
 @dataclass
 class Stopped(httpx.BaseTransport):
-    """The server as it records; the process whose way this is can be stopped before a request or after its answer."""
+    """The recording server; one process can be stopped before a request or after its answer."""
 
     inner: httpx.BaseTransport
     sent: dict[str, list[bytes]]
@@ -75,7 +75,7 @@ class Stopped(httpx.BaseTransport):
             self.meanwhile()
 
     def close(self) -> None:
-        """The wire is the world's."""
+        """Do nothing: the connection belongs to the world."""
 
 
 @dataclass
@@ -100,7 +100,7 @@ class TwoProcesses:
             self.everybody_else()
 
     def play(self, system: str, stop_at: int, steps: int) -> str:
-        """A whole round in which the first process is stopped once, for so many steps of the second."""
+        """Run a whole round in which the first process is stopped once, for this many steps of the second."""
         for device in (self.first, *self.others):
             device.sync()
         self.sent.clear()

@@ -19,7 +19,7 @@ from tests.privacy.two_readers import BAR, separate
 
 
 def pair(folder: Path, seed: int, trouble: str) -> list[list[ReceivedRequest]]:
-    """The same session of an idle reader and of one who reads."""
+    """Return the same session of an idle reader and of one who reads."""
     return [
         session(folder / str(reads), seed, trouble, reads=reads, times=random.Random(f"times {seed}"))
         for reads in (False, True)
@@ -35,7 +35,7 @@ def test_request_times_are_independent_of_reading(tmp_path: Path, seed: int, tro
 
 
 def asks_for_each_page(device: Device) -> None:
-    """A device as it was: a page asks for its own candidates."""
+    """Make the device behave as it once did: a page requests its own candidates."""
     feed = device.reading.feed
 
     def asking(*, refresh: bool = False) -> object:
@@ -47,7 +47,7 @@ def asks_for_each_page(device: Device) -> None:
 
 
 def test_comparison_detects_pages_that_send_requests_when_opened(tmp_path: Path) -> None:
-    """It is no comparison that finds nothing: Red before, since pages asked."""
+    """The comparison can fail. Regression: pages sent requests."""
     idle, reading = (
         [
             session(tmp_path / f"{seed}-{reads}", seed, "kind", reads=reads, spoil=asks_for_each_page)

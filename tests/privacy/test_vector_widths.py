@@ -31,7 +31,7 @@ def backend() -> FakeBackend:
 
 
 def publish(backend: FakeBackend, width: int) -> None:
-    """The next release, by the same encoder: other prototypes, and so many dimensions."""
+    """Publish the next release by the same encoder, with other prototypes and this width."""
     backend.pool = SyntheticPool(backend.pool.cards, np.ascontiguousarray(backend.pool.vectors[:, :width]))
     backend.values = backend.values[:, :width]
     backend.prototypes = np.ascontiguousarray(np.roll(backend.prototypes, 1, axis=0)[:, :width])
@@ -48,7 +48,7 @@ def publish(backend: FakeBackend, width: int) -> None:
 def lived(
     make: Make, backend: FakeBackend, clock: StillClock, mode: str, widths: tuple[int, ...]
 ) -> tuple[list[str], float]:
-    """What is asked for, and charged, once a reader with clicks and a saved search meets releases of these widths."""
+    """Return the requests and charges of a reader with clicks and a saved search under releases of these widths."""
     device = make(mode=mode)
     device.sync()
     feed = new_page(device)
@@ -87,7 +87,7 @@ def test_release_with_narrower_vectors_does_not_change_a_devices_requests(
 
 
 def test_vectors_of_equal_width_give_the_same_requests(make: Make, backend: FakeBackend, clock: StillClock) -> None:
-    """The comparison that the numbers above are held against."""
+    """The comparison that the numbers above rely on."""
     asked, charged = lived(make, backend, clock, "code", (WIDE, WIDE))
     assert (asked.count("/v1/recall"), asked.count("/v1/rounds/current"), charged) == (2, 2, 8.0)
 
@@ -105,7 +105,7 @@ def fetch(device: Device) -> None:
 def test_report_is_independent_of_whether_clicks_have_vectors(
     make: Make, backend: FakeBackend, clock: StillClock, mode: str
 ) -> None:
-    """Which news have vectors is the server's choice, and may not show by who reports."""
+    """The server chooses which articles have vectors, and must not learn from reports who clicked them."""
     privacy: dict[str, object] = PAPER | {"mode": mode}
     device = make(**privacy)
     device.sync()

@@ -49,8 +49,11 @@ def device(folder: Path, reader: str, *, semi: bool) -> TwoViewDevice:
 
 
 def seen(folder: Path, reader: str, system: str, seed: int) -> tuple[Vectors, list[frozenset[str]], list[list[float]]]:
-    """What the server has of a device after ROUNDS: the coordinates that aren't zero by tower, and in each round the
-    towers that were all zeros; and what the device has charged its views."""
+    """Return the server's view of a device after ROUNDS.
+
+    The nonzero coordinates by tower, the towers that were all zeros in each round, and what the device charged its
+    views.
+    """
     semi = system == "multi_view"
     home, noise = device(folder, reader, semi=semi), SeededNoise(seed)
     released = home.model.shared if semi else towers_of_views(DIM)
@@ -75,7 +78,10 @@ def seen(folder: Path, reader: str, system: str, seed: int) -> tuple[Vectors, li
 
 
 def variances_differ(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """A two-sided F test of the variances around zero, which the gradients below the noise hardly move."""
+    """Return the result of a two-sided F test of the variances around zero.
+
+    The gradients, which are below the noise, hardly change it.
+    """
     ratio = float(np.mean(one**2) / np.mean(other**2))
     lower = float(f.cdf(ratio, len(one), len(other)))
     return 2 * min(lower, 1 - lower) < ALPHA
@@ -107,7 +113,7 @@ def test_update_hides_which_views_have_data(
 
 
 def test_variance_test_detects_a_view_missing_from_the_mean() -> None:
-    """The power of the tests above, against what one view's noise was before."""
+    """The power of the tests above against the earlier noise of one view."""
     rng, size = np.random.default_rng(3), ROUNDS * sum(each.size for each in view_model(DIM).shared.values())
     one, two = rng.normal(0, 2.0, size), rng.normal(0, 2.0, (2, size)).mean(axis=0)
     assert variances_differ(one, two)

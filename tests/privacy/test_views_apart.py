@@ -249,7 +249,7 @@ def test_failed_view_reports_only_that_it_failed(stores: DeviceStores, broken: M
 
 @needs_landlock
 def test_running_view_process_is_locked_down_and_its_memory_unreadable(stores: DeviceStores, tmp_path: Path) -> None:
-    """Looked at while it waits to read the store, which comes after the lock."""
+    """It is inspected while it waits to read the store, which comes after the lockdown."""
     store, held = held_store(stores, tmp_path)
     process = subprocess.Popen(
         [sys.executable, "-m", "device_app.training.multiview.worker"],
@@ -283,7 +283,7 @@ def test_running_view_process_is_locked_down_and_its_memory_unreadable(stores: D
 
 @needs_landlock
 def test_view_worker_has_one_thread_and_no_open_store(stores: DeviceStores) -> None:
-    """A view's process is a copy of it: a lock held by another thread, or a store once opened, would be copied too."""
+    """A view's process is a copy of the worker, so another thread's lock, or an open store, would be copied too."""
     workers = ViewWorkers(most=1)
     try:
         assert SpawnedViews(workers).gradient(job(stores)) is not None

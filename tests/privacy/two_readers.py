@@ -1,4 +1,4 @@
-"""Tries to tell an idle reader's sessions from a reading one's by the times of requests.
+"""Tries to distinguish an idle reader's sessions from an active one's by the times of requests.
 
 `python -m tests.privacy.two_readers`: each kind has 200 sessions of two simulated hours, with times from the system's
 randomness, over servers that are kind, busy, slow, or all of it. The classifier is a logistic regression with an L2
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 def features(received: Sequence[ReceivedRequest], acts: Sequence[float], session_sec: float) -> dict[str, float]:
-    """What an attacker counts and times in one session."""
+    """Return what an attacker counts and times in one session."""
     at = np.array([one.at_sec for one in received])
     found: dict[str, float] = {"count": float(len(at))}
     for name, n in Counter(one.asked for one in received).items():
@@ -56,7 +56,7 @@ def _within(at: Floats, acts: Sequence[float], span: float) -> float:
 
 
 def matrix(rows: Sequence[dict[str, float]]) -> tuple[Floats, list[str]]:
-    """[n, features], each of mean 0 and deviation 1, and their names; what a session lacks is the others' mean."""
+    """Return features [n, features], of mean 0 and deviation 1, and their names; missing values become the mean."""
     names = sorted({name for row in rows for name in row})
     found = np.array([[row.get(name, np.nan) for name in names] for row in rows])
     found = np.where(np.isnan(found), np.nanmean(found, axis=0), found)
@@ -67,7 +67,7 @@ def matrix(rows: Sequence[dict[str, float]]) -> tuple[Floats, list[str]]:
 
 
 def fitted(x: Floats, y: Floats) -> Floats:
-    """Weights of a logistic regression with an L2 penalty, the last one the intercept; Newton's method."""
+    """Return weights of a logistic regression with an L2 penalty by Newton's method, the intercept last."""
     x = np.column_stack([x, np.ones(len(x))])
     penalty = PENALTY * np.eye(x.shape[1])
     penalty[-1, -1] = 1e-9
@@ -79,7 +79,7 @@ def fitted(x: Floats, y: Floats) -> Floats:
 
 
 def held_out_scores(x: Floats, y: Floats, seed: int = 7) -> Floats:
-    """Each session's score by a classifier that has not seen it. Sessions are in pairs, which share a fold."""
+    """Return each session's score by a classifier that has not seen it. Sessions of a pair share a fold."""
     fold = np.random.default_rng(seed).permutation(len(y) // 2) % FOLDS
     fold = np.concatenate([fold, fold])
     scores = np.empty(len(y))
@@ -91,13 +91,13 @@ def held_out_scores(x: Floats, y: Floats, seed: int = 7) -> Floats:
 
 
 def auc(scores: Floats, y: Floats) -> float:
-    """The chance that a reading session scores above an idle one; ties count half."""
+    """Return the probability that an active session scores above an idle one; ties count half."""
     over = scores[y == 1][:, None] - scores[y == 0][None, :]
     return float((over > 0).mean() + (over == 0).mean() / 2)
 
 
 def interval(scores: Floats, y: Floats, seed: int = 7) -> tuple[float, float]:
-    """95 % of the AUC over resampled sessions."""
+    """Return the 95 % interval of the AUC over resampled sessions."""
     dice, kinds = np.random.default_rng(seed), [np.flatnonzero(y == kind) for kind in (0, 1)]
     found = []
     for _ in range(RESAMPLES):
@@ -113,7 +113,7 @@ def separate(
     acts: Sequence[Sequence[float]],
     session_sec: float = SESSION_SEC,
 ) -> tuple[float, float, float]:
-    """AUC and its interval; the sessions of a pair have the same acts, which an idle reader leaves out."""
+    """Return AUC and interval; the sessions of a pair have the same actions, which an idle reader leaves out."""
     x, y, _ = table(idle, reading, acts, session_sec)
     scores = held_out_scores(x, y)
     return auc(scores, y), *interval(scores, y)
@@ -125,7 +125,7 @@ def table(
     acts: Sequence[Sequence[float]],
     session_sec: float,
 ) -> tuple[Floats, Floats, list[str]]:
-    """Features, whether their reader reads, and the features' names."""
+    """Return features, whether their reader reads, and the features' names."""
     rows = [
         features(received, when, session_sec)
         for kind in (idle, reading)
@@ -142,7 +142,7 @@ def weights(
     session_sec: float = SESSION_SEC,
     most: int = 12,
 ) -> str:
-    """The features that weigh most when all sessions are fitted, each with its AUC alone: what to look at first."""
+    """Return the features with the largest weights in a fit of all sessions, each with its AUC alone."""
     x, y, names = table(idle, reading, acts, session_sec)
     w = fitted(x, y)[:-1]
     rows = np.argsort(-np.abs(w))[:most]
@@ -155,7 +155,7 @@ def report(
     acts: Sequence[Sequence[float]],
     session_sec: float = SESSION_SEC,
 ) -> tuple[float, str]:
-    """The AUC, and a line that says it."""
+    """Return the AUC, and a line that reports it."""
     value, low, high = separate(idle, reading, acts, session_sec)
     asked = sum(len(received) for kind in (idle, reading) for received in kind)
     figures = f"AUC {value:.3f} ({low:.3f} .. {high:.3f}), bar {BAR:g}"
@@ -163,7 +163,7 @@ def report(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the sessions and print what the classifier makes of them."""
+    """Run the sessions and print the classifier's result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=200, help="of each kind")
     sessions = parser.parse_args(argv).sessions

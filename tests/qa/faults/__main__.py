@@ -1,15 +1,15 @@
-"""What Ownfeed does on its worst days: `python -m tests.qa.faults NAME --points 100 --seed 1`.
+"""Ownfeed under faults: `python -m tests.qa.faults NAME --points 100 --seed 1`.
 
 reader: a device killed at seeded write points of a reader's day. operator: the same with an operator's commands: first
-start, news, releases, another key, backup and restoring. server: a server killed at seeded write points and awaits of
-plain and secure rounds, and started again; servers: one of two, and the other goes on alone. database: a PostgreSQL
-stopped and started under live rounds, as many times as there are points. storage: an S3 server that answers 503 and
-slowly. disk-reader, disk-operator, disk-server: each of these on a disk that is full at seeded writes, for one or some.
-disk: a server's, which is full for moments, so many times; it needs the right to mount. clocks: those of a server and
-its devices, set an hour forward and back under rounds, so many times. files: a backend's, cut off, empty, another's, or
-with a bit flipped.
+start, articles, releases, another key, backup and restore. server: a server killed at seeded write points and awaits of
+plain and secure rounds, and restarted; servers: one of two, while the other continues alone. database: a PostgreSQL
+stopped and started under live rounds. storage: an S3 server that answers 503, and slowly. disk-reader, disk-operator,
+disk-server: each of these on a disk that is full at seeded writes, for one or some. disk: a server's disk that is full
+for moments; it needs the right to mount. clocks: clocks of a server and its devices, set an hour forward and back under
+rounds. files: a backend's files, cut off, empty, another file's, or with a flipped bit.
 
-Prints what was killed or done where and what was wrong; exits with 1 where anything was.
+Each fault happens as often as `--points` says. Prints what was killed or done where and what was wrong; exits with 1 if
+anything was.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Rounds of seven devices whose clocks, and whose server's, are set an hour forward and back at seeded moments.
+"""Rounds of seven devices while their clocks and the server's are set an hour forward and back at seeded moments.
 
-Time goes on steadily besides. Whatever the clocks said, a round ends not much later than it was to, is applied once
-or fails with a reason, no budget is given back, and with clocks set right the next round is applied.
+Time passes steadily otherwise. Whatever the clocks show, a round ends not much later than planned, and is applied once
+or fails with a reason; no budget is given back; and with correct clocks the next round is applied.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SLACK = 1e-6
 
 @dataclass
 class OwnClock:
-    """A clock beside the server's, some steps apart from it."""
+    """A clock that is some steps apart from the server's."""
 
     servers: StillClock
     apart: timedelta = timedelta(0)
@@ -45,7 +45,7 @@ class OwnClock:
 
 @dataclass
 class WatchedBudgets:
-    """What each device had left on each day that its clock has shown: never more later on."""
+    """What each device had left on each day of its clock: it never grows again."""
 
     least: dict[tuple[int, str, date], float] = field(default_factory=lambda: defaultdict(lambda: float("inf")))
 
@@ -58,7 +58,7 @@ class WatchedBudgets:
 
 
 def set_clocks(folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None) -> KillTally:
-    """Rounds, again and again, until clocks have been set so many times."""
+    """Run rounds until clocks have been set this many times."""
     tally, number = KillTally(), 0
     while tally.kills.total() < points and not tally.wrong:
         place = folder / str(number)
@@ -96,7 +96,7 @@ def _round(
     tally: KillTally,
     budgets: WatchedBudgets,
 ) -> None:
-    """dice: None for clocks that are left alone."""
+    """Run one round; dice: None for clocks that are left alone."""
     before = len(cohort.backend.releases.history())
     for device in cohort.devices:
         device.sync()

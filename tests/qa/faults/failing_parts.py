@@ -1,5 +1,5 @@
-"""Rounds over a PostgreSQL that is stopped and started under them, over an S3 server that refuses and is slow, and on a
-disk that fills up and has room again."""
+"""Rounds over a PostgreSQL that is restarted, an S3 server that refuses and is slow, and a disk that fills up for a
+while."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DISK, LEFT_BYTES = "64m", (0, 4_096, 16_384, 65_536)
 def restarted_database(
     folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None
 ) -> KillTally:
-    """Rounds, again and again, until the database has been restarted so many times."""
+    """Run rounds until the database has been restarted this many times."""
     tally = KillTally()
     with restarted_postgres() as database:
         extra = {"OWNFEED_BACKEND_DATABASE_URL": database.url}
@@ -48,7 +48,7 @@ def restarted_database(
 def failing_storage(
     folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None
 ) -> KillTally:
-    """So many times rounds over S3, of whose requests every third is refused and the others answered late."""
+    """Run rounds this many times over S3, which refuses every third request and answers the others late."""
     tally = KillTally()
     for number in range(points):
         with s3_server(refuses_every=3, late_sec=0.05 * (1 + (seed + number) % 4)) as s3:
@@ -61,7 +61,7 @@ def failing_storage(
 
 
 def full_disk(folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None) -> KillTally:
-    """Rounds, again and again, until their server's disk has been full so many times. It needs the right to mount."""
+    """Run rounds until the server's disk has been full this many times. Needs the right to mount."""
     tally, disk = KillTally(), folder / "disk"
     disk.mkdir(parents=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(disk)], check=True)
@@ -85,7 +85,7 @@ def full_disk(folder: Path, *, points: int, seed: int, say: Callable[[str], obje
 
 
 def _filled(ballast: Path, left: int) -> None:
-    """Take all room of a disk but that."""
+    """Fill a disk up to this much free space."""
     block = bytes(1 << 20)
     with ballast.open("wb", buffering=0) as file:
         size = 0
@@ -99,7 +99,7 @@ def _filled(ballast: Path, left: int) -> None:
 def _tried(
     servers: FailingServers, tally: KillTally, say: Callable[[str], object], disturbed: AbstractContextManager[None]
 ) -> None:
-    """Rounds while they are disturbed, and, when all is well again, what must hold."""
+    """Run rounds under the disturbance; afterwards check what must hold."""
     try:
         with disturbed:
             receipts = played(servers)
@@ -111,7 +111,7 @@ def _tried(
 
 @contextmanager
 def _serving(folder: Path, extra: Mapping[str, str], beside: Path | None = None) -> Iterator[FailingServers]:
-    """beside: where the processes' own notes go, if not there."""
+    """Run servers; beside: where the processes' own notes go, if not there."""
     place, beside = folder / "data", beside or folder
     started(prepare, place, extra, watched=place, notes=beside / "prepared-notes").ended()
     servers = FailingServers([place], beside / "notes", extra)
@@ -124,7 +124,7 @@ def _serving(folder: Path, extra: Mapping[str, str], beside: Path | None = None)
 
 @contextmanager
 def _disturbed(disturb: Callable[[], Iterator[str]], dice: random.Random, tally: KillTally) -> Iterator[None]:
-    """Disturbs, again and again, until the block ends. disturb: names what it did, and mends it when it goes on."""
+    """Disturb again and again until the block ends. disturb: yields what it did, and repairs it when resumed."""
     done = threading.Event()
 
     def go_on() -> None:

@@ -1,9 +1,9 @@
-"""Files of a backend's folder that are cut off, empty, another file's, or have a bit flipped.
+"""Files of a backend's folder that are cut off, empty, another file's, or have a flipped bit.
 
-A start over such a folder, and what it answers, are held against those of the whole one: the same answer, or an error
-that names the file. SQLite has no checksum of its pages, so that a bit flipped in one may change a word of a title:
-of the database the flips are of its head alone. Any text of so many characters is a token, and any 32 bytes are the
-addresses' key: that a bit flipped, or that a token lost its end and is long enough, nothing can tell.
+A start over such a folder must answer as over the intact one, or fail with an error that names the file. SQLite has no
+checksum of its pages, so a flipped bit may change a word of a title; only its header gets flipped bits. Any text of
+enough characters is a token, and any 32 bytes are the addresses' key, so a flipped bit there, or a token that lost its
+end but is long enough, can't be detected.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Answers = dict[str, str]
 
 
 def flipped(whole: bytes, dice: random.Random) -> bytes:
-    """One bit of it."""
+    """Flip one bit of it."""
     content, place = bytearray(whole), dice.randrange(len(whole))
     content[place] ^= 1 << dice.randrange(8)
     return bytes(content)
 
 
 def damaged_files(folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None) -> KillTally:
-    """So many damages, the kinds of files and of damages by turns."""
+    """Yield this many damages, alternating kinds of files and of damage."""
     tally, whole = KillTally(), folder / "whole"
     started(prepare, whole, {}, watched=whole, notes=folder / "notes").ended()
     expected = answers(whole)
@@ -72,7 +72,7 @@ def damaged_files(folder: Path, *, points: int, seed: int, say: Callable[[str], 
 
 
 def judged(expected: Answers, found: Answers, path: Path, damage: str) -> str:
-    """What is wrong; '' for nothing."""
+    """Return what is wrong; '' for nothing."""
     for name, answer in found.items():
         if answer == expected.get(name) or (name == path.name and _is_as_good(path, damage)):
             continue
@@ -84,14 +84,14 @@ def judged(expected: Answers, found: Answers, path: Path, damage: str) -> str:
 
 
 def _is_as_good(path: Path, damage: str) -> bool:
-    """Whether what is left is a secret as good as the whole one, for all that it says itself."""
+    """Return whether what is left is a valid secret by itself."""
     if path.name == ADDRESS_KEY_FILE:
         return damage == "a bit flipped"
     return damage in ("a bit flipped", "cut off") and len(path.read_bytes().strip()) >= TOKEN_CHARS
 
 
 def answers(folder: Path) -> Answers:
-    """Of a start over this folder, by what was asked: a hash, or 'error: ' and what was said."""
+    """Return the answers of a start over this folder by request: a hash, or 'error: ' and the message."""
     try:
         services = build_services(load_settings(data_dir=folder, counts_every_minutes=0, gate=False))
     except (OwnfeedError, DBAPIError) as refused:

@@ -1,7 +1,7 @@
-"""Refuses work room on its disk from seeded moments on, a while each, and holds what is there against what was said.
+"""Makes the disk full for a while from seeded moments on, and checks the results against what was reported.
 
-A `KilledWork` is done once whole, to count how often it asks for room, and then once a drawn moment. It is told that
-the disk is full, or isn't, asks again, and has to end as ever, in one process.
+A `KilledWork` runs once undisturbed, to count its requests for space, and then once per drawn moment. It gets an error
+that the disk is full, or not; it retries, and must end as usual, in one process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COUNTS = (1, 2, 8, 30)
 def full_at_points(
     work: KilledWork, folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None
 ) -> KillTally:
-    """All tries. folder: new, for all that is written."""
+    """Run all tries. folder: new, for everything that is written."""
     tally, (prepared, first) = KillTally(), done_whole(work, folder, FullFor(0, 0))
     asked, dice = first.counts.asked(), random.Random(seed)
     tally.points["room"] = len(asked)
@@ -50,7 +50,7 @@ def full_at_points(
 
 
 def full_servers(folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None) -> KillTally:
-    """The same with a server's rounds (`served_rounds`): it goes on, tells 503 meanwhile, and nothing else."""
+    """Do the same with a server's rounds (`served_rounds`): it continues, answers 503 meanwhile, and nothing else."""
     tally, dice = KillTally(), random.Random(seed)
     started(prepare, folder / "prepared", {}, watched=folder, notes=folder / "prepared-notes").ended()
     with _serving(folder, "whole") as servers:
@@ -90,9 +90,10 @@ def _serving(folder: Path, name: str) -> Iterator[FailingServers]:
 
 
 def moments(asked: Sequence[str], points: int, dice: random.Random) -> list[int]:
-    """So many different moments, counted from 1: of each kind of what asks for room one, and again, till they are.
+    """Draw different moments, counted from 1: one of each kind of request for space, and again until there are enough.
 
-    The kinds come in a drawn order: of more kinds than moments those that come last in the work would never be met.
+    The kinds come in a random order: otherwise, with more kinds than moments, those late in the work would never be
+    met.
     """
     kinds: dict[str, list[int]] = {}
     for number, what in enumerate(asked, start=1):

@@ -1,4 +1,4 @@
-"""Kills a server of one or two at seeded points of rounds, as `kills` does with work that is done in one process."""
+"""Kills one of several servers at seeded points of rounds, as `kills` does with work in one process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.qa.faults.servers import FailingServers, prepare
 def killed_servers(
     folder: Path, *, points: int, seed: int, servers: int = 1, say: Callable[[str], object] = lambda _: None
 ) -> KillTally:
-    """All tries. A single server is started again where it has died; of several the others have to go on alone."""
+    """Run all tries. A single server is restarted where it was killed; of several, the others continue alone."""
     tally, prepared = KillTally(), folder / "prepared"
     started(prepare, prepared, {}, watched=prepared, notes=folder / "prepared-notes").ended()
     counts, _ = _played(folder, "whole", None, servers)

@@ -1,7 +1,7 @@
-"""Kills a process at seeded points of its work, has the work done again, and holds what is there against what was said.
+"""Kills a process at seeded points of its work, repeats the work, and checks the results against what was reported.
 
-A `KilledWork` is done in a process of its own in a copy of a prepared folder: once whole, to count its points, and then
-once a drawn point, where it is killed. After each kill a new process does the work again, which has to end.
+A `KilledWork` runs in its own process in a copy of a prepared folder: once undisturbed, to count its points, and then
+once per drawn point, where it is killed. After each kill a new process does the work again, which must end.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from tests.qa.faults.processes import WatchedProcess, started
 
 
 class KilledWork(Protocol):
-    """Work that changes a folder, and may be ended anywhere in it."""
+    """Work that changes a folder, and may be killed at any point."""
 
     kinds: tuple[PointKind, ...]
 
     def prepare(self, folder: Path) -> None:
-        """Make the folder that each try begins with a copy of."""
+        """Make the folder of which each try gets a copy."""
 
     def run(self, folder: Path) -> None:
-        """All of the work, from whatever a killed try has left. Called in a new process."""
+        """Do all of the work, from whatever a killed try has left. Called in a new process."""
 
     def check(self, folder: Path, *, killed: bool) -> None:
-        """Raises AssertionError for what must not be; killed: the work was ended, and hasn't been done again."""
+        """Raise AssertionError for what must not be; killed: the work was killed and not yet repeated."""
 
 
 @dataclass
 class KillTally:
-    """What became of the tries."""
+    """The results of the tries."""
 
     kills: Counter[str] = field(default_factory=Counter)
     points: Counter[str] = field(default_factory=Counter)
@@ -47,7 +47,7 @@ class KillTally:
 
 
 def drawn(counts: dict[PointKind, int], points: int, rng: random.Random) -> list[DeadlyPoint]:
-    """So many different points, the kinds by turns as long as they last."""
+    """Draw this many different points, alternating kinds as long as they last."""
     left = {kind: rng.sample(range(1, count + 1), min(count, points)) for kind, count in counts.items() if count}
     found: list[DeadlyPoint] = []
     while len(found) < points and any(left.values()):
@@ -56,9 +56,9 @@ def drawn(counts: dict[PointKind, int], points: int, rng: random.Random) -> list
 
 
 def done_whole(work: KilledWork, folder: Path, full: FullFor | None = None) -> tuple[Path, WatchedProcess]:
-    """The folder that each try begins with a copy of, and the work done once in such a copy, which is gone again.
+    """Prepare the folder for the tries, and do the work once in a copy, which is deleted.
 
-    folder: new, for all that is written; full: as `started` has it.
+    folder: new, for everything that is written; full: as for `started`.
     """
     prepared, whole = folder / "prepared", folder / "whole"
     prepared.mkdir(parents=True)
@@ -73,7 +73,7 @@ def done_whole(work: KilledWork, folder: Path, full: FullFor | None = None) -> t
 def killed_at_points(
     work: KilledWork, folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None
 ) -> KillTally:
-    """All tries. folder: new, for all that is written."""
+    """Run all tries. folder: new, for everything that is written."""
     tally, (prepared, first) = KillTally(), done_whole(work, folder)
     counts: dict[PointKind, int] = {kind: first.counts.passed(kind) for kind in work.kinds}
     tally.points.update({str(kind): count for kind, count in counts.items()})

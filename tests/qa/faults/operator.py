@@ -1,7 +1,7 @@
-"""An operator's commands over one folder: a first start, news, releases, another key, backups, and one put back.
+"""An operator's commands over one folder: a first start, articles, releases, another key, backups, and a restore.
 
-Oracle: what the operator was told was done (`Said`), against the database, the releases' own signatures and hashes, and
-a start over what is there.
+Oracle: what was reported to the operator as done (`Said`), against the database, the releases' own signatures and
+hashes, and a start over the folder.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ EXPIRE_AT = FILE[NOT_EXPIRED].published_at + NEWS_LIFETIME
 
 
 class OperatorWork:
-    """One folder's life, every command given again where it didn't end well."""
+    """The commands over one folder; a command that failed is given again."""
 
     kinds: tuple[PointKind, ...] = ("write",)
 
     def prepare(self, folder: Path) -> None:
-        """Nothing: the first start makes all."""
+        """Do nothing: the first start makes everything."""
 
     def run(self, folder: Path) -> None:
-        """Every command that hasn't ended."""
+        """Run every command that hasn't succeeded yet."""
         said, settings = Said(folder / SAID, (OwnfeedError, OSError)), settings_of(folder / DATA, {})
         backup, lost = folder / BACKUP, folder / LOST
 
@@ -79,7 +79,7 @@ class OperatorWork:
         said.once("start again", lambda: build_services(settings).close())
 
     def check(self, folder: Path, *, killed: bool) -> None:
-        """Raises AssertionError."""
+        """Raise AssertionError for what must not be."""
         said, backup = Said(folder / SAID), folder / BACKUP
         place = folder / (LOST if (folder / LOST).exists() and "done restore" not in said else DATA)
         if "done backup" in said:
@@ -105,7 +105,7 @@ class OperatorWork:
 
 
 def _checked(settings: BackendSettings, said: Said) -> None:
-    """What the database and the folder tell, and that a start goes on from them."""
+    """Check database and folder, and that a start succeeds on them."""
     if "done start" not in said:
         build_services(settings).close()
         return
@@ -138,7 +138,7 @@ def _checked(settings: BackendSettings, said: Said) -> None:
 
 
 def _checked_news(titles: Mapping[str, str], vectors: int, said: Said) -> None:
-    """Of the file, whose batches are there whole or not at all, and of the feed."""
+    """Check the articles of the file, whose batches are complete or missing, and of the feed."""
     rows = {int(name[1:]) for name in titles if name[1:].isdecimal() and name.startswith("n")}
     if "begun expire" not in said:
         assert rows in ({*range(count)} for count in range(0, IN_FILE + 1, A_BATCH)), "a batch is half there"
@@ -152,7 +152,7 @@ def _checked_news(titles: Mapping[str, str], vectors: int, said: Said) -> None:
 
 
 def _with_engine(settings: BackendSettings, act: Callable[[Engine], object]) -> None:
-    """As a command does: the database is opened for it, and brought to its newest revision."""
+    """Open the database as a command does, and bring it to its newest revision."""
     migrate(settings.database_url)
     engine = open_engine(settings.database_url)
     try:
@@ -190,7 +190,7 @@ def _with_vectors(pool: NewsPool) -> None:
 
 
 def _lose(folder: Path, lost: Path) -> None:
-    """The folder is gone but for its key; it has another name, which on a full disk it doesn't get at once."""
+    """Delete the folder except for its key, after renaming it, which on a full disk may fail at first."""
     if not lost.exists():
         folder.rename(lost)
     folder.mkdir(mode=0o700, exist_ok=True)

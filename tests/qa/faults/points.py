@@ -1,10 +1,10 @@
-"""The points of a process at which it may be ended or refused: every write that outlives it, and every await.
+"""The points of a process at which it may be killed or refused: every write that outlives it, and every await.
 
 A write point is just before and just after a commit of a database, before a file below the watched folder is opened for
-writing, renamed, removed, shortened or made, and before what was written is brought to the disk. An await point is the
-moment at which the event loop goes on with something. Points are counted in memory that the process shares with whoever
-started it, so that the count outlives it; SIGKILL comes from the process itself, so that nothing runs after the point.
-On a disk that is full for a while the points are what asks for room (`scarce_space`).
+writing, renamed, removed, shortened or made, and before written data is synced to the disk. An await point is the
+moment at which the event loop resumes something. Points are counted in memory shared with the parent process, so the
+count survives; SIGKILL comes from the process itself, so nothing runs after the point. On a disk that is full for a
+while, the points are the requests for space (`scarce_space`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _open = open  # as it is before anything is watched
 
 @dataclass(frozen=True)
 class DeadlyPoint:
-    """The how-many-th point of a kind kills, counted from 1."""
+    """Kills at the n-th point of a kind, counted from 1."""
 
     kind: PointKind
     number: int
@@ -41,7 +41,7 @@ class DeadlyPoint:
 
 @dataclass(frozen=True)
 class FullFor:
-    """What asks for room is refused from the how-many-th on, counted from 1, so many times."""
+    """Refuses requests for space from the n-th on, counted from 1, this many times."""
 
     first: int
     count: int
@@ -58,23 +58,23 @@ class PointCounts:
             self._memory = mmap.mmap(file.fileno(), 0)
 
     def passed(self, kind: PointKind) -> int:
-        """So many."""
+        """Return how many points of this kind were passed."""
         return int(COUNTS.unpack_from(self._memory)[KINDS.index(kind)])
 
     def add(self, kind: PointKind) -> int:
-        """One more; returns how many."""
+        """Count one more point; return the count."""
         counts = list(COUNTS.unpack_from(self._memory))
         counts[KINDS.index(kind)] += 1
         COUNTS.pack_into(self._memory, 0, *counts)
         return int(counts[KINDS.index(kind)])
 
     def refuse(self, full: FullFor) -> None:
-        """Have the process be refused room; also while it runs, and then counted from the last that has asked."""
+        """Make the process be refused space; while it runs, counted from its last request."""
         first = self.passed("room") + full.first
         REFUSED.pack_into(self._memory, COUNTS.size, first, first + full.count)
 
     def asks_room(self, what: str) -> bool:
-        """One more that asks; whether it is refused. Where none is to be, it is listed (`asked`)."""
+        """Count one request for space; return whether it is refused. Otherwise it is listed (`asked`)."""
         number = self.add("room")
         first, end = REFUSED.unpack_from(self._memory, COUNTS.size)
         if not end:
@@ -85,16 +85,16 @@ class PointCounts:
         return bool(first <= number < end)
 
     def asked(self) -> list[str]:
-        """What asked for room, in order."""
+        """Return the requests for space, in order."""
         return self._asked.read_text(encoding="utf-8").splitlines() if self._asked.exists() else []
 
     def note(self, what: str) -> None:
-        """Where the process ends, or is first refused room."""
+        """Record where the process ends, or is first refused space."""
         text = what.encode(errors="replace")[:WHAT_BYTES]
         self._memory[NOTES : NOTES + WHAT_BYTES] = text.ljust(WHAT_BYTES, b"\0")
 
     def what(self) -> str:
-        """As noted; empty where nothing was."""
+        """Return what was recorded; empty if nothing was."""
         return self._memory[NOTES:].rstrip(b"\0").decode(errors="replace")
 
 
@@ -131,8 +131,10 @@ def _watch_files(folder: Path, point: Callable[[PointKind, str], None]) -> None:
 
 
 def _watch_databases(point: Callable[[PointKind, str], None]) -> None:
-    """Of SQLite's, whoever opens them: a commit is a statement or a call, and what stands outside a transaction is
-    its own commit."""
+    """Watch SQLite's commits, whoever opens the database.
+
+    A commit is a statement or a call; a statement outside a transaction is its own commit.
+    """
 
     class WatchedConnection(sqlite3.Connection):
         def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:

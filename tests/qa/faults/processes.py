@@ -18,7 +18,7 @@ from tests.qa.faults.scarce_space import make_scarce
 
 @dataclass
 class WatchedProcess:
-    """A process under way or ended, its points counted."""
+    """A process, running or ended, whose points are counted."""
 
     process: BaseProcess
     counts: PointCounts
@@ -26,11 +26,11 @@ class WatchedProcess:
 
     @property
     def killed(self) -> bool:
-        """Whether it died at its deadly point."""
+        """Return whether it died at its deadly point."""
         return self.process.exitcode == -signal.SIGKILL and bool(self.counts.what())
 
     def ended(self) -> WatchedProcess:
-        """Wait for its end. Raises AssertionError with what it wrote, where it neither ended well nor was killed."""
+        """Wait for its end. Raises AssertionError with its output if it neither succeeded nor was killed."""
         self.process.join()
         exit_code = self.process.exitcode
         reported = self.output.read_text(errors="replace")[-4_000:]
@@ -38,7 +38,7 @@ class WatchedProcess:
         return self
 
     def kill(self) -> None:
-        """End it, if it has not ended."""
+        """Kill it if it has not ended."""
         if self.process.is_alive():
             self.process.kill()
         self.process.join()
@@ -52,9 +52,10 @@ def started(
     deadly: DeadlyPoint | None = None,
     full: FullFor | None = None,
 ) -> WatchedProcess:
-    """A process that does the work. watched: the folder whose files are points; notes: a new one for what it says.
+    """Start a process that does the work.
 
-    full: when it is refused room on that folder's disk; None: never, and who asks isn't counted either.
+    watched: the folder whose files are points; notes: a new folder for its output; full: when it is refused space on
+    that folder's disk; None: never, and requests for space aren't counted either.
     """
     notes.mkdir(parents=True)
     output = notes / "output"

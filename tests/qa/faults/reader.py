@@ -1,7 +1,7 @@
-"""A reader's device at all that it writes: reading, saying, reporting, copying, moving and deleting.
+"""Everything that a reader's device writes: reading, searching, reporting, copying, moving and deleting.
 
-The server stands in the same process; what reaches it is noted in a file before it answers. Oracle: what the reader was
-told was done (`Said`), against the device's own database, and the bytes that the server got against the ledger.
+The server runs in the same process; requests are written to a file before it answers. Oracle: what was reported to the
+reader as done (`Said`), against the device's own database, and the server's received bytes against the ledger.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ CLICKED, CLICKED_LATER, OTHERS = range(5), range(5, 9), range(10, 13)
 
 
 class Said:
-    """What somebody asked for and was told was done, a line each, outside the files of who was asked.
+    """What somebody requested and was told was done, one line each, kept apart from the tested files.
 
-    told: the errors by which that one says what is wrong; anything else is a fault.
+    told: the errors by which a refusal is reported; anything else is a fault.
     """
 
     def __init__(self, path: Path, reported: tuple[type[Exception], ...] = (DeviceError,)) -> None:
@@ -57,20 +57,20 @@ class Said:
         return name in self.facts
 
     def add(self, name: str, fact: str = "") -> None:
-        """Kept, also where the process is killed next."""
+        """Write a line that survives a kill of the process."""
         with self._path.open("a", encoding="utf-8") as file:
             file.write(f"{name}\t{fact}\n")
         self.facts[name] = fact
 
     def once(self, name: str, act: Callable[[], object]) -> None:
-        """Unless it was done: begun is said before, done after it."""
+        """Do it unless it was done: record its begin before, and its end after."""
         if f"done {name}" not in self:
             self.add(f"begun {name}")
             self.until_room(act)
             self.add(f"done {name}")
 
     def until_room(self, act: Callable[[], T]) -> T:
-        """What `act` gives, asked for again while it says that the disk is full."""
+        """Return the result of `act`, retried while it reports that the disk is full."""
         for _ in range(TRIES):
             try:
                 return act()
@@ -82,12 +82,12 @@ class Said:
 
 
 class ReaderWork:
-    """One reader's day, every step of it asked for again where it wasn't answered."""
+    """One reader's day; a step that wasn't confirmed is repeated."""
 
     kinds: tuple[PointKind, ...] = ("write",)
 
     def prepare(self, folder: Path) -> None:
-        """What another device of this reader has exported, and one that has synced."""
+        """Make an export of another device of this reader, and a device that has synced."""
         other = _device(folder, "other")
         other.sync()
         feed = other.reading.feed()
@@ -99,7 +99,7 @@ class ReaderWork:
         (folder / SENT).unlink()
 
     def run(self, folder: Path) -> None:
-        """Every step that hasn't been done."""
+        """Do every step that hasn't been done."""
         said = Said(folder / SAID)
         device, once = said.until_room(lambda: _device(folder, "reader")), said.once
         once("sync", device.sync)
@@ -126,7 +126,7 @@ class ReaderWork:
         said.until_room(device.close)
 
     def check(self, folder: Path, *, killed: bool) -> None:
-        """Raises AssertionError."""
+        """Raise AssertionError for what must not be."""
         said = Said(folder / SAID)
         path = _settings(folder, "reader").database
         if not path.exists():
@@ -167,8 +167,10 @@ class ReaderWork:
 def _paid(
     folder: Path, charges: list[tuple[str, str, float]], report: tuple[bytes, int] | None, said: Said, *, killed: bool
 ) -> None:
-    """No bytes without a charge but one cover, which says nothing of the reader, and no charge for a report without its
-    bytes: sent, or in use to be sent. report: the one in use and the clicks behind it."""
+    """Check that all bytes but one cover report were charged, and every charged report was sent or is waiting.
+
+    report: the one in use and the clicks behind it.
+    """
     sent = set((folder / SENT).read_text(encoding="ascii").split()) if (folder / SENT).exists() else set()
     own = [payload for channel, payload, _ in charges if channel == "reports"]
     waiting = set() if report is None else {sha256(report[0]).hexdigest()}
@@ -188,7 +190,7 @@ def _paid(
 
 
 def whole_database(path: Path) -> None:
-    """Raises AssertionError where SQLite finds a fault in the file."""
+    """Raise AssertionError if SQLite finds a fault in the file."""
     with closing(sqlite3.connect(path)) as database:
         try:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)], path.name
@@ -203,7 +205,7 @@ def _count(path: Path, table: str) -> int:
 
 
 def _liked(device: Device, news_id: str) -> None:
-    """A reaction is taken back by saying it again: a reader who was not answered looks first."""
+    """React unless the reaction is there: repeating it would take it back."""
     if "like" not in device.library.reactions().get(news_id, frozenset()):
         device.library.react(news_id, "like")
 
@@ -219,7 +221,7 @@ def _settings(folder: Path, profile: str) -> DeviceSettings:
 
 
 def _device(folder: Path, profile: str) -> Device:
-    """Everything that is drawn comes from seeds of its own, since what is drawn anew after a kill may differ."""
+    """Open the device; everything random comes from its own seed, since draws after a kill may differ."""
     backend = FakeBackend(key=Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
     return build_device(
         _settings(folder, profile),

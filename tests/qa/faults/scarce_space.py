@@ -1,8 +1,8 @@
-"""A disk that is full for so many writes, as the process that meets them: what asks for room is refused with ENOSPC.
+"""A disk that is full for some writes, as the process sees it: requests for space are refused with ENOSPC.
 
-Room is asked for where a file or folder is made or gets another name, where bytes are written, and where what was
-written is brought to the disk. Bytes are cut in half first, as a disk that fills up cuts them. SQLite's own writes are
-refused below it: its layer for Unix takes other system calls in the place of its own, which its own tests use.
+Space is requested where a file or folder is made or renamed, where bytes are written, and where written data is synced.
+Bytes are cut in half first, as a disk that fills up cuts them. SQLite's own writes are refused below it: its Unix layer
+accepts replacements for system calls, which its own tests use.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ScarceSpace:
         self._below, self._counts = f"{folder}{os.sep}", counts
 
     def watched(self, file: object) -> str | None:
-        """The path, also of a descriptor, if it lies below the folder and isn't the tests' own."""
+        """Return the path, also of a descriptor, if it lies below the folder and isn't the tests' own."""
         if isinstance(file, int):
             try:
                 file = os.readlink(f"/proc/self/fd/{file}")
@@ -68,23 +68,23 @@ class ScarceSpace:
         return path.removeprefix(self._below) if ours else None
 
     def is_refused(self, what: str, file: object) -> bool:
-        """Ask for room; what isn't watched always has it."""
+        """Request space; what isn't watched always gets it."""
         path = self.watched(file)
         return path is not None and self._counts.asks_room(f"{what} {path}")
 
     def require(self, what: str, file: object) -> None:
-        """Ask for room. Raises OSError where there is none."""
+        """Request space. Raises OSError if there is none."""
         if self.is_refused(what, file):
             raise full()
 
 
 def full() -> OSError:
-    """What the system says."""
+    """Return the system's error."""
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def make_scarce(folder: Path, counts: PointCounts) -> None:
-    """Have this process ask `counts` for room from now on. It can't be undone."""
+    """Make this process ask `counts` for space from now on. It can't be undone."""
     space = ScarceSpace(folder, counts)
     _watch_names(space)
     _watch_files(space)
@@ -106,7 +106,7 @@ def _watch_names(space: ScarceSpace) -> None:
 
 def _watch_files(space: ScarceSpace) -> None:
     class ScarceFile(io.FileIO):
-        """A file whose writes ask for room: one that gets none is cut short, as systems do it, and the next fails."""
+        """A file whose writes request space: a refused write is cut short, as by the system, and the next fails."""
 
         is_cut = False
 
@@ -140,7 +140,7 @@ def _watch_files(space: ScarceSpace) -> None:
 
 
 def _asking(space: ScarceSpace, call: Callable[..., Any], place: int) -> Callable[..., Any]:
-    """The system call, which asks for room first. place: of the descriptor that is written to."""
+    """Wrap the system call so that it requests space first. place: of the descriptor that is written to."""
 
     def asked(*arguments: Any, **named: Any) -> Any:
         target = arguments[place]

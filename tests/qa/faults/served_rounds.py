@@ -1,4 +1,4 @@
-"""Rounds over HTTP whose servers, database or storage fail meanwhile, and what must hold after them.
+"""Rounds over HTTP while servers, database or storage fail, and what must hold afterwards.
 
 A plain round steps a tiny model by the mean of its updates; a secure one keeps the hash of its sum. Oracles: the mean
 and the sum of what the clients sent, by numpy, and the receipts that they were given.
@@ -39,7 +39,7 @@ UPDATE_TYPE = "application/vnd.safetensors"
 
 
 def opened(servers: FailingServers, system: str, seconds: float = ROUND_SEC) -> RoundStatus:
-    """A round of the system, opened once however often it was asked for."""
+    """Open a round of the system once, however often it is requested."""
 
     def once(operator: Operator) -> RoundStatus:
         under_way = [each for each in operator.rounds() if each.system == system and each.state not in ENDED]
@@ -54,7 +54,7 @@ ENDED = ("applied", "failed")
 
 
 def ended(servers: FailingServers, status: RoundStatus) -> RoundStatus:
-    """The round when it has ended. Raises AssertionError where it doesn't."""
+    """Return the round once it has ended. Raises AssertionError if it doesn't."""
     until = time.monotonic() + START_WITHIN_SEC
     while status.state not in ENDED:
         assert time.monotonic() < until, f"{status.round} stays at {status.state}"
@@ -64,12 +64,12 @@ def ended(servers: FailingServers, status: RoundStatus) -> RoundStatus:
 
 
 def numbers(place: int, size: int) -> NDArray[np.float64]:
-    """What a client of a secure round gives."""
+    """Return what a client of a secure round contributes."""
     return np.random.default_rng(place).integers(-256, 257, size) / 256
 
 
 def secure_round(servers: FailingServers) -> RoundStatus:
-    """All clients to the end of a secure round."""
+    """Run all clients to the end of a secure round."""
     status = opened(servers, SUMMING)
     release = servers.operator(lambda operator: operator.status(status.round)).release
     clients = []
@@ -94,7 +94,7 @@ def _gone_on(client: WireClient, http: httpx.Client) -> bool:
 
 
 def plain_round(servers: FailingServers, receipts: dict[str, str]) -> RoundStatus:
-    """All clients to the end of a plain round; receipts: gets the hash of each update that was acknowledged."""
+    """Run all clients to the end of a plain round; receipts: gets the hash of each acknowledged update."""
     status = opened(servers, PLAIN)
     release = status.release
     check_in = {"protocol": PROTOCOL_VERSION, "release": short_release(release), "tasks": ["recall"]}
@@ -128,7 +128,7 @@ def _sent(http: httpx.Client, *, path: str, content: bytes) -> dict[str, str]:
 
 
 def played(servers: FailingServers) -> dict[str, str]:
-    """Two plain rounds and a secure one, all applied; the receipts of plain updates. Raises AssertionError."""
+    """Run two plain rounds and a secure one until applied; return the plain receipts. Raises AssertionError."""
     receipts: dict[str, str] = {}
     statuses = [plain_round(servers, receipts), secure_round(servers), plain_round(servers, receipts)]
     for status in statuses:
@@ -137,7 +137,7 @@ def played(servers: FailingServers) -> dict[str, str]:
 
 
 def check(servers: FailingServers, receipts: Mapping[str, str]) -> None:
-    """The database and the files against what the clients sent and were told. Raises AssertionError."""
+    """Check database and files against what the clients sent and were told. Raises AssertionError."""
     with patch.dict(os.environ, servers.extra):  # a storage's library reads its keys there
         _check(servers, receipts)
 

@@ -1,4 +1,4 @@
-"""Servers of one backend that are killed at their points, and whoever asks them again as a device does.
+"""Servers of one backend that are killed at their points, and clients that retry as a device does.
 
 Their release has a tiny model that one plain round steps, and whose secure rounds keep the hash of their sum.
 """
@@ -41,7 +41,7 @@ WEIGHTS: Mapping[str, NDArray[np.float64]] = {"basis_keys": np.eye(2, 3), "basis
 
 
 def settings_of(folder: Path, extra: Mapping[str, str]) -> BackendSettings:
-    """Of a server over this folder; extra: of its environment (`OWNFEED_BACKEND_...`), which this process keeps not."""
+    """Return settings of a server over this folder; extra: its own variables (`OWNFEED_BACKEND_...`)."""
     with patch.dict(os.environ, extra):
         return load_settings(
             data_dir=folder,
@@ -54,7 +54,7 @@ def settings_of(folder: Path, extra: Mapping[str, str]) -> BackendSettings:
 
 
 def prepare(folder: Path, extra: Mapping[str, str]) -> None:
-    """The first release, and the secrets."""
+    """Make the first release, and the secrets."""
     from backend.composition import build_services
 
     os.environ.update(extra)  # this process is the server's own
@@ -67,7 +67,7 @@ def prepare(folder: Path, extra: Mapping[str, str]) -> None:
 
 
 def serve(folder: Path, port: int, extra: Mapping[str, str]) -> None:
-    """Serve until killed; on asyncio's own event loop, whose steps are points."""
+    """Serve until killed, on asyncio's own event loop, whose steps are points."""
     import uvicorn
 
     from backend.app import create_app
@@ -93,9 +93,9 @@ def serve(folder: Path, port: int, extra: Mapping[str, str]) -> None:
 
 @dataclass
 class FailingServers:
-    """Servers over one folder (or a folder each, copies of the first's secrets), each restarted where it has died.
+    """Servers over one folder (or a folder each, with copied secrets), each restarted where it was killed.
 
-    is_scarce: they die nowhere, and `refuse` refuses them room.
+    is_scarce: they aren't killed, and `refuse` refuses them space.
     """
 
     folders: list[Path]
@@ -110,36 +110,36 @@ class FailingServers:
     _asked: int = 0
 
     def start(self, deadly: DeadlyPoint | None = None) -> None:
-        """All of them; the first dies at its deadly point, maybe before it answers."""
+        """Start all; the first dies at its deadly point, maybe before it answers."""
         for place, _ in enumerate(self.folders):
             self._under_way.append(self._started(place, deadly if place == 0 else None))
         for place, _ in enumerate(self.folders):
             self._answering(place)
 
     def stop(self) -> None:
-        """Kill what is under way."""
+        """Kill the running ones."""
         for watched, _ in self._under_way:
             watched.kill()
         self._under_way.clear()
 
     def passed(self) -> dict[PointKind, int]:
-        """Points of the first server."""
+        """Return the passed points of the first server."""
         return {kind: self._under_way[0][0].counts.passed(kind) for kind in KINDS}
 
     def asked(self) -> list[str]:
-        """What in the first server has asked for room so far."""
+        """Return the first server's requests for space so far."""
         return self._under_way[0][0].counts.asked()
 
     def refuse(self, full: FullFor) -> None:
-        """Have the first server be refused room, counted from now on."""
+        """Make the first server be refused space, counted from now on."""
         self._under_way[0][0].counts.refuse(full)
 
     def refused(self) -> str:
-        """What in the first server was refused room first."""
+        """Return what in the first server was refused space first."""
         return self._under_way[0][0].counts.what()
 
     def logged(self) -> str:
-        """Warnings and worse of all servers. Raises AssertionError for an error that nobody foresaw."""
+        """Return warnings and worse of all servers. Raises AssertionError for an unexpected error."""
         logs = [folder / LOG_FILE for folder in {*self.folders}]
         text = "".join(each.read_text(encoding="utf-8", errors="replace") for each in logs if each.exists())
         found = "\n".join(line for line in text.splitlines() if " WARNING " in line or " ERROR " in line)
@@ -147,7 +147,7 @@ class FailingServers:
         return found
 
     def ask(self, act: Callable[[httpx.Client], T]) -> T:
-        """What `act` gets from one of the servers, by turns; asked again where it got no answer, or is told to wait."""
+        """Return the result of `act` from one of the servers in turn; retry without an answer or when told to wait."""
         until = time.monotonic() + START_WITHIN_SEC
         while True:
             self._revive()
@@ -175,7 +175,7 @@ class FailingServers:
             time.sleep(ASK_AGAIN_SEC)
 
     def operator(self, act: Callable[[Operator], T]) -> T:
-        """The same for the operator."""
+        """Do the same for the operator."""
         token = self.folders[0] / "admin.token"
         return self.ask(lambda http: act(Operator(str(http.base_url), token)))
 

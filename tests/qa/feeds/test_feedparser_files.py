@@ -1,7 +1,7 @@
-"""feedparser's own test files: the entries, titles and texts of each, against feedparser's reading of it.
+"""feedparser's own test files: the entries, titles and texts of each, compared with feedparser's results.
 
-`OWNFEED_FEEDPARSER_TESTS` names the folder `tests` of feedparser's source distribution
-(`pip download --no-binary :all: --no-deps feedparser`). Oracle: feedparser itself, with its texts made plain.
+`OWNFEED_FEEDPARSER_TESTS` names the folder `tests` of feedparser's source distribution (`pip download --no-binary :all:
+--no-deps feedparser`). Oracle: feedparser itself, with its texts made plain.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def folder() -> Path:
 
 
 def difference(path: Path) -> str | None:
-    """What differs in the first entry that does, None if nothing."""
+    """Return the difference in the first entry that differs; None if there is none."""
     data = path.read_bytes()
     said = CONTENT_TYPE.search(data[:4_000])
     content_type = said[1].decode("latin-1").strip() if said else ""

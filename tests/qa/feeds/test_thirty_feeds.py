@@ -63,7 +63,7 @@ def item(entry: Entry, **changes: str) -> str:
 
 
 def each(write: Callable[..., str], **changes: str) -> Callable[[str, list[Entry]], str]:
-    """A feed of RSS 2.0 whose items differ by `changes`, in which {word} and {text} are filled in."""
+    """Return an RSS 2.0 feed whose items differ by `changes`, with {word} and {text} filled in."""
 
     def document(name: str, entries: list[Entry]) -> str:
         return rss(name, "".join(
@@ -132,7 +132,7 @@ def german(name: str, entries: list[Entry]) -> str:
 
 
 def broken(name: str, entries: list[Entry]) -> str:
-    """XML that no strict parser takes: a bare ampersand, and an end that never comes."""
+    """Return XML that no strict parser accepts: a bare ampersand, and no end."""
     return rss(name, "".join(map(item, entries))).replace("About", "R&D about").removesuffix("</channel></rss>")
 
 
@@ -188,7 +188,7 @@ SLOW = 20
 
 
 def entries_of(feed: int, name: str) -> list[Entry]:
-    """This feed's share of the 2,000 entries, newest first."""
+    """Return this feed's share of the 2,000 entries, newest first."""
     usual = (ENTRIES - SLOW) // (FEEDS - 1)
     count = SLOW if name == "slow-blog" else usual + (feed < (ENTRIES - SLOW) % (FEEDS - 1))
     apart = timedelta(days=30) if name == "slow-blog" else timedelta(minutes=40)
@@ -201,7 +201,7 @@ def entries_of(feed: int, name: str) -> list[Entry]:
 
 @contextmanager
 def publishers(documents: dict[str, bytes]) -> Iterator[int]:
-    """The feeds on loopback, by path, and their port; /gone answers 410, /empty entries without anything in them."""
+    """Serve the feeds on loopback by path; yield their port; /gone answers 410, /empty entries without contents."""
 
     class FeedHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -230,7 +230,7 @@ def publishers(documents: dict[str, bytes]) -> Iterator[int]:
 
 
 def cards_of(reader: httpx.Client, home: str, publisher: str) -> list[str]:
-    """All cards of a feed, page by page."""
+    """Return all cards of a feed, page by page."""
     cards: list[str] = []
     address: str | None = f"/feeds/stories?feed={quote_plus(publisher)}"
     while address:

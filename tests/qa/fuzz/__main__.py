@@ -1,8 +1,8 @@
 """Fuzzes one target with atheris for some minutes: `python -m tests.qa.fuzz NAME --minutes M [--corpus FOLDER]`.
 
-It starts from the seeds that are kept and goes on from the corpus folder, where it leaves what reached new code. What
-breaks is written to that folder as `crash-...` and ends the run with exit code 77 and the traceback. The first
-argument may be `all`: every target in turn, each for its minutes, whatever became of those before.
+It starts from the stored seeds and continues from the corpus folder, where it adds inputs that reached new code. An
+input that fails is written to that folder as `crash-...` and ends the run with exit code 77 and the traceback. The
+first argument may be `all`: every target in turn, each for its minutes, whatever happened to the previous ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SLOW_INPUT_SEC = 60
 
 
 def _main() -> str | None:
-    """Runs what the arguments say; returns the targets that broke in a sentence, None for none."""
+    """Run what the arguments say; return the failed targets in a sentence, None for none."""
     parser = argparse.ArgumentParser(prog="python -m tests.qa.fuzz", description=__doc__)
     parser.add_argument("name", help="a target of tests/qa/fuzz/targets.py, or all")
     parser.add_argument("--minutes", type=float, default=5.0)
@@ -33,7 +33,7 @@ def _main() -> str | None:
 
 
 def _fuzz_all(names: Iterable[str], options: Sequence[str]) -> str | None:
-    """A process a target, as libFuzzer ends its own."""
+    """Run one process per target, since libFuzzer ends its own."""
     command = [sys.executable, "-m", "tests.qa.fuzz"]
     ended = {name: subprocess.run([*command, name, *options], check=False).returncode for name in names}
     broken = [f"{name} ({code})" for name, code in ended.items() if code]  # below 0 where a signal killed it

@@ -1,4 +1,4 @@
-"""Mutations of JSON that mostly stay JSON: a fuzzer of bytes alone seldom comes past the syntax to a reader's rules."""
+"""Mutations of JSON that mostly stay JSON: a fuzzer of bytes alone seldom gets past the syntax to a reader's rules."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ ODD_VALUES: tuple[Json, ...] = (
 
 
 class JsonMutator:
-    """Changes one line of several that is JSON: in an export the whole, in news as JSON Lines one item, in a message
-    what comes after its name."""
+    """Changes one JSON line of several: a whole export, one item of JSON Lines, or a message after its name."""
 
     def __init__(self, mutate_bytes: Mutate) -> None:
-        """mutate_bytes: of an input and the most bytes that it may get, for inputs without JSON and now and then."""
+        """mutate_bytes: mutates an input within a size limit, for inputs without JSON and now and then for others."""
         self.mutate_bytes = mutate_bytes
 
     def __call__(self, data: bytes, limit_bytes: int, seed: int) -> bytes:
-        """Another input of at most limit_bytes; which one hangs on the seed, and on mutate_bytes."""
+        """Return another input of at most limit_bytes, determined by the seed and mutate_bytes."""
         rng = Random(seed)
         lines = data.split(b"\n")
         read = {place: value for place, line in enumerate(lines) if (value := _read(line)) is not None}
@@ -85,7 +84,7 @@ class JsonMutator:
 
 
 def _read(line: bytes) -> Json:
-    """None where it isn't JSON, or nothing that has parts or could be wrong."""
+    """Return the parsed JSON; None if it isn't JSON, or has nothing to change."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -97,7 +96,7 @@ def _copy(value: Json) -> Json:
 
 
 def _places(root: MutableSequence[Json]) -> Iterator[JsonPlace]:
-    """Every value below the root, with what holds it."""
+    """Yield every value below the root, with its container."""
     queue: list[Any] = [root]
     while queue:
         holder = queue.pop()

@@ -1,7 +1,7 @@
-"""What is fuzzed: each reader of bytes from outside, the errors that it may raise, and what must hold of what it reads.
+"""The targets of fuzzing: each reader of outside bytes, its allowed errors, and what must hold of what it reads.
 
-A target is a function of bytes. It returns where the bytes were read or refused as the reader says it refuses; anything
-else that it raises is a defect.
+A target is a function of bytes. It returns if the bytes were read, or refused as the reader documents; anything else
+that it raises is a defect.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ Target = Callable[[bytes], None]
 
 @dataclass(frozen=True)
 class FuzzTarget:
-    """run: raises for a defect. limit_bytes: of an input, where the fuzzer makes one up. mutator: makes one of
-    another, given how bytes are changed; None: by bytes alone."""
+    """run: raises for a defect. limit_bytes: of an input that the fuzzer makes up. mutator: makes one input of another,
+    given how bytes are changed; None: by bytes alone."""
 
     run: Target
     limit_bytes: int
@@ -59,7 +59,7 @@ class FuzzTarget:
 
 
 def tensors(data: bytes) -> None:
-    """A safetensors blob against three declarations; what is read is written and read again as the same."""
+    """Read a safetensors blob by three declarations; what is read must survive writing and reading."""
     specs: tuple[Mapping[str, TensorSpec], ...] = (
         {"a": TensorSpec("int64", (3,)), "b": TensorSpec("float32", (2, 3))},
         {"codes": TensorSpec("int8", (None, 4)), "scales": TensorSpec("float32", (None,))},
@@ -76,8 +76,7 @@ def tensors(data: bytes) -> None:
 
 
 def messages(data: bytes) -> None:
-    """The name of a message in a line, or bytes that number one, then its JSON. What is read is written and read again
-    as the same."""
+    """Read a message's name (a line, or bytes that number one), then its JSON; it must survive writing and reading."""
     name, _, content = data.partition(b"\n")
     kinds = message_kinds()
     kind = kinds.get(name) or [*kinds.values()][sum(name) % len(kinds)]
@@ -91,7 +90,7 @@ def messages(data: bytes) -> None:
 
 @cache
 def message_kinds() -> Mapping[bytes, type[BaseModel]]:
-    """Every message of the wire, by name."""
+    """Return every message of the wire, by name."""
     for module in pkgutil.walk_packages(protocol.__path__, "protocol."):
         importlib.import_module(module.name)
     found: set[type[BaseModel]] = {Problem}
@@ -105,13 +104,13 @@ def message_kinds() -> Mapping[bytes, type[BaseModel]]:
 
 
 def graphs(data: bytes) -> None:
-    """An ONNX graph as a release brings it."""
+    """Check an ONNX graph of a release."""
     with suppress(GraphRefused):
         check_graph(data)
 
 
 def blobs(data: bytes) -> None:
-    """Blobs that are no tensors: cards of a shard, and a vocabulary, which is written as it was read."""
+    """Read blobs without tensors: cards of a shard, and a vocabulary, which must be written as it was read."""
     with suppress(TensorError):
         unpack_cards(data, 1)
     with suppress(VocabularyDiffers, ValueError):
@@ -119,7 +118,7 @@ def blobs(data: bytes) -> None:
 
 
 def feeds(data: bytes) -> None:
-    """A feed by feedparser and by what makes news of it, in this process: in the product it has one of its own."""
+    """Read a feed by feedparser and by our reader, in this process instead of a separate one."""
     try:
         helpers = (plain_text, picture_links, feed_dates, json_feed)
         read = feed_parser._read(data, "application/rss+xml", "https://news.example.org/feed", *helpers)
@@ -133,7 +132,7 @@ def feeds(data: bytes) -> None:
 
 
 def opml(data: bytes) -> None:
-    """A list of feeds; what is read is exported and read again as the same."""
+    """Read a list of feeds; it must survive export and import."""
     with suppress(OpmlRefused):
         found = parse_opml(data, "a list").feeds
         again = parse_opml(write_opml(found, "feeds"), "an export").feeds if found else []
@@ -141,23 +140,23 @@ def opml(data: bytes) -> None:
 
 
 def mind(data: bytes) -> None:
-    """Rows of MIND's news.tsv."""
+    """Read rows of MIND's news.tsv."""
     _check_lines(data, lambda line: {**files._mind_fields(line), "published_at": MOMENT})
 
 
 def jsonl(data: bytes) -> None:
-    """News as JSON Lines; an item that is read is exported and read again as the same."""
+    """Read articles as JSON Lines; an item must survive export and import."""
     _check_lines(data, files._json_fields)
 
 
 def export(data: bytes) -> None:
-    """What a device's own export says of a text and of a blob of its store: JSON that others can read."""
+    """Export a text and a blob of a device's store; the result must be JSON that others can read."""
     for column, value in (*((one, data.decode("utf-8", "replace")) for one in JSON_COLUMNS), ("bytes", data)):
         json.loads(json.dumps(plain_value(column, value), allow_nan=False))
 
 
 def exported(data: bytes) -> None:
-    """Another device's export, as its reader moves here with it."""
+    """Import another device's export, as when its reader moves here."""
     with suppress(ExportRefused):
         read_export(data, MOMENT)
 

@@ -1,5 +1,8 @@
-"""Mutations of safetensors blobs that often stay such blobs: a fuzzer of bytes alone never counts lengths and offsets
-of a header anew, so it doesn't come to the rules for what a blob holds."""
+"""Mutations of safetensors blobs that often stay such blobs.
+
+A fuzzer of bytes alone never recomputes lengths and offsets of a header, so it doesn't reach the rules for a blob's
+contents.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class TensorMutator:
         self.mutate_bytes, self._mutate_json = mutate_bytes, JsonMutator(mutate_bytes)
 
     def __call__(self, data: bytes, limit_bytes: int, seed: int) -> bytes:
-        """Another blob of at most limit_bytes; which one hangs on the seed, and on mutate_bytes."""
+        """Return another blob of at most limit_bytes, determined by the seed and mutate_bytes."""
         rng = Random(seed)
         change = rng.random()
         if change >= BYTES_SHARE:
@@ -46,7 +49,7 @@ class TensorMutator:
 
 
 def _other_tensors(data: bytes, rng: Random) -> bytes | None:
-    """None for what is no such blob, and where a tensor without numbers has axes too long to be changed."""
+    """Return changed tensors; None for an invalid blob, or a tensor without numbers whose axes are too long."""
     try:
         tensors = load(data)
         name = rng.choice(sorted(tensors) or ["a"])

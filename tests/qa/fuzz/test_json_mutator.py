@@ -1,4 +1,4 @@
-"""Mutations of JSON reach the rules of what reads it. Oracle: JSON's own reader, and what the messages say is wrong."""
+"""Mutations of JSON reach the rules of its readers. Oracles: the JSON parser, and the messages' own errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutations of blobs reach the rules for each tensor. Oracle: what the reader of blobs says is wrong."""
+"""Mutations of blobs reach the rules for each tensor. Oracle: the errors of the blobs' reader."""
 
 from __future__ import annotations
 

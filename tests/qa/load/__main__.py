@@ -1,10 +1,10 @@
 """`python -m tests.qa.load --minutes 5 --rate 100 --workers 2 --postgresql`: a backend under load (locust).
 
-While devices read, report and poll, secure rounds release a model, news come in and the index is swapped, and a round
-has many uploads at once, each of these every ninth of the time, in turn; and some of each before, for what a process
-loads at the first. Prints what requests took, their errors, and the memory of each process; exits with 1 where a
-request failed for good, an event did not come about, or, from ten minutes on, a process grew by more than 2 % or was
-replaced. Needs `ownfeed[load]`.
+Devices read, report and poll. Meanwhile, in turn and for a ninth of the time each, secure rounds release a model,
+articles arrive and the index is swapped, and a round has many simultaneous uploads; each happens a few times before the
+measurement, to load what the first one needs. Prints the requests' times and errors, and the memory of each process.
+Exits with 1 if a request failed permanently, an event did not happen, or, from ten minutes on, a process grew by more
+than 2 % or was replaced. Needs `ownfeed[load]`.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ SETTLE_SEC = 20.0
 
 @dataclass
 class MemoryWatch:
-    """Resident memory of processes, looked at from time to time."""
+    """Resident memory of processes, sampled from time to time."""
 
     seen: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
     def over(self, roots: dict[str, psutil.Process]) -> Iterator[MemoryWatch]:
-        """While the block runs, these and what they have started."""
+        """Watch these processes and their children while the block runs."""
         thread = threading.Thread(target=self._look, args=(roots,))
         thread.start()
         try:
@@ -83,7 +83,7 @@ class MemoryWatch:
 
 @dataclass
 class LoadEvents:
-    """What befalls the backend under load."""
+    """The events at the backend under load."""
 
     backend: RunningBackend
     burst: Burst
@@ -93,12 +93,12 @@ class LoadEvents:
     _written: int = 0
 
     def warm_up(self, workers: int) -> None:
-        """Some of each, so that all have loaded what a first one needs; any process may make the next catalogue."""
+        """Cause some of each event, so that all processes have loaded what a first one needs."""
         for event in (self.release, *(self.swap,) * (SWAPS_AT_FIRST * workers), self.counts, self.counts, self.release):
             self._noted(event)
 
     def run_all(self, times: int, every_sec: float, until: float) -> None:
-        """Each in its turn, so many times, every so many seconds."""
+        """Cause each event in turn, this many times, every so many seconds."""
         began, turns = time.monotonic(), cycle((self.release, self.swap, self.counts))
         for number in range(1, times + 1):
             if (wait := began + number * every_sec - time.monotonic()) > 0:
@@ -108,20 +108,20 @@ class LoadEvents:
             self._noted(next(turns))
 
     def release(self) -> str:
-        """A round whose release all devices then swap to."""
+        """Run a round whose release all devices then swap to."""
         ended, _ = self.burst.play(RELEASING, 12)
         assert ended.state == "applied", ended.reason
         assert ended.published is not None
         return f"{ended.published} of {ended.survivors} devices"
 
     def counts(self) -> str:
-        """A round of which every device comes at once."""
+        """Run a round that every device joins at once."""
         ended, took = self.burst.play(COUNTING, self.cohort)
         assert ended.state == "applied", ended.reason
         return f"{ended.survivors} devices in {took:.0f} s"
 
     def swap(self) -> str:
-        """News that are in the pool and the index of the process that is asked next."""
+        """Add articles that must be in the pool and index of the process that is asked next."""
         before = self._pool_version()
         engine = open_engine(self.backend.settings.database_url)
         report = ingest(NewsPool(engine), self._stories(), source="load")
@@ -165,7 +165,7 @@ class LoadEvents:
 
 
 def locust(url: str, rate: float, minutes: float, answers: Path) -> subprocess.Popen[bytes]:
-    """Devices that ask so many times a second together; they come within a tenth of a minute."""
+    """Run devices that together send this many requests a second; they start within a tenth of a minute."""
     devices = max(1, round(rate / EACH_A_SECOND))
     command = ["-f", str(LOCUSTFILE), "--headless", "--only-summary", "--host", url, "--loglevel", "WARNING"]
     asked = ["--users", str(devices), "--spawn-rate", str(max(1, devices // 6)), "--run-time", f"{minutes * 60:.0f}s"]

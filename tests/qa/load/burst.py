@@ -1,7 +1,7 @@
 """`python -m tests.qa.load.burst --cohort 1000 --length 262`: many small vectors in one secure sum.
 
-The server is a process of its own (`experiments.bench.secagg_http`). Prints how long its vectors took to come in,
-and the round from its opening to its end; exits with 1 where it failed, or a device was lost.
+The server is a process of its own (`experiments.bench.secagg_http`). Prints how long its vectors took to arrive, and
+the time from the round's opening to its end; exits with 1 if it failed, or a device was lost.
 """
 
 from __future__ import annotations

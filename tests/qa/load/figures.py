@@ -1,4 +1,4 @@
-"""Figures of a load test: answers by what was asked, and the memory of each process."""
+"""Figures of a load test: answers by kind of request, and the memory of each process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOOD = (200, 204, 304)
 
 @dataclass(frozen=True)
 class FleetAnswers:
-    """What became of requests: seconds since 1970, what was asked, milliseconds, and the status or what went wrong."""
+    """Results of requests: seconds since 1970, kind of request, milliseconds, and the status or the error."""
 
     at: NDArray[np.float64]
     asked: NDArray[np.str_]
@@ -31,21 +31,21 @@ class FleetAnswers:
 
     @classmethod
     def read(cls, path: Path) -> FleetAnswers:
-        """As the locustfile writes them."""
+        """Read them as the locustfile writes them."""
         kept = json.loads(path.read_text(encoding="utf-8"))
         return cls(np.array(kept["at"], dtype=float), np.array(kept["asked"]), np.array(kept["ms"]), kept["status"])
 
     def of(self, chosen: NDArray[np.bool_]) -> FleetAnswers:
-        """Some of them."""
+        """Return some of them."""
         status = [one for one, mine in zip(self.status, chosen, strict=True) if mine]
         return FleetAnswers(self.at[chosen], self.asked[chosen], self.ms[chosen], status)
 
     def percentile_ms(self, percent: float) -> float | None:
-        """Of all; None if there are none."""
+        """Return the percentile of all; None if there are none."""
         return float(np.percentile(self.ms, percent)) if len(self.ms) else None
 
     def row(self, name: str) -> tuple[Cell, ...]:
-        """Of the table that `tables` gives first."""
+        """Return a row of the first table of `tables`."""
         told = Counter(self.status)
         later = [told[status] for status in COME_LATER]
         other = {str(status): count for status, count in told.items() if status not in (*GOOD, *COME_LATER)}
@@ -63,7 +63,7 @@ class FleetAnswers:
 
 
 def answers_table(answers: FleetAnswers, title: str, notes: Sequence[str]) -> Table:
-    """A row for each kind of request, and one for all."""
+    """Return a row for each kind of request, and one for all."""
     kinds = sorted(set(answers.asked.tolist()))
     rows = [answers.of(answers.asked == kind).row(kind) for kind in kinds]
     columns = ("asked", "requests", "a second", "p50 ms", "p95 ms", "p99 ms", "429", "503", "other than 200, 204, 304")
@@ -71,7 +71,7 @@ def answers_table(answers: FleetAnswers, title: str, notes: Sequence[str]) -> Ta
 
 
 def thirds_table(answers: FleetAnswers, began: float, ended: float) -> Table:
-    """p95 of each kind of request in the three thirds of the test."""
+    """Return the p95 of each kind of request in the three thirds of the test."""
     edges = np.linspace(began, ended, 4)
     rows: list[tuple[Cell, ...]] = []
     for kind in sorted(set(answers.asked.tolist())):
@@ -92,19 +92,19 @@ class ProcessMemory:
     resident: NDArray[np.float64]
 
     def between(self, since: float, until: float) -> float | None:
-        """The median; None where nothing was looked at."""
+        """Return the median; None if there was no sample."""
         held = self.resident[(self.at >= since) & (self.at < until)]
         return float(np.median(held)) if len(held) else None
 
     def growth(self, began: float, ended: float) -> float | None:
-        """From the middle third to the last, as a share; None for a process that was not there for both."""
+        """Return the growth from the middle third to the last, as a share; None for a process that was not in both."""
         edges = np.linspace(began, ended, 4)
         middle, last = self.between(edges[1], edges[2]), self.between(edges[2], edges[3])
         return None if middle is None or last is None else last / middle - 1
 
 
 def memory_table(looked: Mapping[str, Sequence[tuple[float, int]]], began: float, ended: float) -> tuple[Table, bool]:
-    """Each process' memory, and whether all of them stayed flat. looked: time and resident bytes, by process."""
+    """Return each process' memory, and whether all stayed flat. looked: time and resident bytes, by process."""
     edges, rows, flat = np.linspace(began, ended, 4), list[tuple[Cell, ...]](), True
     for name, seen in sorted(looked.items()):
         at, resident = np.array(seen, dtype=float).T

@@ -1,9 +1,9 @@
-"""What a fleet's devices ask a backend besides the messages of rounds, for locust (`ownfeed[load]`).
+"""A fleet's requests to a backend besides the messages of rounds, for locust (`ownfeed[load]`).
 
-Each user is one device with a connection of its own, as its reader reads: a visit every few minutes, of two pages, is a
-report by code and the texts of what it answered; in between the device looks for a release and, more often, for a
-round (`PerformanceSettings`). Weights are how often each is asked in four minutes. Every answer is kept, and written
-to the file that LOAD_ANSWERS names when the test ends (`tests.qa.load.figures`).
+Each user is one device with its own connection: a visit every few minutes, of two pages, is a report by code and the
+texts of its answer; in between the device polls for a release and, more often, for a round (`PerformanceSettings`).
+Weights are the number of each request in four minutes. Every answer is recorded, and written to the file that
+LOAD_ANSWERS names when the test ends (`tests.qa.load.figures`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ANSWERS: dict[str, list[Any]] = {"at": [], "asked": [], "ms": [], "status": []}
 
 @events.request.add_listener
 def keep(name: str, response_time: float, response: Any, exception: BaseException | None, **about: Any) -> None:
-    """Note an answer: its status, or what went wrong where there is none."""
+    """Record an answer: its status, or the error if there is none."""
     status = getattr(response, "status_code", 0)
     ANSWERS["at"].append(round(time.time(), 3))
     ANSWERS["asked"].append(name)
@@ -37,13 +37,13 @@ def keep(name: str, response_time: float, response: Any, exception: BaseExceptio
 
 @events.test_stop.add_listener
 def write(**about: Any) -> None:
-    """For the driver, which waits for this process to end."""
+    """Write the answers for the driver, which waits for this process to end."""
     if named := os.environ.get("LOAD_ANSWERS"):
         Path(named).write_text(json.dumps(ANSWERS), encoding="utf-8")
 
 
 class ReadingDevice(FastHttpUser):
-    """One device. Asks as often as LOAD_EACH says, in requests a second."""
+    """One device. Sends requests as often as LOAD_EACH says, in requests a second."""
 
     network_timeout = connection_timeout = 10.0
 
@@ -55,15 +55,17 @@ class ReadingDevice(FastHttpUser):
         self.look_for_a_release()
 
     def wait_time(self) -> float:
-        """Seconds: drawn anew each time, or all devices that locust begins in one second would keep asking together. A
-        device leaves no connection idle for longer than IDLE_SEC, and so never asks while the server closes it."""
+        """Return random seconds: otherwise all devices that start in one second would keep in step.
+
+        A device leaves no connection idle for longer than IDLE_SEC, and so never sends while the server closes it.
+        """
         wait = self.dice.expovariate(EACH_A_SECOND)
         if wait > IDLE_SEC:
             self.client.client.close()
         return wait
 
     def known(self, path: str, name: str) -> Any:
-        """A conditional GET, as devices make them."""
+        """Send a conditional GET, as devices do."""
         headers = {"If-None-Match": self.etags[path]} if path in self.etags else {}
         answer = self.client.get(path, headers=headers, name=name)
         if answer.status_code == 200 and (etag := answer.headers.get("etag")):
@@ -72,29 +74,29 @@ class ReadingDevice(FastHttpUser):
 
     @task(16)
     def look_for_a_round(self) -> None:
-        """training_poll_sec."""
+        """Poll for rounds, as every training_poll_sec."""
         self.client.get("/v1/rounds/current", name="rounds/current")
 
     @task(4)
     def look_for_a_release(self) -> None:
-        """sync_poll_sec."""
+        """Poll for a release, as every sync_poll_sec."""
         answer = self.known("/v1/releases/current", "releases/current")
         if answer.status_code == 200:
             self.release = json.loads(answer.json()["manifest"])["release"]
 
     @task(1)
     def default_list(self) -> None:
-        """With a sync."""
+        """Request the default list, as in a sync."""
         self.known("/v1/news/front?limit=600", "news/front")
 
     @task(1)
     def popularity(self) -> None:
-        """With a sync."""
+        """Request popularity, as in a sync."""
         self.known(f"/v1/releases/{short_release(self.release)}/popularity", "popularity")
 
     @task(4)
     def read(self) -> None:
-        """Two pages each of two visits: a report, and the texts of what it found."""
+        """Read two pages each of two visits: a report, and the texts of its answer."""
         report = {"kind": "code", "codebook": CODES, "code": self.dice.randrange(CODES)}
         body = {"release": short_release(self.release), "limit": LIMIT, "report": report}
         with self.client.post("/v1/recall", json=body, name="recall", catch_response=True) as answer:

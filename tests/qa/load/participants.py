@@ -1,6 +1,6 @@
-"""Devices that do nothing but take part in rounds: real keys, masks and shares, and numbers of nought.
+"""Devices that only take part in rounds: real keys, masks and shares, and vectors of zeros.
 
-Whatever the round's system trains, a device that has learnt nothing is a right one: the sum is its release's weights.
+These are valid for every system: a device that has learnt nothing contributes zeros, and the sum leaves the weights.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ T = TypeVar("T")
 
 
 class IdleClient(WireClient):
-    """Gives nought for every tensor that the round asks for. masked_at: when its vector was received, in seconds that
-    only grow."""
+    """Sends zeros for every tensor of the round. masked_at: when its vector was received, in monotonic seconds."""
 
     masked_at: float | None = None
 
     def send(self) -> httpx.Response:
-        """As `WireClient`."""
+        """Send as `WireClient` does."""
         stage, answer = self.stage, super().send()
         if stage == "masked" and answer.is_success and self.masked_at is None:
             self.masked_at = time.monotonic()
@@ -52,12 +51,12 @@ class IdleClient(WireClient):
 
 @dataclass
 class Burst:
-    """A round whose devices all come at once.
+    """A round whose devices all arrive at once.
 
     Args:
         http: connections of these devices.
         operator: who opens the round.
-        threads: devices that ask at the same time.
+        threads: devices that send at the same time.
         seconds: of a round.
     """
 
@@ -72,7 +71,7 @@ class Burst:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def play(self, system: str, cohort: int) -> tuple[RoundStatus, float]:
-        """As it ended, and how long that took. Raises OperatorRefused, HTTPStatusError."""
+        """Return how the round ended, and how long it took. Raises OperatorRefused, HTTPStatusError."""
         began = time.monotonic()
         opened = self.operator.open_round(
             system, cohort=cohort, cohort_minimum=max(2, cohort // 2), seconds=self.seconds
@@ -93,7 +92,7 @@ class Burst:
         return ended, time.monotonic() - began
 
     def _joined(self, round_id: str, release: str, task: str) -> IdleClient | None:
-        """A place, drawn for at each check-in among all devices that look for rounds; None once there are no more."""
+        """Return a place, drawn at each check-in among all waiting devices; None once there are no more."""
         while True:
             made = self._patiently(lambda: IdleClient.joining(self.http, release, task, lambda size: np.zeros(size)))
             if made is not None:
@@ -104,7 +103,7 @@ class Burst:
             time.sleep(POLL_SEC)
 
     def _patiently(self, ask: Callable[[], T]) -> T:
-        """Asked again where it may be answered later."""
+        """Send again if the answer may come later."""
         while True:
             try:
                 return ask()

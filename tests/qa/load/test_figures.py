@@ -37,7 +37,7 @@ def test_slowdown_of_a_request_kind_shows_in_the_table(answers: FleetAnswers) ->
 
 
 def test_process_whose_memory_grows_over_two_percent_is_reported_as_growing() -> None:
-    """What a process gains in the first third, while it is warm up, doesn't count, nor does one that came or went."""
+    """Growth in the first third, during warm-up, doesn't count, nor does a process that started or ended."""
     steady = [(float(second), 100 if second < 300 else 200) for second in range(900)]
     grows = [(float(second), 200 if second < 600 else 205) for second in range(900)]
     came = [(float(second), second) for second in range(700, 900)]

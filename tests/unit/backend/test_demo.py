@@ -383,7 +383,7 @@ def test_as_published_setting_is_passed_to_backend_device_and_fleet(
 
 
 def test_demo_device_polls_count_as_one_device() -> None:
-    """Red before: its questions counted as fifteen devices, so that a round of ten at least opened for none."""
+    """Regression: its questions counted as fifteen devices, so that a round of ten at least opened for none."""
     pace, usual = "OWNFEED_DEVICE_PERFORMANCE__TRAINING_POLL_SEC", DeviceSettings().performance.training_poll_sec
     counted = float(DEMO_ROUNDS["OWNFEED_BACKEND_ROUNDS_POLLS_PER_DEVICE"])
     assert WINDOW_SEC / float(DEMO_DEVICE.get(pace, usual)) / counted <= 2

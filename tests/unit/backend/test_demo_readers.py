@@ -26,7 +26,7 @@ NOISY = {
 def test_simulated_readers_limits_allow_every_noisy_sum(
     system: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Red before: every device declined the form with less noise, so no such round of the demo was ever applied."""
+    """Regression: every device declined the form with less noise, so no such round of the demo was ever applied."""
     for variable, value in DEMO_READERS.items():
         monkeypatch.setenv(variable, value)
     for privacy in (DeviceSettings(data_dir=tmp_path).privacy, WILLING):

@@ -35,7 +35,7 @@ def an_encoder(folder: Path) -> Path:
 
 
 def test_quantised_copy_describes_itself_correctly(tmp_path: Path) -> None:
-    """Red before: it said of its graph what the whole encoder's hashes to, and the bench ended with "is damaged"."""
+    """Regression: it said of its graph what the whole encoder's hashes to, and the bench ended with "is damaged"."""
     copy = tmp_path / "copy"
     copy.mkdir()
     quantised(an_encoder(tmp_path / "whole"), copy)

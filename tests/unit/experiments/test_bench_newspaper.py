@@ -42,7 +42,7 @@ def servable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
 def test_copying_the_prepared_newspaper_loses_no_concurrent_writes(servable: list[bool], tmp_path: Path) -> None:
-    """Red before: its own connections, left to the collector, had lost their locks by the copying. When they were
+    """Regression: its own connections, left to the collector, had lost their locks by the copying. When they were
     collected they took themselves for the last, and deleted a log that they had never seen."""
     gc.disable()  # or the collector might come first
     try:

@@ -43,7 +43,7 @@ def test_false_updates_at_the_bounds_mostly_pass_and_a_huge_one_never_does() -> 
 
 
 def test_sparse_and_split_false_updates_pass_the_norm_and_similarity_checks() -> None:
-    """Red before: a sign flip was as long as the norm's bound lets pass, so that the bound of its largest number, which
+    """Regression: a sign flip was as long as the norm's bound lets pass, so that the bound of its largest number, which
     nobody had told the attacker of, refused it."""
     direction = np.zeros(262)
     direction[:2] = 1.0, 0.3

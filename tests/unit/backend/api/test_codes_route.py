@@ -238,7 +238,7 @@ def test_failed_codes_are_retried(server: Running, monkeypatch: pytest.MonkeyPat
 
 
 def test_blobs_listed_by_one_process_are_served_by_another(server: Running, tmp_path: Path) -> None:
-    """Red before: priors are of the moment in which a process built its catalogue, so no other process had them."""
+    """Regression: priors are of the moment in which a process built its catalogue, so no other process had them."""
     catalogue = server.services.live.current
     one, other = (
         pool_codes.PoolCodeStore(LiveCatalogue(replace(catalogue, log_popularity=priors)), LocalFolder(tmp_path))

@@ -58,7 +58,7 @@ def test_token_in_the_address_becomes_a_strict_cookie() -> None:
 
 
 def test_two_consoles_on_one_host_have_separate_cookies() -> None:
-    """Browsers have one jar for all ports of a host. Red before: who opened one was signed out of the other."""
+    """Browsers have one jar for all ports of a host. Regression: who opened one was signed out of the other."""
     first, second = StandInServices(), StandInServices()
     second.admin_token = "another token"
     app, beside = FastAPI(openapi_url=None), FastAPI(openapi_url=None)

@@ -21,7 +21,7 @@ def without_labels(page: str) -> str:
 
 
 def test_counts_of_pure_noise_rank_no_story() -> None:
-    """Red before: each story was held against what is rare for one, so of a thousand about 25 got a rank by chance."""
+    """Regression: each story was held against what is rare for one, so of a thousand about 25 got a rank by chance."""
     noise, news = np.random.default_rng(0), 1_000
     catalogue = StandInCatalogue(
         keys=np.arange(news),

@@ -237,7 +237,7 @@ def test_damaged_encoder_file_is_named_in_the_error_and_gives_no_vector(
 def test_round_refuses_to_build_on_a_damaged_shared_file(
     settings: BackendSettings, tmp_path: Path, damaged: str | None
 ) -> None:
-    """Red before: the description of what it trained had the damaged file's hash."""
+    """Regression: the description of what it trained had the damaged file's hash."""
     folder, bert = tmp_path / "encoder", find_weights(PACKAGED)
     folder.mkdir()
     for file in settings.encoder_dir.iterdir():

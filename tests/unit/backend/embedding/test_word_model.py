@@ -213,7 +213,7 @@ def test_encoder_is_stored_once_and_found_by_its_digest(folder: Path) -> None:
 def test_storing_a_word_encoder_does_not_overwrite_damaged_shared_files(
     folder: Path, tmp_path: Path, damaged: str
 ) -> None:
-    """Red before: its description had the damaged file's hash."""
+    """Regression: its description had the damaged file's hash."""
     copy = tmp_path / "encoder"
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("trained"))
     model = WordModel(copy)

@@ -235,7 +235,7 @@ def test_invalid_codebook_shares_are_refused(shares: tuple[float, ...]) -> None:
 
 
 def test_cohort_with_mostly_noisy_drafts_is_refused_before_payment(tmp_path: Path) -> None:
-    """Red before: a round of 60 cost each device 7.7 and could publish nothing, however many followed."""
+    """Regression: a round of 60 cost each device 7.7 and could publish nothing, however many followed."""
     opener = BackendRig.make(tmp_path, StillClock(NOW)).coordinator._opener
     needed = (
         r"With 60 devices .* would be the noise .* Above 30 % no draft .* about 5,200 devices a round would be enough"

@@ -67,7 +67,7 @@ def judged(vote: list[WeightedSum], first: list[WeightedSum]) -> Verdict:
     ],
 )
 def test_first_negative_vote_orders_a_second_vote_but_no_rollback(gains: tuple[float, ...], doubted: bool) -> None:
-    """Red before: three liars in three groups of five and the noise of a fourth took a release back (the second)."""
+    """Regression: three liars in three groups of five and the noise of a fourth took a release back (the second)."""
     verdict = judged(voted(*gains), [])
     assert (verdict.falls, verdict.doubted) == (False, doubted)
 

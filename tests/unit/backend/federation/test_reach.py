@@ -67,7 +67,7 @@ def test_projection_keeps_at_least_the_proven_share_of_an_honest_mean(coordinate
     assert error < 0.02
     if noise > 1:
         short, error = kept(honest, drawn * np.minimum(1, PROTECTION.clip / np.linalg.norm(drawn, axis=1))[:, None])
-        assert short + ERRORS * error < 0.25, "red before: projected onto the clip itself, little of it is left"
+        assert short + ERRORS * error < 0.25, "regression: projected onto the clip itself, little of it is left"
 
 
 @pytest.mark.parametrize("norm", [PROTECTION.clip, PROTECTION.clip / 2])
@@ -115,7 +115,7 @@ def test_mean_of_a_single_sum_is_at_most_the_clip() -> None:
 
 
 def test_group_steps_are_bounded_by_their_own_noise() -> None:
-    """Red before: each was held to the clip, though noise on a group's mean is four times that on everybody's."""
+    """Regression: each was held to the clip, though noise on a group's mean is four times that on everybody's."""
     groups, numbers, rate = 4, 30, 0.5
     blocks = np.full((groups, numbers), 1e3)
     members = np.full(groups, DEVICES / groups * MEMBER_SHARE * PROTECTION.clip)

@@ -230,7 +230,7 @@ def test_decline_seen_by_groups_is_confirmed_by_a_second_vote(world: GatedRounds
 
 @pytest.mark.usefixtures("in_groups")
 def test_malicious_votes_do_not_roll_back_a_good_release(world: GatedRounds) -> None:
-    """Red before: five of twelve, who are in two groups of three at least, voted every release down."""
+    """Regression: five of twelve, who are in two groups of three at least, voted every release down."""
     for attacker in world.devices[:5]:
         attacker.stop()
         attacker.transport = ForgesInRoundTwo(attacker.transport, reported=-(2**16))

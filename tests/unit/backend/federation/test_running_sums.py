@@ -225,7 +225,7 @@ def test_damaged_running_sum_is_never_opened_wrongly(rig: SumStoreRig) -> None:
 
 
 def test_repeated_vector_does_not_touch_the_running_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Red before: each copy had the whole sum written once more, and the next vector read it from the storage."""
+    """Regression: each copy had the whole sum written once more, and the next vector read it from the storage."""
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
     asked: list[str] = []
@@ -252,7 +252,7 @@ def test_repeated_vector_does_not_touch_the_running_sum(rig: SumStoreRig, monkey
 def test_repeated_vector_after_the_end_is_answered_with_the_stage(
     rig: SumStoreRig,
 ) -> None:
-    """Red before: between the removal of the running sum and its row's word the answer was that the sum had failed."""
+    """Regression: between the removal of the running sum and its row's word the answer was that the sum had failed."""
     store, devices = brought_to(rig, "masked")
     for device in devices:
         deliver(store, device)

@@ -69,7 +69,7 @@ ATTACKS: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
 
 
 def test_three_places_of_one_machine_blame_no_honest_member() -> None:
-    """Red before: 3 malicious members are more than k = 2, so each of their two victims was named and they stayed."""
+    """Regression: 3 malicious members are more than k = 2, so each of their two victims was named and they stayed."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
     said = received(12, of_1=[4, 5], of_2=[4, 5], of_3=[4, 5])
     assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 2, 4, 5}))
@@ -79,7 +79,7 @@ def test_three_places_of_one_machine_blame_no_honest_member() -> None:
 
 
 def test_machine_whose_members_accuse_one_victim_each_is_identified() -> None:
-    """Red before: three pairs were left out, and nobody named."""
+    """Regression: three pairs were left out, and nobody named."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
     verdict = judge(received(12, of_1=[4], of_2=[5], of_3=[6]), 2, sources)
     assert verdict == ComplaintVerdict(frozenset({1, 2, 3}), frozenset({1, 2, 3}))

@@ -110,7 +110,7 @@ THREE = frozenset({1, 2, 3})
 def test_three_false_shares_from_one_machine_cannot_fail_a_sum(
     size: int, threshold: int, about: frozenset[int]
 ) -> None:
-    """Red before: at the thresholds of mode active three false shares are more than the k that can be corrected. The
+    """Regression: at the thresholds of mode active three false shares are more than the k that can be corrected. The
     sums failed, and of 13 and of 15 members the two victims were named."""
     opened = answered(size, NOBODY, THREE, about, crowd=THREE, threshold=threshold).open()
     assert opened.survivors == tuple(range(1, size + 1))

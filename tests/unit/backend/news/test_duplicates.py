@@ -67,7 +67,7 @@ def test_duplicate_is_linked_across_batches_and_runs(pool: NewsPool, item: MakeI
 
 
 def test_backdated_copy_does_not_replace_the_original(pool: NewsPool, item: MakeItem, now: datetime) -> None:
-    """Red before: the attacker's copy was offered, under the attacker's name, and the original was its duplicate."""
+    """Regression: the attacker's copy was offered, under the attacker's name, and the original was its duplicate."""
     pool.add([item("a", STORM, minutes_old=5), item("b", STORM, minutes_old=4)], source=COURANT)
     pool.add([item("copy", STORM, minutes_old=600)], source=COPIER)
     assert links(pool, now) == {"copy": "a"}, "articles of one feed are never duplicates"

@@ -195,7 +195,7 @@ def test_paused_feed_waits_and_a_resumed_one_is_due_at_once(engine: Engine) -> N
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(days=400)], ids=["an hour", "a year"])
 def test_feed_postponed_by_a_fast_clock_is_read_once_it_is_corrected(engine: Engine, ahead: timedelta) -> None:
-    """Red before: it was read again when the time had come by which the clock was once ahead."""
+    """Regression: it was read again when the time had come by which the clock was once ahead."""
     rig = SteppedScheduler(engine, lambda _: feed())
     right = rig.clock()
     rig.clock.go_on(ahead.total_seconds())

@@ -249,7 +249,7 @@ class TestNewsPool:
 
 
 def test_enormous_texts_are_cut_to_the_total_limit_without_affecting_others(pool: NewsPool, item: MakeItem) -> None:
-    """Red before: a list of 1,000 texts of 200,000 characters came to 600 MB where they are signs of three bytes."""
+    """Regression: a list of 1,000 texts of 200,000 characters came to 600 MB where they are signs of three bytes."""
     paragraph = "台" * 98
     giants = [item(f"giant{number}", body="\n\n".join([paragraph] * 100)) for number in range(60)]
     others = [item(f"n{number}", body=f"{number} days. " * 20) for number in range(60)]

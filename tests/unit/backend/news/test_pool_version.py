@@ -78,7 +78,7 @@ def test_limited_number_of_versions_is_kept_and_older_ones_report_nothing(
 def test_restored_database_does_not_hide_changes_from_readers_of_a_lost_version(
     engine: Engine, pool: NewsPool, item: MakeItem
 ) -> None:
-    """PostgreSQL is restored, or a replica takes over, while a server goes on with what it has read. Red before: the
+    """PostgreSQL is restored, or a replica takes over, while a server goes on with what it has read. Regression: the
     database grew past the version of that, and nothing was told of what it had changed up to there."""
     pool.add([item("a")], source="test")
     states = PoolVersionRow.version, PoolVersionRow.noted_from

@@ -124,7 +124,7 @@ def test_second_host_name_at_the_same_address_gets_its_own_verified_connection(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Who answers for another's name, by a resolver that lies, has no certificate of it, but one of its own host, at
-    the same address. Red before: the connection to that host was used again, and what came there was taken."""
+    the same address. Regression: the connection to that host was used again, and what came there was taken."""
     certificate, key = certificate_of("feeds.example", tmp_path)
     trusting = ssl.create_default_context(cafile=certificate)
     monkeypatch.setattr("backend.news.public_addresses._certificates", lambda unverified: trusting)

@@ -233,7 +233,7 @@ def test_command_contacts_the_newest_of_several_servers_of_its_folder(servers: S
 
 
 def test_server_counts_as_running_only_while_it_holds_its_own_lock(servers: Servers) -> None:
-    """Red before: the first one's lock vouched for what the second had written."""
+    """Regression: the first one's lock vouched for what the second had written."""
     settings, first, last = servers
     assert last._locked >= 0
     os.close(last._locked)  # as the system does when a process is killed
@@ -254,7 +254,7 @@ def test_starting_server_removes_files_of_killed_ones(servers: Servers) -> None:
 
 
 def test_concurrent_command_is_not_mistaken_for_the_server(servers: Servers) -> None:
-    """Red before: of two commands beside a killed server, the second heard that the lock was taken."""
+    """Regression: of two commands beside a killed server, the second heard that the lock was taken."""
     settings, first, last = servers
     os.close(last._locked)
     (killed,) = (file for file in settings.servers_dir.iterdir() if "2222" in file.read_text())

@@ -132,7 +132,7 @@ def test_frequently_clicked_articles_are_lifted(counting: CountedPool) -> None:
 
 @pytest.mark.parametrize("half_life_hours", [6.0, 48.0])
 def test_training_rounds_use_the_servers_half_life_for_counts(counting: CountedPool, half_life_hours: float) -> None:
-    """Red before: 24 hours, whatever the setting was."""
+    """Regression: 24 hours, whatever the setting was."""
     rig = counting.backend
     vectors = np.eye(3, DIM, dtype=np.float32)
     counting.pool.store_vectors(ENCODER, list("abc"), vectors)

@@ -83,7 +83,7 @@ def test_abandoned_request_takes_no_place() -> None:
 
 
 def test_flood_from_one_source_does_not_delay_requests_of_others() -> None:
-    """Red before: one line for everybody, so that the sixty-four requests of one address had all others told 503."""
+    """Regression: one line for everybody, so that the sixty-four requests of one address had all others told 503."""
 
     async def play() -> tuple[list[str], dict[str, int]]:
         admission, done = Admission(running=1, waiting=8, wait_sec=60), list[str]()

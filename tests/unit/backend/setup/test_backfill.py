@@ -97,7 +97,7 @@ def test_round_reading_no_release_does_not_block_publication(engine: Engine, tmp
 
 
 def test_default_ranker_can_be_changed_only_between_rounds(engine: Engine, tmp_path: Path) -> None:
-    """Red before: the operator had no way to it, so that what a paper's rounds had trained ranked nobody's feed."""
+    """Regression: the operator had no way to it, so that what a paper's rounds had trained ranked nobody's feed."""
     store = small_store(engine, tmp_path)
     before = offer(store, exported(store))
     opened(PlainRoundRig(tmp_path, engine, store).coordinator())
@@ -113,7 +113,7 @@ def test_default_ranker_can_be_changed_only_between_rounds(engine: Engine, tmp_p
 
 
 def test_default_ranker_cannot_be_changed_while_a_vote_is_ordered(engine: Engine, tmp_path: Path) -> None:
-    """Red before: the vote that is ordered but not open was overlooked: it would have been held on the release of the
+    """Regression: the vote that is ordered but not open was overlooked: it would have been held on the release of the
     other ranker, found no changed weights there, and undone both."""
     store = small_store(engine, tmp_path)
     offer(store, exported(store))
@@ -132,7 +132,7 @@ def test_default_ranker_cannot_be_changed_while_a_vote_is_ordered(engine: Engine
 def test_ranker_change_is_refused_if_a_release_intervenes(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Red before: the release that had come meanwhile was replaced by the one before it."""
+    """Regression: the release that had come meanwhile was replaced by the one before it."""
     store = small_store(engine, tmp_path)
     offer(store, exported(store))
     like = ReleaseDraft.like

@@ -150,7 +150,7 @@ def test_first_start_prepares_everything_and_a_second_nothing(settings: BackendS
 
 
 def test_start_checks_the_database_first_and_leaves_it_closed(settings: BackendSettings, stand_ins: list[str]) -> None:
-    """Red before: what it left open lost its locks when the server looked at the file in turn."""
+    """Regression: what it left open lost its locks when the server looked at the file in turn."""
     database = settings.data_dir / "ownfeed.sqlite"
     ingest(pool_of(settings), hand_made_news(NOW), source="test")
     gc.collect()
@@ -326,7 +326,7 @@ def test_release_without_codebooks_gets_them_once_at_the_next_start(
 def test_pooled_states_are_prepared_with_the_ranker_that_needs_them(
     settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Red before: the first start of such a round answered after two minutes, in which they were made."""
+    """Regression: the first start of such a round answered after two minutes, in which they were made."""
     pool = pool_of(settings)
     ingest(pool, hand_made_news(NOW), source="test")
     make_servable(settings, SilentSteps())

@@ -173,7 +173,7 @@ def test_relative_mounted_folder_is_refused(tmp_path: Path, url: str) -> None:
 
 @pytest.mark.parametrize("url", ["", "/mnt/ownfeed", "ownfeed", "s3://", "s3:///folder"])
 def test_storage_without_a_bucket_or_folder_is_refused(tmp_path: Path, url: str) -> None:
-    """Red before: a bare name was a folder wherever the server happened to be started."""
+    """Regression: a bare name was a folder wherever the server happened to be started."""
     with pytest.raises(BackendSettingsRefused, match=f"Setting storage: '{url}' names no storage"):
         open_storage(url, tmp_path)
 

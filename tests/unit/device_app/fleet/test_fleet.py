@@ -47,7 +47,7 @@ def test_simulated_readers_read_until_they_have_enough_clicks_to_train_on(fleet:
 
 
 def test_simulated_reader_searches_and_follows_so_that_both_views_have_data(fleet: Fleet) -> None:
-    """Red before: simulated readers only read, and rounds of several views had one."""
+    """Regression: simulated readers only read, and rounds of several views had one."""
     fleet.run(warm_up)
     opened = [search(member) for member in fleet.members]
     assert min(opened) > 0

@@ -84,7 +84,7 @@ def test_refreshing_costs_no_budget_and_no_request(make: Make, backend: FakeBack
 
 
 def test_restart_continues_with_the_last_answer(make: Make, backend: FakeBackend, clock: StillClock) -> None:
-    """Red before: the first pages of each start had the default list alone, until the next request was due."""
+    """Regression: the first pages of each start had the default list alone, until the next request was due."""
     device = make()
     device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)

@@ -55,7 +55,7 @@ def test_local_return_path_is_kept() -> None:
 
 
 def test_page_without_side_content_has_no_empty_column(reader: PagesReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Red before: a reader of three feeds had a rule and nothing on the right of it, as long as the page."""
+    """Regression: a reader of three feeds had a rule and nothing on the right of it, as long as the page."""
     assert "<aside" in reader.get("/")
     whole = reader.device.reading.feed()
     alone = replace(whole, items=tuple(each for each in whole.items if each.slot in ("lead", "for_you")))

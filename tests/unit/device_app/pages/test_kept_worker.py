@@ -1,7 +1,7 @@
 """What the worker of the device's pages keeps when an erase comes between its steps.
 
 The worker's file runs in Node with a cache storage that makes a cache as it is opened, like a browser's, and a `fetch`
-that the test answers when it wants. Red before: the cache was opened before there was an answer, a redirect to the
+that the test answers when it wants. Regression: the cache was opened before there was an answer, a redirect to the
 welcome page counted as one, and a page that came after the erase was kept.
 """
 

@@ -113,7 +113,7 @@ def test_ranker_with_shared_towers_ranks_each_view_by_its_own_tower(tmp_path: Pa
 
 
 def test_gate_scores_a_ranker_with_private_towers_by_the_initial_tower() -> None:
-    """Red before: with a tower of zeros every score was equal, so that no fall could ever show."""
+    """Regression: with a tower of zeros every score was equal, so that no fall could ever show."""
     model = view_model(DIM)
     graph = BoundGraph(model.graphs["score"], private=model.private)
     task = EvaluateTask(lambda params, batch: graph(params, **batch)["scores"], model.shared, 4, 16)

@@ -261,7 +261,7 @@ EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
 def test_endless_gzip_without_content_is_cut_off(
     client_to: Callable[[Answering], HttpClient], begins: bytes, goes_on: bytes, words: str
 ) -> None:
-    """Red before: all of it was read, and what came behind the gzip's end was kept in memory."""
+    """Regression: all of it was read, and what came behind the gzip's end was kept in memory."""
     sent = 0
 
     class Flood(httpx.SyncByteStream):

@@ -207,7 +207,7 @@ def died_as_it_published(rig: PlainRoundRig, chain: ChainFile) -> None:
 
 
 def test_round_on_a_release_republished_after_a_kill_is_applied(rig: PlainRoundRig, chained: ChainFile) -> None:
-    """Red before: behind the release that nobody has seen a start publishes r1 again, which was taken for another."""
+    """Regression: behind the release that nobody has seen a start publishes r1 again, which was taken for another."""
     opened(rig.coordinator(), cohort=1, minimum=1)
     sent(rig.coordinator(), 0.02)
     died_as_it_published(rig, chained)

@@ -94,7 +94,7 @@ def test_round_killed_after_the_commit_leaves_only_files_to_clean_up(
 def test_running_server_removes_updates_left_by_a_killed_one(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Red before: updates of single readers stayed until a server started again, an hour at most."""
+    """Regression: updates of single readers stayed until a server started again, an hour at most."""
     killed, living = rig.coordinator(), rig.coordinator()
     opened(killed, cohort=1, minimum=1)
     assert living.step() is None, "it sees the round under way"
@@ -337,7 +337,7 @@ def left_over(rig: PlainRoundRig) -> Path:
 def test_unreferenced_running_sums_are_deleted_while_the_server_runs(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Red before: they stayed until the next start."""
+    """Regression: they stayed until the next start."""
     coordinator = rig.coordinator()
     path = left_over(rig)
     coordinator.step()
@@ -367,7 +367,7 @@ def test_failed_masked_upload_triggers_a_cleanup(rig: PlainRoundRig, monkeypatch
 
 
 def test_interruption_during_a_cleanup_is_remembered(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Red before: the sweep, which had listed before, took the word of it away."""
+    """Regression: the sweep, which had listed before, took the word of it away."""
     plain = rig.coordinator().plain
 
     def interrupted_meanwhile(*_: object) -> None:

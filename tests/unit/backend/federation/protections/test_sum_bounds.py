@@ -69,7 +69,7 @@ def groups_with(added: np.ndarray, malicious: int, rng: np.random.Generator) -> 
 
 
 def test_false_update_is_detected_in_two_groups_but_not_in_a_single_one() -> None:
-    """Red before: each group was looked at alone, where a false update of .35 passes."""
+    """Regression: each group was looked at alone, where a false update of .35 passes."""
     rng, d = np.random.default_rng(0), 262
     direction = rng.normal(size=d)
     direction /= np.linalg.norm(direction)

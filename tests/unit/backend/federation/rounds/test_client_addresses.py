@@ -71,7 +71,7 @@ def test_forwarded_address_may_have_a_port_and_spaces(said: str) -> None:
 
 @pytest.mark.parametrize("said", ["unix:", "unknown", "", "198.51.100.7:", "[::1", "198.51.100.7:123456"])
 def test_unreadable_forwarded_address_is_still_rate_limited(said: str) -> None:
-    """Red before: behind a proxy whose own address has no bounds, such as this machine's, nobody had any then."""
+    """Regression: behind a proxy whose own address has no bounds, such as this machine's, nobody had any then."""
     behind = addresses(proxies=("127.0.0.1/32",), unbounded=("127.0.0.0/8",))
     assert behind.source("127.0.0.1", [said]) == addresses().source("127.0.0.1")
     assert behind.source("127.0.0.1") is None, "of this machine itself"

@@ -150,7 +150,7 @@ def test_ordered_follow_up_opens_before_the_queue(rig: QueueRig) -> None:
 def test_queued_round_keeps_waiting_through_a_transient_failure(
     rig: QueueRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, passing: Exception
 ) -> None:
-    """Red before: a round of the queue was given up for good, and a vote too, which took its training back."""
+    """Regression: a round of the queue was given up for good, and a vote too, which took its training back."""
     coordinator = rig.coordinator()
     coordinator.open_or_queue(TRAINS)
     waits = asked(coordinator)
@@ -368,7 +368,7 @@ def test_request_and_schedule_are_read_back_as_stored() -> None:
 
 
 def test_rounds_of_a_removed_system_fail_with_a_reason(rig: QueueRig) -> None:
-    """Where a system was removed. Red before: a check-in and each tick met a KeyError."""
+    """Where a system was removed. Regression: a check-in and each tick met a KeyError."""
     before, after = rig.coordinator(), PlainRoundRig.coordinator(rig)
     before.open_or_queue(TALLIES)
     assert isinstance(before.open_or_queue(TALLIES), QueuedRound)

@@ -168,7 +168,7 @@ def test_scheduled_round_that_cannot_open_reports_why_and_retries(
 def test_transient_failure_does_not_skip_a_scheduled_round(
     server: RestartedCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Red before: a storage that didn't answer for a moment cost a round, and the next came a whole interval later."""
+    """Regression: a storage that didn't answer for a moment cost a round, and the next came a whole interval later."""
     table = server.coordinator.scheduler
     table.set(Schedule(REQUEST, every_minutes=10))
 
@@ -198,7 +198,7 @@ def test_polls_are_counted_over_half_a_minute_and_set_the_admission() -> None:
 
 
 def test_repeated_polls_of_one_address_do_not_reduce_others_chances() -> None:
-    """Red before: 2,700 polls of one machine left each honest device one chance in 45, and rounds without devices."""
+    """Regression: 2,700 polls of one machine left each honest device one chance in 45, and rounds without devices."""
     polls = PollCounter(StillClock(), places=3)
     for _ in range(2_700):
         polls.note("liar")
@@ -271,7 +271,7 @@ def test_processes_serving_together_share_one_poll_count(tmp_path: Path) -> None
 
 
 def test_devices_waiting_at_several_machines_are_counted_together(server: RestartedCoordinator, tmp_path: Path) -> None:
-    """Red before: with two machines a round waited for twice as many devices, and let too many in."""
+    """Regression: with two machines a round waited for twice as many devices, and let too many in."""
     other = Coordinator(server.engine, server.releases, COMPOSED, tmp_path / "another machine", server.clock)
     server.coordinator.scheduler.set(Schedule(REQUEST, waiting=8))
     for worker in (server.coordinator, other):
@@ -286,7 +286,7 @@ def test_devices_waiting_at_several_machines_are_counted_together(server: Restar
 def test_number_of_polls_is_divided_by_the_polls_each_device_sends(
     server: RestartedCoordinator,
 ) -> None:
-    """Red before: 60 devices that ask twice each made a round of a tenth of them one of twelve, and a count by them was
+    """Regression: 60 devices that ask twice each made a round of a tenth of them one of twelve, and a count by them was
     judged as one of 120."""
     server.coordinator = Coordinator(
         server.engine, server.releases, COMPOSED, server.folder, server.clock, polls_per_device=2.0

@@ -321,7 +321,7 @@ def test_draft_that_finds_no_more_is_not_published(world: BasisWorld, monkeypatc
 def test_round_that_noise_would_drown_is_refused_with_the_cohort_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Red before: rounds of 60 cost each device 1.62 and their drafts could never be voted on."""
+    """Regression: rounds of 60 cost each device 1.62 and their drafts could never be voted on."""
     rig = BackendRig.make(tmp_path, StillClock(NOW))
     needed = r"With 60 devices .* 98 % .* the noise .* Above 30 % .* about 5,800 devices a round would be enough"
     opener = rig.coordinator._opener

@@ -254,7 +254,7 @@ ATOM = (
     [
         pytest.param(rss(ITEM.replace("</item>", "<description>" + "<b>" * 500_000)), id="nested"),
         pytest.param(rss(ITEM.replace("</item>", "<a b='" * 500_000)), id="quotes"),
-        # Red before: read outside the limits, in the server itself, where 60 KB took a minute and 10 MB would days.
+        # Regression: read outside the limits, in the server itself, where 60 KB took a minute and 10 MB would days.
         pytest.param(ATOM.format("&lt;ul>&lt;li>" * 40_000), id="a text of lists in each other"),
     ],
 )

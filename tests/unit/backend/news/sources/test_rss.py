@@ -257,7 +257,7 @@ class BodyInParts(httpx.SyncByteStream):
 
 
 def test_bytes_after_the_end_of_the_gzip_are_not_read() -> None:
-    """Red before: it was kept in memory for a minute, as fast as it came, and copied with each part."""
+    """Regression: it was kept in memory for a minute, as fast as it came, and copied with each part."""
     sent = 0
 
     def flood() -> Iterator[bytes]:
@@ -273,7 +273,7 @@ def test_bytes_after_the_end_of_the_gzip_are_not_read() -> None:
 
 
 def test_gzip_without_content_is_limited_by_its_packed_size() -> None:
-    """Red before: it was read for a minute, as fast as it came."""
+    """Regression: it was read for a minute, as fast as it came."""
     block = b"\x00\x00\x00\xff\xff" * 100_000  # stored, of no bytes, and not the last (RFC 1951, section 3.2.4)
     parts = [gzip.compress(b"")[:10], *[block] * 100]
     answer = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=BodyInParts(parts))
@@ -303,7 +303,7 @@ def test_endless_download_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (httpx.Response(302, headers={"location": "file:///etc/passwd"}), "only http and https are followed"),
         (httpx.Response(302, headers={"location": "/again"}), f"more than {REDIRECT_LIMIT} redirects"),
-        # Red before: ValueError, UnicodeError and OverflowError, which ended `ownfeed ingest` with a traceback.
+        # Regression: ValueError, UnicodeError and OverflowError, which ended `ownfeed ingest` with a traceback.
         (httpx.Response(302, headers={"location": "http://["}), "can't be read"),
         (httpx.Response(302, headers={"location": "http://user:pw@/"}), "can't be read"),
         (httpx.Response(302, headers={"location": "http://xn--a/"}), "can't be read"),

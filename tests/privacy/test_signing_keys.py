@@ -222,7 +222,7 @@ def test_key_from_the_settings_is_followed_through_its_rotations(
 def test_key_in_the_settings_recovers_a_device_that_trusts_an_attackers_key(
     server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
-    """The thief of the trusted key was faster than the operator's rotation; no device can tell them apart until then."""
+    """The thief of the trusted key acted before the operator's rotation; until then no device can tell them apart."""
     assert sync()
     server.sign_with(ATTACKER, rotation(1, FIRST, ATTACKER))
     assert sync()

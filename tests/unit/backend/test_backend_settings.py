@@ -1,4 +1,4 @@
-"""Settings: documented, read from environment and file, and refused by name."""
+"""Settings are documented, read from environment and file, and named when refused."""
 
 from __future__ import annotations
 

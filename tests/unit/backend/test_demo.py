@@ -47,7 +47,7 @@ with single_start(DemoPlan(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 
 
 class PreparesNothing(nullcontext["PreparesNothing"]):
-    """Stands in for the process that prepares."""
+    """Replaces the process that prepares."""
 
     def __init__(self, settings: BackendSettings, *, waits: bool) -> None:
         super().__init__(self)
@@ -66,7 +66,7 @@ def plan(tmp_path: Path) -> DemoPlan:
 
 @contextmanager
 def another_demo(plan: DemoPlan) -> Iterator[subprocess.Popen[str]]:
-    """A demo in a process of its own, in the same folder under other ports."""
+    """Run a demo in another process, in the same folder with other ports."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDS_THE_DEMO, str(plan.data_dir), str(free_port()), str(free_port())],
         cwd=ROOT,
@@ -155,7 +155,7 @@ def test_error_for_a_disk_that_fills_up_during_preparation_says_the_next_start_r
 
 
 def started_environments(plan: DemoPlan, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, str]]:
-    """What a start of the demo would tell each of its processes."""
+    """Return the environment with which a start of the demo runs each of its processes."""
     started: dict[str, dict[str, str]] = {}
 
     class Recording(LocalProcesses):
@@ -264,7 +264,7 @@ def test_folder_that_cannot_be_created_is_named_in_the_error(tmp_path: Path, nam
 
 
 def run_instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> None:
-    """Let the processes' `python -m ownfeed` run this code."""
+    """Make the processes' `python -m ownfeed` run this code."""
     (tmp_path / "stand_in").mkdir()
     (tmp_path / "stand_in" / "ownfeed.py").write_text(code, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "stand_in"))
@@ -383,7 +383,7 @@ def test_as_published_setting_is_passed_to_backend_device_and_fleet(
 
 
 def test_demo_device_polls_count_as_one_device() -> None:
-    """Regression: its questions counted as fifteen devices, so that a round of ten at least opened for none."""
+    """Regression: its polls counted as fifteen devices, so a round of at least ten opened without any."""
     pace, usual = "OWNFEED_DEVICE_PERFORMANCE__TRAINING_POLL_SEC", DeviceSettings().performance.training_poll_sec
     counted = float(DEMO_ROUNDS["OWNFEED_BACKEND_ROUNDS_POLLS_PER_DEVICE"])
     assert WINDOW_SEC / float(DEMO_DEVICE.get(pace, usual)) / counted <= 2

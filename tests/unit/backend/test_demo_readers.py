@@ -1,4 +1,4 @@
-"""What the demo's simulated readers allow: all that the console offers."""
+"""The demo's simulated readers allow everything that the console offers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOISY = {
 def test_simulated_readers_limits_allow_every_noisy_sum(
     system: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Regression: every device declined the form with less noise, so no such round of the demo was ever applied."""
+    """Regression: every device declined the system with less noise, so no such round of the demo was ever applied."""
     for variable, value in DEMO_READERS.items():
         monkeypatch.setenv(variable, value)
     for privacy in (DeviceSettings(data_dir=tmp_path).privacy, WILLING):

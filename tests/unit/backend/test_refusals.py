@@ -1,4 +1,4 @@
-"""Errors, problems and the request limits: complete, plain, and silent about what was sent."""
+"""Errors, problems and the request limits: complete, plain, and without quoting the request."""
 
 from __future__ import annotations
 

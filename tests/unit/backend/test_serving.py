@@ -1,4 +1,4 @@
-"""The application as a whole: what a start imports, makes and leaves; latency figures."""
+"""The application as a whole: what a start imports, creates and leaves; latency figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wrong address in a browser gets a page, on the console and elsewhere on the backend; a program gets a problem."""
+"""A wrong address gets a browser a page, on the console and elsewhere on the backend, and a program a problem."""
 
 from __future__ import annotations
 

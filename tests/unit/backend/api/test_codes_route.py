@@ -1,4 +1,4 @@
-"""The pool's codes over the real server in process: what a device rebuilds from them, and what a change costs."""
+"""The pool's codes over the real server in process: what a device decodes from them, and what a change costs."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_failed_codes_are_retried(server: Running, monkeypatch: pytest.MonkeyPat
 
 
 def test_blobs_listed_by_one_process_are_served_by_another(server: Running, tmp_path: Path) -> None:
-    """Regression: priors are of the moment in which a process built its catalogue, so no other process had them."""
+    """Regression: priors date from the moment in which a process built its catalogue, so no other process had them."""
     catalogue = server.services.live.current
     one, other = (
         pool_codes.PoolCodeStore(LiveCatalogue(replace(catalogue, log_popularity=priors)), LocalFolder(tmp_path))
@@ -282,7 +282,7 @@ def test_old_listing_stays_complete_at_a_newly_started_process(
 def test_two_starting_processes_train_one_quantizer(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Each trained one of its own, and a device that met both took every part twice."""
+    """Regression: each process trained its own quantizer, and a device using both downloaded every part twice."""
     both, trained = threading.Barrier(2), list[int]()
 
     def train(vectors: NDArray[np.float32], subspaces: int) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""The backend's figures and logs. Oracles: Prometheus' own parser, and the requests that the test made."""
+"""The backend's metrics and logs. Oracles: Prometheus' own parser, and the requests that the test made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of pictures and its shards over the real server in process, the same for whoever asks."""
+"""The list of pictures and its shards over the real server in process are the same for everybody."""
 
 from __future__ import annotations
 

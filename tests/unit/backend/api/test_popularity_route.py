@@ -30,7 +30,7 @@ NEWS = 260
 
 
 class OneCount:
-    """One count: the hundredth and later news were asked about, and every third of them is opened often."""
+    """One count of the hundredth and later articles, of which every third is opened often."""
 
     def __init__(self) -> None:
         self.now = 0

@@ -1,4 +1,4 @@
-"""POST /v1/recall: a good request, and every bad one with the exact problem it gets."""
+"""POST /v1/recall: a valid request, and every invalid one with the exact problem it gets."""
 
 from __future__ import annotations
 

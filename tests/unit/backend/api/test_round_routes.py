@@ -74,7 +74,7 @@ def problem(answer: httpx.Response) -> tuple[int, str]:
 
 
 def test_offers_are_signed_outside_the_event_loop(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which key signs is asked of the database, for which the loop would stand still."""
+    """The signing key is looked up in the database, which would block the event loop."""
     sign, asked = ReleaseStore.sign_offer, []
 
     def signing(store: ReleaseStore, offer: RoundOffer) -> SignedOffer:
@@ -240,11 +240,11 @@ def test_blobs_are_immutable_and_match_their_hash(client: httpx.Client, backend:
 
 
 class PartOfCatalogue(SimpleNamespace):
-    """Unlike its base it can be referred to weakly, as a catalogue is."""
+    """Supports weak references, unlike its base class and like a catalogue."""
 
 
 def catalogue(rows: int) -> PartOfCatalogue:
-    """As much of a catalogue as shards are cut from: two days, the first with most of the rows."""
+    """The parts of a catalogue that shards are cut from: two days, the first with most of the rows."""
     vectors = np.random.default_rng(0).normal(size=(rows, DIM)).astype(np.float32)
     return PartOfCatalogue(
         encoder="test-encoder",

@@ -1,4 +1,4 @@
-"""What `web/build.mjs` makes of the checkout: names and hashes agree, one hash stands for all, the page stays closed.
+"""The output of `web/build.mjs`: names match hashes, one hash identifies the build, and the page's policy is strict.
 
 Oracles: hashlib, the directives of a content security policy read one by one, a new database of the Python device.
 """
@@ -56,7 +56,7 @@ def test_every_build_file_matches_its_name_and_hash(folder: Path, built: Browser
 
 
 def held(path: Path) -> tuple[list[Any], list[Any], dict[str, int]]:
-    """A database's schema, the migrations that were run, and how many rows each table has."""
+    """Return a database's schema, its migrations, and the number of rows of each table."""
     with closing(sqlite3.connect(path)) as connection:
         schema = connection.execute(SCHEMA).fetchall()
         run = connection.execute("SELECT migration_hash, migration_id FROM _yoyo_migration ORDER BY 2").fetchall()

@@ -1,4 +1,4 @@
-"""GET /reader/ and below: the page, files by hash, headers, and what is said where nothing is built."""
+"""GET /reader/ and below: the page, files by hash, headers, and the answers without a build."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ APP, WORKER, ICON = named("app.js", SCRIPT), named("service_worker.js", SCRIPT),
 
 
 def built(folder: Path) -> Path:
-    """A build of three files, as the builder lays it out."""
+    """Write a build of three files in the builder's layout."""
     files = {}
     for name, content, media, squeezed in (
         (APP, SCRIPT, "text/javascript", True),
@@ -68,7 +68,7 @@ def built(folder: Path) -> Path:
 
 
 class ListedBuilds(BuildHistory):
-    """A list without a key."""
+    """A list without a signing key."""
 
     def __init__(self) -> None:
         pass
@@ -186,7 +186,7 @@ def test_uncompressed_file_is_unpacked_once_for_all_requests(
 
 
 class KeptHistory(ListedBuilds):
-    """The files of builds that servers of one storage have served."""
+    """The stored files of builds that servers of one storage have served."""
 
     def __init__(self, storage: Path) -> None:
         self.files = KeptBuilds(LocalFolder(storage))
@@ -200,7 +200,7 @@ def serve_build(folder: Path, history: BuildHistory, served: list[str]) -> Brows
 
 
 def another(folder: Path, number: int) -> tuple[Path, str]:
-    """A build of another script, whose icon is the same; where it lies and what its script is called."""
+    """Return the folder and the script name of a build with another script and the same icon."""
     (made := folder / f"build-{number}").mkdir()
     built(made)
     content = SCRIPT + b"%d" % number
@@ -214,7 +214,7 @@ def another(folder: Path, number: int) -> tuple[Path, str]:
 
 
 def test_files_of_other_versions_builds_are_served_during_an_upgrade(tmp_path: Path) -> None:
-    """Red before, a rolling upgrade: the page came from the one server, and its files were asked of the other."""
+    """Regression, in a rolling upgrade: one server sent the page, and another was asked for its files."""
     (first := tmp_path / "first").mkdir()
     second, name = another(tmp_path, 2)
     servers = [KeptHistory(tmp_path / "storage") for _ in range(2)]
@@ -240,7 +240,7 @@ def test_files_of_other_versions_builds_are_served_during_an_upgrade(tmp_path: P
 def test_tampered_stored_builds_are_not_served(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
 ) -> None:
-    """An attacker's: another script in the place of a kept one, its hash in the list, and headers that allow all."""
+    """The attacker replaces a stored script, lists its hash, and adds headers that allow everything."""
     (first := tmp_path / "first").mkdir()
     second, name = another(tmp_path, 2)
     history = KeptHistory(tmp_path / "storage")

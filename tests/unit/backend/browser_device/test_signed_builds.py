@@ -1,4 +1,4 @@
-"""GET /reader/builds.json: the builds that were served, signed with the release key. Oracle: cryptography's Ed25519."""
+"""GET /reader/builds.json lists the served builds, signed with the release key. Oracle: cryptography's Ed25519."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONE, TWO = "1" * 64, "2" * 64
 
 
 def history(server: Running, folder: Path) -> BuildHistory:
-    """Of any machine: they share the database and the storage."""
+    """Return the history as of any machine: they share the database and the storage."""
     return BuildHistory(server.services.engine, LocalFolder(folder), server.services.releases)
 
 
@@ -46,7 +46,7 @@ def test_build_list_is_signed_by_the_release_key_without_duplicates(tmp_path: Pa
 
 
 def test_concurrently_noted_builds_are_both_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes while an upgrade is under way: one has read the list, and the other writes."""
+    """During an upgrade one process has read the list while another writes it."""
     (folder := tmp_path / "history").mkdir()
     with running(tmp_path / "data", news=0, releases=0) as server:
         known, read, late_begins = BuildHistory._known, threading.Event(), threading.Event()

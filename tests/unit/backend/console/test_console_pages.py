@@ -1,4 +1,4 @@
-"""The console: nobody without the token, no forged form, and the figures as they are."""
+"""The console: no access without the token, no forged form, and correct figures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ def test_token_in_the_address_becomes_a_strict_cookie() -> None:
 
 
 def test_two_consoles_on_one_host_have_separate_cookies() -> None:
-    """Browsers have one jar for all ports of a host. Regression: who opened one was signed out of the other."""
+    """Browsers share cookies between all ports of a host.
+
+    Regression: opening one console signed the operator out of the other.
+    """
     first, second = StandInServices(), StandInServices()
     second.admin_token = "another token"
     app, beside = FastAPI(openapi_url=None), FastAPI(openapi_url=None)

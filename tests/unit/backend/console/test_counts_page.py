@@ -1,4 +1,4 @@
-"""The page of counts: the reach of their noise, and what it puts no rank on."""
+"""The page of counts: the range of their noise, and which stories it doesn't rank."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from tests.doubles.console_services import StandInCatalogue, StandInServices, fr
 
 
 def without_labels(page: str) -> str:
-    """A phone's names of columns, which each cell bears, taken out."""
+    """Remove the column names that each cell carries for phones."""
     return re.sub(r' data-label="[^"]*"', "", page)
 
 
 def test_counts_of_pure_noise_rank_no_story() -> None:
-    """Regression: each story was held against what is rare for one, so of a thousand about 25 got a rank by chance."""
+    """Regression: each story was compared with a threshold for a single one, so about 25 of a thousand were ranked by
+    chance."""
     noise, news = np.random.default_rng(0), 1_000
     catalogue = StandInCatalogue(
         keys=np.arange(news),

@@ -1,4 +1,4 @@
-"""The drawing of moves between groups. Oracles: the counts it is made of, read back from the paths, and the page."""
+"""The drawing of moves between groups. Oracles: its counts, read back from the paths, and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a feed's pictures may be shown, as the operator says on the pool's page. Oracle: what the store was told."""
+"""The operator allows a feed's pictures on the pool's page. Oracle: the calls to the store."""
 
 from __future__ import annotations
 

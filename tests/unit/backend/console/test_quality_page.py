@@ -1,4 +1,4 @@
-"""The page of quality: what the gate found, and what the bench measured."""
+"""The quality page: the gate's verdicts, and what the bench measured."""
 
 from __future__ import annotations
 

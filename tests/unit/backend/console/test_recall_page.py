@@ -1,4 +1,4 @@
-"""The recall page: the frontier as the bench wrote it, and what stands there before it ever ran."""
+"""The recall page: the frontier as the bench wrote it, and what it shows before the first bench."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of the console that are refused: what was typed stays, and the refusal names the label on the page."""
+"""Refused forms of the console keep what was typed, and the refusal names the label on the page."""
 
 from __future__ import annotations
 

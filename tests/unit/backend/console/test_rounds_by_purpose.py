@@ -1,4 +1,4 @@
-"""What the page of rounds offers. Oracles: the systems themselves, and the price list of the privacy page."""
+"""The choices on the rounds page. Oracles: the systems themselves, and the price list of the privacy page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the console says of a secure round. Oracle: the state machine's own order of stages."""
+"""How the console describes a secure round. Oracle: the state machine's own order of stages."""
 
 from __future__ import annotations
 

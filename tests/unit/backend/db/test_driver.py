@@ -1,4 +1,4 @@
-"""SQLite's driver asked directly. Oracle: the same through SQLAlchemy's connection."""
+"""Direct access to SQLite's driver. Oracle: the same statements through SQLAlchemy's connection."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_direct_driver_raises_the_same_errors_as_the_connection(url: str, text: 
 
 
 def test_writer_that_waits_too_long_for_the_lock_reports_the_database_unreachable(url: str) -> None:
-    """Red where BEGIN's own error is passed on as the driver's."""
+    """Fails if BEGIN's own error is raised as the driver's."""
     one, other = open_engine(url), open_engine(url)
     with reading(other) as connection:
         ask_sqlite(connection, "PRAGMA busy_timeout = 1")

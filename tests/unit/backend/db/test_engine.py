@@ -61,7 +61,7 @@ def test_migrating_twice_changes_nothing(database_url: str) -> None:
 
 
 def test_concurrent_connections_can_all_open_a_new_file(tmp_path: Path) -> None:
-    """SQLite answered some of these with "database is locked": 23 of 1,600, without waiting."""
+    """Regression: SQLite answered some of these with "database is locked": 23 of 1,600, without waiting."""
     opened = []
 
     def open_one(url: str, together: threading.Barrier) -> None:
@@ -252,7 +252,7 @@ def test_time_without_a_zone_is_refused(engine: Engine) -> None:
     ],
 )
 def test_unsupported_database_is_named_in_the_error(url: str) -> None:
-    """One in memory too, which would be gone with the process."""
+    """An in-memory database too, which would be lost with the process."""
     with pytest.raises(DatabaseUnsupported, match="neither sqlite:///path nor postgresql://") as refused:
         open_engine(url)
     assert "hidden" not in str(refused.value)
@@ -350,7 +350,7 @@ def test_chunks_contain_every_item_in_order() -> None:
 
 
 def test_thread_without_a_free_connection_is_asked_to_retry_later(database_url: str) -> None:
-    """SQLAlchemy's own TimeoutError was a 500, after half a minute."""
+    """Regression: SQLAlchemy's own TimeoutError became a 500, after half a minute."""
     migrate(database_url)
     engine = open_engine(database_url, connections=1, wait_sec=0.01)
     with reading(engine):

@@ -1,4 +1,4 @@
-"""Damaged files of SQLite databases. Oracle: the damage that was done."""
+"""Damaged files of SQLite databases. Oracle: the damage that the test did."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_damage_found_by_a_read_is_reported_and_can_be_repaired(path: Path) -> N
 
 
 def test_concurrent_checkpoint_is_not_reported_as_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Red while the log was looked at last: a head that the log's pages were still to follow was a file cut off."""
+    """Regression: the log was checked last, so a header with pages still in the log looked like a truncated file."""
     path.write_bytes(path.read_bytes()[:-1])
     log, opening = path.with_name("ownfeed.sqlite-wal"), Path.open
     log.write_bytes(b"log")
@@ -83,8 +83,10 @@ def test_concurrent_checkpoint_is_not_reported_as_damage(path: Path, monkeypatch
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
 def test_checking_a_file_in_use_releases_no_lock_of_its_process(tmp_path: Path) -> None:
-    """Against another process that opens and closes the database, as an operator's command does: it must not take
-    itself for the last, which deletes the log. Red before."""
+    """Another process opens and closes the database meanwhile, as an operator's command does.
+
+    Regression: it took itself for the last one, which deletes the log.
+    """
     path = tmp_path / "locked.sqlite"
     engine = open_engine(f"sqlite:///{path}")
     try:
@@ -103,7 +105,7 @@ def test_checking_a_file_in_use_releases_no_lock_of_its_process(tmp_path: Path) 
 
 
 def test_file_without_an_open_engine_is_checked(path: Path) -> None:
-    """One that was closed, and one that was let go of without that."""
+    """One engine was closed, and one was dropped without closing it."""
     for close in (Engine.dispose, lambda _: None):
         engine = open_engine(f"sqlite:///{path}")
         with reading(engine) as connection:
@@ -116,7 +118,8 @@ def test_file_without_an_open_engine_is_checked(path: Path) -> None:
 
 
 def test_connection_counts_as_open_before_it_takes_its_first_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or another thread's look would cost it the first: the change to WAL may wait for others for half a minute."""
+    """Otherwise another thread's check would cost the connection its first lock: the change to WAL may wait half a
+    minute."""
     found = []
     set_pragma = backend.db.engine._set
 

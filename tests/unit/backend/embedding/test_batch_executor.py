@@ -1,4 +1,4 @@
-"""Who computes batches, without Ray. Oracle: a product by hand."""
+"""Which executor computes batches, without Ray. Oracle: a product by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from backend.federation.split.torch_tasks import ModuleVectors
 
 @dataclass
 class Doubles:
-    """2 x, and how often it was opened."""
+    """Computes 2 x, and counts how often it was opened."""
 
     key: str = "doubles"
     opened: list[int] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Doubles:
 
 
 class GoesAway:
-    """A cluster that takes more batches than it answers."""
+    """A cluster that accepts more batches than it answers."""
 
     def __init__(self, answers: int, takes: int) -> None:
         self.answers, self.takes = answers, takes
@@ -79,7 +79,7 @@ def test_error_for_a_cluster_without_ray_names_the_setting(monkeypatch: pytest.M
 
 
 def test_module_is_sent_with_its_weights_not_shared_memory() -> None:
-    """Red with `Connection.send`: torch has it hand over a place in memory, which no other process could open."""
+    """Fails with `Connection.send`: torch would send a place in shared memory, which no other process could open."""
     module = torch.nn.Linear(3, 2)
     here, there = Pipe()
     send(here, ModuleVectors(module, 2))

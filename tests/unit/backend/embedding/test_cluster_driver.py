@@ -1,4 +1,4 @@
-"""The process that gives a cluster its tasks, and what the server makes of its answers, with a double in Ray's place.
+"""The process that gives a cluster its tasks, and how the server handles its answers, with a double for Ray.
 
 Oracles: quotients by hand.
 """
@@ -42,7 +42,7 @@ DOUBLE = Path(__file__).parents[3] / "doubles" / "ray_in_process"
 
 @pytest.fixture
 def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[RayExecutor]:
-    """Of a cluster whose head is a port that listens."""
+    """Return an executor of a cluster whose head is a listening port."""
     monkeypatch.setenv("PYTHONPATH", str(DOUBLE))
     with socket.create_server(("127.0.0.1", 0)) as head:
         made = RayExecutor(f"127.0.0.1:{head.getsockname()[1]}")
@@ -73,7 +73,7 @@ def test_answer_of_another_shape_is_named_in_the_error(executor: RayExecutor) ->
 
 
 def test_node_results_execute_no_code_in_the_server(executor: RayExecutor, tmp_path: Path) -> None:
-    """Red with pickled answers: this process had unpickled it, too."""
+    """Fails with pickled answers: this process had unpickled it, too."""
     with pytest.raises(ClusterTaskFailed, match="Runs can't be in it"):
         list(executor.map(GivesCode(folder=tmp_path), [4.0]))
     ran = {int(each.name) for each in tmp_path.iterdir()}
@@ -127,7 +127,7 @@ def test_disk_failure_while_reading_batches_is_not_the_clusters_fault(executor: 
 
 
 class ScriptedLine:
-    """A pipe's end that gives messages, and notes how long each was waited for, if there was a limit."""
+    """A pipe's end that returns scripted messages, and records the time limit of each wait."""
 
     def __init__(self, coming: list[bytes]) -> None:
         self._coming, self.waited = coming, list[float]()

@@ -63,7 +63,7 @@ DAMAGES = ("truncated", "empty", "bit flipped", "another file")
 
 
 class RecordedSteps(SilentSteps):
-    """Keeps the titles of the steps that ran."""
+    """Records the titles of the steps that ran."""
 
     def __init__(self) -> None:
         self.reported: list[str] = []
@@ -89,7 +89,7 @@ def embedder(settings: BackendSettings) -> OnnxEmbedder:
 
 @pytest.fixture(scope="module")
 def pooled() -> NDArray[np.float32]:
-    """Means of BERT's token states over the real word pieces [n, 384]: transformers' own tokenizer and model."""
+    """Return means of BERT's token states over the real word pieces [n, 384], by transformers' tokenizer and model."""
     folder = find_weights(PACKAGED).folder
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     bert = AutoModel.from_pretrained(folder, local_files_only=True).eval()
@@ -237,7 +237,7 @@ def test_damaged_encoder_file_is_named_in_the_error_and_gives_no_vector(
 def test_round_refuses_to_build_on_a_damaged_shared_file(
     settings: BackendSettings, tmp_path: Path, damaged: str | None
 ) -> None:
-    """Regression: the description of what it trained had the damaged file's hash."""
+    """Regression: the description of the trained encoder had the damaged file's hash."""
     folder, bert = tmp_path / "encoder", find_weights(PACKAGED)
     folder.mkdir()
     for file in settings.encoder_dir.iterdir():

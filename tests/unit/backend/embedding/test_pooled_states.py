@@ -1,4 +1,4 @@
-"""Pooled states without torch, and the public shards they are cut into. Oracle: torch's pooling in float64."""
+"""Pooled states without torch, and their public shards. Oracle: torch's pooling in float64."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOW = datetime(2026, 11, 20, 8, tzinfo=UTC)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An encoder whose pooling has learnt, so that it weighs word pieces unevenly."""
+    """An encoder whose pooling is trained, so that it weights word pieces differently."""
     settings = BackendSettings(data_dir=tmp_path / "backend")
     keep_words_encoder(settings, HEADLINES)
     head = load_file(settings.encoder_dir / HEAD_FILE)

@@ -1,4 +1,4 @@
-"""Vectors and a step of the news model by the nodes of a Ray cluster. Oracle: this process with one thread, to the bit.
+"""Vectors and a step of the news model by the nodes of a Ray cluster. Oracle: this process with one thread, bitwise.
 
 Two nodes on this machine. Skipped where Ray isn't installed: it is the extra `ray`.
 """
@@ -74,7 +74,7 @@ def test_two_nodes_give_the_vectors_of_one_process(settings: BackendSettings, cl
 
 
 def stepped(settings: BackendSettings, folder: Path, executor: ExecutorSettings) -> Stepped:
-    """One step of a copy of the encoder, from titles without states."""
+    """Return the result of one step of a copy of the encoder, from titles without states."""
     shutil.copytree(settings.encoder_dir, folder / "encoder", ignore=shutil.ignore_patterns("states", "trained"))
     (folder / "job").mkdir()
     slopes = np.random.default_rng(3).normal(size=(300, settings.news_dimensions))

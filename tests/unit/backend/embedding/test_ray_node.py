@@ -1,4 +1,4 @@
-"""What a node compares with the backend, and what it says of a batch, without Ray. Oracle: descriptions by hand."""
+"""What a node compares with the backend, and how it reports a batch, without Ray. Oracle: descriptions by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ARM = "processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd crc32 sve bf16\nCPU 
 
 @pytest.fixture(autouse=True)
 def node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that has opened no task, and takes a reference for what it is of."""
+    """A node that has opened no task, and takes a reference for its object."""
     monkeypatch.setattr(ray_node, "_opened", None)
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=lambda reference: reference))
 

@@ -1,4 +1,4 @@
-"""What nodes give is looked at before it is used: of each task the real result, and damages of it."""
+"""Results of nodes are checked before use: for each task the real result, and damaged copies of it."""
 
 from __future__ import annotations
 

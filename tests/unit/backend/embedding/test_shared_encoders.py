@@ -1,4 +1,4 @@
-"""News encoders of several machines. Oracle: the files of the machine that made them."""
+"""News encoders shared between machines. Oracle: the files of the machine that made them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Token states on disk. Oracle: the arrays that were put there."""
+"""Token states on disk. Oracle: the stored arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BERT's weights are used only if they are the ones that were pinned. Oracle: hashlib over the file."""
+"""BERT's weights are used only if they have the pinned hash. Oracle: hashlib over the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PINNED_IN_THE_ISSUE = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab
 
 @pytest.fixture
 def small_model(tmp_path: Path) -> Path:
-    """A model folder whose weights are a few bytes: enough for what is checked before loading."""
+    """A model folder whose weights are a few bytes: enough for the checks before loading."""
     folder = tmp_path / "model"
     folder.mkdir()
     for name in NEEDED_FILES:

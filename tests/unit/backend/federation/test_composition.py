@@ -1,4 +1,5 @@
-"""Systems and their axes. Oracles: the papers for presets, and what protections and aggregations are for refusals."""
+"""Systems and their axes. Oracles: the papers for presets, and the purpose of protections and aggregations for
+refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deadlines by a clock that is set. Oracle: the sentence of each case."""
+"""Deadlines when the clock is set. Oracle: each case states its result."""
 
 from __future__ import annotations
 

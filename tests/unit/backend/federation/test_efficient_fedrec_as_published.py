@@ -44,7 +44,7 @@ HEADS = 4
 
 
 def printed_step(weights: Mapping[str, Floats], gradients: list[Mapping[str, Floats]]) -> dict[str, Floats]:
-    """Eqs. 5 and 7, round after round."""
+    """Return the steps of eqs. 5 and 7, round after round."""
     stepped = {}
     for name, value in weights.items():
         momentum, square, now = np.zeros_like(value), np.zeros_like(value), value
@@ -57,7 +57,7 @@ def printed_step(weights: Mapping[str, Floats], gradients: list[Mapping[str, Flo
 
 
 def local(weights: Mapping[str, Floats], drawn: RowSamples) -> tuple[dict[str, Floats], Floats]:
-    """Eqs. 1 to 3: the gradients of a device's mean loss for the user model and for every news vector [n, D]."""
+    """Return the gradients of eqs. 1 to 3: for the user model and every news vector [n, D]."""
     table = drawn.table.astype(np.float64)
     of_user = {name: np.zeros_like(value) for name, value in weights.items()}
     of_news = np.zeros((NEWS, DIM))
@@ -75,13 +75,13 @@ def local(weights: Mapping[str, Floats], drawn: RowSamples) -> tuple[dict[str, F
 
 @pytest.fixture(scope="module")
 def cohort_of_five() -> list[ReaderSamples]:
-    """Five readers; each was shown more than it clicked."""
+    """Five readers, each shown more than it clicked."""
     return readers(news_model()(*token_states()).detach().numpy().astype(np.float32))
 
 
 @pytest.fixture(scope="module")
 def draws(cohort_of_five: list[ReaderSamples]) -> list[UnionDraw]:
-    """What each device keeps of the union that comes first."""
+    """Return each device's draw, which it keeps from the union to the gradients."""
     kept: list[UnionDraw] = []
     assert isinstance(UNION.protection, UnionMarks)
     for seed, reader in enumerate(cohort_of_five):

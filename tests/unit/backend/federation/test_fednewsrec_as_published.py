@@ -57,7 +57,7 @@ FEEDS = (2, 30, 3, 4, 6)
 
 @dataclass
 class KeptNoise:
-    """A simulated stream of noise that keeps what it gave."""
+    """A simulated stream of noise that records its draws."""
 
     stream: SeededNoise
     given: list[bytes] = field(default_factory=list)
@@ -67,7 +67,7 @@ class KeptNoise:
         return self.given[-1]
 
     def laplace(self) -> Floats:
-        """Eq. 5: La(0, lambda) by its inverse distribution function, of all that was given."""
+        """Return La(0, lambda) of eq. 5 by its inverse distribution function, from the recorded draws."""
         words = np.frombuffer(b"".join(self.given), dtype="<u8")
         size = -LAMBDA * np.log(((words >> np.uint64(11)).astype(np.float64) + 1) / 2.0**53)
         return np.where(words & np.uint64(1), size, -size)
@@ -75,7 +75,7 @@ class KeptNoise:
 
 @pytest.fixture(scope="module")
 def models() -> tuple[FedNewsRecUser, WordVectorNews]:
-    """Small ones away from their starts, so that every parameter has a gradient."""
+    """Small models away from their starts, so that every parameter has a gradient."""
     torch.manual_seed(5)
     user = fednewsrec(heads=HEADS, head_dim=DIM // HEADS, attention_dim=8)
     view = fednewsrec_view(word_dim=WORD_DIM, filters=10, heads=HEADS, head_dim=DIM // HEADS, attention_dim=8)
@@ -103,7 +103,7 @@ def exact(weights: dict[str, NDArray[np.float32]]) -> dict[str, Floats]:
 
 
 def worded(news: WordVectorNews) -> WordedNews:
-    """Titles of 3 to 9 words."""
+    """Return titles of 3 to 9 words."""
     draw = np.random.default_rng(8)
     texts = np.zeros((NEWS, TITLE), np.int32)
     for row in texts:
@@ -179,7 +179,7 @@ def test_round_follows_equations_2_to_7_from_samples_to_both_models(
 
 
 def test_device_sends_its_samples_only_if_exact_sums_are_allowed(ledger: Ledger) -> None:
-    """Formal guarantee: the charge is for the noisy numbers; n_u is in clear, so it needs a permission of its own."""
+    """Formal guarantee: the charge is for the noisy numbers; n_u is sent in clear, so it needs its own permission."""
     assert isinstance(PUBLISHED.protection, LocalLaplace)
     device = on_device(PUBLISHED.protection)
     device.check(PrivacySettings(secure_sum="exact", weakest_scale_to_clip=0.1))

@@ -1,7 +1,7 @@
 """The presets `finding` and `finding_naml` from samples to the models of all groups.
 
-Oracle: the paper's Algorithm 1 and eqs. 1a and 4 to 7 in NumPy, in float64, with Adam as Kingma and Ba print it. The
-paper does not say what becomes of Adam's moments when models are interpolated; its code interpolates them, too.
+Oracle: the paper's Algorithm 1 and eqs. 1a and 4 to 7 in NumPy, in float64, with Adam as Kingma and Ba publish it. The
+paper doesn't say what happens to Adam's moments when models are interpolated; its code interpolates them, too.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class PaperModel:
 
 
 def moved() -> dict[str, NDArray[np.float32]]:
-    """Weights far from the start, where the pooling has gradients so small that Adam enlarges their rounding."""
+    """Return weights far from the start, where the pooling's gradients are so small that Adam enlarges rounding."""
     draw = np.random.default_rng(6)
     return {
         name: (value + 0.5 * draw.normal(size=value.shape)).astype(np.float32)
@@ -95,7 +95,7 @@ def compared(model: PaperModel) -> dict[str, Floats]:
 def paper_round(
     shared: PaperModel, groups: list[PaperModel], t: int, drawn: list[Any]
 ) -> tuple[PaperModel, list[PaperModel]]:
-    """Lines 6 to 14: every reader's gradient at its group's interpolated model, weighted by |d_i|."""
+    """Run lines 6 to 14: every reader's gradient at its group's interpolated model, weighted by |d_i|."""
     groups = [each.towards(shared, t) for each in groups]
     sums: dict[int | None, dict[str, Floats]] = {}
     sizes: dict[int | None, int] = {}

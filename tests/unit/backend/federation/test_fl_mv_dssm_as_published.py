@@ -1,7 +1,7 @@
 """The preset `fl_mv_dssm` from two views' samples to the server's step.
 
 Oracle: eqs. 3 to 7 and Algorithm 1 in NumPy, in float64 (`tests.doubles.fl_mv_dssm_paper`), with the Gaussian noise
-that the views drew, and Adam as Kingma and Ba print it. Each view draws its own noise, where eq. 7 draws once for the
+that the views drew, and Adam as Kingma and Ba publish it. Each view draws its own noise, where eq. 7 draws once for the
 sum.
 """
 
@@ -37,7 +37,7 @@ DEVICES = 3
 
 @dataclass
 class KeptNoise:
-    """A simulated stream of noise that keeps what it gave."""
+    """A simulated stream of noise that records its draws."""
 
     seed: int
     given: list[bytes] = field(default_factory=list)
@@ -50,14 +50,14 @@ class KeptNoise:
         return self.given[-1]
 
     def gaussian(self) -> Floats:
-        """N(0, sigma^2 C^2) by its inverse distribution function, of all that was given."""
+        """Return N(0, sigma^2 C^2) by its inverse distribution function, from the recorded draws."""
         words = np.frombuffer(b"".join(self.given), dtype="<u8")
         halves = ((words >> np.uint64(11)).astype(np.float64) + 1) / 2.0**54
         return np.where(words & np.uint64(1), 1.0, -1.0) * SIGMA * C * ndtri(halves)
 
 
 def samples_of(home: TwoViewDevice) -> dict[str, SampleSource]:
-    """Each view's own samples, of the views that have any."""
+    """Return each view's own samples, for views that have any."""
     stores, pool = home.stores, home.pool
     items = tuple(card.id for card in pool.cards), pool.vectors
     reading = StoredSamples(stores.clicks, stores.impressions, stores.news, half_life_hours=48.0)
@@ -70,7 +70,7 @@ def samples_of(home: TwoViewDevice) -> dict[str, SampleSource]:
 def paper_update(
     home: TwoViewDevice, weights: dict[str, Floats], order: list[str], seed: int, noise: Floats
 ) -> dict[str, Floats]:
-    """Lines 3 to 7 of Algorithm 1 on one device, by name in a release.
+    """Return lines 3 to 7 of Algorithm 1 on one device, by name in a release.
 
     order: names in the order in which noise is added. A view without data gives zeros under its noise.
     """
@@ -107,7 +107,7 @@ def paper_update(
 
 
 def test_round_follows_algorithm_1_from_samples_to_the_servers_step(tmp_path: Path) -> None:
-    """The sum has a finer fixed point than the preset's 2^-12, so that nothing else can hide in its rounding."""
+    """The sum has a finer fixed point than the preset's 2^-12, so that its rounding hides no other difference."""
     strategy, optimizer = PUBLISHED.strategy, PUBLISHED.optimizer
     assert isinstance(strategy, MultiView)
     assert isinstance(PUBLISHED.protection, SecureSum)

@@ -1,4 +1,4 @@
-"""The rule of the release gate. Oracles: the normal law, and gains drawn on purpose."""
+"""The rule of the release gate. Oracles: the normal distribution, and gains drawn by the test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protocol.ring import BOUND, GAIN_LIMIT, SHAPES, written
 
 
 def sums_of(gains: np.ndarray) -> dict[str, np.ndarray]:
-    """What devices with these gains, in AUC, sum up to; every level is 0.6."""
+    """Return the sums of devices with these gains, in AUC; every level is 0.6."""
     parts = [written(0.6 + gain, 0.6) for gain in gains]
     return {name: np.array([sum(part[name] for part in parts)]) for name in SHAPES}
 
@@ -27,7 +27,7 @@ def test_verdict_has_numpys_gain_and_error() -> None:
 
 
 def test_reported_auc_error_matches_the_noise_in_its_sum() -> None:
-    """Oracle: votes that are all alike under 4,000 draws of noise."""
+    """Oracle: equal votes under 4,000 draws of noise."""
     gains, dice, noise = np.full(40, 0.0), np.random.default_rng(5), 0.4
     sums = sums_of(gains)
     draws = [{name: each + dice.normal(0, noise, 1) for name, each in sums.items()} for _ in range(4_000)]

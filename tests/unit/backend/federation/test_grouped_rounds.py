@@ -1,4 +1,4 @@
-"""Rounds of groups as a server concludes them. Oracle: FINDING of the laboratory on the same readers, in the open."""
+"""Rounds of groups as a server concludes them. Oracle: the experiments' FINDING on the same readers, without masks."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class GroupedReaders:
         return unit(rng.normal(size=(READERS, DIM)) + 0.4 * rng.normal(size=(READERS, 2)) @ low[:, None])
 
     def groups_now(self, *, draft: bool = False) -> NDArray[np.int64]:
-        """What every reader's device would choose."""
+        """Return the group that every reader's device would choose."""
         groups = self.entry.groups
         assert groups is not None
         centroids, vectors = (
@@ -97,7 +97,7 @@ class GroupedReaders:
         return [{name: block[group] for name, block in blocks.items()} for group in range(GROUPS)]
 
     def train(self, cohort: list[int], number: int) -> RoundResult:
-        """A round of gradients, as devices in a secure sum fill it."""
+        """Run a round of gradients, as devices in a secure sum contribute them."""
         assert isinstance(self.spec.protection, SecureSum)
         context = self.context()
         plan = self.spec.strategy.plan(self.spec, context)
@@ -194,7 +194,7 @@ def test_groups_start_with_one_model_and_article_topics_as_centroids(tmp_path: P
 
 @pytest.mark.parametrize("optimizer", [Sgd(0.1), Adam(0.05)])
 def test_server_rounds_match_findings_rounds(tmp_path: Path, optimizer: MemoryOptimizer) -> None:
-    """Eleven rounds with two clusterings, against the laboratory's FINDING with the same groups and clusterings."""
+    """Eleven rounds with two clusterings, compared with the experiments' FINDING with the same groups."""
     world = make_world(tmp_path, optimizer)
     labels = world.groups_now()
     everybody = list(range(READERS))

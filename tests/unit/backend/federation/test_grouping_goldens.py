@@ -1,4 +1,4 @@
-"""FINDING's goldens. Oracle: the paper's eqs. 4 to 8, worked out by hand and by other code."""
+"""Golden values of FINDING. Oracle: the paper's eqs. 4 to 8, worked out by hand and by other code."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_parameter_belongs_to_the_layer_its_name_begins_with() -> None:
 
 
 def test_round_on_the_scalar_model_matches_the_paper() -> None:
-    """FINDING, Algorithm 1, by hand for one number."""
+    """FINDING, Algorithm 1, by hand for a scalar model."""
     start = Models(Model({"w": np.array(2.0)}), scalars(1.0, 4.0))
     ready = interpolated(start, ONE, Constant(0.25).coefficients(1, ONE))
     assert of(ready) == [1.75, 2.5]
@@ -110,7 +110,7 @@ def test_readers_changing_groups_carry_their_models_with_them() -> None:
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_permuting_group_numbers_changes_no_readers_model(order: tuple[int, ...]) -> None:
-    """The Hungarian names change labels only."""
+    """The assignment by the Hungarian method changes labels only."""
     models = Models(Model({"w": np.array(0.0)}), scalars(10, 20, 30))
     plain = of(models.reinitialised(transitions(OLD, NEW, 3, 3)))
     names = np.array(order)
@@ -135,7 +135,7 @@ def test_unchanged_groups_keep_their_models_and_equal_models_stay_equal() -> Non
 
 
 def test_empty_group_gets_the_global_model_and_its_moments() -> None:
-    """FINDING, eq. 8, where it is 0/0."""
+    """FINDING, eq. 8, in the case 0/0."""
     shared = Model({"w": np.array(7.0)}, Memory(4, {"m.w": np.array(0.5), "v.w": np.array(0.25)}))
     after = Models(shared, scalars(10, 20, 30)).reinitialised(np.array([[3, 0, 0], [0, 2, 0], [0, 4, 0]]))
     assert of(after)[:2] == [10, pytest.approx(80 / 3)]

@@ -1,4 +1,4 @@
-"""What a round holds off over its real routes, and that it goes on after each. Oracle: the round's own status."""
+"""What a round refuses over its real routes, and that it continues after each. Oracle: the round's own status."""
 
 from __future__ import annotations
 

@@ -62,14 +62,15 @@ def exact_head() -> PooledHead:
 
 
 def table(states: np.ndarray) -> np.ndarray:
-    """Vectors as devices hold them, which differ from the head's by what int8 codes lose."""
+    """Return vectors as devices hold them, which differ from the head's by the rounding of int8 codes."""
     with torch.no_grad():
         served = exact_head()(torch.from_numpy(states).double()).numpy().astype(np.float32)
     return served + np.random.default_rng(0).normal(scale=1e-3, size=served.shape).astype(np.float32)
 
 
 def updates(graphs: tuple[bytes, bytes], states: np.ndarray, known: range = range(NEWS)) -> list[Update]:
-    """What five devices compute with a release's graphs, in float32, where the round's shards have the news `known`."""
+    """Return the updates of five devices by a release's graphs, in float32, if the round's shards have the articles
+    `known`."""
     of_user, of_head = graphs
     row_of = {news_id(row): place for place, row in enumerate(known)}
     task = NewsGradientTask(
@@ -86,7 +87,8 @@ def updates(graphs: tuple[bytes, bytes], states: np.ndarray, known: range = rang
 
 
 def pooled(states: np.ndarray, known: range = range(NEWS)) -> dict[str, np.ndarray]:
-    """End to end: by name in an update. News that aren't `known` have the vectors that devices hold, as constants."""
+    """Return end-to-end gradients by name in an update; articles not in `known` have the devices' vectors, as
+    constants."""
     news, user, held = exact_head(), user_model().double(), table(states)
     drawn = [drawn_by(one, seed) for seed, one in enumerate(readers(held))]
     made = news(torch.from_numpy(states).double())

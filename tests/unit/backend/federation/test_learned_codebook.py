@@ -184,7 +184,7 @@ def planted(rng: np.random.Generator, readers: int, dim: int, groups: int) -> tu
 
 
 def follow(centres: np.ndarray, readers: np.ndarray, rounds: int, sigma: float, rng: np.random.Generator) -> np.ndarray:
-    """Mean cosine of each true centre with its prototype, after each round, from prototypes .6 away."""
+    """Return the mean cosine of each true centre with its prototype after each round, from prototypes .6 away."""
     off = unit_rows(centres + 0.9 * rng.normal(size=centres.shape) / np.sqrt(centres.shape[1]))
     belief, found = Drift.begin(off), []
     for _ in range(rounds):
@@ -250,7 +250,7 @@ def test_cohort_with_mostly_noisy_drafts_is_refused_before_payment(tmp_path: Pat
 
 def test_expected_draft_noise_matches_large_cohorts_on_mind() -> None:
     """Oracle: the record of `ownfeed evaluate codebook`. Drafts of small cohorts stay near the topics, which lie
-    further apart than readers do, so that less of them is noise; all of them are above what is published."""
+    further apart than readers do, so less of them is noise; all of them exceed what may be published."""
     strategy = CODEBOOK.strategy
     assert isinstance(strategy, LearnedCodebook)
     share = partial(strategy.expected_noise_share, secure_sum_of(CODEBOOK.protection))

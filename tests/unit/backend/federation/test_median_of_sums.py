@@ -1,4 +1,4 @@
-"""Cohorts dealt into groups with a sum each: how many, at what price, and what a gate of groups takes for a fall."""
+"""Cohorts split into groups with a sum each: how many, at what price, and what a gate of groups counts as a decline."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_cohort_is_split_into_groups_tolerating_two_dropouts_or_is_one_sum(
 
 
 def voted(*gains: float) -> list[WeightedSum]:
-    """Sums of groups of twelve, each with this mean gain in units of its limit."""
+    """Return sums of groups of twelve, each with this mean gain in units of its limit."""
     return [
         WeightedSum(
             {
@@ -67,7 +67,8 @@ def judged(vote: list[WeightedSum], first: list[WeightedSum]) -> Verdict:
     ],
 )
 def test_first_negative_vote_orders_a_second_vote_but_no_rollback(gains: tuple[float, ...], doubted: bool) -> None:
-    """Regression: three liars in three groups of five and the noise of a fourth took a release back (the second)."""
+    """Regression: three malicious devices in three groups of five and the noise of a fourth rolled a release back (the
+    second)."""
     verdict = judged(voted(*gains), [])
     assert (verdict.falls, verdict.doubted) == (False, doubted)
 
@@ -95,8 +96,11 @@ def test_two_votes_need_four_of_five_groups_to_decline(
 
 
 def taken_back(gain: float, malicious: int, sign: float) -> tuple[float, float]:
-    """How often a release with this gain of AUC is taken back where four groups of five in one vote are enough, as they
-    once were, and by the rule; so many of the 60 voters lie, each as much as a group's mean can be."""
+    """Return how often a release with this gain of AUC is rolled back, by the old rule and by the present one.
+
+    The old rule needed four groups of five in one vote. This many of the 60 voters are malicious, each as much as a
+    group's mean allows.
+    """
     rng, cases = np.random.default_rng(7), 400
     protection = COMPOSED["release_gate"].protection
     assert isinstance(protection, SecureSum)
@@ -116,7 +120,7 @@ def taken_back(gain: float, malicious: int, sign: float) -> tuple[float, float]:
 
 
 def test_two_votes_resist_three_malicious_clients_better_than_one() -> None:
-    """.15 and .22 of 20,000."""
+    """Measured rates: .15 and .22 of 20,000."""
     one, two = taken_back(0.004, 3, -1.0)
     assert one > 0.18
     assert two < 0.8 * one
@@ -124,7 +128,7 @@ def test_two_votes_resist_three_malicious_clients_better_than_one() -> None:
 
 @pytest.mark.parametrize(("gain", "malicious"), [(-0.01, 0), (-0.02, 0), (-0.02, 1), (-0.03, 1)])
 def test_two_votes_detect_a_worse_release_at_least_as_often(gain: float, malicious: int) -> None:
-    """Of 20,000: .78, 1.00, .90 and .997; in one vote .59, .99, .89 and .996."""
+    """Measured rates of 20,000: .78, 1.00, .90 and .997; in one vote .59, .99, .89 and .996."""
     one, two = taken_back(gain, malicious, 1.0)
     assert two > one - 0.03
     if not malicious and one < 0.9:

@@ -1,8 +1,7 @@
-"""Efficient-FedRec in rows as it is shipped, for every number of BERT's layers that may train: what the server steps
-against, and what the setting refuses.
+"""Efficient-FedRec in rows as shipped, for every number of BERT's layers that may train.
 
-Oracle: torch's autograd in float64 through BERT's top layers, pooling, head and user model, on all samples in one
-place, where the clip makes a device's samples weigh less.
+Covers the server's step and what the setting refuses. Oracle: torch's autograd in float64 through BERT's top layers,
+pooling, head and user model, on all samples in one place, with samples weighted less where the clip applies.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def graph() -> bytes:
 def test_shipped_step_equals_the_pooled_gradient_up_to_clipping_and_rounding(
     graph: bytes, layers: int, loud: bool
 ) -> None:
-    """The clip of 1 bites where a device's gradient is longer than 1: all of its samples weigh 1 / |g_u| of others'."""
+    """The clip of 1 applies where a device's gradient is longer than 1: its samples then weigh 1 / |g_u| of others'."""
     protection = with_news_layers(COMPOSED, layers)[NEWS_ROWS.name].protection
     assert isinstance(protection, SecureSum)
     assert (protection.clip, protection.fraction_bits, protection.sigma) == (1.0, 18, 0)
@@ -138,7 +137,7 @@ def test_shipped_step_equals_the_pooled_gradient_up_to_clipping_and_rounding(
 def weighed(
     news: UpperEncoder, user: torch.nn.Module, people: list[ReaderSamples], weights: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Gradients of sum_u w_u n_u L_u / sum_u n_u, end to end: of the news model, and by an update's names."""
+    """Return end-to-end gradients of sum_u w_u n_u L_u / sum_u n_u: of the news model, and by an update's names."""
     exact = user_model().double()
     exact.load_state_dict({name: each.double() for name, each in user.state_dict().items()})
     vectors = news(*token_states())

@@ -1,4 +1,4 @@
-"""How far a mean under noise may reach. Oracles: drawn noise against a proven share, and what a projection can't do.
+"""How far a mean under noise may reach. Oracles: drawn noise against a proven share, and the properties of projections.
 
 Each statistical test fails by chance with a probability of at most 1e-8: estimates are held to six standard errors.
 """
@@ -29,12 +29,12 @@ Vector = NDArray[np.float64]
 
 
 def least_kept(coordinates: int) -> float:
-    """Of the honest mean, in expectation: docs/decisions/009."""
+    """Return the least share of the honest mean that is kept, in expectation: docs/decisions/009."""
     return 1 - 1 / math.sqrt(8 * coordinates) - 1 / coordinates
 
 
 def kept(honest: Vector, seen: Vector) -> tuple[float, float]:
-    """How much of `honest` [d] the rows of `seen` [n, d] have on average, and its standard error."""
+    """Return the share of `honest` [d] that the rows of `seen` [n, d] keep on average, and its standard error."""
     shares = seen @ honest / (honest @ honest)
     return float(shares.mean()), float(shares.std() / math.sqrt(len(shares)))
 
@@ -45,7 +45,7 @@ def pointing(norm: float, coordinates: int, seed: int) -> Vector:
 
 
 def sums_of(honest: Vector, rng: np.random.Generator) -> list[WeightedSum]:
-    """Of five groups whose devices all send `honest`."""
+    """Return sums of five groups whose devices all send `honest`."""
     spread = math.sqrt(SHARE * DEVICES)
     return [
         WeightedSum({"g.w": DEVICES * honest + rng.normal(scale=spread, size=len(honest))}, DEVICES)
@@ -56,7 +56,7 @@ def sums_of(honest: Vector, rng: np.random.Generator) -> list[WeightedSum]:
 @pytest.mark.parametrize("coordinates", [4, 262, 4_096])
 @pytest.mark.parametrize("noise", [0.1, 1.0, 6.0])
 def test_projection_keeps_at_least_the_proven_share_of_an_honest_mean(coordinates: int, noise: float) -> None:
-    """noise: its length beside the clip; the honest mean is as long as the clip, which is the worst case."""
+    """noise: its length relative to the clip; the honest mean is as long as the clip, which is the worst case."""
     honest = pointing(PROTECTION.clip, coordinates, 0)
     deviation = noise * PROTECTION.clip / math.sqrt(coordinates)
     rng, draws = np.random.default_rng(1), 2_000_000 // coordinates
@@ -115,7 +115,8 @@ def test_mean_of_a_single_sum_is_at_most_the_clip() -> None:
 
 
 def test_group_steps_are_bounded_by_their_own_noise() -> None:
-    """Regression: each was held to the clip, though noise on a group's mean is four times that on everybody's."""
+    """Regression: each group's step was held to the clip, though noise on a group's mean is four times that on
+    everybody's."""
     groups, numbers, rate = 4, 30, 0.5
     blocks = np.full((groups, numbers), 1e3)
     members = np.full(groups, DEVICES / groups * MEMBER_SHARE * PROTECTION.clip)

@@ -1,4 +1,4 @@
-"""The release gate. Oracles: AUC pair by pair, and releases made bad on purpose."""
+"""The release gate. Oracles: AUC pair by pair, and releases that the test makes worse."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_gradients_and_evaluation_share_no_click() -> None:
 
 @dataclass(frozen=True)
 class Times(FedAvg):
-    """A strategy that publishes the ranker with its beta multiplied: -1 turns every list around."""
+    """A strategy that publishes the ranker with its beta multiplied: -1 reverses every list."""
 
     factor: float = 1.0
 
@@ -90,7 +90,7 @@ class GatedRounds:
     devices: list[DeviceRig]
 
     def run(self, system: str, steps: int = 60, minimum: int = 10) -> list[RoundStatus]:
-        """A round and what follows it; the devices take each release as it comes."""
+        """Run a round and what follows it; the devices take each release as it arrives."""
         coordinator = self.backend.coordinator
         first = coordinator.open_round(system, cohort=DEVICES, cohort_minimum=minimum, seconds=60.0)
         for _ in range(steps):
@@ -168,7 +168,7 @@ def test_worse_release_is_rolled_back_under_noise_with_a_status(
 
 
 class ForgesInRoundTwo(ForgingTransport):
-    """Adds to its gain in the first of the gate's votes, more than any device may unless told otherwise."""
+    """Adds to its gain in the first vote of the gate, by default more than any device may."""
 
     def __init__(self, network: httpx.BaseTransport, reported: int = 2**30) -> None:
         super().__init__(network)
@@ -208,7 +208,7 @@ def test_gate_failed_by_a_malicious_device_is_retried_on_the_same_release(world:
 
 @pytest.fixture
 def in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gate without noise, its twelve voters in three groups."""
+    """The gate without noise, with its twelve voters in three groups."""
     gate = replace(RELEASE_GATE, protection=SecureSum(clip=BOUND), join=MedianOfSums(members=3))
     monkeypatch.setitem(COMPOSED, "release_gate", gate)
 
@@ -230,7 +230,7 @@ def test_decline_seen_by_groups_is_confirmed_by_a_second_vote(world: GatedRounds
 
 @pytest.mark.usefixtures("in_groups")
 def test_malicious_votes_do_not_roll_back_a_good_release(world: GatedRounds) -> None:
-    """Regression: five of twelve, who are in two groups of three at least, voted every release down."""
+    """Regression: five of twelve, who are in at least two groups of three, voted every release down."""
     for attacker in world.devices[:5]:
         attacker.stop()
         attacker.transport = ForgesInRoundTwo(attacker.transport, reported=-(2**16))

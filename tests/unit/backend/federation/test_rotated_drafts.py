@@ -1,4 +1,4 @@
-"""A codebook that is being learned goes on after the news model has turned the space."""
+"""Learning of a codebook continues after the news model has rotated the vector space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running sums in memory and in the storage: which of the two a vector is added to. Oracle: numpy's sum."""
+"""Running sums in memory and in the storage: to which of the two a vector is added. Oracle: numpy's sum."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def kept(running: RunningSums) -> tuple[str, RingVector]:
 
 
 def damage(folder: Path) -> None:
-    """Of the one sum there, under whatever name it is read."""
+    """Damage the only sum, whatever its name."""
     for file in folder.glob("*.sum"):
         file.write_bytes(bytes(160))
 
@@ -75,7 +75,7 @@ def test_commit_refused_by_a_full_disk_leaves_no_sum_and_a_retry_is_counted(rig:
 
 
 def test_folder_sync_failure_leaves_no_orphaned_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Red while only what was stored to the end was removed: the file has its name before its folder is synced."""
+    """Regression: only completely stored files were removed, but a file has its name before its folder is synced."""
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
 
@@ -122,7 +122,7 @@ def test_sum_is_opened_from_storage_not_from_memory(running: RunningSums, tmp_pa
 
 
 def test_equal_sums_are_separate_objects(running: RunningSums) -> None:
-    """Red while the name was the hash alone."""
+    """Regression: the name was the hash alone."""
     total = random_vector(40)
     first, second = running.keep(total), running.keep(total)
     assert running.remove(first)
@@ -132,7 +132,7 @@ def test_equal_sums_are_separate_objects(running: RunningSums) -> None:
 
 
 def test_equal_vectors_in_two_running_sums_leave_both_correct(rig: SumStoreRig) -> None:
-    """Red while the name was the hash alone: the next vector of one sum took the other's object."""
+    """Regression: the name was the hash alone, so the next vector of one sum took the other's object."""
     store, first = brought_to(rig, "masked")
     others = [SumDevice.new(n, terms(4, length=40, round="round-2"), random_vector(40)) for n in range(4)]
     store.begin(others[0].state.terms, stage_sec=60.0)
@@ -178,7 +178,7 @@ def test_vector_of_a_rolled_back_message_is_in_no_sum(rig: SumStoreRig) -> None:
 
 
 def test_truncated_vector_is_in_no_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Red where the sum that half of it went to is held: the next vector is added to that."""
+    """Fails if the sum to which half of the vector was added is kept: the next vector would be added to it."""
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
     whole = exchange._read_blocks
@@ -225,7 +225,7 @@ def test_damaged_running_sum_is_never_opened_wrongly(rig: SumStoreRig) -> None:
 
 
 def test_repeated_vector_does_not_touch_the_running_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: each copy had the whole sum written once more, and the next vector read it from the storage."""
+    """Regression: each copy wrote the whole sum again, and the next vector read it from the storage."""
     store, devices = brought_to(rig, "masked")
     deliver(store, devices[0])
     asked: list[str] = []
@@ -252,7 +252,7 @@ def test_repeated_vector_does_not_touch_the_running_sum(rig: SumStoreRig, monkey
 def test_repeated_vector_after_the_end_is_answered_with_the_stage(
     rig: SumStoreRig,
 ) -> None:
-    """Regression: between the removal of the running sum and its row's word the answer was that the sum had failed."""
+    """Regression: between removing the running sum and updating its row, the answer was that the sum had failed."""
     store, devices = brought_to(rig, "masked")
     for device in devices:
         deliver(store, device)

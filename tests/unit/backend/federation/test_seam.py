@@ -1,4 +1,4 @@
-"""A system that is no training: it sums, publishes nothing, and orders another round. Oracle: sums by hand.
+"""A system that doesn't train: it sums, publishes nothing, and orders another round. Oracle: sums by hand.
 
 Real routes, coordinator, stores and trainers in one process; the system and its task exist in this file only.
 """
@@ -50,7 +50,7 @@ MARKED = {"marks": [1.0, 2.0, 3.0, 4.0]}
 
 @dataclass(frozen=True)
 class Adding:
-    """Sums `held`, one number a mark; orders the round `after`, if one is named."""
+    """A strategy that sums `held`, one number per mark, and orders the round `after` if one is named."""
 
     after: str | None = None
 
@@ -69,7 +69,7 @@ class Adding:
 
 @dataclass(frozen=True)
 class Holding:
-    """A device's `held`: every mark times its number of clicks and one."""
+    """A task that returns a device's `held`: every mark times its number of clicks plus one."""
 
     marks: tuple[float, ...]
     clicks: int
@@ -118,7 +118,7 @@ class SeamRounds:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SeamRounds]:
-    """Three devices: one with a reader's past, two without a single click."""
+    """Three devices: one with a reader's past, two without any click."""
     for spec in (
         system("adding", EXACT),
         system("adding_twice", EXACT, after="adding"),

@@ -1,4 +1,4 @@
-"""The account of noisy sums. Oracles: dp-accounting's figures written down, and the analytic Gaussian mechanism."""
+"""The account of noisy sums. Oracles: recorded figures of dp-accounting, and the analytic Gaussian mechanism."""
 
 from __future__ import annotations
 

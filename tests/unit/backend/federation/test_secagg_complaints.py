@@ -1,4 +1,4 @@
-"""Complaints between members of a secure sum. Oracles: the bounds that `judge` states, found by trying; numpy's sum."""
+"""Complaints between members of a secure sum. Oracles: the bounds that `judge` states, by search; numpy's sum."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.doubles.secure_sums import SumDevice, answer, cohort, deliver, plain_
 
 
 def received(members: int, **accused: Collection[int]) -> dict[int, tuple[int, ...]]:
-    """What everybody says: by 'of_N', whom N accuses."""
+    """Return everybody's complaints: by 'of_N', whom N accuses."""
     return {member: tuple(accused.get(f"of_{member}", ())) for member in range(1, members + 1)}
 
 
@@ -69,7 +69,7 @@ ATTACKS: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
 
 
 def test_three_places_of_one_machine_blame_no_honest_member() -> None:
-    """Regression: 3 malicious members are more than k = 2, so each of their two victims was named and they stayed."""
+    """Regression: 3 malicious members are more than k = 2, so each of their two victims was blamed and they stayed."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
     said = received(12, of_1=[4, 5], of_2=[4, 5], of_3=[4, 5])
     assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 2, 4, 5}))
@@ -79,7 +79,7 @@ def test_three_places_of_one_machine_blame_no_honest_member() -> None:
 
 
 def test_machine_whose_members_accuse_one_victim_each_is_identified() -> None:
-    """Regression: three pairs were left out, and nobody named."""
+    """Regression: three pairs were excluded, and nobody identified."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
     verdict = judge(received(12, of_1=[4], of_2=[5], of_3=[6]), 2, sources)
     assert verdict == ComplaintVerdict(frozenset({1, 2, 3}), frozenset({1, 2, 3}))
@@ -159,7 +159,7 @@ def test_limit_of_zero_malicious_members_is_refused() -> None:
 def brought_to_complaints(
     size: int = 10, spoilt: Mapping[int, Collection[int]] | None = None, mode: str = "active"
 ) -> tuple[SecureSumServer, list[SumDevice]]:
-    """Devices with their complaints made and not delivered. spoilt: by sender, whose boxes it fills with zeros."""
+    """Return devices with complaints not yet delivered. spoilt: by sender, whose boxes it fills with zeros."""
     server, devices = cohort(terms(size, mode=mode))
     for device in devices:
         device.start()
@@ -188,7 +188,7 @@ def with_bad_boxes(device: SumDevice, receivers: Collection[int]) -> SharedKeys:
 
 
 def goes_on(server: SecureSumServer, devices: list[SumDevice]) -> list[int]:
-    """To the opened sum; the numbers of those who left over complaints."""
+    """Run on to the opened sum; return the members who left over complaints."""
     for device in devices:
         deliver(server, device)
     server.close()

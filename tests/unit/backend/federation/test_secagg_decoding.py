@@ -1,4 +1,4 @@
-"""Decoding Shamir shares of which some are false. Oracle: the secret that was split."""
+"""Decoding Shamir shares some of which are false. Oracle: the secret that was split."""
 
 from __future__ import annotations
 
@@ -43,8 +43,11 @@ def answered(
     crowd: frozenset[int] = frozenset(),
     threshold: int | None = None,
 ) -> SecureSumServer:
-    """A sum at its end. false_seeds: members who committed to another seed. false_shares: members who answer with false
-    shares of those in `about`. crowd: members from one address; the others have one each."""
+    """Return a sum at its end.
+
+    false_seeds: members who committed to another seed. false_shares: members who answer with false shares of those in
+    `about`. crowd: members from one address; the others have one each.
+    """
     server, devices = cohort(terms(size), threshold=threshold)
     for stage in ("keys", "shares", "complaints", "masked", "unmask"):
         for number, device in enumerate(devices, 1):
@@ -111,7 +114,7 @@ def test_three_false_shares_from_one_machine_cannot_fail_a_sum(
     size: int, threshold: int, about: frozenset[int]
 ) -> None:
     """Regression: at the thresholds of mode active three false shares are more than the k that can be corrected. The
-    sums failed, and of 13 and of 15 members the two victims were named."""
+    sums failed, and of 13 and of 15 members the two victims were blamed."""
     opened = answered(size, NOBODY, THREE, about, crowd=THREE, threshold=threshold).open()
     assert opened.survivors == tuple(range(1, size + 1))
 
@@ -125,7 +128,7 @@ def test_malicious_machine_is_identified_with_all_its_members() -> None:
 
 
 def test_machine_holding_all_spare_shares_cannot_be_identified() -> None:
-    """Of twelve members six come from one address: without them too few are left to tell who lies."""
+    """Six of twelve members share one address: without them too few are left to identify the malicious ones."""
     six = frozenset(range(1, 7))
     server = answered(12, frozenset({9}), NOBODY, NOBODY, six)
     with pytest.raises(SumFailed, match="false"):

@@ -1,4 +1,4 @@
-"""Who drops out, and when. Oracle: numpy's sum of the survivors' vectors, in the ring."""
+"""Dropouts at every stage. Oracle: numpy's sum of the survivors' vectors, in the ring."""
 
 from __future__ import annotations
 

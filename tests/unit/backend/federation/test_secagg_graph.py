@@ -82,7 +82,7 @@ def test_circle_is_a_uniform_permutation() -> None:
 
 
 def tail(members: int, marked: int, drawn: int, at_least: int) -> float:
-    """P(at least so many marked ones among `drawn` of `members`), by counting."""
+    """Return P(at least so many marked ones among `drawn` of `members`), by counting."""
     ways = sum(
         math.comb(marked, hits) * math.comb(members - marked, drawn - hits)
         for hits in range(at_least, min(marked, drawn) + 1)

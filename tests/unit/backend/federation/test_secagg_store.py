@@ -52,7 +52,7 @@ class SumStoreRig:
         return store, devices
 
     def files(self) -> list[str]:
-        """Endings of their names; a file of two names counts once."""
+        """Return the endings of the files' names; a file of two names counts once."""
         found = {path.stat().st_ino: path.suffix for path in (self.folder / "sums").iterdir()}
         return sorted(found.values())
 
@@ -219,7 +219,7 @@ def test_stage_ends_when_complete_or_at_its_deadline(rig: SumStoreRig) -> None:
 
 @pytest.mark.parametrize("stage", ["keys", "shares", "masked", "unmask"])
 def test_stage_ends_if_the_clock_was_set_back_by_over_five_minutes(rig: SumStoreRig, stage: str) -> None:
-    """Red while each stage was taken to last as long as the longest might."""
+    """Regression: each stage was assumed to last as long as the longest allowed."""
     if stage == "keys":
         store = rig.store()
         with writing_session(rig.engine) as session:

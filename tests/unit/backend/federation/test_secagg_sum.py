@@ -37,7 +37,7 @@ from tests.doubles.secure_sums import (
 
 
 class TableStream:
-    """A mask out of a table of worked numbers, found by the first byte of its 'seed'."""
+    """A mask from a table of worked numbers, looked up by the first byte of its 'seed'."""
 
     TABLE: ClassVar = {1: (100, 7), 2: (200, 50), 3: (31, 77), 12: (17, 90), 13: (60, 201), 23: (9, 9)}
 
@@ -51,7 +51,7 @@ class TableStream:
 
 @pytest.fixture
 def worked_masks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The specification's masks in place of random ones: b_u by member, s_uv by pair."""
+    """Return the specification's masks instead of random ones: b_u by member, s_uv by pair."""
     own = iter(bytes([member]) * 32 for member in (1, 2, 3))
     monkeypatch.setattr(client_module, "token_bytes", lambda _: next(own))
 
@@ -90,7 +90,7 @@ def test_worked_example_with_a_dropout_after_sharing() -> None:
 def brought_to(
     stage: str, mode: str = "semi_honest", size: int = 5, length: int = 50
 ) -> tuple[SecureSumServer, list[SumDevice]]:
-    """Devices that stand at a stage, with all before it closed and nothing of it delivered."""
+    """Return devices at a stage, with all earlier ones closed and no message of it delivered."""
     server, devices = cohort(terms(size, length=length, mode=mode))
     stages = [one for one in STAGES if one != "agree" or mode == "active"]
     for device in devices:
@@ -259,7 +259,7 @@ def test_shares_of_both_secrets_are_never_requested_or_accepted() -> None:
 
 
 def with_false_shares(malicious: int, answering: int) -> tuple[SecureSumServer, list[SumDevice]]:
-    """A sum at its end to which some answered with shares of zeros."""
+    """Return a sum at its end to which some answered with shares of zeros."""
     server, devices = brought_to("unmask", size=7)
     for place, device in enumerate(devices[:answering]):
         revealed = device.state.revealed
@@ -298,7 +298,7 @@ def test_failed_sum_accepts_and_returns_nothing() -> None:
 
 
 def reachable(root: object) -> list[object]:
-    """Everything that hangs on an object, without modules, classes and functions."""
+    """Yield every object reachable from one, without modules, classes and functions."""
     seen, found, queue = {id(root)}, [root], [root]
     while queue:
         for one in gc.get_referents(queue.pop()):
@@ -310,7 +310,7 @@ def reachable(root: object) -> list[object]:
 
 
 def holds(root: object, needles: list[bytes]) -> bool:
-    """Whether any bytes or array under `root` contain one of the needles."""
+    """Return whether any bytes or array under `root` contain one of the needles."""
     for one in reachable(root):
         raw = one.tobytes() if isinstance(one, np.ndarray) else one
         if isinstance(raw, bytes | bytearray | memoryview) and any(needle in bytes(raw) for needle in needles):

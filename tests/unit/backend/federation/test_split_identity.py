@@ -43,14 +43,14 @@ ALL = [news_id(row) for row in range(NEWS)]
 
 
 def whole_cost(news_model: int, user_model: int) -> int:
-    """FedRec, where devices train the news model too: both models down and up."""
+    """Return the cost of FedRec, where devices train the news model too: both models down and up."""
     return 2 * (news_model + user_model)
 
 
 def bert_size(
     *, layers: int, width: int, pieces: int = 30_522, positions: int = 512, segments: int = 2, feed: int | None = None
 ) -> int:
-    """Parameters of a BERT with its pooler (Devlin et al. 2019): embeddings, layers, pooler.
+    """Return the number of parameters of a BERT with its pooler (Devlin et al. 2019): embeddings, layers, pooler.
 
     feed: width of the inner dense layer, 4 x width if not given.
     """
@@ -63,7 +63,7 @@ def bert_size(
 
 
 def plm_head_size(width: int, dimensions: int) -> int:
-    """Additive attention of hidden size width / 2 and a dense layer to the news vector (the paper's section 3.2)."""
+    """Return the size of additive attention with hidden size width / 2 and a dense layer (the paper's section 3.2)."""
     hidden = width // 2
     return width * hidden + hidden + hidden + 1 + width * dimensions + dimensions
 
@@ -80,7 +80,7 @@ def graph() -> bytes:
 
 @pytest.fixture(scope="module")
 def updates(graph: bytes) -> list[Update]:
-    """What five devices compute with a release's graph, in float32."""
+    """Return the updates of five devices by a release's graph, in float32."""
     found, table = [], vectors(news_model()).astype(np.float32)
     for seed, samples in enumerate(readers(table)):
         task = SplitGradientTask(ALL, table, NEGATIVES, 32)

@@ -1,4 +1,4 @@
-"""The server's step of the news model. Oracles: the vectors that serve, and Adam's first step."""
+"""The server's step of the news model. Oracles: the served vectors, and Adam's first step."""
 
 from __future__ import annotations
 

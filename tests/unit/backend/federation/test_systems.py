@@ -1,4 +1,4 @@
-"""Systems as values. Oracles: the papers' figures, and the presets of models for what an upload holds."""
+"""Systems as values. Oracles: the papers' figures, and the presets of models for the contents of an upload."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RANKER_SYSTEMS = ("small_ranker/local/mean", *PAPERS)
 @pytest.mark.parametrize("cohort", [60, 101, 250])
 @pytest.mark.parametrize("name", [name for name, spec in COMPOSED.items() if isinstance(spec.protection, SUMMED)])
 def test_devices_accept_the_terms_of_every_sum_at_any_cohort_size(name: str, cohort: int) -> None:
-    """Whatever it may cost: an exact one by a reader who allows those."""
+    """Whatever the price: an exact one is accepted by a reader who allows those."""
     spec = COMPOSED[name]
     protection = spec.protection
     assert isinstance(protection, SUMMED)
@@ -57,7 +57,7 @@ def test_devices_accept_the_terms_of_every_sum_at_any_cohort_size(name: str, coh
 
 
 def test_four_rankers_need_no_new_task_or_strategy() -> None:
-    """LSTUR has the paper's dropout of a reader's own vector besides."""
+    """LSTUR also has the paper's dropout of a reader's own vector."""
     same = {field.name for field in fields(SystemSpec)} - {"name", "architecture", "model", "dropout"}
     first = COMPOSED["fednewsrec_user/local/mean"]
 
@@ -88,13 +88,13 @@ def test_gate_cohort_follows_its_round_within_limits() -> None:
 
 
 def shared_numbers(model: nn.Module) -> int:
-    """How many numbers of the model a device trains for everybody."""
+    """Return how many shared numbers of the model a device trains."""
     private = private_names(model)
     return sum(each.numel() for name, each in model.named_parameters() if name not in private)
 
 
 def test_semi_and_fl_dssm_differ_only_in_view_settings() -> None:
-    """FL-MV-DSSM: one task and one strategy; the views asked and whether the user tower is private differ."""
+    """FL-MV-DSSM uses the same task and strategy; only the views and whether the user tower is private differ."""
     semi, shared = COMPOSED["multi_view/exact/mean"], COMPOSED["fl_dssm"]
     assert (semi.task, type(semi.strategy)) == (shared.task, type(shared.strategy))
     named, private = [], []
@@ -145,7 +145,7 @@ def test_reader_sees_the_price_of_the_noise_used_in_training() -> None:
 
 
 def test_reader_is_informed_when_a_news_model_is_trained_under_local_noise() -> None:
-    """Oracles: the systems that devices add noise for and that train more than their ranker, and the registry."""
+    """Oracles: the systems with noise that train more than their ranker, and the registry."""
     more = {
         spec.model
         for spec in COMPOSED.values()

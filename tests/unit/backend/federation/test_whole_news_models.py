@@ -1,7 +1,7 @@
 """FedNewsRec, NAML and LSTUR whole: what devices compute is the gradient of end-to-end training.
 
 Oracle: torch's autograd through `EndToEnd`, word table, news model and user model, on all samples in one place, in
-float64. The bar is 1e-5.
+float64. The tolerance is 1e-5.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def lstur_news() -> WordVectorLstur:
 
 @dataclass(frozen=True)
 class NewsModelKind:
-    """A news model, its user model, and a parameter of what it alone reads."""
+    """A news model, its user model, and a parameter used only by its own inputs."""
 
     news: Callable[[], nn.Module]
     user: Callable[[], UserModel]
@@ -85,7 +85,7 @@ KINDS = {
 
 
 class OnWords(nn.Module):
-    """Word ids of texts [n, L] each, then ids [n] of category and subcategory -> news vectors: the word table below."""
+    """A word table below a news model: word ids [n, L] of texts and ids [n] of categories to news vectors."""
 
     def __init__(self, words: WordEmbedding, news: nn.Module, texts: int) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ def news_model(kind: NewsModelKind) -> nn.Module:
 
 
 def texts_of(length: int, least: int) -> np.ndarray:
-    """[NEWS, length], the first of `least` words, the second full."""
+    """Return texts [NEWS, length], the first of `least` words, the second of full length."""
     draw = np.random.default_rng(length)
     lengths = np.concatenate([[least, length], draw.integers(2, 12, size=NEWS - 2)])
     words = draw.integers(1, VOCABULARY, size=(NEWS, length))
@@ -118,13 +118,13 @@ def texts_of(length: int, least: int) -> np.ndarray:
 
 
 def texts(kind: NewsModelKind) -> dict[str, np.ndarray]:
-    """The first abstract is none."""
+    """Return the texts; the first abstract is empty."""
     read = {TITLE: texts_of(WORDS_LIMIT, 1)}
     return read | ({ABSTRACT: texts_of(ABSTRACT_WORDS_LIMIT, 0)} if kind.abstracts else {})
 
 
 def categories(kind: NewsModelKind) -> np.ndarray | None:
-    """Section and topic [NEWS, 2], some of them unknown."""
+    """Return section and topic [NEWS, 2], some of them unknown."""
     draw = np.random.default_rng(5)
     columns = [draw.integers(rows, size=NEWS) for rows in (SECTIONS, TOPICS)]
     return np.stack(columns, axis=1).astype(np.int32) if kind.categories else None
@@ -154,7 +154,7 @@ def end_to_end(kind: NewsModelKind) -> EndToEnd:
 
 
 def held_vectors(whole: EndToEnd, kind: NewsModelKind) -> np.ndarray:
-    """Vectors as devices hold them, which differ from the model's by what int8 codes lose."""
+    """Return vectors as devices hold them, which differ from the model's by the rounding of int8 codes."""
     with torch.no_grad():
         vectors = whole.news(*read_by(kind)).numpy().astype(np.float32)
     return np.asarray(vectors + np.random.default_rng(0).normal(scale=1e-3, size=vectors.shape), dtype=np.float32)
@@ -167,7 +167,7 @@ def kind(request: pytest.FixtureRequest) -> NewsModelKind:
 
 @pytest.fixture(scope="module")
 def graphs(kind: NewsModelKind) -> tuple[bytes, bytes]:
-    """Of the user model by a table, as a release has it, and of the news model, as a round brings it."""
+    """Return the gradient graphs of the user model, as in a release, and of the news model, as in a round."""
     user, news = user_model(kind), news_model(kind)
     of_user = next(each for each in ranker_graphs(user) if each.purpose == "table_gradient")
     made = bytes_of(export_gradient_graph(news, word_model_graphs(news)[0]))

@@ -1,4 +1,4 @@
-"""What a person pastes, and the feeds behind it. Oracle: sites of the test's own, shaped as the real ones are."""
+"""What a person pastes, and the feeds behind it. Oracle: sites of the test, shaped like real ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rss(title: str, *entries: str) -> str:
 
 
 class Web:
-    """Pages by address; anything else is a 404, and a host that no page has doesn't answer."""
+    """Pages by address; anything else is a 404, and a host without pages doesn't answer."""
 
     def __init__(self, **pages: str) -> None:
         self.pages = {address.replace(" ", ""): page for address, page in pages.items()}

@@ -30,7 +30,7 @@ OTHER = "Parliament votes on the new budget after a long night of talks between 
 
 
 def by_all_pairs(rows: list[PoolRow], arrivals: Mapping[str, int]) -> dict[str, str]:
-    """Duplicate -> original, straight from the rule; two texts are similar if they share a bucket and 0.7."""
+    """Return duplicate -> original by the rule; two texts are similar if they share a bucket and 0.7."""
     words = {row.id: shingles(row.title, row.abstract) for row in rows}
     compared = [row for row in rows if words[row.id]]
     keys = dict(zip([row.id for row in compared], bucket_keys([words[row.id] for row in compared]), strict=True))
@@ -79,7 +79,7 @@ def test_backdated_copy_does_not_replace_the_original(pool: NewsPool, item: Make
 def test_old_story_edited_into_a_copy_does_not_replace_the_original(
     pool: NewsPool, item: MakeItem, now: datetime
 ) -> None:
-    """The attacker has stories ready, and edits one as soon as there is something to copy. Red before, too."""
+    """The attacker has stories ready, and edits one as soon as there is something to copy."""
     pool.add([item("ready", OTHER, minutes_old=60)], source=COPIER)
     pool.add([item("a", STORM)], source=COURANT)
     pool.add([item("ready", STORM, minutes_old=60)], source=COPIER)
@@ -150,7 +150,7 @@ def test_buckets_find_similar_pairs_at_the_stated_rates() -> None:
 
 
 def test_bucket_keys_never_change_between_runs() -> None:
-    """They are stored: another hash would cut new news off from the old. Golden values of this version."""
+    """They are stored: another hash would separate new articles from old ones. Golden values of this version."""
     assert bucket_keys([shingles(STORM, "")])[0, :2].tolist() == [8932988912670235793, 2218054431477032965]
 
 
@@ -170,7 +170,7 @@ DELIVERIES = st.lists(
 
 @pytest.fixture(scope="module")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A migrated database's file, to start every example from."""
+    """A migrated database file from which every example starts."""
     path = tmp_path_factory.mktemp("empty") / "pool.db"
     migrate(f"sqlite:///{path}")
     return path.read_bytes()
@@ -214,7 +214,7 @@ def test_links_are_independent_of_batch_boundaries(
 
 @pytest.mark.data
 def test_mind_duplicates_match_an_all_pairs_comparison(shared_data: Path, tmp_path: Path) -> None:
-    """All pairs of 4,000 news through a sparse product, without MinHash; one in ten may be missed."""
+    """All pairs of 4,000 articles through a sparse product, without MinHash; one in ten may be missed."""
     from scipy.sparse import csr_array
 
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The scheduler of feeds by a clock that stands still, servers of the test's own and jitter of its own."""
+"""The scheduler of feeds, with a fixed clock, servers and jitter of the test."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def feed(name: str = "a", **headers: str) -> httpx.Response:
 
 
 class SteppedScheduler:
-    """A scheduler over an empty pool, its clock and what its feeds' servers were asked."""
+    """A scheduler over an empty pool, its clock, and the requests to its feeds' servers."""
 
     def __init__(self, engine: Engine, handler: Handler, chance: float = 0.0) -> None:
         self.clock, self.asked = StillClock(), list[httpx.Request]()
@@ -195,7 +195,7 @@ def test_paused_feed_waits_and_a_resumed_one_is_due_at_once(engine: Engine) -> N
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(days=400)], ids=["an hour", "a year"])
 def test_feed_postponed_by_a_fast_clock_is_read_once_it_is_corrected(engine: Engine, ahead: timedelta) -> None:
-    """Regression: it was read again when the time had come by which the clock was once ahead."""
+    """Regression: it was read again only when the clock reached the time to which it had once been ahead."""
     rig = SteppedScheduler(engine, lambda _: feed())
     right = rig.clock()
     rig.clock.go_on(ahead.total_seconds())

@@ -1,4 +1,4 @@
-"""A feed that delivers under other people's links. Oracle: what the pool offers afterwards."""
+"""A feed that delivers articles under other people's links. Oracle: what the pool offers afterwards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def title_of(pool: NewsPool) -> str:
 @pytest.mark.parametrize("source", [PAPER, "a file of the operator's"])
 @pytest.mark.usefixtures("followed")
 def test_feed_cannot_change_an_article_delivered_by_another(pool: NewsPool, item: Make, source: str) -> None:
-    """Regression: the id comes from the link alone, and the later delivery won."""
+    """Regression: the id comes from the link alone, so the later delivery won."""
     pool.add([item("w1", "Harbour opens", url=LINK, publisher="Paper")], source=source)
     report = pool.add([item("w1", "Mayor arrested", url=LINK, publisher="Paper")], source=ATTACKER)
     assert (report.withheld, report.updated) == (1, 0)

@@ -1,4 +1,4 @@
-"""What a reader sets for a feed. Oracle: what the store and the pool list afterwards."""
+"""A reader's settings for a feed. Oracle: what the store and the pool list afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that never come to an end, over real sockets. Oracle: they are cut off before they give up by themselves."""
+"""Servers that never finish, over real sockets. Oracle: they are cut off before they give up by themselves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _no_limit_of_silence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def dripping(head: bytes, piece: bytes, asked: threading.Event) -> Iterator[str]:
-    """The address of a server that says the head, then piece after piece, and has to be cut off."""
+    """Return the address of a server that sends the head, then piece after piece until it is cut off."""
     listener = socket.create_server(("127.0.0.1", 0))
     left, gave_up = threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""Ingestion on both engines. Oracle: the rows that went in, counted by hand."""
+"""Ingestion on both engines. Oracle: the ingested rows, counted by hand."""
 
 from __future__ import annotations
 

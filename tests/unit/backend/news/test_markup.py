@@ -10,7 +10,7 @@ from tests.doubles.bodies import HOSTILE_BODIES, RICH_BODY
 
 
 def body_of_html(html: str, base: str = "", title: str = "") -> str:
-    """The body alone."""
+    """Return the body alone."""
     return sanitised(html, base, title).body
 
 

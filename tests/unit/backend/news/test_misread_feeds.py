@@ -1,4 +1,4 @@
-"""Feeds that other readers read wrongly, from the shared samples, and variants of each kind.
+"""Feeds that other programs misread, from the shared samples, and variants of each kind.
 
 Oracle: what a reader of the feed expects, by the samples' own table.
 """
@@ -35,7 +35,7 @@ def pool(engine: Engine) -> NewsPool:
 
 @pytest.fixture
 def take(pool: NewsPool, engine: Engine) -> Follow:
-    """Follows a document at an address, or a file."""
+    """Follow a document at an address, or read a file."""
 
     def follow_it(document: str | Path, url: str = URL, now: datetime = NOW) -> IngestReport:
         answer = httpx.MockTransport(lambda _: httpx.Response(200, stream=httpx.ByteStream(str(document).encode())))

@@ -1,4 +1,4 @@
-"""The newspaper that goes on: what it publishes when, by a clock that the test turns. The pool is a real one."""
+"""The continuing newspaper: what it publishes when, with a clock that the test moves. The pool is real."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PaperClock:
 
 
 def evenly(now: datetime, *, seed: int, articles: int, days: int) -> Iterator[NewsItem]:
-    """An edition whose articles come at even distances, the last of them at `now`."""
+    """An edition whose articles are evenly spaced in time, the last of them at `now`."""
     for number in range(articles):
         before_end = timedelta(days=days) * ((articles - 1 - number) / articles)
         yield NewsItem(
@@ -51,7 +51,7 @@ def evenly(now: datetime, *, seed: int, articles: int, days: int) -> Iterator[Ne
 
 @pytest.fixture(autouse=True)
 def printed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """(articles, days) of every edition that was printed."""
+    """Record (articles, days) of every generated edition."""
     asked: list[tuple[int, int]] = []
 
     def newspaper(now: datetime, *, seed: int, articles: int, days: int) -> Iterator[NewsItem]:
@@ -73,7 +73,7 @@ def pool(tmp_path: Path, clock: PaperClock) -> NewsPool:
 
 
 def started(pool: NewsPool, folder: Path, clock: PaperClock, pace: float = 1.0) -> GeneratedNewspaper:
-    """As a demo starts it."""
+    """Start the newspaper as a demo does."""
     newspaper = GeneratedNewspaper(pool, folder, articles=ARTICLES, seed=7, pace=pace, clock=clock)
     newspaper.open(SilentSteps())
     return newspaper
@@ -207,7 +207,7 @@ def test_newspaper_publishes_only_the_fortnight_if_material_is_short(
 
 
 def test_large_orders_are_generated_as_several_newspapers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each from a seed of its own: what they print is what each of them would print alone, by time of publication."""
+    """Each newspaper has its own seed; together they contain what each would publish alone, by time."""
     monkeypatch.undo()
     monkeypatch.setattr("backend.news.newspaper.PAPER_A_DAY", 50)
     reported: list[tuple[int, int | None]] = []
@@ -250,7 +250,7 @@ def test_invalid_pace_is_refused(pool: NewsPool, tmp_path: Path, pace: float) ->
 def test_developing_stories_continue_after_the_start(
     pool: NewsPool, tmp_path: Path, clock: PaperClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The real paper, two days on: threads that were in the pool at the start have gone on, each in its own order."""
+    """The real newspaper, two days later: stories in the pool at the start have developed, each in its own order."""
     monkeypatch.undo()
     newspaper = GeneratedNewspaper(pool, tmp_path, articles=500, seed=7, clock=clock)
     newspaper.open(SilentSteps())

@@ -1,4 +1,4 @@
-"""OPML in and out. Oracles: documents as other programs write them, and what was written read back."""
+"""OPML import and export. Oracles: documents as other programs write them, and exports read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request at a time to a host, its rests, and permanent answers, by a clock that stands still.
+"""One request at a time to a host, pauses, and permanent answers, with a fixed clock.
 
 Oracles: RFC 9110 (301, 308, 410, Retry-After), RFC 6585 (429), and the log of a host that answers once in 30 s.
 """
@@ -44,7 +44,7 @@ class Rig:
         self.feeds = self.scheduler.followed
 
     def fresh(self) -> FeedScheduler:
-        """Another scheduler on the same database, as after a restart."""
+        """Return another scheduler on the same database, as after a restart."""
         return FeedScheduler(
             self.engine, self.pool, every=self.every, seldom=DAY, clock=self.clock, chance=lambda: 0.0,
             transport=httpx.MockTransport(self._answered), sleep=self.clock.go_on,
@@ -67,7 +67,7 @@ class Rig:
         return found
 
     def until(self, seconds: float, restarts: bool = False) -> None:
-        """Let the scheduler run for so long."""
+        """Let the scheduler run for this long."""
         while self.seconds() < seconds:
             self.scheduler.step()
             if restarts:

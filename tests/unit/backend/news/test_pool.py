@@ -1,6 +1,6 @@
 """The conformance suite of the news pool; `pool` runs every test on SQLite and on PostgreSQL.
 
-Oracle: a plain dictionary of what was delivered.
+Oracle: a plain dictionary of the deliveries.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class TestNewsPool:
         assert counts.version == pool.version() >= 2
 
     def test_concurrent_writers_of_one_pool_lose_nothing(self, pool: NewsPool, item: MakeItem, now: datetime) -> None:
-        """Eight writers, overlapping ids: without turns, numbers would clash or a version would be lost."""
+        """Eight writers with overlapping ids: without a lock, numbers would clash or a version would be lost."""
         failures: list[Exception] = []
 
         def write(writer: int) -> None:
@@ -249,7 +249,7 @@ class TestNewsPool:
 
 
 def test_enormous_texts_are_cut_to_the_total_limit_without_affecting_others(pool: NewsPool, item: MakeItem) -> None:
-    """Regression: a list of 1,000 texts of 200,000 characters came to 600 MB where they are signs of three bytes."""
+    """Regression: a list of 1,000 texts of 200,000 three-byte characters came to 600 MB."""
     paragraph = "台" * 98
     giants = [item(f"giant{number}", body="\n\n".join([paragraph] * 100)) for number in range(60)]
     others = [item(f"n{number}", body=f"{number} days. " * 20) for number in range(60)]

@@ -1,4 +1,4 @@
-"""What the log of changes tells, against what was done to the pool, on both engines."""
+"""The log of changes, compared with the changes made to the pool, on both engines."""
 
 from __future__ import annotations
 
@@ -78,8 +78,10 @@ def test_limited_number_of_versions_is_kept_and_older_ones_report_nothing(
 def test_restored_database_does_not_hide_changes_from_readers_of_a_lost_version(
     engine: Engine, pool: NewsPool, item: MakeItem
 ) -> None:
-    """PostgreSQL is restored, or a replica takes over, while a server goes on with what it has read. Regression: the
-    database grew past the version of that, and nothing was told of what it had changed up to there."""
+    """PostgreSQL is restored, or a replica takes over, while a server continues with what it has read.
+
+    Regression: the database grew past that server's version, and its changes up to there were never reported.
+    """
     pool.add([item("a")], source="test")
     states = PoolVersionRow.version, PoolVersionRow.noted_from
     with reading(engine) as connection:

@@ -1,7 +1,7 @@
-"""Feeds that lead this server to its own machine, played by servers of the test's own on other loopback addresses.
+"""Feeds that lead this server to its own machine, played by servers of the test on other loopback addresses.
 
-127.0.0.2 stands for the feed's public server: it is the one network that the test allows. Everything that the attacker
-wants reached listens on 127.0.0.1. Oracle: what that server was asked.
+127.0.0.2 stands for the feed's public server: it is the one network that the test allows. The attacker's goals listen
+on 127.0.0.1. Oracle: the requests that they get.
 """
 
 from __future__ import annotations
@@ -123,8 +123,11 @@ def test_tls_is_verified_against_the_name_not_the_address() -> None:
 def test_second_host_name_at_the_same_address_gets_its_own_verified_connection(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Who answers for another's name, by a resolver that lies, has no certificate of it, but one of its own host, at
-    the same address. Regression: the connection to that host was used again, and what came there was taken."""
+    """An attacker answers for another's name through a lying resolver, and has a certificate only for its own host at
+    the same address.
+
+    Regression: the connection to that host was reused, and its answers were accepted.
+    """
     certificate, key = certificate_of("feeds.example", tmp_path)
     trusting = ssl.create_default_context(cafile=certificate)
     monkeypatch.setattr("backend.news.public_addresses._certificates", lambda unverified: trusting)

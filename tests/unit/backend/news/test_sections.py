@@ -1,4 +1,4 @@
-"""Stories sorted into sections. Oracles: the taxonomy's own words, an encoder of which the answer is known, by hand."""
+"""Stories are sorted into sections. Oracles: the taxonomy's own words, an encoder with known answers, by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FEED = "https://courant.example/feed"
 
 
 class _Words:
-    """Each word is a direction of its own, so that texts are as alike as their words."""
+    """Gives each word its own direction, so that texts are as similar as their words."""
 
     def __init__(self, digest: str = "words") -> None:
         self.digest = digest
@@ -149,7 +149,7 @@ def test_encoder_is_not_opened_without_waiting_stories(engine: Engine) -> None:
 
 
 def test_another_encoder_classifies_again_only_stories_the_classifier_sorted(engine: Engine) -> None:
-    """The other encoder says sport of everything: what it sorts shows that it was asked."""
+    """The other encoder answers sport for everything, so the stories it sorts show that it was used."""
 
     class SaysSport(_Words):
         def encode(self, titles: Sequence[str]) -> NDArray[np.float32]:

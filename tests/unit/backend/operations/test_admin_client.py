@@ -1,4 +1,4 @@
-"""The operator's client: what the backend refuses or leaves unanswered becomes one line."""
+"""The operator's client reports the backend's refusals and missing answers in one line."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_command_contacts_the_newest_of_several_servers_of_its_folder(servers: S
 
 
 def test_server_counts_as_running_only_while_it_holds_its_own_lock(servers: Servers) -> None:
-    """Regression: the first one's lock vouched for what the second had written."""
+    """Regression: the first server's lock vouched for the file of the second."""
     settings, first, last = servers
     assert last._locked >= 0
     os.close(last._locked)  # as the system does when a process is killed
@@ -254,7 +254,7 @@ def test_starting_server_removes_files_of_killed_ones(servers: Servers) -> None:
 
 
 def test_concurrent_command_is_not_mistaken_for_the_server(servers: Servers) -> None:
-    """Regression: of two commands beside a killed server, the second heard that the lock was taken."""
+    """Regression: of two commands beside a killed server, the second was told that the lock was taken."""
     settings, first, last = servers
     os.close(last._locked)
     (killed,) = (file for file in settings.servers_dir.iterdir() if "2222" in file.read_text())
@@ -265,7 +265,7 @@ def test_concurrent_command_is_not_mistaken_for_the_server(servers: Servers) -> 
 
 
 def test_another_machines_server_is_ignored_and_its_file_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two machines may share a folder, and 127.0.0.1 is another one on each."""
+    """Two machines may share a folder, and 127.0.0.1 is a different one on each."""
     settings = load_settings(data_dir=tmp_path)
     server = ServerAddress(settings.servers_dir)
     with monkeypatch.context() as there:

@@ -73,8 +73,11 @@ raise SystemExit("the interpreter goes on")
 
 @pytest.mark.parametrize(("number", "status"), ENDS.items(), ids=lambda each: str(int(each)))
 def test_first_stop_signal_ends_the_process_cleanly(tmp_path: Path, number: signal.Signals, status: int) -> None:
-    """The interpreter's own end would abort where a thread computes in a native library, and that of the event loop
-    waits for it. Regression: SIGTERM left the server's address."""
+    """The interpreter would abort at its end where a thread computes in a native library, and the event loop would wait
+    for it.
+
+    Regression: SIGTERM left the server's address.
+    """
     servers = load_settings(data_dir=tmp_path).servers_dir
     with subprocess.Popen([sys.executable, "-c", SERVES, str(tmp_path)], stderr=subprocess.PIPE, text=True) as process:
         try:

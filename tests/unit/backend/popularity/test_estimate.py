@@ -1,4 +1,4 @@
-"""The estimator of popularity. Oracles: planted rates, the prior, and what cutting negative counts off would do."""
+"""The estimator of popularity. Oracles: planted rates, the prior, and the result of cutting off negative counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protocol.protections import SecureSum
 def planted(
     rates: np.ndarray, shown: np.ndarray, noise: float, seed: int = 0, displays_noise: float | None = None
 ) -> Counted:
-    """Counts of news with these rates and displays, and Gaussian noise of this standard deviation on the clicks."""
+    """Return counts of articles with these rates and displays, and Gaussian noise of this deviation on the clicks."""
     rng = np.random.default_rng(seed)
     wide = noise * 4 if displays_noise is None else displays_noise
     return Counted(
@@ -50,7 +50,7 @@ def test_more_noise_gives_smaller_lifts() -> None:
 
 
 def test_noise_alone_does_not_make_a_story_popular() -> None:
-    """Half the news are never clicked, half at the usual rate; the noise hides the difference of single ones."""
+    """Half the articles are never clicked, half at the usual rate; the noise hides the difference of single ones."""
     shown = np.full(2_000, 60)
     rates = np.where(np.arange(2_000) % 2, 0.1, 1e-9)
     counted = planted(rates, shown, noise=12.0, displays_noise=1.0)
@@ -96,7 +96,7 @@ def test_fresh_articles_of_a_popular_topic_start_higher() -> None:
     [("private_counts/secure/huber", 60, 0.54), ("private_counts/secure_large/mean", 1_000, 0.8)],
 )
 def test_private_counts_predict_the_next_clicks(system: str, devices: int, least: float) -> None:
-    """Planted rates; each device displays thirty of 100 news, and the noise of a system's shares is in the sum."""
+    """Planted rates; each device displays thirty of 100 articles, and the noise of a system's shares is in the sum."""
     protection = COMPOSED[system].protection
     assert isinstance(protection, SecureSum)
     rng = np.random.default_rng(4)

@@ -1,6 +1,6 @@
-"""Forgers among n devices of a count: what goes into the rows. Oracle: the same count without the forged clicks.
+"""Malicious devices among n in a count: what they add to the rows. Oracle: the same count without the forged clicks.
 
-The forgers know all that is public, so every form that the sums' bounds let through is tried.
+The attackers know everything public, so every form that the bounds of the sums accept is tried.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def cohort(devices: int, *, malicious: int = 1, live: bool = True) -> CountedCoh
     ("devices", "groups"), [(20, 1), (40, 1), (DEFAULT, 1), (65, 1), (66, 3), (70, 3), (71, 3), (76, 3), (200, 9)]
 )
 def test_malicious_device_adds_at_most_one_devices_clicks_and_the_noise(devices: int, groups: int) -> None:
-    """Red before from about 70 devices on: one sum doesn't tell whose clicks it holds."""
+    """Regression, from about 70 devices on: in one sum nobody can tell whose clicks it holds."""
     counted = cohort(devices)
     assert counted.groups == groups
     assert 1 < counted.strongest().mean <= counted.tail
@@ -37,7 +37,8 @@ def test_malicious_device_adds_at_most_one_devices_clicks_and_the_noise(devices:
 
 @pytest.mark.parametrize("devices", [66, 76, 88, 200, 500])
 def test_three_malicious_devices_among_groups_add_no_more_than_one(devices: int) -> None:
-    """Red before at 76: two groups of three had said more than their devices could give, and outvoted the third."""
+    """Regression, at 76 devices: two groups of three claimed more than their devices could give, and outvoted the
+    third."""
     counted = replace(cohort(devices, malicious=3), draws=12)  # of the ways in which three are dealt to groups
     assert 1 < counted.strongest().mean <= counted.tail
 

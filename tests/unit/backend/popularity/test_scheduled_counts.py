@@ -1,4 +1,4 @@
-"""Private counts open by themselves where nobody has said otherwise. Oracle: the schedule as the settings have it."""
+"""Private counts open by themselves unless the operator decided otherwise. Oracle: the schedule in the settings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_count_opens_after_the_interval_once_devices_wait(rig: BackendRig, tmp_p
 def test_larger_cohort_keeps_a_minimum_that_allows_groups(
     rig: BackendRig, tmp_path: Path, cohort: int, minimum: int
 ) -> None:
-    """Regression: a third of 1,000 devices left no three groups, and one sum of them all is what a liar wants."""
+    """Regression: a third of 1,000 devices left no three groups, and an attacker wants one sum of them all."""
     schedule_first(rig.coordinator, settings(tmp_path, counts_every_minutes=60, counts_cohort=cohort))
     schedule = rig.coordinator.scheduler.status().schedule
     assert schedule is not None

@@ -1,4 +1,4 @@
-"""What is kept of counts. Oracles: decayed sums by hand."""
+"""The stored counts. Oracles: decayed sums by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEPT = timedelta(days=14)
 
 
 class CountedPool:
-    """A backend with news a, b, c in its pool, and rounds to hang counts on."""
+    """A backend with articles a, b, c in its pool, and rounds to attach counts to."""
 
     def __init__(self, folder: Path) -> None:
         self.backend = BackendRig.make(folder, StillClock(NOW))
@@ -47,7 +47,7 @@ class CountedPool:
     def count(
         self, at: datetime, clicks: dict[str, float], variance: float = 4.0, displays: float | None = None
     ) -> int:
-        """displays: of each piece of news; by default ten for every click."""
+        """displays: of each article; by default ten for every click."""
         status = self.backend.coordinator.open_round(
             "private_counts/secure/huber", cohort=9, cohort_minimum=2, seconds=60
         )

@@ -1,4 +1,4 @@
-"""The scan of a basis against plain NumPy over whole vectors; and its rules: who is answered by it."""
+"""The scan of a basis against NumPy over whole vectors; and the rules for which requests use it."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ SHARPNESS = 6.0
 
 
 def pool(count: int, basis: int = 30, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values [B, D], vectors [n, D] and log popularity [n]."""
+    """Return values [B, D], vectors [n, D] and log popularity [n]."""
     popular = np.random.default_rng(seed).normal(scale=2, size=count).astype(np.float32)
     return clustered_vectors(basis, seed=seed + 1), clustered_vectors(count, seed=seed), popular
 
 
 def mixtures(values: np.ndarray, channels: int = 5, seed: int = 3) -> np.ndarray:
-    """Interest vectors [C, D], as reports make them."""
+    """Return interest vectors [C, D], as reports make them."""
     weights = np.random.default_rng(seed).dirichlet(np.full(len(values), 0.3), size=channels)
     return np.asarray(weights @ values, dtype=np.float32)
 
 
 def assert_best(found: list[list[int]], scores: np.ndarray, k: int) -> None:
-    """The k best, best first, where scores that differ by rounding alone may stand in either order."""
+    """Check the k best, best first; scores that differ only by rounding may be in either order."""
     for rows, mine in zip(found, scores, strict=True):
         assert len(set(rows)) == k
         np.testing.assert_allclose(mine[rows], -np.sort(-mine)[:k], atol=2e-5)
@@ -104,7 +104,7 @@ def test_concurrent_threads_get_the_same_results_as_one() -> None:
 
 
 class ScannedNews:
-    """What a scan needs of a catalogue."""
+    """The parts of a catalogue that a scan needs."""
 
     def __init__(self, vectors: Any, log_popularity: np.ndarray) -> None:
         self.vectors, self.log_popularity = vectors, log_popularity

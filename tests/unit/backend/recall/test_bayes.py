@@ -1,4 +1,4 @@
-"""Weights of prototypes against Bayes' rule worked out by hand, and their properties."""
+"""Weights of prototypes compared with Bayes' rule worked out by hand, and their properties."""
 
 from __future__ import annotations
 

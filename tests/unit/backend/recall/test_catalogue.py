@@ -1,4 +1,4 @@
-"""The catalogue's bytes against pydantic's, the service against a slow restatement, and swapping under way."""
+"""The catalogue's bytes against pydantic's, the service against a slow restatement, and swaps while serving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A catalogue made of the last one and the pool's changes against the one made whole, over seeded lives of a pool."""
+"""An incremental catalogue equals a full rebuild, over seeded histories of a pool."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ REPORTS = (
 
 
 class WatchedPool(NewsPool):
-    """Remembers what each reading took out of the database: how many rows, or 'all'."""
+    """Records how many rows each read took from the database, or 'all'."""
 
     taken: list[int | str]
 
@@ -61,7 +61,7 @@ class WatchedPool(NewsPool):
 
 
 class PoolLife:
-    """A pool that lives by a seeded draw, with a clock of its own; and the catalogues of it."""
+    """A pool that changes by a seeded draw, with its own clock and catalogues."""
 
     def __init__(self, folder: Path, seed: int, database_url: str | None = None) -> None:
         self.settings = settings_in(folder, **({"database_url": database_url} if database_url else {}))
@@ -110,14 +110,14 @@ class PoolLife:
         self.pool._engine.dispose()
 
     def original_and_copy(self) -> None:
-        """Two that say the same, of which the older is about to expire."""
+        """Add two equal articles, the older of which is about to expire."""
         original, copy = items(1, now=self.now, first=5_000)[0], items(1, now=self.now, first=6_000)[0]
         again = {"title": original.title, "abstract": original.abstract}
         old = self.now - self.pool.lifetime + timedelta(hours=1)
         self.deliver([original.model_copy(update={"published_at": old}), copy.model_copy(update=again)], 1.0)
 
     def moved(self, news_id: str, **fields: object) -> NewsItem:
-        """What the pool has under this id, in another section, and with other fields."""
+        """Return the pool's article with this id, in another section and with other fields."""
         names = ("id", "title", "abstract", "url", "published_at", "story")
         with reading(self.pool._engine) as connection:
             query = select(*(getattr(NewsRow, name) for name in names)).where(NewsRow.id == news_id)
@@ -125,13 +125,13 @@ class PoolLife:
         return items(1)[0].model_copy(update=row | {"section": "moved", "weight": 1.0} | fields)
 
     def expired(self) -> list[str]:
-        """Ids of what has expired and was not removed."""
+        """Return ids of articles that have expired and were not removed."""
         old = NewsRow.published_at <= self.pool.horizon(self.now)
         with reading(self.pool._engine) as connection:
             return list(connection.scalars(select(NewsRow.id).where(old, NewsRow.taken_down_at.is_(None))))
 
     def change(self) -> None:
-        """One of all that can happen to a pool."""
+        """Make one of all changes that can happen to a pool."""
         what = self.draw.integers(8)
         if what == 0:
             self.arrive(int(self.draw.integers(1, 40)))
@@ -200,7 +200,7 @@ def assert_alike(life: PoolLife, grown: Catalogue, whole: Catalogue, services: t
 
 
 def assert_same_order(mine: BasisScan, theirs: BasisScan, queries: Vectors, apart: float = 1e-5) -> None:
-    """Equal rows wherever scores are apart: two products of a matrix may differ in the last digit."""
+    """Check equal rows where scores differ: two matrix products may differ in the last digit."""
     narrow = queries @ theirs._axes.T
     scores = narrow @ theirs._coordinates[:, :-1].T  # [c, n]
     for line, found, expected in zip(scores, mine.search(queries, 50), theirs.search(queries, 50), strict=True):

@@ -1,4 +1,4 @@
-"""What is cut from the live catalogue for devices: of an empty one, and how long the catalogue stays for it."""
+"""What devices download from the live catalogue: of an empty one, and how long the catalogue stays in memory for it."""
 
 from __future__ import annotations
 

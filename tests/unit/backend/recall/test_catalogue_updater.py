@@ -1,4 +1,4 @@
-"""The keeper: new news appear, expired ones go, and no failure takes the serving catalogue away."""
+"""The updater: new articles appear, expired ones go, and no failure takes the serving catalogue away."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.doubles.recall_world import ENCODER, clustered_vectors, fill, indexes
 
 
 class RandomTitles:
-    """An encoder whose vectors are random; it counts its calls."""
+    """An encoder with random vectors that counts its calls."""
 
     def __init__(self, digest: str = ENCODER) -> None:
         self.digest = digest
@@ -45,7 +45,7 @@ class RandomTitles:
 
 
 class UpdatedCatalogue:
-    """A pool of 50 news with vectors, one release, and a keeper that is stepped by hand."""
+    """A pool of 50 articles with vectors, one release, and an updater that the test steps."""
 
     def __init__(self, folder: Path, open_encoder: Callable[[], Any], *, release: bool = True) -> None:
         settings = settings_in(folder)

@@ -24,7 +24,7 @@ K = 16
 
 
 def brute_force(weights: np.ndarray, book: ServedCodebook, catalogue: Any, sharpness: float, limit: int) -> list[int]:
-    """The scores s <r, d> + log pop(d) of every article in float64, sorted."""
+    """Return the scores s <r, d> + log pop(d) of every article in float64, sorted."""
     vector = weights @ book.prototypes.astype(np.float64)
     scores = sharpness * (catalogue.vectors.astype(np.float64) @ vector) + catalogue.log_popularity
     best: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
@@ -32,14 +32,14 @@ def brute_force(weights: np.ndarray, book: ServedCodebook, catalogue: Any, sharp
 
 
 def same_scores(found: list[int], expected: list[int], most_swapped: int = 2) -> bool:
-    """Equal but for neighbours whose scores differ by a rounding of float32."""
+    """Return whether lists are equal up to neighbours whose scores differ by a rounding of float32."""
     return (
         set(found[:-1]) <= set(expected) and sum(a != b for a, b in zip(found, expected, strict=True)) <= most_swapped
     )
 
 
 def stand_in(count: int, seed: int = 1) -> Any:
-    """What lists need of a catalogue."""
+    """The parts of a catalogue that lists need."""
     draw = np.random.default_rng(seed)
 
     class Stand(SimpleNamespace):

@@ -1,4 +1,4 @@
-"""Aggregation against an example of Uni-FedRec's formulas by hand and facts about them; the decoders' refusals."""
+"""Aggregation compared with an example of Uni-FedRec by hand, its properties, and the decoders' refusals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The default list: deterministic, recent and weighty first, no section or story in a row for long; and the same as a
-plain restatement's, which sorts the whole pool."""
+"""The default list is deterministic, recent and important first, and mixes sections and stories.
+
+Oracle: a plain restatement, which sorts the whole pool.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def order_of(news: Sequence[PoolRow], now: datetime, limit: int) -> list[int]:
 
 
 def whole_order(news: Sequence[PoolRow], limit: int) -> list[int]:
-    """The rules, one piece of news after the other over the whole pool."""
+    """Apply the rules, one article after the other, over the whole pool."""
     ages = [max((NOW - each.published_at).total_seconds() / 3_600, 0) for each in news]
     scores = [
         (WEIGHT_FLOOR + (1 - WEIGHT_FLOOR) * each.weight) * 0.5 ** (age / HALF_LIFE_HOURS)
@@ -74,7 +76,7 @@ def whole_order(news: Sequence[PoolRow], limit: int) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_default_list_of_the_best_articles_equals_that_of_the_whole_pool(seed: int) -> None:
-    """Of few sections and long stories, so that places go to news far down; some weigh and date exactly alike."""
+    """With few sections and long stories, so that places go to articles far down; some have equal weights and dates."""
     draw = np.random.default_rng(seed)
     news = [
         row(

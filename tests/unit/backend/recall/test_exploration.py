@@ -1,4 +1,4 @@
-"""Places for fresh news: as many as promised, at the end, and none of the best lost."""
+"""Places for fresh articles: as many as promised, at the end, and none of the best lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index on disk: taken back when whole and fitting, built anew otherwise."""
+"""The index on disk: loaded if it is complete and matches, rebuilt otherwise."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def loaded(folder: Path, encoder: str = "e", rows: slice = slice(None)) -> tuple
 
 
 def kept_file(folder: Path, suffix: str) -> Path:
-    """The only one of that kind."""
+    """Return the only file of that kind."""
     (found,) = folder.glob(f"*{suffix}")
     return found
 
@@ -124,7 +124,7 @@ def test_leftovers_of_a_killed_writer_are_deleted_but_active_files_stay(tmp_path
 
 
 def test_process_uses_the_index_built_by_another(tmp_path: Path) -> None:
-    """The turn is another's twice; in between it has kept what it built."""
+    """Another process holds the lock twice; in between it has stored the index it built."""
     turns: list[bool] = []
 
     @contextmanager

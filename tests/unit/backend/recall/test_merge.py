@@ -26,7 +26,7 @@ rankings = st.integers(1, 5).flatmap(
 
 
 def slow_merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> list[int]:
-    """The merge in other words, with lists and rescans instead of iterators."""
+    """Merge with lists and rescans instead of iterators."""
     quotas = largest_remainder(counts, limit)
     order = sorted(range(len(lists)), key=lambda channel: (-counts[channel], channel))
     taken: list[int] = []

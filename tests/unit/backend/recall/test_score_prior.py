@@ -1,4 +1,4 @@
-"""Scores behind noisy ones. Oracles: least squares over many draws, and the popular list for who tells nothing."""
+"""Scores behind noisy ones. Oracles: least squares over many draws, and the popular list for uninformative reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 @pytest.fixture
 def basis() -> tuple[np.ndarray, np.ndarray]:
-    """Keys and topics."""
+    """Return keys and topics."""
     draw = np.random.default_rng(3)
     topics = unit(draw.normal(size=(B, D)))
     return (0.5 * topics + 0.02 * draw.normal(size=(B, D))).astype(np.float32), topics
@@ -93,9 +93,8 @@ def test_report_at_the_papers_noise_gets_nearly_the_popular_list(basis: tuple[np
 
 
 def test_release_with_rotated_news_vectors_reads_scores_unchanged(tmp_path: Path) -> None:
-    """Oracle: `backend/releases/alignment.py` turns values as news, and attention so that contexts stay as they
-    were.
-    """
+    """Oracle: `backend/releases/alignment.py` rotates values like articles, and attention so that contexts stay the
+    same."""
     settings = settings_in(tmp_path)
     publish(settings)
     store = ReleaseStore.open(open_engine(settings.database_url), settings)

@@ -1,4 +1,4 @@
-"""Stored vectors against the arrays that they stand for, in memory and in a file, and disks that take nothing."""
+"""Stored vectors equal their arrays, in memory and in a file; also on disks that refuse writes."""
 
 from __future__ import annotations
 

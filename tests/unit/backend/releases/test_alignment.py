@@ -1,4 +1,4 @@
-"""Directions of a release under another news encoder. Oracle: an encoder that is the first one turned by a known Q."""
+"""Directions of a release under another news encoder. Oracle: an encoder that is the first one rotated by a known Q."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 def some_alignment(angle: float, seed: int = 1) -> np.ndarray:
-    """[D, D], every plane turned by an angle of about this."""
+    """Return a rotation [D, D] that turns every plane by about this angle."""
     half = np.random.default_rng(seed).normal(size=(D, D))
     skew = angle * (half - half.T) / np.sqrt(2 * D)
     return np.asarray(torch.matrix_exp(torch.from_numpy(skew)))
@@ -46,7 +46,7 @@ def some_alignment(angle: float, seed: int = 1) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TopicPool:
-    """News of topics, and readers of two topics each: rows of clicks, and of what they click next."""
+    """Articles of topics, and readers of two topics each: rows of clicks, and of their next clicks."""
 
     vectors: np.ndarray
     clicks: tuple[np.ndarray, ...]
@@ -122,7 +122,7 @@ def codes(pool: TopicPool, vectors: np.ndarray, prototypes: np.ndarray) -> list[
 
 
 def recall_by_code(pool: TopicPool, vectors: np.ndarray, prototypes: np.ndarray, depth: int = 100) -> np.ndarray:
-    """[readers]: share of what they click next in the list that `code` fetches, in expectation over its noise."""
+    """Return by reader the share of next clicks in the list that `code` fetches, in expectation over its noise."""
     protection = RandomisedCode(K, 4.0)
     likely = np.exp(log_probabilities(prototypes, vectors, np.zeros(len(vectors), np.float32), SHARPNESS))
     even = np.full(K, 1 / K)

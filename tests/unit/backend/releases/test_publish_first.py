@@ -1,4 +1,4 @@
-"""The first release, with exporting itself stood in for: the exporters' own tests cover graphs and parity."""
+"""The first release, with a stand-in for exporting: the exporters' own tests cover graphs and parity."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> ReleaseStore:
 
 @pytest.fixture
 def exported(monkeypatch: pytest.MonkeyPatch) -> list[torch.nn.Module]:
-    """The models that were exported, in order."""
+    """Record the exported models, in order."""
     seen: list[torch.nn.Module] = []
 
     def stand_in(model: torch.nn.Module, cache: GraphCache | None) -> ExportedModel:

@@ -1,4 +1,4 @@
-"""What releases leave on disk over thirty rounds. Oracle: the folder's size, and a rollback that still serves."""
+"""Disk use of releases over thirty rounds. Oracle: the folder's size, and a roll back that still serves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WEIGHTS_BYTES = 8_000
 
 
 class RetainedReleases:
-    """A data folder whose releases tidy up after themselves, whatever their files' age."""
+    """A data folder whose releases delete unused files, whatever their age."""
 
     def __init__(self, folder: Path) -> None:
         self.settings = BackendSettings(data_dir=folder, releases_kept=KEPT, releases_answered=2)
@@ -46,7 +46,8 @@ class RetainedReleases:
         self.store.commit(hand_made_draft(self.store), note="first")
 
     def round(self, number: int) -> None:
-        """As a round of Efficient-FedRec leaves it: an encoder, weights, materials, token states and a memory."""
+        """Leave what a round of Efficient-FedRec leaves: an encoder, weights, materials, token states and optimizer
+        memory."""
         encoder = f"encoder{number:04d}"
         folder = self.settings.encoder_dir / "trained" / encoder
         folder.mkdir(parents=True)
@@ -81,7 +82,8 @@ class RetainedReleases:
         publish_changes(self.store, before, {"recall": values}, f"round-{number}", change=draft)
 
     def size_bytes(self) -> int:
-        """Of all files but the database, whose size follows its memories, and the chain, a line a release."""
+        """Return the size of all files except the database, which holds optimizer memory, and the chain, a line per
+        release."""
         files = [path for path in self.settings.data_dir.rglob("*") if path.is_file()]
         grows = ("sqlite", "chain")
         return sum(path.stat().st_size for path in files if not any(name in path.name for name in grows))

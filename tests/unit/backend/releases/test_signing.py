@@ -1,4 +1,4 @@
-"""The signing key: lost, foreign, killed while it is rotated. Oracle: what `verify` and `follow` of the wire accept."""
+"""The signing key: lost, foreign, or its rotation killed. Oracle: what `verify` and `follow` of the wire accept."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RACED = 4
 
 
 class SigningServer:
-    """A data folder, and a process that works on it: `restart` is the next process."""
+    """A data folder and a process that works on it: `restart` is the next process."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -222,7 +222,7 @@ def test_replaced_key_file_is_set_aside_not_deleted(server: SigningServer) -> No
 
 
 def test_releases_racing_rotations_are_signed_by_the_current_key(server: SigningServer) -> None:
-    """Three processes publish and one rotates, all at once; whoever trusts the first key is led to the last."""
+    """Three processes publish and one rotates, all at once; whoever trusts the first key can follow to the last."""
     first = newest(server.restart()).public_key
     stores = [ReleaseStore.open(migrated_engine(server.folder), server.settings) for _ in range(4)]
     ready, failures = threading.Barrier(len(stores)), list[BaseException]()

@@ -1,4 +1,4 @@
-"""The chain of releases as objects. Oracle: the file of it, which is asked the same."""
+"""The chain of releases as objects. Oracle: the chain's file, which gets the same calls."""
 
 from __future__ import annotations
 

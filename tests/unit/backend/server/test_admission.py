@@ -1,4 +1,4 @@
-"""Places at work, a line behind them, and refusals that cost nothing."""
+"""Requests at work, a queue behind them, and refusals that cost nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from backend.server.request_limits import Admission
 
 
 def run_apart(play: Coroutine[Any, Any, Any]) -> Any:
-    """In a thread of its own: a browser test of the same worker may have left a loop running in this one."""
+    """Run in a separate thread: a browser test of the same worker may have left a loop running in this one."""
     with ThreadPoolExecutor(1) as apart:
         return apart.submit(asyncio.run, play).result()
 
@@ -83,7 +83,7 @@ def test_abandoned_request_takes_no_place() -> None:
 
 
 def test_flood_from_one_source_does_not_delay_requests_of_others() -> None:
-    """Regression: one line for everybody, so that the sixty-four requests of one address had all others told 503."""
+    """Regression: there was one queue, so the sixty-four requests of one address had all others refused with 503."""
 
     async def play() -> tuple[list[str], dict[str, int]]:
         admission, done = Admission(running=1, waiting=8, wait_sec=60), list[str]()
@@ -118,7 +118,7 @@ def test_flood_from_one_source_does_not_delay_requests_of_others() -> None:
 
 
 def test_admission_places_are_neither_lost_nor_given_twice() -> None:
-    """Oracle: a count of its own, over 3,000 random steps of four sources, some of whose requests are given up."""
+    """Oracle: a count of the test's, over 3,000 random steps of four sources, some of whose requests are abandoned."""
 
     async def play() -> None:
         dice, at_work, most = random.Random(7), 0, 0

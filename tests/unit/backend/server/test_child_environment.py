@@ -1,5 +1,7 @@
-"""What processes that read strangers' bytes get of this one, and what they can give back. Oracle: what such a process
-says of itself, a script in the place of theirs."""
+"""What processes that read strangers' bytes inherit, and what they can return.
+
+Oracle: a script in place of theirs, which reports on itself.
+"""
 
 from __future__ import annotations
 

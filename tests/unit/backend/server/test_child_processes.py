@@ -1,4 +1,4 @@
-"""Processes of a killed server. Oracle: the system's own list of processes."""
+"""Child processes of a killed server. Oracle: the system's own list of processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ time.sleep(3_600)
 
 
 def test_pool_process_ends_with_a_killed_server() -> None:
-    """Each killed server left one of 450 MB, which waited for work for ever."""
+    """Regression: each killed server left a process of 450 MB that waited forever."""
     with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         child = psutil.Process(int(parent.stdout.readline()))

@@ -1,4 +1,4 @@
-"""The server's log, written by several processes at once. Oracle: the lines that were written, counted."""
+"""The server's log, written by several processes at once. Oracle: the written lines, counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def line(writer: int, number: int) -> logging.LogRecord:
 
 
 def kept(path: Path) -> list[str]:
-    """The lines of all files, oldest first."""
+    """Return the lines of all files, oldest first."""
     older = [path.with_name(f"{path.name}.{at}") for at in range(FILES, 0, -1)]
     return [text for each in (*older, path) if each.exists() for text in each.read_text(encoding="utf-8").splitlines()]
 

@@ -1,4 +1,4 @@
-"""How long steps are told where no bar can be drawn: in the logs of a service, say."""
+"""How the progress of long steps is reported where no bar can be drawn, as in the logs of a service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from backend.server.progress import LINE_EVERY_SEC, TerminalSteps
 
 
 def test_long_step_reports_its_progress_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """Oracle: the lines of a clock that is moved by hand; none comes sooner than LINE_EVERY_SEC after the last."""
+    """Oracle: the lines under a clock that the test moves; none comes sooner than LINE_EVERY_SEC after the last."""
     now = [0.0]
     with TerminalSteps(lambda: now[0]).step("Writing the newspaper") as advance:
         for second in range(4 * int(LINE_EVERY_SEC)):

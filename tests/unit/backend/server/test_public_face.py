@@ -1,4 +1,4 @@
-"""What the internet sees of a backend, and what `ownfeed serve --public` wants before it starts."""
+"""What the internet sees of a backend, and what `ownfeed serve --public` requires before it starts."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_only_the_reader_origin_may_read_answers_and_without_cookies() -> None:
 
 
 def fit(folder: Path, **changes: Any) -> BackendSettings:
-    """Settings with which a start for the public is made, but for the changes."""
+    """Return settings that a public start accepts, except for the changes."""
     token = folder / "admin.token"
     token.write_text("0123456789abcdef" * 4, encoding="utf-8")
     token.chmod(0o600)

@@ -1,4 +1,4 @@
-"""Requests a minute: by address, and of all together. Oracle: arithmetic on a clock that the test moves."""
+"""Limits on requests a minute: by address, and in total. Oracle: arithmetic on a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.doubles.recall_app import running
 
 
 class Moment:
-    """A clock that goes when it's told to."""
+    """A clock that moves when the test moves it."""
 
     now = 100.0
 

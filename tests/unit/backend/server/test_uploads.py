@@ -1,4 +1,4 @@
-"""Bodies that come in tiny chunks. Oracle: the bytes sent, and the file they go to."""
+"""Bodies that arrive in tiny chunks. Oracle: the bytes sent, and the file that they are written to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HELD_BYTES = 16_384
 
 
 class TinyChunks:
-    """A request, of which is noted how much of what came isn't in its file yet."""
+    """A request that records how much of its received body isn't in the file yet."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.most_held = folder, 0
@@ -30,7 +30,7 @@ class TinyChunks:
 
 
 def test_body_in_tiny_chunks_is_written_with_little_memory(tmp_path: Path) -> None:
-    """Red while bytes of the body alone were counted: all 20,000 objects were held to the end."""
+    """Regression: only bytes of the body were counted, so all 20,000 objects were held to the end."""
     request: Any = TinyChunks(tmp_path)
     limit = len(CHUNK) * CHUNKS
 

@@ -1,5 +1,4 @@
-"""What is prepared while the server serves. Oracles: the rounds' own table, and a process that says what the test
-wants."""
+"""Preparation while the server serves. Oracles: the table of rounds, and a process that reports what the test wants."""
 
 from __future__ import annotations
 
@@ -97,7 +96,7 @@ def test_round_reading_no_release_does_not_block_publication(engine: Engine, tmp
 
 
 def test_default_ranker_can_be_changed_only_between_rounds(engine: Engine, tmp_path: Path) -> None:
-    """Regression: the operator had no way to it, so that what a paper's rounds had trained ranked nobody's feed."""
+    """Regression: the operator could not do this, so a ranker trained by a paper's rounds ranked nobody's feed."""
     store = small_store(engine, tmp_path)
     before = offer(store, exported(store))
     opened(PlainRoundRig(tmp_path, engine, store).coordinator())
@@ -113,7 +112,7 @@ def test_default_ranker_can_be_changed_only_between_rounds(engine: Engine, tmp_p
 
 
 def test_default_ranker_cannot_be_changed_while_a_vote_is_ordered(engine: Engine, tmp_path: Path) -> None:
-    """Regression: the vote that is ordered but not open was overlooked: it would have been held on the release of the
+    """Regression: a vote that was ordered but not open was overlooked: it would have been held on the release of the
     other ranker, found no changed weights there, and undone both."""
     store = small_store(engine, tmp_path)
     offer(store, exported(store))
@@ -132,7 +131,7 @@ def test_default_ranker_cannot_be_changed_while_a_vote_is_ordered(engine: Engine
 def test_ranker_change_is_refused_if_a_release_intervenes(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: the release that had come meanwhile was replaced by the one before it."""
+    """Regression: a release published meanwhile was replaced by the one before it."""
     store = small_store(engine, tmp_path)
     offer(store, exported(store))
     like = ReleaseDraft.like

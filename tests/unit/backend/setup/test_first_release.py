@@ -1,4 +1,4 @@
-"""The first release is prepared while the server serves. Oracle: a stand-in process, which writes down what it got."""
+"""The first release is prepared while the server serves. Oracle: a stand-in process that records its input."""
 
 from __future__ import annotations
 

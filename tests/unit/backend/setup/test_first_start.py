@@ -1,6 +1,6 @@
-"""From an empty folder to a servable backend: every step is skipped where its result is there, and none is lost.
+"""From an empty folder to a servable backend: a step is skipped if its result exists, and none is lost.
 
-BERT and the exporters are stood in for; the steps themselves, the pool and the store are real.
+BERT and the exporters are replaced by stand-ins; the steps themselves, the pool and the store are real.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NOW = datetime.now(UTC)
 
 
 class StepTitles(SilentSteps):
-    """Keeps the titles of the steps that ran."""
+    """Records the titles of the steps that ran."""
 
     def __init__(self) -> None:
         self.titles: list[str] = []
@@ -77,7 +77,7 @@ def settings(tmp_path: Path) -> BackendSettings:
 
 @pytest.fixture
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Stand in for BERT and for exporting; keeps what was made."""
+    """Replace BERT and exporting by stand-ins that record what was made."""
     made: list[str] = []
 
     def encoder(settings: BackendSettings, titles: Callable[[], Sequence[str]]) -> None:
@@ -150,7 +150,7 @@ def test_first_start_prepares_everything_and_a_second_nothing(settings: BackendS
 
 
 def test_start_checks_the_database_first_and_leaves_it_closed(settings: BackendSettings, stand_ins: list[str]) -> None:
-    """Regression: what it left open lost its locks when the server looked at the file in turn."""
+    """Regression: connections left open lost their locks when the server checked the file in turn."""
     database = settings.data_dir / "ownfeed.sqlite"
     ingest(pool_of(settings), hand_made_news(NOW), source="test")
     gc.collect()
@@ -326,7 +326,7 @@ def test_release_without_codebooks_gets_them_once_at_the_next_start(
 def test_pooled_states_are_prepared_with_the_ranker_that_needs_them(
     settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: the first start of such a round answered after two minutes, in which they were made."""
+    """Regression: the first start of such a round answered only after two minutes, in which they were made."""
     pool = pool_of(settings)
     ingest(pool, hand_made_news(NOW), source="test")
     make_servable(settings, SilentSteps())

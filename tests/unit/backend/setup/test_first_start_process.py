@@ -1,4 +1,4 @@
-"""Preparing in a process of its own: its steps are shown, its refusals told, and what it loads is not loaded here."""
+"""Preparation in a separate process: its steps and refusals are shown, and its libraries aren't loaded here."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def follow(settings: BackendSettings, steps: SilentSteps, command: Sequence[str]
 
 
 class ShownSteps(SilentSteps):
-    """Keeps what was shown."""
+    """Records what was shown."""
 
     def __init__(self) -> None:
         self.lines: list[object] = []

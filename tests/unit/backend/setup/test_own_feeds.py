@@ -1,4 +1,4 @@
-"""One reader's own feeds: what is followed, what is refused, and what device and backend are told at their start."""
+"""One reader's own feeds: what is followed, what is refused, and how device and backend are started."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOOD, DEAD = "https://good.example/feed", "https://dead.example/feed"
 
 
 class RecordedProcesses(LocalProcesses):
-    """Notes what would be started, and how."""
+    """Records what would be started, and how."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -1,4 +1,4 @@
-"""Files and folders on the disk before their name is. Oracle: what was synced when the rename was asked for."""
+"""Files and folders are synced to disk before they are renamed. Oracle: what was synced at the rename."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One suite for every store of objects: a folder, a mounted one by URL, and S3.
 
-Oracle: the bytes that were put; S3's protocol is moto's, some of whose answers are 503.
+Oracle: the stored bytes; S3's protocol is moto's, some of whose answers are 503.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def test_relative_mounted_folder_is_refused(tmp_path: Path, url: str) -> None:
 
 @pytest.mark.parametrize("url", ["", "/mnt/ownfeed", "ownfeed", "s3://", "s3:///folder"])
 def test_storage_without_a_bucket_or_folder_is_refused(tmp_path: Path, url: str) -> None:
-    """Regression: a bare name was a folder wherever the server happened to be started."""
+    """Regression: a bare name became a folder wherever the server happened to be started."""
     with pytest.raises(BackendSettingsRefused, match=f"Setting storage: '{url}' names no storage"):
         open_storage(url, tmp_path)
 

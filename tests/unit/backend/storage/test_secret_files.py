@@ -1,4 +1,4 @@
-"""Secrets of a first start. Oracle: of several starts at once all go on with the same one."""
+"""Secrets of a first start. Oracle: several simultaneous starts all continue with the same one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_concurrent_starts_share_one_stored_secret(
 
 @pytest.mark.timeout(60)
 def test_dangling_link_is_named_in_the_error(tmp_path: Path) -> None:
-    """Regression: the start looked for the file and made it, over and over."""
+    """Regression: the start looked for the file and created it, over and over."""
     path = tmp_path / "admin.token"
     path.symlink_to(tmp_path / "nowhere" / "admin.token")
     with pytest.raises(BackendSettingsRefused, match=r"admin\.token is a link to .*nowhere.*, where there is no file"):

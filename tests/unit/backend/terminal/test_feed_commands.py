@@ -1,4 +1,4 @@
-"""`ownfeed feeds`: what its commands do to a backend's folder, and what they say of each feed."""
+"""`ownfeed feeds`: how its commands change a backend's folder, and what they print about each feed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What `ownfeed read` keeps: the backend's folder lies in it."""
+    """The folder of `ownfeed read`, which contains the backend's folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("backend.news.public_addresses.resolved", lambda host, port: [])
     (tmp_path / "read" / "backend").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What `ownfeed round --watch` shows. Oracle: the statuses of a round, played one after the other."""
+"""The display of `ownfeed round --watch`. Oracle: the statuses of a round, played one after the other."""
 
 from __future__ import annotations
 

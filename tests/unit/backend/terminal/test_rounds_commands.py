@@ -1,4 +1,4 @@
-"""`ownfeed rounds`. Oracle: the coordinator behind the server that the commands talk to."""
+"""`ownfeed rounds`. Oracle: the coordinator behind the server that the commands contact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a round is opened, goes on and ends."""
+"""How a round is opened, continues and ends."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_round_on_an_outdated_release_fails(rig: PlainRoundRig) -> None:
 
 @pytest.fixture
 def chained(rig: PlainRoundRig) -> ChainFile:
-    """The rig's releases noted in a file, as a server's are."""
+    """The rig with a chain file of its releases, as a server has."""
     chain, blobs = ChainFile(rig.folder / "chain.jsonl"), LocalFolder(rig.folder / "blobs")
     rig.releases = ReleaseStore(rig.engine, blobs, rig.releases.signing_key(), chain_file=chain)
     rig.releases.follow_chain_file()
@@ -193,7 +193,7 @@ def chained(rig: PlainRoundRig) -> ChainFile:
 
 
 def died_as_it_published(rig: PlainRoundRig, chain: ChainFile) -> None:
-    """Between the chain's line of the round's release and its commit; and the next start."""
+    """Kill between writing the release's line in the chain and its commit, then start again."""
 
     def killed(releases: Iterable[NotedRelease]) -> None:
         ChainFile.add(chain, releases)
@@ -207,7 +207,7 @@ def died_as_it_published(rig: PlainRoundRig, chain: ChainFile) -> None:
 
 
 def test_round_on_a_release_republished_after_a_kill_is_applied(rig: PlainRoundRig, chained: ChainFile) -> None:
-    """Regression: behind the release that nobody has seen a start publishes r1 again, which was taken for another."""
+    """Regression: a start published r1 again after the release that nobody had seen, and it was taken for another."""
     opened(rig.coordinator(), cohort=1, minimum=1)
     sent(rig.coordinator(), 0.02)
     died_as_it_published(rig, chained)

@@ -67,7 +67,7 @@ def test_admission_of_one_half_accepts_about_half_of_the_check_ins(rig: PlainRou
 
 
 def test_message_from_a_stranger_takes_no_database_lock(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: who had no place waited for the lock of those who write, and had everybody wait for it."""
+    """Regression: devices without a place waited for the write lock, and made everybody else wait for it."""
     summed = replace(COMPOSED["uni_fedrec"], name="summed", protection=SecureSum(clip=1.0, weight_limit=32))
     monkeypatch.setitem(COMPOSED, "summed", summed)
     coordinator = rig.coordinator()

@@ -1,4 +1,4 @@
-"""Restarts, kills, damaged files and full disks: applied once, or failed cleanly."""
+"""Restarts, kills, damaged files and full disks: a round is applied once, or fails cleanly."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_round_killed_after_the_commit_leaves_only_files_to_clean_up(
 def test_running_server_removes_updates_left_by_a_killed_one(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: updates of single readers stayed until a server started again, an hour at most."""
+    """Regression: updates of single readers stayed until a server started again, up to an hour."""
     killed, living = rig.coordinator(), rig.coordinator()
     opened(killed, cohort=1, minimum=1)
     assert living.step() is None, "it sees the round under way"
@@ -326,7 +326,7 @@ def test_unavailable_storage_delays_a_round_without_failing_it(
 
 
 def left_over(rig: PlainRoundRig) -> Path:
-    """A running sum that no row names, of more than an hour ago."""
+    """Write a running sum that no row names, more than an hour old."""
     path = rig.folder / "sums" / f"{'0' * 64}.sum"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(bytes(16))
@@ -367,7 +367,7 @@ def test_failed_masked_upload_triggers_a_cleanup(rig: PlainRoundRig, monkeypatch
 
 
 def test_interruption_during_a_cleanup_is_remembered(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: the sweep, which had listed before, took the word of it away."""
+    """Regression: the cleanup, which had listed files earlier, forgot that another was needed."""
     plain = rig.coordinator().plain
 
     def interrupted_meanwhile(*_: object) -> None:

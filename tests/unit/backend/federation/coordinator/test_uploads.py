@@ -1,4 +1,4 @@
-"""Which updates are taken, and which are refused."""
+"""Which updates are accepted, and which are refused."""
 
 from __future__ import annotations
 

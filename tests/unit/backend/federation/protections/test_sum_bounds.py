@@ -1,4 +1,4 @@
-"""Bounds of opened sums, and means of groups. Oracles: scipy's chi law, drawn noise, and numpy's median."""
+"""Bounds of opened sums, and means of groups. Oracles: scipy's chi distribution, drawn noise, and numpy's median."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_weighted_sum_may_contain_devices_without_samples() -> None:
 
 
 def groups_with(added: np.ndarray, malicious: int, rng: np.random.Generator) -> list[WeightedSum]:
-    """Five groups of twelve with an honest mean of half the clip, of which the first ones add `added` to it."""
+    """Return five groups of twelve with an honest mean of half the clip; the first ones add `added` to it."""
     d, devices = len(added), 12
     honest = np.full(d, PROTECTION.clip / 2 / np.sqrt(d))
     noise = rng.normal(scale=DEVIATION * np.sqrt(devices), size=(5, d))
@@ -69,7 +69,7 @@ def groups_with(added: np.ndarray, malicious: int, rng: np.random.Generator) -> 
 
 
 def test_false_update_is_detected_in_two_groups_but_not_in_a_single_one() -> None:
-    """Regression: each group was looked at alone, where a false update of .35 passes."""
+    """Regression: each group was checked alone, where a false update of .35 passes."""
     rng, d = np.random.default_rng(0), 262
     direction = rng.normal(size=d)
     direction /= np.linalg.norm(direction)
@@ -93,7 +93,7 @@ def test_honest_groups_that_agree_are_not_flagged() -> None:
 
 
 def test_malicious_group_rarely_excludes_an_honest_one() -> None:
-    """Along the honest mean, which it may know, and as long as its own bound lets pass: .2 % of rounds."""
+    """The forged mean follows the honest one, and is as long as its own bound accepts: .2 % of rounds."""
     rng = np.random.default_rng(2)
     added = np.full(262, 0.35 / np.sqrt(262))
     assert sum(bool(too_alike(groups_with(added, 1, rng), PROTECTION.clip, DEVIATION)) for _ in range(1_000)) <= 10

@@ -1,4 +1,4 @@
-"""Where a check-in comes from: whom a server believes, what it keeps, and how often one source may ask."""
+"""The source of a check-in: which headers a server trusts, what it stores, and how often one source may ask."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_forwarded_address_may_have_a_port_and_spaces(said: str) -> None:
 
 @pytest.mark.parametrize("said", ["unix:", "unknown", "", "198.51.100.7:", "[::1", "198.51.100.7:123456"])
 def test_unreadable_forwarded_address_is_still_rate_limited(said: str) -> None:
-    """Regression: behind a proxy whose own address has no bounds, such as this machine's, nobody had any then."""
+    """Regression: behind a proxy with an unbounded address, such as this machine's, no client had bounds."""
     behind = addresses(proxies=("127.0.0.1/32",), unbounded=("127.0.0.0/8",))
     assert behind.source("127.0.0.1", [said]) == addresses().source("127.0.0.1")
     assert behind.source("127.0.0.1") is None, "of this machine itself"

@@ -1,5 +1,7 @@
-"""Rounds that change the same follow one another, others run side by side: against random sequences of what operators,
-devices and kills do."""
+"""Rounds that change the same tensors follow one another; others run side by side.
+
+Oracle: random sequences of what operators, devices and kills do.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ def asked(coordinator: Coordinator, order: RoundRequest = TRAINS) -> QueuedRound
 
 
 def contributed(coordinator: Coordinator, round_id: str) -> bool:
-    """A device's part in a round, if it gets a place."""
+    """Join and contribute to a round; return whether there was a place."""
     release = short_release(coordinator.status(round_id).release)
     offer = coordinator.check_in(CHECK_IN.model_copy(update={"release": release, "round": round_id}))
     if offer is not None:
@@ -150,7 +152,7 @@ def test_ordered_follow_up_opens_before_the_queue(rig: QueueRig) -> None:
 def test_queued_round_keeps_waiting_through_a_transient_failure(
     rig: QueueRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, passing: Exception
 ) -> None:
-    """Regression: a round of the queue was given up for good, and a vote too, which took its training back."""
+    """Regression: a queued round was dropped permanently, and a vote too, which undid its training round."""
     coordinator = rig.coordinator()
     coordinator.open_or_queue(TRAINS)
     waits = asked(coordinator)
@@ -252,7 +254,7 @@ def test_schedule_waits_behind_the_operators_rounds(rig: QueueRig) -> None:
 
 
 class KilledNow(BaseException):
-    """The process is gone: no handler of an error may run."""
+    """The process is killed: no error handler may run."""
 
 
 def test_kill_during_opening_neither_loses_nor_repeats_a_waiting_round(
@@ -368,7 +370,7 @@ def test_request_and_schedule_are_read_back_as_stored() -> None:
 
 
 def test_rounds_of_a_removed_system_fail_with_a_reason(rig: QueueRig) -> None:
-    """Where a system was removed. Regression: a check-in and each tick met a KeyError."""
+    """A system was removed. Regression: a check-in and each tick raised KeyError."""
     before, after = rig.coordinator(), PlainRoundRig.coordinator(rig)
     before.open_or_queue(TALLIES)
     assert isinstance(before.open_or_queue(TALLIES), QueuedRound)

@@ -1,4 +1,4 @@
-"""When rounds open by themselves, and what a pause stops. The clock is the test's own."""
+"""When rounds open by themselves, and what a pause stops. The test moves the clock."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",))
 
 
 class RestartedCoordinator:
-    """A coordinator that can be started again on what is stored."""
+    """A coordinator that can be started again on the stored data."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.clock = folder, StillClock()
@@ -271,7 +271,7 @@ def test_processes_serving_together_share_one_poll_count(tmp_path: Path) -> None
 
 
 def test_devices_waiting_at_several_machines_are_counted_together(server: RestartedCoordinator, tmp_path: Path) -> None:
-    """Regression: with two machines a round waited for twice as many devices, and let too many in."""
+    """Regression: with two machines a round waited for twice as many devices, and admitted too many."""
     other = Coordinator(server.engine, server.releases, COMPOSED, tmp_path / "another machine", server.clock)
     server.coordinator.scheduler.set(Schedule(REQUEST, waiting=8))
     for worker in (server.coordinator, other):
@@ -286,8 +286,8 @@ def test_devices_waiting_at_several_machines_are_counted_together(server: Restar
 def test_number_of_polls_is_divided_by_the_polls_each_device_sends(
     server: RestartedCoordinator,
 ) -> None:
-    """Regression: 60 devices that ask twice each made a round of a tenth of them one of twelve, and a count by them was
-    judged as one of 120."""
+    """Regression: 60 devices that poll twice each turned a round of a tenth of them into one of twelve, and a count was
+    planned as for 120."""
     server.coordinator = Coordinator(
         server.engine, server.releases, COMPOSED, server.folder, server.clock, polls_per_device=2.0
     )

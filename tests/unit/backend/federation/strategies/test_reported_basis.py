@@ -1,7 +1,7 @@
-"""The basis that reports name, from a reader's clicks to the list. Oracles: every report and the whole pool written
-out, torch's autograd on that in float64, and the lists that the server's own decoder makes.
+"""The basis behind reports, from a reader's clicks to the list.
 
-The rounds are real: routes, coordinator, masks and trainers in one process.
+Oracles: every report and the whole pool written out, torch's autograd on that in float64, and the lists of the server's
+own decoder. The rounds are real: routes, coordinator, masks and trainers in one process.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def unit_rows(rows: np.ndarray) -> np.ndarray:
 
 
 class BasisCase:
-    """A pool, a basis off its middles, and readers of one to six clicks before the one that is learnt from."""
+    """A pool, a basis away from its cluster means, and readers of one to six clicks before the one to learn from."""
 
     def __init__(self) -> None:
         draw = np.random.default_rng(2)
@@ -99,7 +99,8 @@ class BasisCase:
         return ClickSamples(np.arange(BATCH), vectors, self.news[self.clicked], np.zeros(BATCH, dtype=bool))
 
     def loss(self, steps: torch.Tensor) -> torch.Tensor:
-        """In float64: each report y with its chance, each list over the whole pool, log pop of the click left out."""
+        """Return the loss in float64: each report y with its probability, each list over the whole pool, log pop of the
+        click left out."""
         basis, axes, news = (torch.from_numpy(each.astype(np.float64)) for each in (self.basis, self.axes, self.news))
         moved = basis + steps @ axes
         moved = moved / moved.norm(dim=1, keepdim=True)
@@ -186,7 +187,7 @@ def test_packed_lists_are_restored_and_broken_ones_refused(case: BasisCase) -> N
 
 
 def test_reported_noise_of_a_draft_matches_rounds_of_pure_noise() -> None:
-    """Oracle: drafts of many draws."""
+    """Oracle: drafts from many draws."""
     rounds = BasisRounds(rate=0.05, size=K, axes=DIM)
     start, axes, deviation = unit_rows(np.random.default_rng(1).normal(size=(K, DIM))), np.eye(DIM, dtype="f4"), 0.02
     reported = gone = 0.0
@@ -208,7 +209,7 @@ QUICK = replace(BASIS_EXACT, strategy=BasisRounds(rate=16.0, size=4, axes=4, vot
 
 
 class BasisWorld:
-    """Readers of planted topics, and a server whose codebook lies across the topics."""
+    """Readers of planted topics, and a server whose codebook doesn't follow the topics."""
 
     def __init__(self, folder: Path, stack: ExitStack, graphs: Path) -> None:
         shutil.copytree(graphs, folder / "backend" / "graphs")
@@ -249,7 +250,7 @@ class BasisWorld:
         news.store_vectors(ENCODER, [each.id for each in named], pool.vectors)
 
     def run(self) -> list[dict[str, object]]:
-        """A round, and those that it orders."""
+        """Run a round and those that it orders."""
         self.backend.coordinator.open_round(QUICK.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
         for _ in range(20):
             for device in self.devices:
@@ -271,7 +272,7 @@ class BasisWorld:
         return unpack(content, {"prototypes": TensorSpec("float32", (4, DIM))}, limit_bytes=len(content))["prototypes"]
 
     def candidates(self) -> list[list[int]]:
-        """The 40 news that each of the four reports leads to."""
+        """Return the 40 articles that each of the four reports leads to."""
         loader = self.backend.coordinator._loader
         release = self.backend.releases.require_current()
         vectors, popularity = pool_of(loader.context(release, RoundRequest(QUICK.name, 2, 2, 60.0), None))
@@ -282,7 +283,7 @@ class BasisWorld:
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a round keeps of its graph, which a process of its own makes: the next round finds it there."""
+    """Cache a round's graph, which a separate process makes, for the next round."""
     folder = tmp_path_factory.mktemp("backend")
     made = gradient_graph(folder, 4, 4, DIM)
     with pytest.MonkeyPatch.context() as patched:
@@ -311,7 +312,7 @@ def test_rounds_change_the_default_candidates_after_a_positive_vote(world: Basis
 
 
 def test_draft_that_finds_no_more_is_not_published(world: BasisWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps uphill: what is drafted finds less than what serves."""
+    """The steps go uphill, so the draft finds less than the served basis."""
     uphill = replace(QUICK, strategy=replace(QUICK.strategy, rate=-16.0))  # type: ignore[type-var]
     monkeypatch.setitem(COMPOSED, QUICK.name, uphill)
     assert world.run()[0] == {"system": BASIS_VOTE.name, "published": None}

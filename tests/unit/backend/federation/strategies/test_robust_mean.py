@@ -1,4 +1,4 @@
-"""Robust means under local noise. Oracles: numpy and scipy, and the laws of Laplace noise for what they cost."""
+"""Robust means under local noise. Oracles: numpy and scipy, and the distribution of Laplace noise for their cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_trimmed_mean_that_would_leave_no_update_is_refused(share: float) -> Non
     ids=["median", "trimmed"],
 )
 def test_robust_means_have_less_variance_under_laplace_noise(centre: Centre, least: float, most: float) -> None:
-    """4,000 coordinates tell a variance to within 2.3 % (one deviation); the margins are more than four of those."""
+    """4,000 coordinates estimate a variance to within 2.3 % (one deviation); the margins exceed four of those."""
     noise = np.random.default_rng(1).laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
     ratio = float(np.var(centre(noise)) / np.var(noise.mean(axis=0)))
 

@@ -14,7 +14,7 @@ from tests.doubles.picture_rig import FEED, OTHER, Rig
 
 @pytest.fixture
 def rig(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
-    """Conversion is stood in for: each picture's bytes choose a colour, so that each has content of its own."""
+    """A rig without conversion: each picture's bytes choose a colour, so that each has its own content."""
     colours = ("teal", "navy", "olive", "maroon", "purple", "gray")
     monkeypatch.setattr(
         fetcher_module, "convert", lambda content, *_: small_picture(colours[sum(content) % len(colours)])

@@ -1,4 +1,4 @@
-"""Publishers' pictures made small. Oracles: Pillow in this process reads what comes out; the wire's own check."""
+"""Publishers' pictures are made small. Oracles: Pillow in this process reads the results; the wire's own check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZE = (PICTURE_WIDTH, PICTURE_HEIGHT)
 
 
 def animated_webp(wide: int, high: int, frames: int = 1) -> bytes:
-    """So many frames of 600 x 400 on a canvas (RFC 9649, section 2.7)."""
+    """Return an animated WebP with this many frames of 600 x 400 on a canvas (RFC 9649, section 2.7)."""
 
     def chunk(name: bytes, content: bytes) -> bytes:
         return name + len(content).to_bytes(4, "little") + content + bytes(len(content) % 2)
@@ -98,7 +98,7 @@ def test_animated_picture_gives_only_its_first_frame() -> None:
 
 
 def test_polyglot_file_keeps_only_its_picture() -> None:
-    """What is behind a picture's end, and in it, where browsers and archives look for their own."""
+    """The hidden contents are after a picture's end, and inside it, where browsers and archives look for their own."""
     evil = b"<!doctype html><script>alert(1)</script>"
     polyglot = picture_file("JPEG", comment=evil + b"*/alert(1)/*") + evil + b"PK\x03\x04"
     for given in (polyglot, png_with(b"tEXt", b"Comment\0" + evil) + evil):

@@ -1,4 +1,4 @@
-"""Which pictures are fetched first, and what a slow or busy server of them keeps from others."""
+"""The order in which pictures are fetched, and how a slow or busy server affects others."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_shard_deleted_by_another_process_is_stored_again(rig: Rig, tmp_path: Pa
 
 
 def test_private_networks_are_used_only_for_pictures_of_feeds_in_them(engine: Engine, tmp_path: Path) -> None:
-    """Oracle: of what is refused unasked the reason says so; nothing listens at the port of the other."""
+    """Oracle: the reason says what is refused without a request; nothing listens at the other's port."""
     rig = Rig(engine, tmp_path)
     rules = PictureRules(4_000_000, EVERY, timedelta(days=30), networks(["127.0.0.0/8"]))
     worker = PictureWorker(engine, rig.shards, rules, lambda: (), clock=rig.clock)

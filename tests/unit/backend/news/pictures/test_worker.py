@@ -1,5 +1,7 @@
-"""Pictures fetched in the background, by a clock that stands still and servers of the test's own. Oracles: what those
-servers were asked, what lies in the storage, and what a device unpacks of the list."""
+"""Pictures are fetched in the background, with a fixed clock and servers of the test.
+
+Oracles: the servers' requests, the contents of the storage, and what a device unpacks of the list.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +166,7 @@ def test_picture_added_later_is_fetched_and_a_new_signature_of_its_address_ignor
 
 
 def test_pictures_lost_by_the_storage_are_fetched_again(rig: Rig, tmp_path: Path) -> None:
-    """A database put back from a backup without the pictures; a new process knows nothing of the old list's shards."""
+    """A database was restored from a backup without the pictures; a new process doesn't know the old list."""
     rig.add("a")
     rig.worker.step()
     for file in (tmp_path / "pictures").iterdir():

@@ -19,13 +19,13 @@ TEXT = b"<rss>" + b"".join(b"word %d " % number for number in range(5_000))
 
 
 def bare(data: bytes) -> bytes:
-    """Deflate without zlib's header."""
+    """Compress by deflate without zlib's header."""
     packer = zlib.compressobj(wbits=-15)
     return packer.compress(data) + packer.flush()
 
 
 def frames(data: bytes) -> bytes:
-    """Two frames of zstd in a row."""
+    """Compress into two consecutive frames of zstd."""
     return bytes(zstandard.compress(data[:100]) + zstandard.compress(data[100:]))
 
 

@@ -65,7 +65,7 @@ def test_edited_title_keeps_the_id_of_a_guid_or_link() -> None:
 
 @pytest.mark.parametrize(("guid", "link"), [("g", "https://x.example/{}"), ("", "https://x.example/all")])
 def test_entry_keeps_its_id_whatever_else_the_feed_lists(guid: str, link: str) -> None:
-    """A guid of all entries, or their one link, identifies an entry as long as the document lists only that one."""
+    """A guid shared by all entries, or their one link, identifies an entry while the document lists only that one."""
     pool: dict[str, str] = {}
 
     def known(ids: Collection[str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""Feeds as they really come: the faults that feedparser's own tests collect, one small document each, written here.
+"""Feeds with real faults: those that feedparser's own tests collect, one small document each.
 
-A feed is read as far as it can be; an entry that is at fault is refused by itself; a bomb is refused within the limits.
+A feed is read as far as possible; a faulty entry is refused by itself; a bomb is refused within the limits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def read(data: str | bytes, content_type: str = "", base: str = "") -> list[News
 def test_undeclared_encoding_is_read_independently_of_chardet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What chardet would guess is played: an encoding that decodes any byte to something else."""
+    """chardet's guess is replaced by an encoding that decodes any byte to something else."""
     data = rss("<item><title>Caf\u00e9</title><link>https://n.example/1</link></item>").encode("windows-1252")
     monkeypatch.setattr("feedparser.encodings.lazy_chardet_encoding", lambda data: "cp037", raising=False)
     found = feed_parser._read(data, "", "", plain_text, picture_links, feed_dates, json_feed)
@@ -259,7 +259,7 @@ ATOM = (
     ],
 )
 def test_parser_running_too_long_is_ended(bomb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The limit of the process is shortened, in a copy of its script: the mechanism is what is tested."""
+    """The time limit is shortened in a copy of the process's script."""
     script = Path(feed_parser.__file__).read_text(encoding="utf-8")
     shorter = tmp_path / "feed_parser.py"
     shorter.write_text(script.replace("PARSE_CPU_SEC = 30", "PARSE_CPU_SEC = 1"), encoding="utf-8")

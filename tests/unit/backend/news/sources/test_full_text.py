@@ -1,4 +1,4 @@
-"""Whole texts of feeds with teasers. Oracle: pages and feeds written by hand, and what their server was asked."""
+"""Whole texts of feeds with teasers. Oracle: pages and feeds written by hand, and the requests to their server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def feed(*names: str, teaser: str = "Two ran late.") -> str:
 
 
 class Site:
-    """A server of a feed and its pages, and what it was asked."""
+    """A server of a feed and its pages, with its requests."""
 
     def __init__(self) -> None:
         self.feed, self.asked = feed("a", "b"), list[str]()
@@ -55,7 +55,7 @@ def site() -> Site:
 
 
 class Reading:
-    """A pool and its followed feeds, over the site."""
+    """A pool with followed feeds, reading the site."""
 
     def __init__(self, site: Site, folder: Path) -> None:
         address = f"sqlite:///{folder / 'pool.sqlite'}"
@@ -109,7 +109,7 @@ def test_failed_page_keeps_the_teaser_and_records_the_reason(reading: Reading) -
 
 
 def test_slow_page_extraction_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The limit of the process is shortened, in a copy of its script."""
+    """The time limit is shortened in a copy of the process's script."""
     script = Path(full_text.__file__).read_text(encoding="utf-8")
     shorter = tmp_path / "full_text.py"
     shorter.write_text(script.replace("CPU_SEC, WALL_SEC = 20, 120", "CPU_SEC, WALL_SEC = 1, 120"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The newspaper as a source: articles become news, and a paper that can't be filled is a refusal with its limit."""
+"""The newspaper as a source: articles become pool items, an edition that can't be filled is refused."""
 
 from __future__ import annotations
 

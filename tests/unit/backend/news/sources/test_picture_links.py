@@ -1,4 +1,4 @@
-"""Which picture of an entry is taken. Oracle: Media RSS 1.5.1, RSS 2.0, RFC 4287, and choices made by hand."""
+"""Which picture of an entry is chosen. Oracle: Media RSS 1.5.1, RSS 2.0, RFC 4287, and choices made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feeds from files and from a server in the test's own hand (httpx.MockTransport). Oracle: feeds written by hand."""
+"""Feeds from files and from a server of the test (httpx.MockTransport). Oracle: feeds written by hand."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def from_file(tmp_path: Path, data: str | bytes) -> list[NewsItem | Rejection]:
 
 
 def feed(text: str, **headers: str) -> httpx.Response:
-    """An answer whose body is still to be streamed, as from a network."""
+    """Return an answer whose body is still to be streamed, as from a network."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return httpx.Response(200, headers=named, stream=httpx.ByteStream(text.encode()))
 
@@ -247,7 +247,7 @@ def test_gzip_bomb_is_stopped_at_the_limit() -> None:
 
 
 class BodyInParts(httpx.SyncByteStream):
-    """A body that comes in these parts."""
+    """A body that arrives in these parts."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self.parts = parts
@@ -257,7 +257,7 @@ class BodyInParts(httpx.SyncByteStream):
 
 
 def test_bytes_after_the_end_of_the_gzip_are_not_read() -> None:
-    """Regression: it was kept in memory for a minute, as fast as it came, and copied with each part."""
+    """Regression: it was kept in memory for a minute, as fast as it arrived, and copied with each part."""
     sent = 0
 
     def flood() -> Iterator[bytes]:
@@ -273,7 +273,7 @@ def test_bytes_after_the_end_of_the_gzip_are_not_read() -> None:
 
 
 def test_gzip_without_content_is_limited_by_its_packed_size() -> None:
-    """Regression: it was read for a minute, as fast as it came."""
+    """Regression: it was read for a minute, as fast as it arrived."""
     block = b"\x00\x00\x00\xff\xff" * 100_000  # stored, of no bytes, and not the last (RFC 1951, section 3.2.4)
     parts = [gzip.compress(b"")[:10], *[block] * 100]
     answer = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=BodyInParts(parts))

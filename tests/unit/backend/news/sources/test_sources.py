@@ -1,4 +1,4 @@
-"""Sources by their registry alone: a toy source becomes a command without another file knowing of it."""
+"""A source needs only its registry entry: a toy source becomes a command without changes to other files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from backend.terminal.source_commands import add_source_commands
 
 @dataclass(frozen=True)
 class ToySource:
-    """As many headlines as asked."""
+    """Returns as many headlines as requested."""
 
     name: ClassVar[str] = "toy"
     help: ClassVar[str] = "Toy headlines."

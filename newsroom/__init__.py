@@ -1,1 +1,1 @@
-"""A generated newspaper: an invented world, written up in sections; see README.md."""
+"""A generated newspaper: an invented world, reported in sections; see README.md."""

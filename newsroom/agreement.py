@@ -1,4 +1,4 @@
-"""Agreement of people with what a text calls them: a widow is a woman, and the pronouns must know it."""
+"""Agreement of people with their descriptions: a widow is a woman, and the pronouns must match."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def woman(description: str) -> bool | None:
 
 
 def descriptions(kind: StoryKind) -> list[Described]:
-    """Who is described by what in the forms: '{guest.name}, {m.who}' gives ('guest', ('m', 'who'))."""
+    """Return who is described by what in the forms: '{guest.name}, {m.who}' gives ('guest', ('m', 'who'))."""
     found: set[Described] = set()
     for stage in kind.stages:
         for forms in stage.forms:
@@ -78,7 +78,7 @@ def _openings(node: FormNode) -> Iterable[str | tuple[str, ...]]:
 
 
 def agreed(facts: Facts, described: Iterable[Described], world: World) -> Facts:
-    """The facts with each person named after the gender that their role or description fixes."""
+    """Return the facts with each person renamed to the gender that their role or description implies."""
     people = {name: value for name, value in vars(facts).items() if isinstance(value, Person)}
     changed: dict[str, Person] = {}
     for holder, words in [*((name, person.role) for name, person in people.items()), *described]:

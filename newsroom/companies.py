@@ -31,13 +31,13 @@ PER_SECTOR = 10
 
 @cache
 def sectors() -> tuple[Sector, ...]:
-    """The trades in data/companies.toml."""
+    """Return the trades in data/companies.toml."""
     found = document("companies.toml")["sectors"]
     return tuple(row(Sector, one, "companies.toml", f"sectors[{at}]") for at, one in enumerate(found))
 
 
 def trade_names(rng: Random) -> dict[Sector, list[str]]:
-    """PER_SECTOR company names for each trade; no two companies of the world share a root."""
+    """Return PER_SECTOR company names for each trade; no two companies of the world share a root."""
     every = document("companies.toml")["roots"]
     roots = iter(rng.sample(every, len(every)))
     return {sector: [f"{next(roots)} {rng.choice(sector.suffixes)}" for _ in range(PER_SECTOR)] for sector in sectors()}

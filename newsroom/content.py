@@ -1,6 +1,6 @@
 """Reads the newspaper's sections from their data files: newsroom/data/sections.toml and a folder for each.
 
-Everything is read when it is first asked for, and kept. Errors name the file, the key and the limit.
+Everything is read when first needed, and cached. Errors name the file, the key and the limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TOPIC_WORDS = 3
 
 @dataclass(frozen=True)
 class SectionRow:
-    """A section in sections.toml: its files in order, and how much it prints beside the others."""
+    """A section in sections.toml: its files in order, and how much it prints relative to the others."""
 
     name: str
     share: float
@@ -57,7 +57,7 @@ class RoleRow:
 
 @cache
 def sections() -> tuple[Section, ...]:
-    """All sections, in the order in which they are written."""
+    """Return all sections, in the order of the file."""
     found = document("sections.toml")["sections"]
     rows = [row(SectionRow, one, "sections.toml", f"sections[{at}]") for at, one in enumerate(found)]
     return tuple(Section(one.name, tuple(kind(one.name, file) for file in one.kinds), one.share) for one in rows)
@@ -65,7 +65,7 @@ def sections() -> tuple[Section, ...]:
 
 @cache
 def kind(section: str, name: str) -> StoryKind:
-    """One kind of story, from newsroom/data/<section>/<name>.toml."""
+    """Return one kind of story, from newsroom/data/<section>/<name>.toml."""
     file = f"{section}/{name}.toml"
     given = document(file)
     if unknown := given.keys() - _KIND_KEYS:
@@ -158,7 +158,7 @@ def _rhythm(name: str, file: str, key: str) -> Any:
 
 
 def _only_known(made: StoryKind, file: str) -> None:
-    """Refuses forms and conditions that name a fact which is not drawn."""
+    """Refuse forms and conditions that use a fact which is not drawn."""
     known = {*made.facts.names, *(f"t{at}" for at in range(len(made.stages))), "on", "today"}
     for at, stage in enumerate(made.stages):
         named = set(stage.when.names) if stage.when else set()

@@ -1,4 +1,4 @@
-"""Prints one edition: hands out assignments, settles times and papers, and numbers the articles."""
+"""Prints one edition: assigns stories, chooses times and papers, and numbers the articles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SLUG_WORDS = 9
 
 
 class TooLittleToSayError(LookupError):
-    """All sections together have too few facts for the number of articles asked of the paper."""
+    """All sections together have too few facts for the requested number of articles."""
 
     def __init__(self, written: int, wanted: int) -> None:
         super().__init__(
@@ -55,7 +55,7 @@ class PrintedArticle:
 
 @dataclass(frozen=True)
 class NamedArticle:
-    """An article with the people, places, firms, clubs and works that its story is about and its card names."""
+    """An article with the people, places, companies, clubs and works that its story is about and its card names."""
 
     article: PrintedArticle
     names: frozenset[str]
@@ -63,7 +63,7 @@ class NamedArticle:
 
 @dataclass(frozen=True)
 class Filed:
-    """A draft as one paper prints it; `story` is None for what is reported once, `names` are those it prints."""
+    """A draft as one paper prints it; `story` is None for a single report, `names` are those it prints."""
 
     draft: Draft
     section: str
@@ -98,11 +98,11 @@ class SectionAtWork:
 
     @property
     def dry(self) -> bool:
-        """Whether all kinds of story are spent, so that nothing more can be written."""
+        """Return whether all kinds of story are used up, so that nothing more can be written."""
         return not self._done and not self._spare
 
     def written(self, wanted: int) -> list[Filed]:
-        """The next `wanted` items of the window, fewer once the kinds of story are spent."""
+        """Return the next `wanted` items of the window, fewer once the kinds of story are used up."""
         filed, self._spare = self._spare, []
         while len(filed) < wanted and self._done:
             behind = min(self._done, key=lambda index: self._done[index] + self._rng.random() * 3)
@@ -152,7 +152,8 @@ class SectionAtWork:
         usual: Publisher,
         known: frozenset[str],
     ) -> Iterator[Filed]:
-        """One stage as its paper prints it, then as others do: in their own words or reprinted from the agency."""
+        """Return one stage as its first paper prints it, then as others do: in their own words or reprinted from the
+        agency."""
         section = self._section.name
         paper = usual if self._rng.random() < 0.65 else publisher_for(section, self._rng)
         others: list[Publisher] = []
@@ -180,7 +181,7 @@ class SectionAtWork:
             reprinted = False
 
     def _draft(self, stage: Stage, writer: Writer) -> Draft:
-        """A draft whose title the section has not used."""
+        """Return a draft whose title the section has not used."""
         for _ in range(_TITLE_TRIES):
             draft = stage.draft(writer, self._rng)
             if draft.title.casefold() not in self._titles:
@@ -214,7 +215,7 @@ def _article(filed: Filed, number: int, seed: int) -> PrintedArticle:
 
 
 def _quotas(shares: Sequence[float], articles: int) -> list[int]:
-    """How many of the articles each section writes, by share; sums to `articles`."""
+    """Return how many of the articles each section writes, by share; they sum to `articles`."""
     total = sum(shares)
     bounds = [0.0]
     for share in shares:
@@ -223,16 +224,16 @@ def _quotas(shares: Sequence[float], articles: int) -> list[int]:
 
 
 def edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 14) -> Iterator[PrintedArticle]:
-    """The paper's articles of the last `days` before `now`, by publication time; the same for the same arguments.
+    """Return the articles of the last `days` before `now` by time; the same arguments give the same edition.
 
-    Raises ValueError naming the argument when `now` has no zone, or `articles` or `days` is below 1, and
-    TooLittleToSayError when more are asked for than all sections have matter. What one cannot fill, others do.
+    Raises ValueError naming the argument if `now` has no zone, or `articles` or `days` is below 1, and
+    TooLittleToSayError if more are requested than all sections can write. What one section can't fill, others do.
     """
     return (named.article for named in named_edition(now, seed=seed, articles=articles, days=days))
 
 
 def named_edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 14) -> Iterator[NamedArticle]:
-    """The same articles with the names in them, as the facts behind them have these: what a test of likeness asks."""
+    """Return the same articles with their names, as the facts have them, to test measures of similarity."""
     if now.tzinfo is None:
         raise ValueError("now needs a time zone")
     if articles < 1 or days < 1:

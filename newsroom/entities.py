@@ -1,6 +1,6 @@
-"""The people, places, firms, clubs and works of a story, as its facts have them.
+"""The people, places, companies, clubs and works of a story, from its facts.
 
-Whoever measures likeness of articles asks this for what two of them truly have in common.
+They are the ground truth for measures of similarity: what two articles really have in common.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _NAME = re.compile(r"[^\W\d_a-zß-ÿ][^.!?,;:“”]*")
 
 
 def names_of(facts: Facts) -> frozenset[str]:
-    """Names among the facts. A person has two, the full one and the family's. Countries are in too many to count."""
+    """Return the names in the facts: of a person the full and the family name; countries are too common to count."""
     return frozenset(name for value in vars(facts).values() for name in _names(value, DEEPEST))
 
 
 def printed(names: frozenset[str], draft: Draft) -> frozenset[str]:
-    """Those of the names that stand in title or abstract."""
+    """Return the names that appear in title or abstract."""
     text = f"{draft.title} {draft.abstract}"
     return frozenset(name for name in names if re.search(rf"\b{re.escape(name)}\b", text))
 

@@ -1,8 +1,8 @@
 """A closed language of expressions in which data files say what is drawn and when a report is printed.
 
-`pick(c.cities)`, `ayes - between(2, 17)`, `'cyclone' if warm else 'storm'`: names, attributes, literals, calls of
-the verbs handed in, arithmetic, comparisons, conditions and formatted text, in Python's notation. It has no
-assignment, loop, import or method call, and no name that begins with two underscores, so a data file can't run code.
+`pick(c.cities)`, `ayes - between(2, 17)`, `'cyclone' if warm else 'storm'`: names, attributes, literals, calls of the
+given verbs, arithmetic, comparisons, conditions and formatted text, in Python's notation. It has no assignment, loop,
+import or method call, and no name that begins with two underscores, so a data file can't run code.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _ALLOWED = (*_VALUES, *_TEXTS, *_CALLS, *_LOGIC, *_BINARY, *_COMPARED)
 
 
 class ExpressionError(ValueError):
-    """An expression that the language does not have; says what, in the expression's own words."""
+    """An expression outside the language; the message says why, in the expression's own words."""
 
 
 class Expression:
-    """One expression, checked when made: every verb is known and nothing but the language is used."""
+    """One expression, checked when it is made: every verb is known and only the language is used."""
 
     def __init__(self, source: str, verbs: Mapping[str, Verb] | None = None) -> None:
         self.source = source
@@ -74,18 +74,18 @@ class Expression:
 
     @property
     def verb(self) -> Verb | None:
-        """The verb that the expression as a whole is a call of, if it is one."""
+        """Return the verb if the whole expression is a call of one."""
         match self._root:
             case ast.Call(func=ast.Name(id=name)):
                 return self._verbs[name]
         return None
 
     def evaluated(self, scope: Mapping[str, Any], scene: Any = None) -> Any:
-        """The value with the scope's names; verbs are called with the scene first, in the order of writing."""
+        """Return the value with the scope's names; verbs get the scene first, and are called left to right."""
         return self._value(self._root, scope, scene)
 
     def of(self, facts: object) -> Any:
-        """The value with the attributes of the facts as names."""
+        """Return the value with the attributes of the facts as names."""
         return self.evaluated(vars(facts))
 
     def _value(self, node: ast.AST, scope: Mapping[str, Any], scene: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The facts of a story: drawn once, one after the other, and read by every form that tells it."""
+"""The facts of a story: drawn once, one after the other, and used by every form about it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Fact:
 
 
 def _named(fact: Fact) -> Sequence[str]:
-    """The names a line gives; those of a spread are the fields of what its verb says to return."""
+    """Return the names a line defines; for a spread these are the fields of its verb's return type."""
     if fact.names != (SPREAD,):
         return fact.names
     verb = fact.drawn.verb if isinstance(fact.drawn, Expression) else None
@@ -47,7 +47,7 @@ def _named(fact: Fact) -> Sequence[str]:
 
 
 class _Scope(dict[str, Any]):
-    """The tables and the facts so far; what the scene gives is looked up when it is first named."""
+    """The tables and the facts so far; values from the scene are looked up when first used."""
 
     def __init__(self, scene: Scene, tables: Mapping[str, Any]) -> None:
         super().__init__(tables)
@@ -58,9 +58,9 @@ class _Scope(dict[str, Any]):
 
 
 class FactList:
-    """The facts of a kind of story, in the order in which chance decides them; `tables` is what they choose from.
+    """The facts of a kind of story, in the order in which they are drawn; `tables` is what they choose from.
 
-    Raises ExpressionError when a fact names something that is neither drawn before it nor in a table.
+    Raises ExpressionError if a fact uses something that is neither drawn before it nor in a table.
     """
 
     def __init__(self, facts: Sequence[Fact], tables: Mapping[str, Any]) -> None:
@@ -74,7 +74,7 @@ class FactList:
         self.names = frozenset(name for fact in self._facts for name in _named(fact) if not name.startswith("_"))
 
     def drawn(self, scene: Scene) -> Facts:
-        """Draws every fact; those whose names start with an underscore serve the drawing only."""
+        """Draw every fact; those whose names start with an underscore are used for drawing only."""
         scope = _Scope(scene, self._tables)
         values: dict[str, Any] = {}
         for fact in self._facts:
@@ -92,7 +92,7 @@ class FactList:
 
 
 def checked(name: str, source: str, verbs: Mapping[str, Verb]) -> Fact:
-    """The fact of one line of a data file; raises ExpressionError on a name or expression that is none."""
+    """Return the fact of one line of a data file; raises ExpressionError for an invalid name or expression."""
     names = tuple(part.strip() for part in name.split(","))
     if names != (SPREAD,) and not all(part.isidentifier() for part in names):
         raise ExpressionError(f"{name!r} is no name, or names with commas, for a fact")

@@ -34,7 +34,7 @@ Forms = tuple[str, ...]
 
 @cache
 def parsed(form: str) -> tuple[FormNode, ...]:
-    """The nodes of a form; raises ValueError naming the form on an unbalanced bracket or brace."""
+    """Return the nodes of a form; raises ValueError naming the form for an unbalanced bracket or brace."""
     nodes, at = _sequence(form, 0, closing="")
     if at != len(form):
         raise ValueError(f"unbalanced bracket at character {at} of form {form!r}")
@@ -42,7 +42,7 @@ def parsed(form: str) -> tuple[FormNode, ...]:
 
 
 def _sequence(form: str, at: int, closing: str) -> tuple[tuple[FormNode, ...], int]:
-    """The nodes from `at` to one of the closing signs or the end, and where that is."""
+    """Return the nodes from `at` to one of the closing signs or the end, and where that is."""
     nodes: list[FormNode] = []
     plain = ""
     while True:
@@ -91,5 +91,5 @@ def _choice(form: str, at: int) -> tuple[Wordings, int]:
 
 @cache
 def heads_of(forms: Forms) -> frozenset[str]:
-    """The facts that the slots of the forms start from."""
+    """Return the facts that the slots of the forms start from."""
     return frozenset(head for form in forms for head in re.findall(r"\{(\w+)", form))

@@ -1,4 +1,4 @@
-"""Given and family names by culture, from which people who do not exist are made."""
+"""Given and family names by culture, from which invented people are named."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class Culture:
 
 @cache
 def cultures() -> dict[str, Culture]:
-    """The cultures by name, from data/names.toml."""
+    """Return the cultures by name, from data/names.toml."""
     return {name: row(Culture, one, "names.toml", name) for name, one in document("names.toml").items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody of the invented world; `role` is how a text introduces them: 'the health minister'."""
+    """A person of the invented world; `role` is how a text introduces them: 'the health minister'."""
 
     given: str
     family: str

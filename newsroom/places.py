@@ -24,7 +24,7 @@ class Currency:
 
 @dataclass(frozen=True)
 class Land:
-    """What never changes about a country; `weight` says how often the paper's readers hear of it."""
+    """The fixed properties of a country; `weight` is how often it is in the news."""
 
     name: str
     demonym: str
@@ -59,7 +59,7 @@ DOLLAR = Currency(sign="$")
 
 @cache
 def lands() -> tuple[Land, ...]:
-    """The countries in data/countries.toml; the first city of each is its capital."""
+    """Return the countries in data/countries.toml; the first city of each is its capital."""
     found = document("countries.toml")["countries"]
     rows = [row(_LandRow, one, "countries.toml", f"countries[{at}]") for at, one in enumerate(found)]
     return tuple(
@@ -81,10 +81,10 @@ def lands() -> tuple[Land, ...]:
 
 
 def borders() -> list[tuple[str, str]]:
-    """The countries, two by two, that have a border on land."""
+    """Return the pairs of countries that share a land border."""
     return [(one, other) for one, other in document("countries.toml")["borders"]]
 
 
 def seas() -> list[tuple[str, str]]:
-    """The countries, two by two, that have a sea between them."""
+    """Return the pairs of countries with a sea between them."""
     return [(one, other) for one, other in document("countries.toml")["seas"]]

@@ -21,7 +21,7 @@ class Publisher:
 
 @cache
 def publishers() -> tuple[Publisher, ...]:
-    """The papers in data/publishers.toml; the first is the agency that others reprint."""
+    """Return the papers in data/publishers.toml; the first is the agency that others reprint."""
     found = document("publishers.toml")["publishers"]
     return tuple(row(Publisher, one, "publishers.toml", f"publishers[{at}]") for at, one in enumerate(found))
 
@@ -31,7 +31,7 @@ def agency() -> Publisher:
 
 
 def publisher_for(section: str, rng: Random, other_than: frozenset[str] = frozenset()) -> Publisher:
-    """A paper that prints the section: any general one, or one strong in it; none whose name is in `other_than`."""
+    """Return a paper that prints the section: any general one, or one strong in it; none named in `other_than`."""
     able = [
         paper
         for paper in publishers()

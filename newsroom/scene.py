@@ -1,4 +1,4 @@
-"""What a story draws its facts from: the world, chance, what other stories have taken, and the time it starts."""
+"""What a story draws its facts from: the world, chance, what other stories have used, and its start time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNTRY_TRIES = 12
 
 
 class SpentError(LookupError):
-    """Nothing unused is left for a kind of story to write about, so its section turns to the others."""
+    """Nothing unused is left for a kind of story to write about, so its section uses other kinds."""
 
 
 class Claims:
@@ -27,7 +27,7 @@ class Claims:
         self._uses: dict[str, dict[object, int]] = {}
 
     def claim(self, tag: str, pool: Sequence[T], key: Callable[[T], object], uses: int, rng: Random) -> T:
-        """One of the least used of the pool; raises SpentError when each has been used `uses` times."""
+        """Return one of the least used of the pool; raises SpentError if each has been used `uses` times."""
         taken = self._uses.setdefault(tag, {})
         keys = [key(one) for one in pool]
         counts = [taken.get(name, 0) for name in keys]
@@ -53,7 +53,7 @@ def _identity(one: object) -> object:
 
 @dataclass
 class Scene:
-    """One story's access to the world and to chance; each of its methods draws in the order of the calls."""
+    """One story's access to the world and to chance; each method draws in the order of the calls."""
 
     world: World
     rng: Random
@@ -62,7 +62,7 @@ class Scene:
     _families: set[str] = field(default_factory=set)
 
     def given(self, name: str) -> object:
-        """What lists of facts may name without drawing it; KeyError for anything else. See `facts.GIVEN`."""
+        """Return what lists of facts may use without drawing it; KeyError for anything else. See `facts.GIVEN`."""
         if name in ("countries", "companies", "now"):
             return getattr(self.world, name)
         return {"start": self.start, "dollar": DOLLAR}[name]
@@ -74,22 +74,22 @@ class Scene:
         return self.rng.sample(pool, count)
 
     def deal(self, tag: str, pool: Sequence[T]) -> T:
-        """One of a table, all of whose rows come up equally often."""
+        """Return one row of a table, all of whose rows come up equally often."""
         return self.claims.least_used(tag, pool, self.rng)
 
     def fresh(self, tag: str, pool: Sequence[T], uses: int = 1) -> T:
-        """One that fewer than `uses` stories took under this tag; raises SpentError when there is none."""
+        """Return one that fewer than `uses` stories took under this tag; raises SpentError if there is none."""
         return self.claims.claim(tag, pool, _identity, uses, self.rng)
 
     def once(self, tag: str, key: object) -> None:
-        """Takes one thing under the tag; raises SpentError if it is taken."""
+        """Take one thing under the tag; raises SpentError if it is taken."""
         self.claims.claim(tag, [key], _identity, 1, self.rng)
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
 
     def maybe(self, probability: float, value: T) -> T | None:
-        """The value, or None so that the wordings that need it are left out."""
+        """Return the value, or None so that the wordings that need it are left out."""
         return value if self.chance(probability) else None
 
     def between(self, low: int, high: int) -> int:
@@ -99,18 +99,18 @@ class Scene:
         return self.rng.uniform(low, high)
 
     def near(self, low: float, high: float) -> int:
-        """A number with two leading digits, as reporters round."""
+        """Return a number with two leading digits, as reporters round."""
         return int(rounded(self.rng.uniform(low, high)))
 
     def tenth(self, low: float, high: float) -> float:
-        """A number with one decimal: a percentage, a rate."""
+        """Return a number with one decimal: a percentage, a rate."""
         return round(self.rng.uniform(low, high), 1)
 
     def money(self, low: float, high: float, currency: Currency) -> Money:
         return Money(rounded(self.rng.uniform(low, high)), currency)
 
     def person(self, country: Country | None = None, role: str = "", *, she: bool | None = None) -> Person:
-        """Somebody new; `role` introduces them where a form uses their last name first."""
+        """Return a new person; `role` introduces them where a form uses their last name first."""
         while True:
             person = self.world.person(country, role, she=she, rng=self.rng)
             if person.family not in self._families:
@@ -118,7 +118,7 @@ class Scene:
                 return person
 
     def country(self, tag: str | None = None) -> Country:
-        """A country, likelier a near one; with a tag, one that no story took under it (SpentError if none)."""
+        """Return a country, likelier a near one; with a tag, one that no story took under it (SpentError if none)."""
         if tag is None:
             return self.world.country(self.rng)
         for _ in range(_COUNTRY_TRIES):
@@ -131,5 +131,5 @@ class Scene:
         return self.fresh(tag, self.world.countries)
 
     def day(self, days: int) -> datetime:
-        """The date `days` after the story's start; negative before it."""
+        """Return the date `days` after the story's start; negative before it."""
         return self.start + timedelta(days=days)

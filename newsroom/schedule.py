@@ -12,7 +12,7 @@ from newsroom.tables import document, row
 
 @dataclass(frozen=True)
 class Rhythm:
-    """How often something is printed in each hour of a weekday and of a weekend day, relative to the others."""
+    """How often something is printed in each hour of a weekday and of a weekend day, relative to the other hours."""
 
     weekday: tuple[int, ...]
     weekend: tuple[int, ...]
@@ -27,19 +27,19 @@ class Rhythm:
 
 @cache
 def rhythms() -> dict[str, Rhythm]:
-    """The rhythms by name, from data/rhythms.toml."""
+    """Return the rhythms by name, from data/rhythms.toml."""
     found = document("rhythms.toml")
     return {name: row(Rhythm, one, "rhythms.toml", name) for name, one in found.items()}
 
 
 def moment_on(day: datetime, rhythm: Rhythm, rng: Random) -> datetime:
-    """A printing time on the calendar day of `day`."""
+    """Return a printing time on the calendar day of `day`."""
     hour = rng.choices(range(24), rhythm.hours(day))[0]
     return datetime.combine(day.date(), time(hour, rng.randrange(60), rng.randrange(60)), UTC)
 
 
 def any_moment(first: datetime, last: datetime, rhythm: Rhythm, rng: Random) -> datetime:
-    """A printing time between `first` and `last`; busier days are likelier. Raises ValueError on an empty span."""
+    """A printing time between `first` and `last`, likelier on busier days. Raises ValueError on an empty span."""
     if last <= first:
         raise ValueError(f"no time between {first} and {last}")
     busiest = max(sum(rhythm.weekday), sum(rhythm.weekend))
@@ -53,7 +53,7 @@ def any_moment(first: datetime, last: datetime, rhythm: Rhythm, rng: Random) -> 
 
 
 def next_moment(previous: datetime, after_days: tuple[float, float], rhythm: Rhythm, rng: Random) -> datetime:
-    """The printing time of a story's next stage: hours later on the day, or at a fitting hour some days later."""
+    """Return the printing time of a story's next stage: hours later on the day, or some days later."""
     gap = timedelta(days=rng.uniform(*after_days))
     at = previous + gap
     if after_days[1] < 0.9:

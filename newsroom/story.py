@@ -1,4 +1,4 @@
-"""What a section is made of: kinds of story, each told in stages, each stage in paragraphs with a role."""
+"""What a section consists of: kinds of story, each reported in stages, each stage in paragraphs with a role."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEWEST_PARAGRAPHS, MOST_PARAGRAPHS = 4, 9
 
 @dataclass(frozen=True)
 class Role:
-    """One paragraph's work in a text: any of its forms does it; it is there with probability `chance`."""
+    """The function of one paragraph in a text, by any of its forms; it is there with probability `chance`."""
 
     forms: Forms
     chance: float = 1.0
@@ -37,9 +37,9 @@ class Draft:
 class Stage:
     """One report of a story: forms of title, abstract and first paragraph, then roles.
 
-    `then` comes in order, `loose` shuffled and in part, `close` last. `after` is the gap from the stage before,
-    in days. `covered` is the chance that a second paper writes it too, `chance` that it is printed at all.
-    `when` says for which facts the stage happens (a trial ends in one verdict).
+    `then` comes in order, `loose` shuffled and in part, `close` last. `after` is the gap from the stage before, in
+    days. `covered` is the probability that a second paper writes it too, `chance` that it is printed at all. `when`
+    says for which facts the stage happens (a trial ends in one verdict).
     """
 
     titles: Forms
@@ -57,7 +57,7 @@ class Stage:
 
     @property
     def forms(self) -> tuple[Forms, ...]:
-        """Everything the stage may say, a tuple for each place in the text."""
+        """Return everything the stage may say, a tuple for each place in the text."""
         roles = (role.forms for role in (*self.then, *self.loose, *self.close))
         return (self.titles, self.abstracts, self.leads, *roles)
 
@@ -65,7 +65,7 @@ class Stage:
         return self.when is None or bool(self.when.of(facts))
 
     def draft(self, writer: Writer, rng: Random) -> Draft:
-        """A text of four to nine paragraphs; a role none of whose forms has all its facts is left out.
+        """Return a text of four to nine paragraphs; a role none of whose forms has all its facts is left out.
 
         Of the loose roles, those about the same people follow each other.
         """
@@ -102,9 +102,9 @@ def _written(roles: Sequence[Role], writer: Writer, rng: Random) -> list[str]:
 
 @dataclass(frozen=True)
 class StoryKind:
-    """A kind of story: `facts` draws what happened, `stages` tell it; one stage makes a single report.
+    """A kind of story: `facts` draws what happened, `stages` report it; one stage makes a single report.
 
-    Facts with an attribute `times`, one datetime per stage, are told at these times; others follow the rhythm.
+    Facts with an attribute `times`, one datetime per stage, are reported at these times; others follow the rhythm.
     """
 
     topic: str
@@ -115,13 +115,13 @@ class StoryKind:
 
     @property
     def span(self) -> timedelta:
-        """About how long a story of the kind runs."""
+        """Return about how long a story of the kind runs."""
         return timedelta(days=sum(sum(stage.after) / 2 for stage in self.stages[1:]))
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the paper; `share` is how much it prints beside the others."""
+    """A part of the paper; `share` is how much it prints relative to the others."""
 
     name: str
     kinds: tuple[StoryKind, ...] = field(repr=False)

@@ -20,7 +20,7 @@ _SAID_WORDS = 4
 
 
 def number(value: int) -> str:
-    """House style: words to nine, figures with thousands commas from 10."""
+    """Write a number in house style: words to nine, figures with thousands commas from 10."""
     return _UNITS[value] if 0 <= value < len(_UNITS) else f"{value:,}"
 
 
@@ -44,12 +44,12 @@ def possessive(name: str) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """'a', 'a and b', 'a, b and c'."""
+    """Write a list: 'a', 'a and b', 'a, b and c'."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def spoken(value: object) -> str:
-    """A fact in house style: small numbers in words, floats without trailing zeros, things by their name."""
+    """Write a fact in house style: small numbers in words, floats without trailing zeros, things by their name."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -63,7 +63,7 @@ def spoken(value: object) -> str:
 
 
 def on_day(day: date, today: date) -> str:
-    """'on Tuesday' within six days either way, 'on 12 March' beyond."""
+    """Write a day: 'on Tuesday' within six days either way, 'on 12 March' beyond."""
     if abs((day - today).days) <= 6:
         return f"on {day:%A}"
     return f"on {day.day} {day:%B}"
@@ -130,7 +130,7 @@ _SIGNS = re.compile(r",(?=[,.;:])|([.?!]”?)\.|([?!]),(?=”)")
 
 
 def tidied(text: str) -> str:
-    """One text in house style: single spaces, right articles, capitals at sentence starts, curly apostrophes."""
+    """Put one text into house style: single spaces, right articles, capitals at sentence starts, curly apostrophes."""
     text = _SPACES.sub(" ", text.replace("'", "’")).strip()
     text = _SPACE_BEFORE_SIGN.sub("", text)
     text = _SIGNS.sub(lambda match: match[1] or match[2] or "", text)
@@ -139,7 +139,7 @@ def tidied(text: str) -> str:
 
 
 def quotes(text: str) -> set[str]:
-    """The sentences a text quotes, but for mere shreds, in a shape that two writings of one share."""
+    """Return the sentences that a text quotes, without short fragments, in a normalised form."""
     sentences = (part for quote in _QUOTED.findall(text) for part in re.split(r"[.?!,;] ", quote))
     plain = (" ".join(re.findall(r"[\w’]+", sentence.casefold())) for sentence in sentences)
     return {words for words in plain if words.count(" ") >= _SAID_WORDS - 1}

@@ -24,7 +24,7 @@ class DataError(ValueError):
 
 @cache
 def document(file: str) -> dict[str, Any]:
-    """A file below newsroom/data, as TOML gives it; read once."""
+    """Return a file below newsroom/data, as TOML gives it; read once."""
     try:
         with (DATA / file).open("rb") as source:
             return tomllib.load(source)
@@ -42,7 +42,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def row(cls: type[T], given: Mapping[str, Any], file: str, key: str) -> T:
-    """The row as a dataclass whose annotations are its schema: no key too many, none missing, all of their type."""
+    """Return the row as a dataclass whose annotations are its schema: no extra key, none missing, all of their type."""
     hints = _hints(cls)
     expected = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]
     if unknown := given.keys() - expected.keys():
@@ -77,13 +77,13 @@ def _typed(value: Any, hint: Any, file: str, key: str) -> Any:
 
 @cache
 def shared(section: str) -> SimpleNamespace:
-    """The tables that several of a section's kinds of story use, or its Python; empty if it has none."""
+    """Return the tables that several of a section's kinds of story use, or its Python; empty if it has none."""
     file = f"{section}/shared.toml"
     return SimpleNamespace(**(tables(file) if (DATA / file).is_file() else {}))
 
 
 def tables(file: str) -> dict[str, Any]:
-    """The tables of a file: lists as tuples, arrays of tables as tuples of rows, maps as they are.
+    """Return the tables of a file: lists as tuples, arrays of tables as tuples of rows, maps as they are.
 
     All rows of a table have the same columns with values of one type; a column that may be left out stands under
     `optional`, and is None where it is.
@@ -108,7 +108,7 @@ def _table(name: str, value: Any, optional: Sequence[str], file: str) -> Any:
 
 
 class TableRow:
-    """One row of a table in a data file: its columns are attributes and don't change; it equals itself only."""
+    """One row of a table in a data file: its columns are fixed attributes; it equals only itself."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.__dict__.update(values)

@@ -33,17 +33,17 @@ def _office(_: Scene, country: Country, office: str) -> Person:
 
 
 def _called(_: Scene, person: Person, role: str) -> Person:
-    """The person, introduced by another role."""
+    """Return the person, introduced by another role."""
     return replace(person, role=role)
 
 
 def _others(_: Scene, pool: Sequence[Any], one: object) -> list[Any]:
-    """The pool without the one."""
+    """Return the pool without the one."""
     return [other for other in pool if other is not one]
 
 
 def _where(_: Scene, pool: Sequence[Any], path: str, value: object) -> list[Any]:
-    """Those of the pool whose attribute is the value."""
+    """Return those of the pool whose attribute has the value."""
     return [one for one in pool if attrgetter(path)(one) == value]
 
 
@@ -68,7 +68,7 @@ def _first(_: Scene, pool: Sequence[Any]) -> Any:
 
 
 def _find(_: Scene, table: Mapping[Any, Any], key: object, otherwise: object = None) -> Any:
-    """What a table of names has under the key; `otherwise` if it has not got it."""
+    """Return a table's entry for the key; `otherwise` if it has none."""
     return table.get(key, otherwise)
 
 
@@ -81,12 +81,12 @@ def _words(_: Scene, text: str) -> list[str]:
 
 
 def _swap(_: Scene, text: str, old: str, new: str) -> str:
-    """The text with one part put for another."""
+    """Return the text with one part replaced by another."""
     return text.replace(old, new)
 
 
 def _combined(_: Scene, firsts: Sequence[str], seconds: Sequence[str], between: str = "") -> list[str]:
-    """Every first half with every second half."""
+    """Return every first half with every second half."""
     return [f"{first}{between}{second}" for first in firsts for second in seconds]
 
 
@@ -99,12 +99,12 @@ def _minutes(_: Scene, count: int) -> timedelta:
 
 
 def _moment(scene: Scene, day: datetime, rhythm: str) -> datetime:
-    """A printing time on the day."""
+    """Return a printing time on the day."""
     return moment_on(day, rhythms()[rhythm], scene.rng)
 
 
 def _plain(function: Callable[..., Any]) -> Verb:
-    """The function as a verb that has no use for the scene."""
+    """Return the function as a verb that ignores the scene."""
     return lambda _, *args: function(*args)
 
 

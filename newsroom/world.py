@@ -35,12 +35,12 @@ class Money:
         return f"{self.currency.sign}{text}" + (f" {self.currency.unit}" if self.currency.unit else "")
 
     def times(self, factor: float) -> Money:
-        """The amount times `factor`, rounded to the same look."""
+        """Return the amount times `factor`, rounded to as many digits."""
         return Money(rounded(self.amount * factor), self.currency)
 
 
 def rounded(amount: float) -> float:
-    """An amount with two leading digits, as amounts are quoted in print."""
+    """Return an amount with two leading digits, as printed amounts are."""
     if amount < 100:
         return round(amount)
     digits = len(str(int(amount)))
@@ -58,13 +58,13 @@ class Party:
 
 @cache
 def parties() -> tuple[Party, ...]:
-    """The parties in data/government.toml, of which each country has three."""
+    """Return the parties in data/government.toml, three for each country."""
     found = document("government.toml")["parties"]
     return tuple(row(Party, one, "government.toml", f"parties[{at}]") for at, one in enumerate(found))
 
 
 def offices() -> list[str]:
-    """Of what every country has a minister."""
+    """Return the offices for which every country has a minister."""
     return list(document("government.toml")["offices"])
 
 
@@ -95,7 +95,7 @@ class Country:
 
     @property
     def title(self) -> str:
-        """The head of government's office: 'prime minister'."""
+        """Return the head of government's office: 'prime minister'."""
         return self.land.premier
 
     @property
@@ -112,7 +112,7 @@ class Country:
 
 @dataclass(frozen=True)
 class Company:
-    """A company with what reports say of it: `noun` is 'retailer', `thing` what it sells, `site` where it works."""
+    """A company as reports describe it: `noun` is 'retailer', `thing` what it sells, `site` where it works."""
 
     name: str
     sector: Sector
@@ -140,7 +140,7 @@ _NAME_TRIES = 1_000
 
 
 class NamesSpentError(LookupError):
-    """Nearly every name of the invented world belongs to somebody already."""
+    """Nearly every name of the invented world is taken."""
 
 
 class World:
@@ -157,7 +157,7 @@ class World:
     def person(
         self, country: Country | None, role: str = "", *, she: bool | None = None, rng: Random | None = None
     ) -> Person:
-        """Somebody new, whose full name nobody else in the world bears; of the country's cultures, mostly."""
+        """Return a new person, whose full name nobody else in the world has; usually of the country's cultures."""
         return self._person(country.land if country is not None else None, role, rng or self._rng, she)
 
     def _person(self, land: Land | None, role: str, rng: Random, she: bool | None = None) -> Person:
@@ -175,7 +175,7 @@ class World:
         raise NamesSpentError("no name is left for another person")
 
     def renamed(self, person: Person, *, she: bool) -> Person:
-        """The person as a woman or as a man: another first name of the culture, another family if all are taken."""
+        """Return the person as a woman or as a man: another first name of the culture, or another family name."""
         own = [culture for culture in cultures().values() if person.given in (*culture.women, *culture.men)]
         home = next((culture for culture in own if person.family in culture.families), own[0])
         for culture in (home, *cultures().values()):
@@ -204,13 +204,13 @@ class World:
         )
 
     def kept(self, name: str, build: Callable[[], T]) -> T:
-        """A lasting part of the world that one section defines: built at first use, the same object afterwards."""
+        """Return a lasting part of the world that one section defines: built at first use, the same object later."""
         if name not in self._kept:
             self._kept[name] = build()
         return cast(T, self._kept[name])
 
     def country(self, rng: Random, among: Sequence[Country] | None = None) -> Country:
-        """A country, more often one the readers are close to."""
+        """Return a country, more often one close to the readers."""
         pool = tuple(among or self.countries)
         return rng.choices(pool, [country.land.weight for country in pool])[0]
 

@@ -17,11 +17,11 @@ _TOLD_WORDS = 6
 
 
 class MissingFactError(LookupError):
-    """A wording asks for a fact that is None in this story, so another wording must be taken."""
+    """A wording needs a fact that is None in this story, so another wording must be chosen."""
 
 
 class WordingUse:
-    """Remembers which of each set of forms was used last, so that a wording does not come back soon."""
+    """Remembers which of each set of forms was used last, so that a wording is not repeated soon."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -30,7 +30,7 @@ class WordingUse:
         self._wordings: dict[int, list[int]] = {}
 
     def draw_order(self, forms: Forms) -> list[str]:
-        """The forms in the order they should be tried: one of the longer unused first."""
+        """Return the forms in the order in which to try them: first one unused for longer."""
         order = self._order.get(forms)
         if order is None:
             order = self._rng.sample(forms, len(forms))
@@ -46,11 +46,11 @@ class WordingUse:
         self._uses[forms] += 1
 
     def wordings(self, choice: Wordings) -> list[int]:
-        """How often each wording of a bracket has been used; parsed forms are kept, so their identity is theirs."""
+        """Return how often each wording of a bracket has been used; parsed forms are cached and identify it."""
         return self._wordings.setdefault(id(choice), [0] * len(choice.wordings))
 
     def wear(self, forms: Forms) -> float:
-        """How often each of the forms has been used on average."""
+        """Return how often each of the forms has been used on average."""
         return self._uses[forms] / len(forms)
 
 
@@ -68,7 +68,7 @@ class Writer:
         self._said: set[str] = set()
 
     def start(self, *, introduces: bool) -> None:
-        """Starts a new text; if it `introduces`, people have their full name and role first, their last name later."""
+        """Start a new text; if it `introduces`, people have their full name and role first, their last name later."""
         self._introduces = introduces
         self._met = {}
         self._said = set()
@@ -77,11 +77,11 @@ class Writer:
         return self._use.wear(forms)
 
     def people(self, forms: Forms) -> set[str]:
-        """The facts named in the forms that are people: who a paragraph is about."""
+        """Return the facts in the forms that are people, whom a paragraph is about."""
         return {head for head in heads_of(forms) if isinstance(getattr(self._facts, head, None), Person)}
 
     def write(self, forms: Forms) -> str:
-        """One of the forms, filled and tidied; raises MissingFactError if each lacks a fact or repeats the text."""
+        """Write one of the forms, filled and tidied; raises MissingFactError if each lacks a fact or repeats."""
         for form in self._use.draw_order(forms):
             met, said = self._met.copy(), self._said.copy()
             try:
@@ -149,7 +149,7 @@ class Writer:
         return self._fill(parsed(text)) if "{" in text or "[" in text else text
 
     def _named(self, person: Person, *, short: bool, plain: bool) -> str:
-        """How the text calls a person here; with their role if it has not said who they are."""
+        """Return how the text calls a person here; with their role if they were not introduced yet."""
         known = person.name in self._met
         if self._met.setdefault(person.family, person.name) != person.name:
             self._met[person.family] = ""  # from now on, neither namesake goes by the family name alone

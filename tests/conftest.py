@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Have the collector of garbage leave alone what was imported: it would look through all of it again and again."""
+    """Exclude imported objects from garbage collection, which would otherwise scan them again and again."""
     gc.enable()
     gc.freeze()
 
@@ -93,7 +93,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_feeds() -> Path:
-    """The folder of feeds that other readers read wrongly; skips, naming it, if it is missing."""
+    """The folder of feeds that other programs misread; skips, naming it, if it is missing."""
     folder = Path(os.environ.get("OWNFEED_FEEDS") or REPOSITORY.parent / "shared" / "feeds")
     if not folder.is_dir():
         pytest.skip(f"the sample feeds are missing: no folder {folder} (set OWNFEED_FEEDS)")
@@ -123,7 +123,7 @@ def engine(database_url: str) -> Iterator[Engine]:
 
 
 def _room_in_memory() -> bool:
-    """Whether an in-memory file system has room for a run's folders and can start programs."""
+    """Return whether an in-memory file system has room for a run's folders and can start programs."""
     if not MEMORY.is_dir():
         return False
     system = os.statvfs(MEMORY)

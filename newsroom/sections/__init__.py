@@ -1,4 +1,4 @@
-"""What sections do in Python: lasting casts, seasons played out, and the verbs with which their facts draw."""
+"""The parts of sections in Python: lasting casts, simulated seasons, and the verbs with which their facts draw."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ _VERBS: dict[str, dict[str, Verb]] = {
 
 
 def verbs_of(section: str) -> dict[str, Verb]:
-    """The verbs that only this section's lists of facts have."""
+    """Return the verbs that only this section's lists of facts have."""
     return _VERBS.get(section, {})

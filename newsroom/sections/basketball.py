@@ -1,4 +1,4 @@
-"""Basketball clubs as the section's stories meet them, and games told from the winner's side."""
+"""Basketball clubs in the section's stories, and games described from the winner's side."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _clubs(scene: Scene) -> tuple[BasketballClub, ...]:
 
 
 def _struggling(scene: Scene) -> list[BasketballClub]:
-    """The clubs with the fewest wins."""
+    """Return the clubs with the fewest wins."""
     return sorted(_clubs(scene), key=lambda club: club.won)[:_STRUGGLING]
 
 
@@ -46,7 +46,7 @@ def _club_and_place(scene: Scene, player: Person) -> tuple[BasketballClub, str]:
 
 @dataclass(frozen=True)
 class GameTold:
-    """A game told from the winner's side; facts that hold only for some games are None for the others."""
+    """A game described from the winner's side; facts that hold only for some games are None for the others."""
 
     g: Game
     winner: BasketballClub

@@ -1,4 +1,4 @@
-"""Basketball leagues of the invented world, played out so that scores, scorers and records agree in every report."""
+"""Basketball leagues of the invented world, simulated so that scores, scorers and records agree in every report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHARES = (0.2, 0.19, 0.16, 0.14, 0.1, 0.07)
 
 @dataclass
 class BasketballClub:
-    """A club; plural in the paper. Wins and losses are those of the moment of play."""
+    """A club; plural in the paper. Wins and losses are those at the time of the game."""
 
     name: str
     city: str
@@ -49,7 +49,7 @@ class BasketballClub:
 
 @dataclass(frozen=True)
 class Game:
-    """A game as played; records, places and runs are those after it."""
+    """A game as played; records, places and winning runs are those after it."""
 
     at: datetime
     home: BasketballClub
@@ -118,7 +118,7 @@ def _play(home: BasketballClub, away: BasketballClub, rng: Random) -> tuple[tupl
 
 
 def _points(club: BasketballClub, total: int, rng: Random) -> dict[str, int]:
-    """Points of the six who score most; the rest of the team has what is left."""
+    """Return the points of the six top scorers; the rest of the team has what is left."""
     weights = [rng.uniform(0.6, 1.4) * share for share in _SHARES]
     return {player.name: max(2, round(total * weight)) for player, weight in zip(club.squad, weights, strict=True)}
 
@@ -166,7 +166,7 @@ def _season(world: World, place: tuple[str, str, bool], nicks: list[str], now: d
 
 
 def seasons(world: World, now: datetime) -> tuple[Game, ...]:
-    """All games of both leagues from seventeen days before `now` to three days after it, in order of time."""
+    """Return all games of both leagues from seventeen days before `now` to three days after it, by time."""
     rng = Random(f"{world.seed}:basketball")
     given = shared("basketball")
     nicks = rng.sample(given.nicks, len(given.nicks))

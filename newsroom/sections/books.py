@@ -32,7 +32,7 @@ class SeasonBook:
 
 
 def _season(world: World) -> tuple[SeasonBook, ...]:
-    """Every text once, by an author of its own."""
+    """Return every text once, each by its own author."""
     rng, given = Random(f"{world.seed}:books"), shared("books")
     made = []
     for text in given.texts:
@@ -48,7 +48,7 @@ def _books(scene: Scene) -> tuple[SeasonBook, ...]:
 
 
 def _chart_day(scene: Scene) -> tuple[datetime, Country]:
-    """A Thursday near the scene's start and a country whose bestsellers of that week nobody has reported."""
+    """Return a Thursday near the scene's start and a country whose bestsellers of that week were not reported yet."""
     thursday = scene.start - timedelta(days=(scene.start.weekday() - 3) % 7)
     for day in (thursday, thursday - timedelta(days=7), thursday + timedelta(days=7)):
         if day <= scene.world.now:

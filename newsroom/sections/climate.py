@@ -9,14 +9,14 @@ from newsroom.world import Country
 
 
 def _country_of(scene: Scene, climate: str) -> Country:
-    """A country where winters are cold, where they are warm, or any at all, likelier a near one."""
+    """Return a country with cold winters, warm ones, or any, likelier a near one."""
     temperate = shared("climate").temperate
     among = [one for one in scene.world.countries if climate == "any" or (one.name in temperate) == (climate == "cold")]
     return scene.world.country(scene.rng, among)
 
 
 def _coast_of(scene: Scene, country: Country) -> str:
-    """One of the country's coastal regions, or its coast as a whole."""
+    """Return one of the country's coastal regions, or its coast as a whole."""
     words = shared("climate").coasts
     coasts = [region for region in country.land.regions if any(word in region for word in words)]
     return scene.pick(coasts) if coasts else f"the {country.demonym} coast"

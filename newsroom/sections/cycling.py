@@ -1,4 +1,4 @@
-"""The teams and riders of the invented world's cycling, its roads, and how gaps are told."""
+"""The invented world's cycling teams, riders and roads, and how time gaps are written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Rider(Person):
-    """A rider, of a team whose name is kept here; `of` is the demonym of the country ridden for."""
+    """A rider with the name of their team; `of` is the demonym of the country they ride for."""
 
     team: str = ""
     of: str = ""
@@ -57,7 +57,7 @@ def _rider(world: World, home: Country, team: str, women: bool, rng: Random) -> 
 
 
 def _teams(world: World) -> tuple[Team, ...]:
-    """Twelve teams of women and twelve of men."""
+    """Return twelve teams of women and twelve of men."""
     rng = Random(f"{world.seed}:cycling")
     made = []
     for index, name in enumerate(shared("cycling").team_names):
@@ -85,7 +85,7 @@ def _team_of(scene: Scene, rider: Rider) -> Team:
 
 
 def _kind_of(_: Scene, rider: Rider, team: Team) -> str:
-    """What the rider is in the team: 'climber', 'time triallist'."""
+    """Return the rider's part in the team: 'climber', 'time triallist'."""
     return next(kind for place, kind in _KINDS.items() if getattr(team, place) is rider)
 
 
@@ -96,7 +96,7 @@ def _climbs(_: Scene, country: Country) -> tuple[str, ...]:
 
 
 def _gap(_: Scene, seconds: int) -> str:
-    """'one second', '34 seconds', 'two minutes 5 seconds'."""
+    """Write a time gap: 'one second', '34 seconds', 'two minutes 5 seconds'."""
     minutes, rest = divmod(seconds, 60)
     if not minutes:
         return f"{number(rest)} second{'' if rest == 1 else 's'}"
@@ -105,7 +105,7 @@ def _gap(_: Scene, seconds: int) -> str:
 
 
 def _race_day(scene: Scene) -> datetime:
-    """A day within a week of the scene's start on which one-day races are ridden."""
+    """Return a day within a week of the scene's start on which one-day races are held."""
     ahead = [days for days in range(1, 8) if scene.day(days).weekday() in _RACING_DAYS]
     return scene.start + timedelta(days=scene.pick(ahead))
 

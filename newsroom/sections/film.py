@@ -40,7 +40,7 @@ class Film:
 
     @property
     def part(self) -> str:
-        """What the lead does: 'plays a locksmith'."""
+        """Return what the lead does: 'plays a locksmith'."""
         who = self.script.who
         if who.startswith(("two ", "five ", "the staff")) or " and " in who:
             return "leads the cast"
@@ -48,13 +48,13 @@ class Film:
 
 
 def played_by_a_woman(*texts: str) -> bool | None:
-    """Whether a part is a woman's; None where the texts leave it open."""
+    """Return whether a part is a woman's; None if the texts leave it open."""
     text = " ".join(texts)
     return True if _OF_A_WOMAN.search(text) else False if _OF_A_MAN.search(text) else None
 
 
 def _season(world: World) -> tuple[Film, ...]:
-    """Every script filmed once, in a country more often than not a near one."""
+    """Return every script filmed once, usually in a near country."""
     rng, given = Random(f"{world.seed}:film"), shared("film")
     films = []
     for script in given.scripts:
@@ -77,7 +77,7 @@ def _films(scene: Scene) -> tuple[Film, ...]:
 
 
 def _weekend(scene: Scene) -> tuple[datetime, Country]:
-    """A Monday before now, likelier that of the scene, and a country whose weekend nobody has reported."""
+    """Return a Monday before now and a country whose weekend was not reported yet; likelier the scene's Monday."""
     monday = scene.start - timedelta(days=scene.start.weekday())
     for days in (0, -7, 7):
         day = monday + timedelta(days=days)
@@ -88,7 +88,7 @@ def _weekend(scene: Scene) -> tuple[datetime, Country]:
 
 
 def _clause(_: Scene, text: str) -> str:
-    """What stands before the first comma."""
+    """Return the text before the first comma."""
     return text.split(",")[0]
 
 

@@ -1,4 +1,4 @@
-"""How the food section tells prices."""
+"""How the food section writes prices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PLAIN_FROM = 90
 
 
 def _shown(_: Scene, amount: float, country: Country) -> Money:
-    """A price as shops write it: '£2.39', '92 crowns'."""
+    """Write a price as shops do: '£2.39', '92 crowns'."""
     if country.currency.unit:
         return Money(round(amount), country.currency)
     return Money(round(amount, 1) + (0.09 if amount < _PLAIN_FROM else 0), country.currency)

@@ -1,4 +1,4 @@
-"""Football clubs as the section's stories meet them, and matches told from the winner's side."""
+"""Football clubs in the section's stories, and matches described from the winner's side."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def _clubs(scene: Scene) -> tuple[FootballClub, ...]:
 
 
 def _struggling(scene: Scene) -> list[FootballClub]:
-    """The clubs with the fewest points for each match."""
+    """Return the clubs with the fewest points per match."""
     return sorted(_clubs(scene), key=lambda club: club.points / max(club.played, 1))[:_STRUGGLING]
 
 
 @dataclass(frozen=True)
 class MatchTold:
-    """A match told from the winner's side; after a draw, `winner` and `loser` are home and away.
+    """A match described from the winner's side; after a draw, `winner` and `loser` are home and away.
 
-    Facts that hold only for some matches are None for the others; the empty ones only open a wording.
-    `fit` are players of the `doubt_club` of whom it may be doubted before the match that they can play.
+    Facts that hold only for some matches are None for the others; the empty ones only open a wording. `fit` are players
+    of the `doubt_club` who were doubtful before the match.
     """
 
     m: Match
@@ -140,7 +140,7 @@ def _when(holds: bool) -> str | None:
 
 
 def _times(m: Match, scene: Scene) -> tuple[datetime, ...]:
-    """When preview, report and reaction are printed."""
+    """Return when preview, report and reaction are printed."""
     preview = m.at - timedelta(hours=scene.between(20, 29), minutes=scene.between(0, 59))
     report = m.at + timedelta(minutes=scene.between(116, 160))
     reaction = m.at.replace(hour=9) + timedelta(days=1, minutes=scene.between(-90, 400))
@@ -148,7 +148,7 @@ def _times(m: Match, scene: Scene) -> tuple[datetime, ...]:
 
 
 def _tally(goals: Sequence[Goal]) -> dict[str, list[Goal]]:
-    """The goals by the names of those who scored them."""
+    """Return the goals by scorer."""
     tally: dict[str, list[Goal]] = {}
     for goal in goals:
         tally.setdefault(goal.by.name, []).append(goal)
@@ -156,14 +156,14 @@ def _tally(goals: Sequence[Goal]) -> dict[str, list[Goal]]:
 
 
 def _scorers(tally: dict[str, list[Goal]]) -> str | None:
-    """'Ada Pryce (12, 80) and Nell Oakden (34)'."""
+    """Write the scorers: 'Ada Pryce (12, 80) and Nell Oakden (34)'."""
     if not tally:
         return None
     return listed([f"{name} ({', '.join(str(goal.minute) for goal in goals)})" for name, goals in tally.items()])
 
 
 def _streak(marks: str) -> int:
-    """How often the last mark stands at the end."""
+    """Return how often the last result is repeated at the end."""
     return len(marks) - len(marks.rstrip(marks[-1])) if marks else 0
 
 

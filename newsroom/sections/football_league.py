@@ -1,4 +1,4 @@
-"""Football leagues of the invented world, played out so that scores, scorers and tables agree in every report."""
+"""Football leagues of the invented world, simulated so that scores, scorers and tables agree in every report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAYING_DAYS = (2, 5)
 
 @dataclass
 class FootballClub:
-    """A club; plural in the paper ('Dunmere Rovers have'). its league is named with the country's."""
+    """A club; plural in the paper ('Dunmere Rovers have'). Its league is named with the country's."""
 
     name: str
     country: Country = field(repr=False)
@@ -43,7 +43,7 @@ class FootballClub:
 
     @property
     def scorers(self) -> tuple[tuple[Person, int], ...]:
-        """Those who score, with how often they do beside each other."""
+        """Return the possible scorers with their relative frequencies."""
         often = ((self.striker, 8), (self.forward, 6), (self.winger, 5), (self.midfielder, 4))
         return (*often, (self.youngster, 2), (self.captain, 1), (self.defender, 2))
 
@@ -64,7 +64,7 @@ class Goal:
 
     @property
     def after(self) -> str:
-        """As in 'after 12 minutes', 'with four minutes left'."""
+        """Write a time in the match: 'after 12 minutes', 'with four minutes left'."""
         if self.minute > 90:
             return "deep in stoppage time"
         return (
@@ -96,7 +96,7 @@ class Match:
 
 
 def seasons(world: World, now: datetime, days: int = 16) -> tuple[Match, ...]:
-    """All matches of the three leagues from about `days` before `now` to four days after it, in order of time."""
+    """Return all matches of the three leagues from about `days` before `now` to four days after it, by time."""
     rng = Random(f"{world.seed}:football")
     leagues = {league.country: league for league in shared("football").leagues}
     matches: list[Match] = []
@@ -107,12 +107,12 @@ def seasons(world: World, now: datetime, days: int = 16) -> tuple[Match, ...]:
 
 
 def _player(world: World, country: Country, role: str, rng: Random) -> Person:
-    """Somebody at a club: from its country or, as often, from anywhere."""
+    """Return a player of a club: from its country or, as often, from anywhere."""
     return world.person(country if rng.random() < 0.5 else world.country(rng), role, she=False, rng=rng)
 
 
 def _clubs(world: World, country: Country, league: Any, rng: Random) -> list[FootballClub]:
-    """The clubs of a league, which is its row in the table of leagues."""
+    """Return the clubs of a league, which is its row in the table of leagues."""
     given = shared("football")
     towns = [city.name for city in country.cities if len(city.name.split()) == 1][:15]
     towns += towns[:1] * (16 - len(towns)) if len(towns) >= 15 else towns[: 14 - len(towns)]
@@ -129,7 +129,7 @@ def _clubs(world: World, country: Country, league: Any, rng: Random) -> list[Foo
 
 
 def _rounds(count: int, rng: Random) -> list[list[tuple[int, int]]]:
-    """A round robin by the circle method, in random order."""
+    """Return a round robin by the circle method, in random order."""
     ring = list(range(count))
     rounds = []
     for leg in range(count - 1):

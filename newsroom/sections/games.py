@@ -1,4 +1,4 @@
-"""Studios that make games, squads that play them for money, and titles."""
+"""Game studios, professional squads, and titles of games."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _studio_pool(scene: Scene) -> tuple[Studio, ...]:
 
 
 def _pairing(scene: Scene) -> tuple[Squad, Squad, Squad]:
-    """Two squads that have not met, the winner first, and the winner's next opponent."""
+    """Return two squads that have not met, the winner first, and the winner's next opponent."""
     pool = scene.world.kept("esports squads", lambda: _squads(scene.world))
     for _ in range(_PAIRING_TRIES):
         winner, loser, following = scene.sample(pool, 3)

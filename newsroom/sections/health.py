@@ -1,4 +1,4 @@
-"""Whom a description in the health section fits."""
+"""Which people a description in the health section fits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MEN = re.compile(r"^a father|widower|postman|retired welder")
 
 
 def _woman(_: Scene, who: str) -> bool | None:
-    """Whether a description fits only a woman (True) or only a man (False); None if it fits anybody."""
+    """Return whether a description fits only a woman (True) or only a man (False); None if it fits anybody."""
     if _WOMEN.search(who):
         return True
     return False if _MEN.search(who) else None

@@ -1,4 +1,4 @@
-"""A day on a country's stock exchange, and what currencies are called."""
+"""A day on a country's stock exchange, and the names of currencies."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _indices(scene: Scene) -> dict[str, ShareIndex]:
 
 
 def _untold_day(scene: Scene) -> tuple[Country, datetime]:
-    """A country and a trading day near the scene's start, or any, of which nobody has told."""
+    """Return a country and a trading day not reported yet, preferably near the scene's start."""
     day = min(scene.start, scene.world.now - timedelta(hours=2))
     if day.hour < _CLOSING_HOUR:
         day -= timedelta(days=1)
@@ -114,7 +114,7 @@ def _day_told(scene: Scene) -> DayTold:
 
 
 def _unit_of(_: Scene, country: Country, units: Mapping[str, str]) -> str:
-    """One of the country's currency: 'crown', or by its sign 'pound'."""
+    """Return one unit of the country's currency: 'crown', or by its sign 'pound'."""
     return country.currency.unit.removesuffix("s") or units[country.currency.sign]
 
 

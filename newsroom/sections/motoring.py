@@ -1,4 +1,4 @@
-"""Cars that exist nowhere, the points testers make of them, and those who race."""
+"""Invented cars, the points that testers make about them, and racing drivers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _model(word: str, co: Company, rng: Random) -> CarModel:
 
 
 def _range(world: World) -> tuple[CarModel, ...]:
-    """Every carmaker's range, with prices in its own currency."""
+    """Return every carmaker's range, with prices in its own currency."""
     rng, words = Random(f"{world.seed}:motoring"), shared("motoring").model_names
     makers = [one for one in world.companies if one.noun == "carmaker"]
     named = enumerate(rng.sample(words, len(words)))
@@ -78,25 +78,25 @@ def _models(scene: Scene) -> tuple[CarModel, ...]:
 
 
 def _fitting(_: Scene, points: Sequence[Any], drive: str) -> list[Any]:
-    """The points that a car of this drive can have at all: no gearbox in an electric one."""
+    """Return the points that a car with this drive can have: an electric one has no gearbox."""
     never = _NOT_ELECTRIC if drive == "electric" else _ELECTRIC_ONLY
     return [point for point in points if point[0] not in never]
 
 
 def _small(scene: Scene, country: Country, low: int, high: int) -> Money:
-    """A fee, larger in a currency of small units."""
+    """Return a fee, larger in a currency of small units."""
     scale = _UNIT_SCALE if country.currency.unit else 1
     return Money(float(scene.between(low, high) * scale), country.currency)
 
 
 def _racers(scene: Scene) -> list[tuple[Person, Country]]:
-    """Five drivers for each country, with the country."""
+    """Return five drivers for each country, with the country."""
     world = scene.world
     return world.kept("racing drivers", lambda: [(world.person(one), one) for one in world.countries for _ in range(5)])
 
 
 def _weekend(scene: Scene, *days: int) -> tuple[datetime, ...]:
-    """Afternoon times on the days after the Saturday nearest to the story's start, which is day 0."""
+    """Return afternoon times on the days after the Saturday nearest to the story's start, which is day 0."""
     saturday = scene.day((_SATURDAY - scene.start.weekday() + 3) % 7 - 3)
     return tuple(
         saturday.replace(hour=scene.between(14, 20), minute=scene.between(0, 59)) + timedelta(days=day) for day in days

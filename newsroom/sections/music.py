@@ -1,4 +1,4 @@
-"""The bands of the invented world's music, and titles of songs and records."""
+"""The bands of the invented world, and titles of songs and records."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def _acts(scene: Scene) -> tuple[Act, ...]:
 
 
 def _title_of(scene: Scene) -> str:
-    """The title of a song or a record."""
+    """Return the title of a song or a record."""
     given = shared("music")
     return f"{scene.pick(given.titles_a)} {scene.pick(given.titles_b)}"
 
 
 def _titles(scene: Scene, count: int) -> list[str]:
-    """`count` titles that differ in both halves."""
+    """Return `count` titles that differ in both halves."""
     given = shared("music")
     pairs = zip(scene.sample(given.titles_a, count), scene.sample(given.titles_b, count), strict=True)
     return [f"{first} {second}" for first, second in pairs]

@@ -20,16 +20,16 @@ class ShareIndex:
     closes: dict[date, int]
 
     def before(self, day: date) -> date:
-        """The trading day before `day`."""
+        """Return the trading day before `day`."""
         return max(one for one in self.closes if one < day)
 
     def change(self, day: date, since: date) -> float:
-        """The change to the close of `day` in percent, with one decimal."""
+        """Return the change to the close of `day` in percent, with one decimal."""
         return round((self.closes[day] / self.closes[since] - 1) * 100, 1)
 
 
 def share_indices(world: World) -> dict[str, ShareIndex]:
-    """An index for each country, for the weeks up to the world's now."""
+    """Return an index for each country, for the weeks up to the world's now."""
     rng = Random(f"{world.seed}:tapes")
     first = world.now.date() - timedelta(days=_DAYS_KEPT)
     days = [first + timedelta(days=n) for n in range(_DAYS_KEPT + 1)]

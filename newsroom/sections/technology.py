@@ -1,4 +1,4 @@
-"""Who is broken into, who competes with whom, and how crowds of users are counted."""
+"""Victims of break-ins, competing apps, and how numbers of users are written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MILLION = 1e6
 
 
 def _victim(scene: Scene, target: Any) -> tuple[Country, City, str, str, Person]:
-    """Where the target of a break-in is, its name, what to call it, and who runs it: a public body or a company."""
+    """Return the target of a break-in: its country, name, description and head; a public body or a company."""
     if target.public:
         country = scene.country()
         city = scene.fresh("breach city", country.cities)
@@ -26,12 +26,12 @@ def _victim(scene: Scene, target: Any) -> tuple[Country, City, str, str, Person]
 
 
 def _rivals(_: Scene, apps: Sequence[Any], app: Any) -> list[str]:
-    """The names of the apps of the same kind."""
+    """Return the names of the apps of the same kind."""
     return [one.name for one in apps if one.kind == app.kind and one is not app] or ["a rival"]
 
 
 def _crowd(_: Scene, count: float) -> int | str:
-    """A number of people as papers print it: from a million, '2.4 million'."""
+    """Write a number of people as papers do: from a million, '2.4 million'."""
     return f"{count / _MILLION:.1f}".removesuffix(".0") + " million" if count >= _MILLION else int(count)
 
 

@@ -1,4 +1,4 @@
-"""Every city one may travel to, and islands that stay the same through the paper."""
+"""Every city that can be visited, and islands that stay the same through the paper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _every_city(scene: Scene) -> list[City]:
 
 
 def _other(scene: Scene, tag: str, table: Sequence[T], taken: T) -> T:
-    """The next of a table that is dealt out, other than the one this story has."""
+    """Return the next row of a table that is dealt out, other than this story's."""
     while True:
         row = scene.deal(tag, table)
         if row != taken:
@@ -27,7 +27,7 @@ def _other(scene: Scene, tag: str, table: Sequence[T], taken: T) -> T:
 
 
 def _sizes(scene: Scene, isle: Any, country: Country) -> tuple[int, int, int, int, City]:
-    """What every story of an island says of it: residents, hours of ferry, weeks and beds or minutes, and its port."""
+    """Return an island's fixed figures: residents, hours of ferry, weeks and beds or minutes, and its port."""
 
     def drawn() -> tuple[int, int, int, int, City]:
         numbers = scene.between(41, 390), scene.between(3, 7), scene.between(9, 14), scene.between(25, 110)

@@ -1,4 +1,4 @@
-"""Whom the world section writes about: offices of state with their country, and which countries are neighbours."""
+"""The subjects of the world section: offices of state with their country, and neighbouring countries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _named(scene: Scene, name: str) -> Country:
 
 
 def pair(scene: Scene, tag: str, *, sea: bool) -> tuple[Country, Country]:
-    """Two countries that share a sea, or else a land border; no two stories under the tag have the same first."""
+    """Return two countries by a common sea or else a land border, with a first one that is new under the tag."""
     pairs = seas() if sea else borders()
     first = scene.fresh(tag, sorted({name for names in pairs for name in names}))
     second = scene.pick([b if a == first else a for a, b in pairs if first in (a, b)])
@@ -25,23 +25,23 @@ def pair(scene: Scene, tag: str, *, sea: bool) -> tuple[Country, Country]:
 
 
 def _neighbour(scene: Scene, country: Country) -> Country:
-    """A country beside this one, over land or sea."""
+    """Return a neighbour of this country, over land or sea."""
     pairs = (*borders(), *seas())
     return _named(scene, scene.pick([b if a == country.name else a for a, b in pairs if country.name in (a, b)]))
 
 
 def _minister(_: Scene, country: Country, office: str) -> Person:
-    """The minister, introduced with the country: 'the Caldrian foreign minister'."""
+    """Return the minister, introduced with the country: 'the Caldrian foreign minister'."""
     return replace(country.minister(office), role=f"the {country.demonym} {office} minister")
 
 
 def _head(_: Scene, country: Country) -> Person:
-    """The head of government, introduced with the country."""
+    """Return the head of government, introduced with the country."""
     return replace(country.premier, role=f"the {country.demonym} {country.title}")
 
 
 def _among(scene: Scene, tag: str, names: Sequence[str]) -> Country:
-    """One of the countries named, or any when none is; each once under the tag."""
+    """Return one of the named countries, or any if none is named; each once under the tag."""
     return scene.fresh(tag, [c for c in scene.world.countries if not names or c.name in names])
 
 

@@ -1,4 +1,4 @@
-"""What sends generated requests finds what an OpenAPI leaves out, and lets a true one pass."""
+"""The sender of generated requests finds what an OpenAPI document omits, and accepts a correct one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command as a user meets it: exit codes, one line for what went wrong, JSON that parses."""
+"""The command as a user sees it: exit codes, one-line errors, JSON that parses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Run = Callable[..., RunOutcome]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Run `ownfeed` in an empty folder; in this process, since importing all of it takes a second or more each time."""
+    """Run `ownfeed` in an empty folder, in this process: importing all of it takes a second or more each time."""
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "300")

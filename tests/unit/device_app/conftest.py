@@ -1,4 +1,4 @@
-"""A device's store on a real file, empty."""
+"""A device's empty store in a real file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from device_app.store.database import Database
 
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated, empty store, to copy: running the migrations takes longer than most tests."""
+    """A migrated, empty store to copy: running the migrations takes longer than most tests."""
     path = tmp_path_factory.mktemp("migrated") / "device.sqlite"
     Database(path).close()
     return path

@@ -101,7 +101,7 @@ def test_programming_error_in_a_background_loop_is_shown(device: Device, monkeyp
 
 
 class _Pauses(threading.Event):
-    """Passes at once, keeps how long each pause was to be, and ends the loop after the fortieth."""
+    """Returns at once, records the length of each pause, and ends the loop after the fortieth."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ def test_poll_intervals_vary_around_the_configured_mean(device: Device) -> None:
 def test_silent_backend_is_polled_within_seconds_whether_or_not_anyone_reads(
     tmp_path: Path, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch, *, reads: bool
 ) -> None:
-    """Then it is known within seconds that it answers again. Only what became of earlier looks sets the pace."""
+    """A backend that answers again is noticed within seconds. Only the results of earlier polls set the pace."""
     made = build_device(DeviceSettings(data_dir=tmp_path), transport=backend.transport())
     made.interests.choose_sections(())
     made.reading.feed()
@@ -187,7 +187,7 @@ def test_recall_requests_begin_after_the_first_sync_at_the_usual_pace(
 def test_device_without_a_list_retries_within_seconds_at_first(
     device: Device, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its reader sees nothing yet, and a page that is loaded again asks nobody."""
+    """The reader sees no page yet, and reloading the page sends no request."""
     now = [50.0]
     monkeypatch.setattr("device_app.background.time.monotonic", lambda: now[0])
     monkeypatch.setattr("device_app.syncing.time.monotonic", lambda: now[0])
@@ -217,7 +217,7 @@ def test_device_without_a_list_retries_within_seconds_at_first(
 def test_random_pause_can_only_be_lengthened_by_the_backend(
     device: Device, monkeypatch: pytest.MonkeyPatch, outcome: Outcome | None, least: float, most: float
 ) -> None:
-    """A Retry-After of its own for every device would tell each again by when it comes back."""
+    """With a Retry-After of its own, each device could be recognised by the time of its return."""
 
     def step() -> Outcome:
         if outcome is None:

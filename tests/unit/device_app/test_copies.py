@@ -1,4 +1,4 @@
-"""Copies of a profile: once a day, without what was deleted, with the choices and limits of now."""
+"""Copies of a profile are made daily, without deleted data, with the current choices and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a started device does to its process, each in a process of its own."""
+"""What a started device changes in its process, each tested in a separate process."""
 
 from __future__ import annotations
 

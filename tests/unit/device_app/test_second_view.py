@@ -1,6 +1,6 @@
-"""Searches and followed topics on a whole device: where they weigh, and that their words leave in no byte.
+"""Searches and followed topics on a whole device: what they influence, and that their words are in no sent byte.
 
-Oracles: the requests as the backend sees them, whole; means of vectors by hand.
+Oracles: the complete requests as the backend receives them; means of vectors by hand.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Make = Callable[..., Device]
 
 
 class RecordingBackend(FakeBackend):
-    """The backend, with every request kept to the byte: method, address, headers and body."""
+    """The fake backend, which records every request byte by byte: method, address, headers and body."""
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         received = b"\n".join([request.method.encode(), str(request.url).encode(), *sum(request.headers.raw, ())])
@@ -317,7 +317,7 @@ def test_deleted_data_is_in_no_file_while_the_device_runs(make: Make, tmp_path: 
 
 
 def kept_words(folder: Path) -> set[bytes]:
-    """Which of these stand in a database or in what it wrote ahead."""
+    """Return which of these words are in a database or its write-ahead log."""
     files = [file.read_bytes().lower() for file in folder.rglob("*.sqlite*")]
     return {word for word in (b"dormouse", b"okapi", b"plughword") if any(word in file for file in files)}
 

@@ -121,7 +121,7 @@ def test_older_settings_file_gets_new_limits_by_default(tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("paper", papers())
 def test_paper_presets_contain_only_valid_settings(paper: str, tmp_path: Path) -> None:
-    """A name that is no setting, or a value beyond its limits, is refused by the settings themselves."""
+    """The settings themselves refuse a name that is no setting, and a value beyond its limits."""
     values = papers()[paper]
     assert set(values) <= {"backend", "device"}
     device = DeviceSettings(data_dir=tmp_path, as_published=paper)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The basis of reports trained in simulated rounds, on readers of planted topics. Oracle: what the lists find."""
+"""The basis of reports, trained in simulated rounds on readers of planted topics. Oracle: recall of the lists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def readers() -> TrainedReaders:
-    """Each reads eight stories of one topic."""
+    """Readers of eight stories of one topic each."""
     draw = np.random.default_rng(5)
     centres = unit(draw.normal(size=(TOPICS, DIM)))
     topic = np.arange(NEWS) % TOPICS
@@ -40,7 +40,7 @@ def readers() -> TrainedReaders:
 
 @pytest.fixture(scope="module")
 def start() -> np.ndarray:
-    """Says little of the topics."""
+    """A basis that contains little of the topics."""
     draw = np.random.default_rng(6)
     return unit(draw.normal(size=(1, DIM)) + 0.3 * draw.normal(size=(TOPICS, DIM)))
 

@@ -1,4 +1,4 @@
-"""The capacity model against sums by hand, and against the records that are committed."""
+"""The capacity model compared with sums by hand, and with the committed records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ COSTS = Costs(
 
 
 def test_scenario_matches_a_hand_computation() -> None:
-    """864,000 devices, a second: 80 lists and texts, 1,200 default lists, 1,680 polls; thrice the mean, half busy."""
+    """864,000 devices, per second: 80 lists and texts, 1,200 default lists, 1,680 polls; three times the mean, half
+    busy."""
     found = need(864_000, 2_592_000, COSTS, CapacityAssumptions())
     assert found.cores == pytest.approx(
         {"lists": 1.92, "default lists": 14.4, "polls": 20.16, "rounds": 0.2, "embedding": 0.03}

@@ -1,4 +1,4 @@
-"""The bench of the news encoder: the embedder takes its copy in eight bits. Oracle: the embedder's own check."""
+"""The bench of the news encoder: the embedder loads its quantised copy. Oracle: the embedder's own check."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def an_encoder(folder: Path) -> Path:
 
 
 def test_quantised_copy_describes_itself_correctly(tmp_path: Path) -> None:
-    """Regression: it said of its graph what the whole encoder's hashes to, and the bench ended with "is damaged"."""
+    """Regression: the copy stated the whole encoder's hash for its graph, and the bench ended with "is damaged"."""
     copy = tmp_path / "copy"
     copy.mkdir()
     quantised(an_encoder(tmp_path / "whole"), copy)

@@ -1,4 +1,4 @@
-"""The endpoint's bench on a pool small enough for every day."""
+"""The endpoint's bench on a small pool."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The reader beside a bench of rounds: which stories it opens, and that its end is heard. Oracle: a port that nobody
-listens on."""
+"""The reader beside a bench of rounds: which stories it opens, and that its end is reported.
+
+Oracle: a port on which nobody listens.
+"""
 
 from __future__ import annotations
 

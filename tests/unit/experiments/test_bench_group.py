@@ -1,4 +1,4 @@
-"""Several benches one by one. Oracle: a script in their place that measures, fails, lacks data or doesn't end."""
+"""Running several benches in turn. Oracle: a script in their place that measures, fails, lacks data or hangs."""
 
 from __future__ import annotations
 

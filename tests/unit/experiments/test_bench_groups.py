@@ -1,4 +1,4 @@
-"""The bench of groups. Oracles: gains by hand, and a pool of made-up topics."""
+"""The bench of groups. Oracles: gains by hand, and a pool of synthetic topics."""
 
 from __future__ import annotations
 

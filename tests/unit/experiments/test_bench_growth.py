@@ -1,4 +1,4 @@
-"""How costs grow: exponents of known curves, small sizes of what is measured, and the figure of a record."""
+"""How costs grow: exponents of known curves, measurements at small sizes, and the figure of a record."""
 
 from __future__ import annotations
 

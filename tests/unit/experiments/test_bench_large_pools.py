@@ -1,4 +1,4 @@
-"""The bench of large pools on pools small enough for every day: its vectors, and a frontier that is known by hand."""
+"""The bench of large pools, on small ones: its vectors, and a frontier that is known by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The newspaper that benches share and copy. Oracle: SQLite's own view, by a process that opens the database last."""
+"""The newspaper that benches share and copy. Oracle: SQLite itself, in a process that opens the database last."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WRITES_AND_DIES = (
 
 @pytest.fixture
 def servable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether the database was open when the rest of the folder was made, of each time."""
+    """Record whether the database was open each time the rest of the folder was made."""
     found: list[bool] = []
 
     def made(settings: BackendSettings, *_: object, **__: object) -> None:
@@ -42,8 +42,10 @@ def servable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
 def test_copying_the_prepared_newspaper_loses_no_concurrent_writes(servable: list[bool], tmp_path: Path) -> None:
-    """Regression: its own connections, left to the collector, had lost their locks by the copying. When they were
-    collected they took themselves for the last, and deleted a log that they had never seen."""
+    """Regression: its own connections, left to garbage collection, lost their locks by the copying.
+
+    When they were collected they took themselves for the last, and deleted a log that they had never seen.
+    """
     gc.disable()  # or the collector might come first
     try:
         folder = prepared_newspaper(articles=60).data_dir

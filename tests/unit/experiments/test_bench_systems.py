@@ -1,4 +1,4 @@
-"""What `ownfeed bench systems` counts, and that it leaves out no system that an operator can start."""
+"""What `ownfeed bench systems` measures, and that it omits no system that an operator can start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several server processes serve beside one, by processor time. Oracle: arithmetic, and this process's clock."""
+"""The gain of several server processes over one, by processor time. Oracle: arithmetic, and this process's clock."""
 
 from __future__ import annotations
 

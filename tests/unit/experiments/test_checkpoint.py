@@ -1,4 +1,4 @@
-"""Files of finished runs. Oracles: what was written, and files that are none."""
+"""Files of finished runs. Oracles: what was written, and invalid files."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_sums_are_projected_onto_the_finest_codebooks_principal_directions() -> 
 
 
 def test_reported_draft_noise_matches_its_spread_over_draws(planted: dict[str, np.ndarray]) -> None:
-    """Oracle: the same rounds again and again, differing by the noise alone."""
+    """Oracle: the same rounds repeated, differing by the noise alone."""
     strategy = LearnedCodebook(size=GROUPS)
     mine = planted["readers"]
     near = np.argmax(mine @ planted["topics"].T, axis=1)

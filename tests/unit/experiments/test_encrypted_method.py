@@ -1,4 +1,4 @@
-"""FINDING-HE as a method of the study. Oracles: real keys beside messages in clear, and FINDING with SGD."""
+"""FINDING-HE as a method of the study. Oracles: real keys beside plaintext messages, and FINDING with SGD."""
 
 from __future__ import annotations
 

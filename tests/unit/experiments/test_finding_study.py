@@ -1,4 +1,4 @@
-"""The FINDING study: its cut of the data, its vectors, and the command. Oracles: made-up readers, and user models."""
+"""The FINDING study: its data split, its vectors, and the command. Oracles: synthetic readers, and user models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEWS, DAY = 60, 24 * 3_600
 
 
 def mind() -> Mind:
-    """Twelve train readers, a long history in every second one, over three days; three readers of dev."""
+    """Twelve train readers, every second one with a long history, over three days; three readers of dev."""
     rng = np.random.default_rng(0)
     names = tuple(f"n{row}" for row in range(NEWS))
     news = NewsTable(names, names, names, names, names)

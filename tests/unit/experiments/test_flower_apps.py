@@ -1,4 +1,4 @@
-"""Our rounds on Flower. Oracle: one process, to the bit.
+"""Our rounds on Flower. Oracle: one process, bitwise.
 
 Messages go through Flower's own encoding to bytes and back, as between its SuperLink and its nodes; only the transport
 is a double. Skipped where Flower isn't installed: it pins other versions than `constraints.txt`, so it has an
@@ -36,7 +36,7 @@ NODES = 3
 
 @pytest.fixture(autouse=True)
 def task() -> None:
-    """What Flower's runtime tells a process before it starts an app."""
+    """Return the message that Flower's runtime gives a process before it starts an app."""
     TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, 1
 
 
@@ -49,7 +49,7 @@ def context(node_id: int) -> Context:
 
 
 class LoopbackGrid(Grid):
-    """Nodes of one ClientApp; answers come in the opposite order of the questions."""
+    """Nodes of one ClientApp, which answers in reverse order."""
 
     def __init__(self, app: ClientApp, *, nodes: int = NODES, fail: str = "", silent: bool = False) -> None:
         self._app, self._nodes, self._fail, self._silent = app, nodes, fail, silent

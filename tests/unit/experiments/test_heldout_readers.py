@@ -1,4 +1,4 @@
-"""Readers who judge releases. Oracles: chances by hand, and rankers whose order is known."""
+"""Held-out readers who evaluate releases. Oracles: probabilities by hand, and rankers whose order is known."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_ranker_knowing_the_topics_beats_its_opposite(pool: Pool, readers: list[
 def test_share_of_found_stories_is_the_expectation_over_randomised_response(
     pool: Pool, readers: list[HeldoutReader]
 ) -> None:
-    """By hand: a reader's own list with the law's truth, each other as likely as any."""
+    """By hand: the reader's own list with the probability of a true code, the others with equal ones."""
     given = served(pool, 1.0)
     found = judge(readers, pool, given, depth=20)
     for reader, share in zip(readers, found.answered, strict=True):

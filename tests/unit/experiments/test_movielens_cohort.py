@@ -1,5 +1,8 @@
-"""The batched simulation of a cohort. Oracles: towers in torch on whole feature rows, one device after another, with
-SGD and the device's own clip; and the device's ONNX gradient."""
+"""The batched simulation of a cohort.
+
+Oracles: towers in torch on whole feature rows, one device after another, with SGD and the device's own clip; and the
+device's ONNX gradient.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def stacked(users: list[Tower]) -> dict[str, Tensor]:
 
 
 def one_device(item: Tower, user: Tower, features: Tensor, films: Tensor, drawn: Pass) -> tuple[Tower, Tower, float]:
-    """The pass as a device makes it: every positive against all negatives, and torch's SGD."""
+    """Make the pass as a device does: every positive against all negatives, with torch's SGD."""
     item, user = copy.deepcopy(item), copy.deepcopy(user)
     model, losses = Dssm(user, item, SGD.gamma), []
     descent = torch.optim.SGD(model.parameters(), lr=SGD.rate)

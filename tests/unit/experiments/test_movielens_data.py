@@ -1,5 +1,7 @@
-"""MovieLens as columns, its features and protocols. Oracles: files written by hand, dense numpy, the counts of the
-data's own README and of FL-MV-DSSM's section V."""
+"""MovieLens as columns, its features and protocols.
+
+Oracles: files written by hand, dense numpy, the counts of the data's own README and of FL-MV-DSSM's section V.
+"""
 
 from __future__ import annotations
 
@@ -212,7 +214,7 @@ def test_movielens_100k_has_the_counts_of_its_readme() -> None:
 
 @pytest.mark.data
 def test_first_fold_of_movielens_100k_matches_u1_test() -> None:
-    """20,000 ratings of 459 users, 1 to 462, and 1,410 films, as in the u1.test that the dataset's archive holds."""
+    """20,000 ratings of 459 users, 1 to 462, and 1,410 films, as in the u1.test of the dataset's archive."""
     if not (DATA / FOLDER).is_dir():
         pytest.skip("the research data is not beside the checkout")
     split = PROTOCOLS["u1"](load_movielens(DATA / FOLDER), np.random.default_rng(0))

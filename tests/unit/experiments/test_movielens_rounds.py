@@ -1,4 +1,4 @@
-"""Rounds of FL-MV-DSSM: what is shared, what stays, what noise does. Oracles: Algorithm 1, eq. 7, numpy."""
+"""Rounds of FL-MV-DSSM: what is shared, what stays, and the effect of noise. Oracles: Algorithm 1, eq. 7, numpy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ USERS = np.arange(40)
 
 
 def generated(held: int = 0) -> MovieLens:
-    """40 users, 60 films; `held` changes what the users of `cold_users` have seen and are, and nothing else."""
+    """Return data of 40 users and 60 films; `held` changes only the data of `cold_users`."""
     rng = np.random.default_rng(2)
     seen = (rng.random((40, 60)) < 0.4).astype(np.float32)
     ages, genders = rng.integers(10, 70, 40), rng.choice(["F", "M"], 40)
@@ -132,7 +132,7 @@ def test_one_view_without_noise_or_clip_equals_fl_dssm_exactly(given: tuple[Feat
 
 
 def test_cold_users_contribute_to_no_training_message() -> None:
-    """Whatever they have seen and are, training is the same bit for bit."""
+    """Training is bitwise the same whatever their data is."""
     trained: list[Towers] = []
     for held in (0, 11):
         data = generated(held)
@@ -160,7 +160,7 @@ def test_aggregate_is_the_mean_over_views_and_devices_plus_their_noise() -> None
 
 
 def test_secure_sum_of_updates_equals_the_plain_sum_to_a_step() -> None:
-    """remote_secure_aggregate: the masked sum of real devices, against the sum that the simulation takes."""
+    """remote_secure_aggregate: the masked sum of real devices, compared with the sum that the simulation takes."""
     rng = np.random.default_rng(3)
     updates = [{"layers.0.weight": rng.normal(scale=0.05, size=(4, 3)), "layers.0.bias": rng.normal(scale=0.05, size=4)}
                for _ in range(5)]  # fmt: skip
@@ -212,7 +212,7 @@ def test_invalid_choices_are_named_in_the_error() -> None:
 
 
 def test_user_factors_minimise_the_fed_mvmf_loss_and_its_gradients_are_correct() -> None:
-    """Against the loss itself: its slope at p is zero, and finite differences in Q and U."""
+    """Compared with the loss itself: its slope at p is zero, and finite differences in Q and U."""
     rng = np.random.default_rng(5)
     how = Factorising(factors=3, confidence=4.0, ridge=0.7, user_weight=0.6)
     seen = csr_array((rng.random((4, 9)) < 0.4).astype(np.float32))

@@ -1,4 +1,4 @@
-"""The study of MovieLens: what is repeated, what is refused, what its tables say."""
+"""The study of MovieLens: what is resumed, what is refused, what its tables contain."""
 
 from __future__ import annotations
 

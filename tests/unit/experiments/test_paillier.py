@@ -1,4 +1,4 @@
-"""Paillier, packing and FINDING-HE. Oracles: integers, plain means, and FINDING in clear. Keys are toys."""
+"""Paillier, packing and FINDING-HE. Oracles: integers, plain means, and FINDING in plaintext. Keys are short."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_ciphertexts_add_and_multiply_their_messages(message: int, other: int, f
 
 
 def test_keys_and_ciphertexts_satisfy_pailliers_definition() -> None:
-    """Oracle: the definition. n has the wanted bits, and both ways to encrypt give (1 + n)^m times an n-th power."""
+    """Oracle: the definition. n has the requested bits, and both ways to encrypt give (1 + n)^m times an n-th power."""
     n, p, q = int(PUBLIC.n), int(KEY.p), int(KEY.q)
     assert n == p * q
     assert n.bit_length() == BITS
@@ -117,7 +117,7 @@ def test_invalid_client_values_are_refused() -> None:
 
 
 def test_encrypted_mean_equals_the_plain_mean_up_to_the_encoding_step() -> None:
-    """The encoding's bound: |HE mean - plain mean| <= the step, at 60 clients weighed by n_u."""
+    """The encoding's bound: |HE mean - plain mean| <= the step, for 60 clients weighted by n_u."""
     rng = np.random.default_rng(0)
     packing = Packing(BITS, slot_bits=62)
     assert packing.slots >= 8
@@ -144,7 +144,7 @@ class Quantised(TimeAndLayer):
 
 
 def test_encrypted_finding_equals_finding_in_plaintext() -> None:
-    """Nine rounds with two clusterings and fresh encryptions, against the laboratory's FINDING with SGD."""
+    """Nine rounds with two clusterings and fresh encryptions, compared with the experiments' FINDING with SGD."""
     readers, groups, layers, protection = 12, 3, Layers(("low", "top")), Quantised(1.1)
     quadratics = Quadratics.some(readers, ripple=0.1)
     quadratics = Quadratics(quadratics.slopes / 4, quadratics.centres / 4, quadratics.samples, 0.1)

@@ -1,4 +1,4 @@
-"""The study of poisoned sums, at its smallest: what attacks send, and what the bounds make of it."""
+"""The study of poisoned sums at its smallest size: what attacks send, and how the bounds respond."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_false_updates_at_the_bounds_mostly_pass_and_a_huge_one_never_does() -> 
 
 
 def test_sparse_and_split_false_updates_pass_the_norm_and_similarity_checks() -> None:
-    """Regression: a sign flip was as long as the norm's bound lets pass, so that the bound of its largest number, which
-    nobody had told the attacker of, refused it."""
+    """Regression: a sign flip was as long as the norm's bound allows, so the bound on its largest number, which the
+    attacker did not know of, refused it."""
     direction = np.zeros(262)
     direction[:2] = 1.0, 0.3
     reported = replace(known(), honest=direction, survivors=12, groups=5, alone=False)

@@ -1,4 +1,4 @@
-"""The frontier over bytes and pool size: what it measures in a made-up world, and the device's figures made of it."""
+"""The frontier over bytes and pool size: its measurements in a synthetic world, and the device's figures from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEWS, BESIDE, WIDTH = 1_500, 1_200, 48
 
 @pytest.fixture(scope="module")
 def world() -> list[PoolPart]:
-    """Readers of one of six groups of news each, and headlines beside that nobody reads."""
+    """Readers of one of six groups of articles each, and headlines that nobody reads."""
     draw = np.random.default_rng(3)
     middles = draw.normal(size=(6, WIDTH))
 
@@ -105,7 +105,7 @@ def test_recommendation_that_loses_too_much_recall_is_detected() -> None:
 
 
 def test_packaged_figures_match_the_record() -> None:
-    """Where they differ: `python -m experiments.recall.auto_choice`."""
+    """To see where they differ: `python -m experiments.recall.auto_choice`."""
     assert packaged_frontier() == recorded(records.read(RECORD))
 
 

@@ -1,4 +1,4 @@
-"""`ownfeed evaluate popularity`, as a user meets it without data, and on planted impressions."""
+"""`ownfeed evaluate popularity`, without data, and on planted impressions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READERS, NEWS, SHOWN = 300, 40, 8
 
 
 def planted_mind() -> Mind:
-    """Readers who are shown eight of forty news; half the news are opened five times as often as the others."""
+    """Readers who see eight of forty articles, half of which are opened five times as often as the others."""
     rng = np.random.default_rng(0)
     rates = np.where(np.arange(NEWS) % 2, 0.5, 0.1)
     shown = [rng.choice(NEWS, SHOWN, replace=False) for _ in range(READERS)]

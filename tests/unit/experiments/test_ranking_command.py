@@ -1,4 +1,4 @@
-"""`ownfeed evaluate ranking` as a user meets it when something is missing."""
+"""`ownfeed evaluate ranking` when something is missing."""
 
 from __future__ import annotations
 

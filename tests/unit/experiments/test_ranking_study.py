@@ -29,7 +29,7 @@ TINY = RankingSettings(steps=2, batch=4, rounds=2, cohort=3)
 
 
 def made_up_mind() -> Mind:
-    """Readers of one topic each, who click what is of it; impressions of 2 to 5 candidates."""
+    """Readers of one topic each, who click its articles; impressions of 2 to 5 candidates."""
     rng = np.random.default_rng(0)
     topics = np.arange(NEWS) % 3
     of_topic = [np.flatnonzero(topics == topic) for topic in range(3)]
@@ -209,7 +209,7 @@ def test_setting_that_the_engine_ignores_is_refused(sizes: dict[str, Any], words
 @pytest.mark.data
 @pytest.mark.timeout(600)
 def test_untrained_cosines_reach_the_design_studys_auc(shared_data: Path) -> None:
-    """Embeds the 3,502 titles that these readers meet, where the user's cache does not hold them yet: half a minute."""
+    """Embeds the 3,502 titles that these readers meet, unless the user's cache has them: half a minute."""
     mind = load_mind(shared_data / "mind-subset")
     met = np.unique(np.concatenate([*mind.dev.histories, *mind.dev.candidates]))
     found = unit_rows(title_vectors([mind.news.titles[row] for row in met]))

@@ -1,4 +1,4 @@
-"""Rounds on a Ray cluster of two nodes on this machine. Oracle: one process, to the bit.
+"""Rounds on a Ray cluster of two nodes on this machine. Oracle: one process, bitwise.
 
 Skipped where Ray isn't installed: it is the extra `ray`.
 """

@@ -77,7 +77,7 @@ def features_of(log: Log) -> NDArray[np.float64]:
 
 
 def slowly(data: EbNerd, impression: int) -> NDArray[np.float64]:
-    """The features of one impression, by loops over everything that came before it."""
+    """Return the features of one impression, by loops over everything that came before it."""
     displays, clicks, own_only = [], [], []
     weeks = (data.train, data.validation)
     known = set(data.train.users.tolist()) | set(data.train.history_users.tolist())

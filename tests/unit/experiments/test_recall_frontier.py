@@ -1,4 +1,4 @@
-"""The frontier's modes on a small made-up world in which the right answers are known."""
+"""The frontier's modes on a small synthetic world in which the right answers are known."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEWS, GROUPS, DIM = 600, 6, 32
 
 @cache
 def world() -> EmbeddedSplit:
-    """600 news in 6 groups; every reader reads one group only, early and late."""
+    """600 articles in 6 groups; every reader reads one group only, early and late."""
     draw = np.random.default_rng(5)
     middles = draw.normal(size=(GROUPS, DIM))
     group = np.arange(NEWS) % GROUPS
@@ -145,7 +145,7 @@ def row(mode: str, epsilon: float, gain: float, attack: float | None = None) -> 
 
 
 def frontier(**gains: float) -> Frontier:
-    """A frontier that clears every bar, but for what is given."""
+    """Return a frontier that meets every target, except for the given changes."""
     table = {
         ("popularity (none)", 0.0): (0.0, 45.0),
         ("exact vector", np.inf): (gains.get("exact", 5.0), gains.get("seen", 67.0)),

@@ -1,4 +1,4 @@
-"""The warm protocol and its measures against worked examples and brute force."""
+"""The warm protocol and its measures compared with worked examples and brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--record`: what a command writes for the documents. Oracle: a study of nothing under a command made for the test."""
+"""`--record`: the records that a command writes for the documents. Oracle: an empty study under a test command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ app = typer.Typer()
 
 @app.callback()
 def front() -> None:
-    """Keeps the command's name."""
+    """Keep the command's name."""
 
 
 @app.command("toy")

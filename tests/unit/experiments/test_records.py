@@ -1,4 +1,4 @@
-"""Records of measurements, and the documents that are made of them. Oracles: what was written, tables by hand."""
+"""Records of measurements, and the documents made from them. Oracles: what was written, tables by hand."""
 
 from __future__ import annotations
 

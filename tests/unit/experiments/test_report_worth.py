@@ -1,4 +1,4 @@
-"""Report mechanisms on a made-up world: 16 groups of articles, and readers of one or of two groups.
+"""Report mechanisms on a synthetic world: 16 groups of articles, and readers of one or of two groups.
 
 Oracles: the product's randomised response, drawn 20,000 times, and the groups that are known.
 """
@@ -69,7 +69,7 @@ def test_several_lists_find_the_nearest_group_more_often_than_one_list(readers: 
 
 
 def nearest_group(readers: Readers, answers: object) -> float:
-    """The probability that the list at hand begins with an article of the reader's first group."""
+    """Return the probability that the list begins with an article of the reader's first group."""
     first = [int(np.bincount(rows % K).argmax()) for rows in readers.study.split.measured.histories]
     lists, choice, chance = (getattr(answers, name) for name in ("lists", "choice", "chance"))
     right = lists[choice][:, :, 0] % K == np.array(first)[:, None]

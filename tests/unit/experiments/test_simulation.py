@@ -30,7 +30,7 @@ TINY_ROUNDING = 2e-6
 
 
 def made_up_samples() -> TrainingSamples:
-    """Readers with 6 to 14 clicks, so 2 to 4 samples each."""
+    """Readers with 6 to 14 clicks, and so 2 to 4 samples each."""
     rng = np.random.default_rng(0)
     histories = [rng.permutation(NEWS)[: 6 + 8 * (reader % 2)] for reader in range(READERS)]
     nothing = Ragged.of([[] for _ in histories])

@@ -1,4 +1,4 @@
-"""A process a core. Oracle: one process. Without torch, so that the workers start quickly."""
+"""One process per core. Oracle: one process. Without torch, so that the workers start quickly."""
 
 from __future__ import annotations
 

@@ -37,8 +37,10 @@ def test_long_update_is_clipped_and_a_short_one_kept() -> None:
 
 
 def test_noise_multiplier_matches_the_accountant() -> None:
-    """Full sampling, 100 rounds: 12.42 by Renyi at multiplier 4 and delta 1e-3. Today's conversion
-    to (epsilon, delta) is tighter, so a little less noise buys the same."""
+    """Full sampling, 100 rounds: 12.42 by Renyi at multiplier 4 and delta 1e-3.
+
+    Today's conversion to (epsilon, delta) is tighter, so a little less noise gives the same.
+    """
     found = noise_multiplier(epsilon=12.42, delta=1e-3, cohort=10, readers=10, rounds=100)
     assert 3.4 < found <= 4.0
     sampled = noise_multiplier(epsilon=2, delta=1e-5, cohort=50, readers=3_805, rounds=150)

@@ -1,4 +1,4 @@
-"""Private parameters in the laboratory. Oracle: the model's own declaration."""
+"""Private parameters in experiments. Oracle: the model's own declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conducting a study: resumed, in one process or several, told and tabled. Oracle: a study that squares numbers."""
+"""Running a study: resumed, in one process or several, reported and tabulated. Oracle: a study that squares numbers."""
 
 from __future__ import annotations
 

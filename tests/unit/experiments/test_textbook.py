@@ -1,4 +1,4 @@
-"""The textbook's layers that benches compare with have the values and gradients of ours."""
+"""The textbook layers that benches compare with have the values and gradients of ours."""
 
 from __future__ import annotations
 

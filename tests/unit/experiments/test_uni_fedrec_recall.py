@@ -1,4 +1,4 @@
-"""Uni-FedRec's recall model in the laboratory, on a small world of topics."""
+"""Uni-FedRec's recall model in experiments, on a small world of topics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEWS, TOPICS, DIM = 600, 30, 256
 
 @cache
 def world() -> tuple[EmbeddedSplit, FirstModel]:
-    """News of 30 topics; every reader reads two of them, early and late."""
+    """Articles of 30 topics; every reader reads two of them, early and late."""
     torch.set_num_threads(1)
     draw = np.random.default_rng(5)
     middles = draw.normal(size=(TOPICS, DIM))

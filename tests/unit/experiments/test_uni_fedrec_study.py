@@ -1,4 +1,4 @@
-"""Uni-FedRec's tables and figures on a made-up world of 30 topics, in which readers read two each."""
+"""Uni-FedRec's tables and figures on a synthetic world of 30 topics, in which readers read two each."""
 
 from __future__ import annotations
 

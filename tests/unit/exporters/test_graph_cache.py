@@ -1,5 +1,7 @@
-"""Graphs made once: entries by all that a graph depends on, and no byte that isn't what was written. Oracles: a count
-of exports, and models that differ in one thing."""
+"""Cached graphs: an entry depends on everything its graph depends on, and damaged entries are not used.
+
+Oracles: a count of exports, and models that differ in one thing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user model fed from a table of distinct news. Oracle: torch's index_add of the gradients of given vectors."""
+"""A user model fed from a table of distinct articles. Oracle: torch's index_add of the gradients of given vectors."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def session(model: NrmsUser) -> ort.InferenceSession:
 
 
 def one_thread(graph: bytes) -> ort.InferenceSession:
-    """As devices run gradients: scatters that add race between the threads of one graph."""
+    """Use one thread, as devices do: additions into one row race between the threads of a graph."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
 def sample() -> dict[str, Tensor]:
-    """Row 11 is named by padding only, row 10 by nobody, row 0 as a click and as a candidate."""
+    """Row 11 is used by padding only, row 10 not at all, row 0 as a click and as a candidate."""
     draw = torch.Generator().manual_seed(5)
     click_rows = torch.randint(10, (BATCH, 50), generator=draw)
     click_mask = (torch.arange(50) >= torch.tensor([[0], [20], [49]])).float()

@@ -69,7 +69,7 @@ INDEXED: dict[str, Callable[..., Tensor]] = {
 
 
 def one_thread(graph: bytes) -> ort.InferenceSession:
-    """Scatters that add race between the threads of one graph (docs/decisions/030)."""
+    """Use one thread: additions into one row race between the threads of a graph (docs/decisions/030)."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])

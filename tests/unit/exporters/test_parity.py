@@ -1,4 +1,4 @@
-"""Parity must fail when a graph is wrong; these tests make wrong graphs."""
+"""The parity check must fail for a wrong graph; these tests make wrong graphs."""
 
 from __future__ import annotations
 

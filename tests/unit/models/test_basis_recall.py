@@ -1,4 +1,4 @@
-"""The recall model against Uni-FedRec's formulas: an example by hand, facts, its start."""
+"""The recall model compared with Uni-FedRec's formulas: an example by hand, its properties, its start."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_gradients_match_finite_differences_and_vanish_outside_the_clip(
 
 
 def topics() -> torch.Tensor:
-    """Centroids as a pool has them: unit news around a common direction, so that all topics share a mean."""
+    """Return centroids as a pool has them: unit vectors around a common direction, so that all topics share a mean."""
     common = drawn(11, 1, 256)
     return torch.nn.functional.normalize(0.5 * common + drawn(12, 30, 256), dim=-1).float()
 

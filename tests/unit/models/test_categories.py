@@ -1,4 +1,4 @@
-"""The categories of a release: ids by name, built from the pool in a fixed order, carried by the manifest."""
+"""The categories of a release: ids by name, built from the pool in a fixed order, stored in the manifest."""
 
 from __future__ import annotations
 

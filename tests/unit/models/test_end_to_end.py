@@ -1,4 +1,7 @@
-"""News encoder and user model together: against the two by hand, repeated news, and Efficient-FedRec's identity."""
+"""News encoder and user model together.
+
+Oracles: the two by hand, repeated articles, and Efficient-FedRec's identity.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,7 @@ def test_loss_equals_the_user_models_loss_on_encoded_articles(seed: int) -> None
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**31))
 def test_article_used_twice_sums_its_gradients(seed: int) -> None:
-    """Oracle: the same readers with every occurrence encoded as a news of its own."""
+    """Oracle: the same readers with every occurrence encoded as an article of its own."""
     model, (words, click_rows, mask, candidate_rows) = small(seed), inputs(seed)
     occurrences = torch.cat([click_rows.flatten(), candidate_rows.flatten()])
     apart = torch.arange(len(occurrences))

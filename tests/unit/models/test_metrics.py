@@ -1,4 +1,4 @@
-"""Metrics against examples by hand and a plain reading of the definitions."""
+"""Metrics compared with examples by hand and a plain implementation of the definitions."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def test_lstur_represents_an_unknown_topic_by_zeros() -> None:
 
 
 def test_naml_and_lstur_on_word_vectors_match_the_table_models() -> None:
-    """The first news has all, the others lack abstract and category or subcategory."""
+    """The first article has all views, the others lack abstract and category or subcategory."""
     inputs = naml_inputs()
     inputs[1][1:] = 0
     inputs[2][1], inputs[3][2] = 0, 0

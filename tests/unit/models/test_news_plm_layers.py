@@ -1,4 +1,4 @@
-"""PLM-NR with layers that train: the paper's sizes, what stands still, and transformers' BertModel inside."""
+"""PLM-NR with layers that train: the paper's sizes, the frozen parts, and transformers' BertModel inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The news encoder on a tiny stand-in for BERT: what it pools, what its head keeps."""
+"""The news encoder on a tiny stand-in for BERT: its pooling, and what its head keeps."""
 
 from __future__ import annotations
 

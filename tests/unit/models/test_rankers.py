@@ -1,4 +1,4 @@
-"""The two rankers: where they start and what they never depend on."""
+"""The two rankers: their starts, and what they never depend on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps of real rows only. Oracle: the same map of all rows, with padding masked afterwards."""
+"""Mapping only the real rows. Oracle: the same map of all rows, with padding masked afterwards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MASKS = {
 
 
 def gradients(mask: Tensor, x: Tensor, layer: nn.Linear, *, packed: bool) -> list[Tensor]:
-    """Result and gradients of a sum of masked results, each weighed differently."""
+    """Return the result and the gradients of a sum of masked results, each with another weight."""
     rows = x.clone().requires_grad_()
     layer.zero_grad()
     (made,) = by_row(lambda each: (layer(each).tanh(),), rows, mask) if packed else (layer(rows).tanh(),)

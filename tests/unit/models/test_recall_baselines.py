@@ -1,4 +1,4 @@
-"""The trainable recall baselines: what all keep, their sizes, their start at the cosine."""
+"""The trainable recall baselines: common properties, sizes, and their start at the cosine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def drawn(seed: int, *shape: int) -> Tensor:
 
 
 def small(name: str, seed: int = 0) -> nn.Module:
-    """A model with every parameter drawn: no bias and no correction stays at its zero."""
+    """Return a model with every parameter drawn: no bias or correction stays zero."""
     model = SMALL[name]().double()
     with torch.no_grad():
         for place, each in enumerate(model.parameters()):

@@ -1,4 +1,4 @@
-"""Octopus: assignment, elastic activation, the positive's channel, orthogonality, against a plain reading."""
+"""Octopus: assignment, elastic activation, the positive's channel and orthogonality. Oracle: a plain implementation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def small(seed: int, penalty: float = 0.0) -> Octopus:
 
 
 def plain(model: Octopus, clicks: Tensor) -> dict[int, Tensor]:
-    """Vectors of the active channels of one reader, click by click."""
+    """Return the vectors of one reader's active channels, click by click."""
     nearest = [int((model.channels @ click).argmax()) for click in clicks]
     vectors = {}
     for channel in sorted(set(nearest)):

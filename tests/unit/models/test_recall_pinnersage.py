@@ -1,4 +1,4 @@
-"""PinnerSage: Ward clusters, medoids and importance against a plain greedy reading of the definition."""
+"""PinnerSage: Ward clusters, medoids and importance. Oracle: a plain greedy implementation of the definition."""
 
 from __future__ import annotations
 

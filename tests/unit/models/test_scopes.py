@@ -1,4 +1,4 @@
-"""Scopes are declared by class, found by parameter, and keep private parameters out of what is shared."""
+"""Scopes are declared by class and looked up by parameter, and private parameters are never shared."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_declaration_matching_no_parameter_is_an_error() -> None:
 
 
 def test_device_knows_the_reader_vectors_name_without_torch() -> None:
-    """The device has no torch and so no scopes; it keeps that name back whatever a release says."""
+    """The device has no torch and so no scopes; it withholds that name whatever a release says."""
     from device_app.privacy.private_parameters import ALWAYS_PRIVATE
 
     assert {name.rsplit(".", 1)[-1] for name in private_names(GroupHeads())} == ALWAYS_PRIVATE

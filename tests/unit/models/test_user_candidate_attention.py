@@ -1,4 +1,4 @@
-"""The small ranker and its feature form."""
+"""The small ranker and its variant with features."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_sharpness_of_the_loss_does_not_change_scores() -> None:
 
 
 def test_metric_learns_which_vector_dimensions_matter() -> None:
-    """Readers click what agrees with their clicks in the first half of the numbers; the second half is noise."""
+    """Readers click articles that agree with their clicks in the first half of the dimensions; the second is noise."""
     draw = torch.Generator().manual_seed(0)
     clicks, news = torch.randn(256, 6, D, generator=draw), torch.randn(256, 5, D, generator=draw)
     news[:, 0, :4] = clicks[:, :, :4].mean(1) * 3

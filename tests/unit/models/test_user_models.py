@@ -87,7 +87,7 @@ def test_scores_start_at_the_mean_cosine_of_clicks_and_candidate(make: Callable[
 
 @pytest.mark.parametrize(("form", "scale"), [("ini", 0.1), ("con", 1.0)])
 def test_lstur_starts_at_a_mean_of_cosines_that_favours_recent_clicks(form: LsturForm, scale: float) -> None:
-    """The k-th newest click weighs .1 * .9^k: what h' = .9 h + .1 x gives."""
+    """The k-th newest click has weight .1 * .9^k, as h' = .9 h + .1 x gives."""
     clicks, mask, news = unit_news(1, 3, 50, 256), left_mask([1, 7, 50], 50), unit_news(2, 3, 20, 256)
     cosines = torch.cosine_similarity(clicks[:, None], news[:, :, None], dim=-1)  # [b, R, H]
     weights = 0.1 * 0.9 ** torch.arange(49, -1, -1.0) * mask
@@ -117,8 +117,11 @@ def test_lstur_starts_at_a_mean_of_cosines_that_favours_recent_clicks(form: Lstu
 def test_every_part_has_gradients_within_five_steps_of_the_cosine_start(
     make: Callable[[], UserModel], learning: set[str]
 ) -> None:
-    """At the first step at least the named parameters have a gradient; at the fifth all have, but the scorers' last
-    bias, which no softmax notices, and the bias of keys, which adds the same to every logit of a query."""
+    """At the first step at least the named parameters have a gradient; at the fifth all do, with two exceptions.
+
+    These are the scorers' last bias, which no softmax notices, and the bias of keys, which adds the same to every logit
+    of a query.
+    """
     model = make()
     clicks, mask, news = unit_news(1, 8, 50, model.dim), left_mask([50] * 8, 50), unit_news(2, 8, 5, model.dim)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
@@ -189,7 +192,8 @@ def test_gradients_of_news_vectors_match_finite_differences(make: Callable[[], U
 
 
 def test_lstur_ini_with_a_zero_vector_is_torchs_gru() -> None:
-    """7: with the id vector 0 `ini` equals a plain GRU; the oracle is nn.GRU with the same weights and bias_hh = 0."""
+    """Section 7: with the id vector 0 `ini` equals a plain GRU; the oracle is nn.GRU with the same weights and bias_hh
+    = 0."""
     torch.manual_seed(2)
     model = lstur("ini", dim=D)
     oracle = torch.nn.GRU(D, D, batch_first=True)
@@ -221,7 +225,7 @@ def test_lstur_con_with_a_zero_vector_is_only_its_short_term() -> None:
 
 @pytest.mark.parametrize(("removed", "left"), [(0, 1), (1, 0)])
 def test_fusion_without_the_short_or_long_term_vector_returns_the_other(removed: int, left: int) -> None:
-    """4.1, tests."""
+    """From section 4.1."""
     torch.manual_seed(2)
     model = fednewsrec(heads=2, head_dim=4, attention_dim=3)
     terms = (unit_news(1, 3, D), unit_news(2, 3, D))
@@ -233,7 +237,7 @@ def test_fusion_without_the_short_or_long_term_vector_returns_the_other(removed:
 
 
 def test_short_term_with_few_clicks_is_a_gru_on_the_real_suffix() -> None:
-    """4.1, tests. With more, it is a GRU on the newest 20."""
+    """From section 4.1. With more clicks, it is a GRU on the newest 20."""
     torch.manual_seed(2)
     model = fednewsrec(heads=2, head_dim=4, attention_dim=3)
     clicks = unit_news(1, 2, 30, D)

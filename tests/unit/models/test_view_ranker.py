@@ -1,4 +1,4 @@
-"""The ranker of one view. Oracle: the formulas of FL-MV-DSSM (eqs. 3 to 6) by hand, and the laboratory's Dssm."""
+"""The ranker of one view. Oracle: FL-MV-DSSM's eqs. 3 to 6 by hand, and the experiments' Dssm."""
 
 from __future__ import annotations
 

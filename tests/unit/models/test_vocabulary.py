@@ -1,4 +1,4 @@
-"""The words of a release: split alike on both ends, built from the pool in a fixed order, carried by the manifest."""
+"""The words of a release: split alike on both ends, built from the pool in a fixed order, stored in the manifest."""
 
 from __future__ import annotations
 

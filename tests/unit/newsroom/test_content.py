@@ -1,4 +1,4 @@
-"""The newspaper's data files: all hold to the schema, and what breaks it is named with file, key and limit."""
+"""The newsroom's data files follow the schema, and a violation is named with file, key and limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _forget() -> None:
 
 @pytest.fixture
 def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Reads a data file of one story with a part put for another; the tables of other files are not there."""
+    """Read a data file of one story with a part replaced; tables of other files aren't available."""
     monkeypatch.setattr(newsroom.tables, "DATA", tmp_path)
     (tmp_path / "food").mkdir()
     (tmp_path / "rhythms.toml").write_bytes((DATA / "rhythms.toml").read_bytes())
@@ -50,7 +50,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def test_every_data_file_is_used() -> None:
-    """Reading checks: a file that no section lists would never be."""
+    """Reading a file checks it; a file that no section lists would never be checked."""
     listed = {
         f"{section['name']}/{name}" for section in document("sections.toml")["sections"] for name in section["kinds"]
     }
@@ -77,7 +77,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def test_most_facts_of_a_story_are_used_by_its_forms() -> None:
-    """A fact that no form, table or other fact names is a mistake in its name more often than not."""
+    """A fact that no form, table or other fact uses usually has a mistake in its name."""
     reported = drawn = 0
     for section in sections():
         for story in section.kinds:

@@ -1,4 +1,4 @@
-"""The generated newspaper: what a stranger who reads it, or a program that counts it, must not object to."""
+"""The generated newspaper: what a reader would notice, and what a program can count."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_title_is_repeated_only_as_a_reprint_within_its_story(paper: list[Printe
 
 
 def test_headlines_have_many_shapes(paper: list[PrintedArticle]) -> None:
-    """A shape is what is left of a title without its names and figures."""
+    """A shape is a title without its names and figures."""
     named = re.compile(r"[“‘(]*[A-ZÀ-Þ£€$]|.*\d")
     shapes = {" ".join("X" if named.match(word) else word for word in item.title.split()) for item in paper}
     assert len(shapes) >= HEADLINE_SHAPES
@@ -199,7 +199,7 @@ def test_quotes_are_not_repeated_within_one_text(paper: list[PrintedArticle]) ->
     ],
 )
 def test_gendered_nouns_get_matching_pronouns(noun: str, pronouns: str, paper: list[PrintedArticle]) -> None:
-    """Looks at what is said by the person within the sentence: 'Feng Ouyang, a seamstress, … she said'."""
+    """Checks quotes introduced by the person within the sentence: 'Feng Ouyang, a seamstress, … she said'."""
     reported = re.compile(rf"[A-Z]\w+, an? (?:\w+ ){{0,2}}(?:{noun})\b[^.“”]*\.? “[^”]+” ({pronouns}) said")
     assert not [item.body for item in paper if reported.search(item.body)]
 
@@ -234,7 +234,7 @@ def test_edition_of_few_days_has_every_article_within_them(days: int, seed: int)
 
 
 def test_edition_too_short_for_some_sections_is_filled_by_others(paper: list[PrintedArticle]) -> None:
-    """A day is too short for some sections, whose stories would end after it; the paper is full all the same."""
+    """A day is too short for some sections, whose stories would end after it; the edition is complete all the same."""
     items = list(edition(NOW, articles=SMALL * 2, days=1))
     assert len(items) == SMALL * 2
 

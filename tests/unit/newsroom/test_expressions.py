@@ -1,4 +1,4 @@
-"""The language of data files: what it computes, in which order it draws, and what it does not let in."""
+"""The language of data files: what it computes, in which order it draws, and what it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms as they are parsed: slots, alternatives and what is refused."""
+"""How forms are parsed: slots, alternatives and what is refused."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Editions bit for bit as they were written when their hashes were last put down.
+"""Editions are bit for bit those of the recorded hashes.
 
-Whoever changes the newspaper on purpose (a wording, a table, what is drawn) puts the hash that the failing test
-names in place of the old one, in the same commit. A change that should not alter the paper must leave them be.
+An intended change of the newspaper (a wording, a table, what is drawn) replaces the old hash by the one that the
+failing test names, in the same commit. Any other change must leave the hashes alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Story texts as they travel. Oracles: texts written by hand, and html.parser as a second reader of what is written."""
+"""Story texts on the wire. Oracles: texts written by hand, and html.parser as a second reader of what is written."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Second(HTMLParser):
 
 
 def test_body_reader_finds_the_same_pieces_as_html_parser() -> None:
-    """Drawn changes of a text: whatever is still read here means the same to html.parser."""
+    """Random changes of a text: whatever is still accepted means the same to html.parser."""
     rng, taken = Random("two readers of bodies"), 0
     for _ in range(4_000):
         text = RICH_BODY

@@ -1,4 +1,4 @@
-"""Figures read as a reader expects, at both sides of every step."""
+"""Formatted figures on both sides of every step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which graphs devices take, and what is known of a run beforehand. Oracles: ONNX Runtime's tensors, onnx's schemas."""
+"""Which graphs devices accept, and what the check predicts of a run. Oracles: ONNX Runtime and onnx's schemas."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ TYPES = {1: np.float32, 7: np.int64}
 
 
 def graphs() -> list[bytes]:
-    """Those made by hand, and two that `exporters` have written, with rows of real clicks and doubles."""
+    """Graphs made by hand, and two that `exporters` wrote, with rows of real clicks and doubles."""
     return [*HAND_MADE, *view_model(4).graphs.values()]
 
 
 def fed(content: bytes, draw: np.random.Generator) -> dict[str, np.ndarray]:
-    """Inputs and parameters by name; a third of the clicks is padding."""
+    """Return inputs and parameters by name; a third of the clicks is padding."""
     given = {}
     for each in onnx.load_from_string(content).graph.input:
         shape = [axis.dim_value or SIZES[axis.dim_param] for axis in each.type.tensor_type.shape.dim]
@@ -153,7 +153,7 @@ def test_graph_file_with_an_ambiguous_structure_is_refused(odd: str) -> None:
 
 
 def mutants(count: int) -> Iterator[bytes]:
-    """Our own graphs with a few bytes, operators, inputs, attributes or constants changed."""
+    """Yield our own graphs with a few bytes, operators, inputs, attributes or constants changed."""
     draw = random.Random(5)
     sources, names = graphs(), sorted(OPERATORS)
     numbers = (0, 1, -1, 2, 7, 50, 2**20, 2**40, 2**62, -(2**63), 2**63 - 1)
@@ -216,7 +216,7 @@ def test_symbolic_sizes_are_exact_in_sums_products_and_quotients() -> None:
 
 
 def test_number_of_real_clicks_is_treated_only_as_an_upper_bound() -> None:
-    """Not to be added up like a size: a Reshape by it could make an axis that is longer than it seems."""
+    """It must not be added like a size: a Reshape by it could make an axis that is longer than it seems."""
     node = Node([], 0, {}, {"real0": {("batch", "clicks"): 1}})
     assert node.sum_of(((1, ("real0",)), ONE), -1) == (1, ("real0",))
     assert quotient(times([BATCH, CLICKS]), (1, ("real0",))) is None

@@ -1,4 +1,4 @@
-"""Masks. Oracles: RFC 8439's keystream, whole masks added by numpy, the chi-square law."""
+"""Masks. Oracles: RFC 8439's keystream, whole masks added by numpy, the chi-square distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The offer of a round under the key of the releases. Forgers are anybody without that key."""
+"""Round offers signed by the release key. A forger is anybody without that key."""
 
 from __future__ import annotations
 

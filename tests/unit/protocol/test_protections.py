@@ -1,4 +1,4 @@
-"""What a secure sum may be. Oracle: the ring's arithmetic, bounds by hand, and the concentrated account."""
+"""The parameters of a secure sum. Oracle: the ring's arithmetic, bounds by hand, and the concentrated account."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_sums_of_every_cohort_size_use_the_consistency_round(protection: SecureS
 
 @pytest.mark.parametrize("rho", [1e30, 1e33, 1e38, math.inf, math.nan])
 def test_huge_rho_has_a_huge_epsilon(rho: float) -> None:
-    """At alpha rounded to 1 the formula gave no number, and no number was taken for 0."""
+    """Regression: at alpha rounded to 1 the formula gave NaN, which was taken for 0."""
     assert epsilon_of(rho, 1e-6) >= 1e30
 
 

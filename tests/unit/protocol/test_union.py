@@ -1,4 +1,4 @@
-"""The union of news by a secure sum. Oracles: sets and counters in plain Python, the normal distribution's tail."""
+"""The union of articles by a secure sum. Oracles: sets and counters in Python, the normal distribution's tail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def row(held: set[int], length: int = 12) -> np.ndarray:
 
 
 def opened(protection: UnionMarks, sets: tuple[set[int], ...], dropped: set[int] | None = None) -> np.ndarray:
-    """The opened tensor of a real secure sum of these devices."""
+    """Return the opened tensor of a real secure sum of these devices."""
     agreed = protection.terms("round-1", cohort=len(sets), cohort_minimum=2, coordinates=12)
     server, devices = cohort(agreed)
     for place, device in enumerate(devices):

@@ -1,4 +1,4 @@
-"""The queue of lists whose texts are fetched: a list that is refused holds up no other."""
+"""The queue of lists whose texts are fetched: a refused list doesn't delay the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.doubles.news import NOW
 
 
 class AnsweringUplink:
-    """Answers requests for texts, but those for `refused` with its trouble."""
+    """Answers requests for texts, except those for `refused`, which raise its trouble."""
 
     def __init__(self, refused: str, trouble: Exception) -> None:
         self.refused, self.trouble = refused, trouble
@@ -44,7 +44,7 @@ def queue(uplink: AnsweringUplink, *ids: str) -> Bodies:
 
 
 def work(bodies: Bodies, trouble: type[Exception]) -> int:
-    """Step until nothing waits, or ten times; how often a step failed."""
+    """Step until nothing waits, or ten times; return how often a step failed."""
     failed = 0
     for _ in range(10):
         try:

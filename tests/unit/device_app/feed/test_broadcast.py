@@ -1,4 +1,4 @@
-"""Recall on the device. Oracle: the vectors that the codes stand for, built whole and multiplied."""
+"""Recall on the device. Oracle: the vectors that the codes represent, decoded whole and multiplied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns kept from one answer to the next. Oracle: the columns that candidates make of their own cards."""
+"""Cached columns of cards. Oracle: the columns that candidates make of their own cards."""
 
 from __future__ import annotations
 

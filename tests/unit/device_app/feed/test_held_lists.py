@@ -1,4 +1,4 @@
-"""A list holds still until its reader asks for another or it is old. Oracle: the lists that were handed in."""
+"""A list stays the same until its reader refreshes it or it is old. Oracle: the lists that the test put in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters, scores, variety and slots on synthetic news; every oracle is a direct count or a brute-force search."""
+"""Filters, scores, variety and slots on synthetic articles; every oracle is a direct count or a brute-force search."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_page_has_a_lead_fills_every_slot_and_repeats_no_story() -> None:
 
 @pytest.mark.parametrize(("less", "places"), [(0, 6), (1, 5), (3, 3), (9, 1)])
 def test_less_reduces_a_topic_in_a_read_section_but_leaves_at_least_one_story(less: int, places: int) -> None:
-    """All of the topic that is read has been opened, so that its section's share falls to the topics beside it."""
+    """All of the read topic's stories have been opened, so its section's share goes to the topics beside it."""
     read = _reader_of("section0 topic0", clicks=100)
     user_preferences = replace(read, unwanted=("section0 topic1",) * less)
     rows = np.flatnonzero(allowed(CANDIDATES, user_preferences))
@@ -335,7 +335,7 @@ def test_candidates_merge_without_repeats_and_never_across_encoders() -> None:
 
 
 def test_page_is_empty_when_no_candidate_is_left() -> None:
-    """Every place was given to fresh and unfamiliar news, or caps shut out all there is."""
+    """Every place went to fresh and unfamiliar stories, or the caps excluded everything."""
     rows = np.ones(len(CANDIDATES), dtype=bool)
     scores = np.linspace(0, 1, len(CANDIDATES))
     caps = [Cap(CANDIDATES.topics, 0)]

@@ -1,4 +1,4 @@
-"""Publishers that publish rarely get a lift. Oracle: rates counted by hand."""
+"""Publishers that seldom publish get a lift. Oracle: rates counted by hand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def card(publisher: str, number: int, days: float) -> NewsCard:
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[DeviceStores]:
-    """A wire with 40 stories a week, a paper with four, an essay a week; all over eight weeks."""
+    """Three publishers with 40, four and one story a week, over eight weeks."""
     made = DeviceStores(tmp_path / "device.sqlite")
     wire = [card("Wire", at, at * 7 / 40) for at in range(320)]
     paper = [card("Paper", at, at * 7 / 4) for at in range(32)]

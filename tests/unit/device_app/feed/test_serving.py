@@ -1,4 +1,4 @@
-"""The page in use: it holds still until its reader asks for another, or it is hours old."""
+"""The current page stays until its reader refreshes it, or it is hours old."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AWAY = BackendUnreachable("http://backend", "ConnectError")
 
 
 class FeedsInMemory:
-    """Feeds in memory, where a device has them on its disk."""
+    """Keeps feeds in memory, where a device has them on disk."""
 
     def __init__(self) -> None:
         self.feeds: list[Feed] = []
@@ -39,7 +39,7 @@ class FeedsInMemory:
 
 
 class ServingRig:
-    """A serving over feeds that are numbered in the order they were built."""
+    """Serving over feeds that are numbered in the order they were built."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.clock, self.kept, self.mode, self.items = StillClock(NOW), FeedsInMemory(), "personal", 3

@@ -1,4 +1,4 @@
-"""What is kept of clicks between feeds: always what a reader that has just started would read."""
+"""The clicks cached between feeds equal what a freshly started device would read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reasons and kinship on cards made by hand, where what is true is plain to see."""
+"""Reasons and similarity on hand-made cards, where the true reason is obvious."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ READ_MATCH = replace(NOBODY, clicks=(MATCH,), click_vectors=_axis(1)[None], clic
 
 
 def _terms(**lifted: float) -> ScoreTerms:
-    """Terms by which the first of the three stories is lifted."""
+    """Return score terms that lift the first of the three stories."""
     return ScoreTerms({name: np.array([lifted.get(name, 0.0), 0.0, 0.0]) for name in TERMS})  # type: ignore[misc]
 
 

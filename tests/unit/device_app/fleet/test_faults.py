@@ -1,6 +1,6 @@
-"""Faults of a fleet: their rates, and what they do to real rounds.
+"""Simulated faults of a fleet: their rates, and their effect on real rounds.
 
-The rounds are real: routes, coordinator, masks and trainers in one process, each device behind a network that fails.
+The rounds are real: routes, coordinator, masks and trainers in one process, each device behind a faulty network.
 """
 
 from __future__ import annotations

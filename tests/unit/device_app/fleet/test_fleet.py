@@ -1,4 +1,4 @@
-"""Many devices in one process: apart in what they keep, together in what they load, and none stops another."""
+"""Many devices in one process have separate stores, share what they load, and don't stop each other."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_each_device_has_its_own_store_and_all_share_models_and_blobs(fleet: Fle
 
 
 def test_database_cache_is_bounded_and_sixteen_times_smaller_in_a_fleet(fleet: Fleet, tmp_path: Path) -> None:
-    """Oracle: SQLite's own word, in KiB where it is negative."""
+    """Oracle: SQLite's own setting, in KiB where it is negative."""
     settings = DeviceSettings(data_dir=tmp_path / "alone")
     alone = build_device(settings)
     kept = [each.parts.stores.database.number("PRAGMA cache_size") for each in (alone, fleet.members[0].device)]

@@ -1,4 +1,4 @@
-"""What a fleet tells of its own: measures against plain definitions, better and worse releases, and its file."""
+"""A fleet's own figures: measures compared with plain definitions, better and worse releases, and the figures file."""
 
 from __future__ import annotations
 

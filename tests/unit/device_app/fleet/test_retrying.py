@@ -1,4 +1,4 @@
-"""A backend that is busy: the fleet waits as long as it is asked to, and never dies of it."""
+"""A fleet on a busy backend waits as long as the server asks, and doesn't fail."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 class BusyBackend:
-    """Refuses every request the first time it is made, and of those under /v1/rounds every second one ever after."""
+    """Refuses every request the first time, and later every second one under /v1/rounds."""
 
     def __init__(self) -> None:
         self.backend = FakeBackend()

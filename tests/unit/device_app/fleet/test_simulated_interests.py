@@ -1,4 +1,4 @@
-"""What simulated readers like and open. Oracle: the stated chances, over many draws."""
+"""What simulated readers like and open. Oracle: the stated probabilities, over many draws."""
 
 from __future__ import annotations
 

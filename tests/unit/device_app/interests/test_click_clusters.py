@@ -1,4 +1,4 @@
-"""Average linkage against examples by hand and against SciPy's own cut."""
+"""Average linkage compared with examples by hand and with SciPy's own clustering."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""More at the end of a page, what came since the last one, and pages by name. Oracles: the backend double's own news
-and its list of requests."""
+"""More stories at the end of a page, stories new since the last one, and pages by name.
+
+Oracles: the fake backend's articles and its list of requests.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A new report mode: one file like this toy's class and value, and a line in `MODES` and `MODE_NAMES`.
+"""A new report mode needs one file like this toy's, and a line in `MODES` and `MODE_NAMES`.
 
-Its reports have a shape that the wire knows already, so that the server's decoder of that kind takes them.
+Its reports have a shape that the wire already has, so the server's decoder of that kind accepts them.
 """
 
 from __future__ import annotations

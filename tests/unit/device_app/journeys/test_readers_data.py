@@ -1,4 +1,4 @@
-"""What the reader can look at, name, mute, export and erase."""
+"""What the reader can view, name, mute, export and erase."""
 
 from __future__ import annotations
 

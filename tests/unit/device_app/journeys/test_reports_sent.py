@@ -1,4 +1,4 @@
-"""When a report leaves, what it costs, and what happens where none may."""
+"""When a report is sent, what it costs, and what happens when none may be sent."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_spent_budget_ranks_the_default_list_locally(make: Make, backend: FakeBa
 def test_report_is_not_sent_if_reports_are_switched_off_while_a_page_is_built(
     make: Make, backend: FakeBackend, clock: StillClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by a second tab, between the choice of a report and its payment."""
+    """As from a second tab, between choosing a report and paying for it."""
     device = make(clicks_before_report=1)
     device.reading.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
@@ -273,7 +273,7 @@ def test_busy_backend_costs_no_page_and_no_report(
 def test_device_sends_and_pays_for_a_report_however_little_its_reader_reads(
     make: Make, backend: FakeBackend, clock: StillClock, reads: int
 ) -> None:
-    """A missing request would show that few stories were opened, and one without a price when they were."""
+    """A missing request would reveal that few stories were opened, and a free one when they were."""
     device = make()
     device.reading.feed(refresh=True)
     if reads:

@@ -1,6 +1,6 @@
-"""A reader searches all that is here: the whole pool where its copy is, else what the lists brought.
+"""A search covers everything on the device: the whole pool if there is a copy, else the received lists.
 
-Oracle: every card of the pool looked through one by one, and every cosine.
+Oracle: a scan of every card of the pool, and every cosine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORDS = "harbour"
 
 @pytest.fixture
 def backend() -> FakeBackend:
-    """Every fifth headline has the word, of every topic some."""
+    """A backend where every fifth headline contains the word, some of every topic."""
     made = FakeBackend(pool_codes=True)
     cards = tuple(
         card.model_copy(update={"title": f"The hárbour, part {row}"}) if row % 5 == 0 else card
@@ -144,7 +144,7 @@ def test_similar_results_contain_no_search_term_and_reach_the_stated_similarity(
 
 
 def test_story_that_only_shares_a_name_is_not_listed_as_similar(make: Make, backend: FakeBackend) -> None:
-    """A basketball player's surname is that of a candidate, say."""
+    """Example: a basketball player with the surname of a candidate."""
     device = kept(make)
     leads = device.library.search(WORDS).cards[:NEAR_LEADS]
     topics = {card.topic for card in leads}

@@ -1,4 +1,4 @@
-"""A page holds still, what was looked at sinks, another page is offered. Oracles: the page of before, and counts."""
+"""A page stays the same, seen stories move down, and a refresh is offered. Oracles: the earlier page, and counts."""
 
 from __future__ import annotations
 

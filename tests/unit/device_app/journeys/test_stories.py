@@ -1,4 +1,4 @@
-"""Opening a story: the click, and the text that was fetched before it."""
+"""Opening a story records the click and shows the text that was fetched before."""
 
 from __future__ import annotations
 

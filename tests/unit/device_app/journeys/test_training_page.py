@@ -1,4 +1,4 @@
-"""What the training page says of a round that this device has seen open. Oracle: the server's own answers."""
+"""How the training page shows a round that this device has seen open. Oracle: the server's own answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.doubles.news import NOW
 
 @dataclass
 class WithRound(FakeBackend):
-    """Has one round, under way while it is open; forgotten ones are unknown."""
+    """A backend with one round, running while it is open; forgotten ones are unknown."""
 
     state: RoundState = "open"
     number: int = 1
@@ -43,7 +43,7 @@ def backend() -> WithRound:
 
 
 def looks(device: Device, clock: StillClock) -> None:
-    """The background's next look, at its own pace."""
+    """Run the background's next poll, at its own pace."""
     clock.go_on(device.settings.performance.training_poll_sec)
     device.train_step()
 

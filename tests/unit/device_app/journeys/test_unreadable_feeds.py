@@ -1,4 +1,4 @@
-"""A kept feed that can't be read counts as not kept. The attack: a server's timing of 400 digits, kept as null."""
+"""A stored feed that can't be read is made again. The attack: a server's timing of 400 digits, stored as null."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.doubles.new_page import new_page
 
 
 def break_feeds(device: Device) -> None:
-    """As such a header was kept by the version that believed it."""
+    """Store the feeds as the version that accepted such a header did."""
     database = device.parts.stores.database
     with database.transaction():
         for feed_id, content in database.rows("SELECT feed_id, content FROM feed"):

@@ -1,4 +1,4 @@
-"""The drawn pictures: every one that can be chosen is there, small, and refers to nothing."""
+"""Every drawn picture that can be chosen exists, is small, and refers to nothing else."""
 
 from __future__ import annotations
 

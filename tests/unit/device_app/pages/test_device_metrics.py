@@ -1,5 +1,7 @@
-"""Figures and logs of the device hold nothing of what is read. Oracle: two readers of opposite tastes, whose stories
-the test knows, do the same number of things."""
+"""The device's metrics and logs contain nothing of what is read.
+
+Oracle: two readers of opposite tastes, whose stories the test knows, do the same number of things.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ class WatchedReader:
 
 
 def reading(folder: Path, *, first: bool) -> WatchedReader:
-    """A reader of the first or of the last sections: opens, reacts, saves a search, spends the budget."""
+    """A reader of the first or of the last sections, who opens, reacts, saves a search and spends the budget."""
     log = io.StringIO()
     budget = {"epsilon_per_day_reports": 8.0, "mode": "code"}
     settings = DeviceSettings(profile="anna", data_dir=folder, privacy=budget, log_format="json")  # type: ignore[arg-type]
@@ -88,7 +90,7 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[WatchedR
 
 
 def test_stage_names_invented_by_a_server_do_not_become_metric_labels() -> None:
-    """A lying server could fill the device's memory and files with names of stages, thousands in one answer."""
+    """A malicious server could fill the device's memory and files with names of stages, thousands in one answer."""
     made_up = ", ".join(f"{a}{b}_{c};dur=1" for a in "abcdefgh" for b in "abcdefgh" for c in "abcdefgh")
     assert parse_server_timing(f"{made_up}, merge;dur=2") == {"merge": 2.0}
 

@@ -1,4 +1,4 @@
-"""What holds for every page, and the pages of interests, history, training and the first visit."""
+"""Rules for every page, and the pages of interests, history, training and the first visit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_local_return_path_is_kept() -> None:
 
 
 def test_page_without_side_content_has_no_empty_column(reader: PagesReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: a reader of three feeds had a rule and nothing on the right of it, as long as the page."""
+    """Regression: a reader of three feeds saw a line and an empty column on its right, as long as the page."""
     assert "<aside" in reader.get("/")
     whole = reader.device.reading.feed()
     alone = replace(whole, items=tuple(each for each in whole.items if each.slot in ("lead", "for_you")))
@@ -150,7 +150,7 @@ def test_first_visit_describes_what_is_sent_under_the_current_switches(
 def test_first_visit_shows_the_measured_benefit_of_reports_for_this_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Oracle: the record of `ownfeed bench pools` that comes with the device, by hand."""
+    """Oracle: the packaged record of `ownfeed bench pools`, by hand."""
     reader = PagesReader("empty")
     reader.device.settings = PrivacySettings()
     assert "Suggestions get" not in reader.get("/welcome"), "nothing before the pool's size is known"

@@ -1,4 +1,4 @@
-"""What a browser gets to keep, and the files that pages are made with. Oracle: the stand-in device."""
+"""The page that a browser stores for offline use, and the pages' files. Oracle: the stand-in device."""
 
 from __future__ import annotations
 

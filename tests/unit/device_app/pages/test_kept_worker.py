@@ -1,8 +1,8 @@
-"""What the worker of the device's pages keeps when an erase comes between its steps.
+"""What the pages' service worker stores if an erase comes between its steps.
 
-The worker's file runs in Node with a cache storage that makes a cache as it is opened, like a browser's, and a `fetch`
-that the test answers when it wants. Regression: the cache was opened before there was an answer, a redirect to the
-welcome page counted as one, and a page that came after the erase was kept.
+The worker's file runs in Node with a cache storage that creates a cache when it is opened, as in a browser, and a
+`fetch` that the test answers when it wants. Regression: the cache was opened before there was an answer, a redirect to
+the welcome page counted as one, and a page that arrived after the erase was stored.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ EMPTY: dict[str, list[str]] = {}
 
 
 def run(steps: str) -> dict[str, list[str]]:
-    """The caches that are there once these steps are done and all that the worker had begun has ended."""
+    """Return the caches after these steps and everything that the worker began."""
     node = shutil.which("node")
     assert node is not None, "node is missing: install Node.js 20 or newer"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Other sites, other hosts and browsers that run ahead stay out; our own pages get in."""
+"""Other sites, other hosts and prefetching browsers are refused; our own pages are let in."""
 
 from __future__ import annotations
 

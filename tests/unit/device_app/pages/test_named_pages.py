@@ -61,7 +61,7 @@ def test_size_of_the_explore_page_is_bounded() -> None:
 
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[PagesReader]:
-    """A stand-in device whose lists are held as on a real one."""
+    """A stand-in device that keeps its lists as a real one does."""
     stores = DeviceStores(tmp_path / "device.sqlite")
     reader = PagesReader()
     stores.news.put_cards(reader.device.cards, reader.device.now)

@@ -1,4 +1,4 @@
-"""The pages of the reader's own feeds, over a real store. Oracle: the stories that the test put there."""
+"""The pages of the reader's own feeds, over a real store. Oracle: the stories that the test stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A device's own pictures over its pages: of the store, drawn where it has gone, and the switch under Settings."""
+"""A device serves stored pictures and draws missing ones, and Settings switches them off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches: saved, listed, opened from, followed."""
+"""Searches are saved, listed, opened from and followed."""
 
 from __future__ import annotations
 

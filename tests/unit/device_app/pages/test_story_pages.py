@@ -1,4 +1,4 @@
-"""Stories and cards: how they are set, opened and reacted to."""
+"""How stories and cards are displayed, opened and reacted to."""
 
 from __future__ import annotations
 

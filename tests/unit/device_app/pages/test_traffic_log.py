@@ -1,4 +1,4 @@
-"""The log of requests over a real store: what is drawn together, what never is, and that nothing is lost."""
+"""The log of requests over a real store: which lines are grouped, which never are, and that none is lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stores(tmp_path: Path) -> Iterator[DeviceStores]:
 
 
 def look(stores: DeviceStores, at_sec: float, words: str = LOOK, *, answered: bool = True) -> int:
-    """Keep a GET that says nothing about the reader: 10 bytes of head."""
+    """Record a GET that reveals nothing about the reader: 10 bytes of head."""
     at = NOW + timedelta(seconds=at_sec)
     entry = stores.byte_log.record(Departure(at, "sync", words, "GET", "http://h/x", b"GET /x 123", b""))
     if answered:
@@ -38,7 +38,7 @@ def look(stores: DeviceStores, at_sec: float, words: str = LOOK, *, answered: bo
 
 
 def texts(stores: DeviceStores, at_sec: float, stories: int, mechanism: str = COMMON) -> int:
-    """Keep a request for the texts of a list of so many stories; of everybody's list, unless it says not."""
+    """Record a request for the texts of a list of this many stories; by default of the default list."""
     body = json.dumps({"ids": [f"n{number}" for number in range(stories)]}).encode()
     at = NOW + timedelta(seconds=at_sec)
     words = f"The texts of the {stories} stories."
@@ -47,7 +47,7 @@ def texts(stores: DeviceStores, at_sec: float, stories: int, mechanism: str = CO
 
 
 def report(stores: DeviceStores, at_sec: float, epsilon: float = 50.0) -> int:
-    """Keep a report."""
+    """Record a report."""
     sent = Departure(
         NOW + timedelta(seconds=at_sec), "recall", "A blurred list.", "POST", "http://h/recall", b"POST", b"body",
         mechanism="basis_laplace", epsilon=epsilon,

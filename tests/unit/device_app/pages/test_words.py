@@ -1,4 +1,4 @@
-"""No page speaks the engineers' language outside the drawers that are there for it. Oracle: the list in this file."""
+"""Pages use technical terms only in the drawers for them. Oracle: the list of terms in this file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPOKEN = frozenset({"title", "aria-label", "placeholder", "alt"})
 
 
 class Spoken(HTMLParser):
-    """What a page says to its reader: text and names, without drawers of exact figures, code and bytes."""
+    """Collects a page's text and names, without drawers of exact figures, code and bytes."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A ledger over a real store, with a clock that tests turn."""
+"""A ledger over a real store, with a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.doubles.sealing import allowing
 
 @dataclass
 class TurnedClock:
-    """A clock that stands still until it's turned."""
+    """A clock that changes only when the test sets it."""
 
     now: datetime = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""Mode `auto` against a server that lies about its pool's size, and what it makes of the packaged figures."""
+"""Mode `auto` against a server that lies about its pool's size, and its choices by the packaged figures."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def vectors(size: int, mark: int) -> NDArray[np.float32]:
 
 @dataclass
 class ServerOfFalseSizes:
-    """Says what it likes of its pool, and brings another codebook each time."""
+    """States a false pool size, and a different codebook each time."""
 
     policy: ReportPolicy
     database: Database
@@ -80,7 +80,7 @@ class ServerOfFalseSizes:
         self.policy.release = lambda: stating(self.news, protocol(self.books, self.mark))
 
     def draws(self, reader: ReportInput) -> float:
-        """What the device was charged for the report that it makes under this release; 0 where it makes none."""
+        """Return the charge for the report that the device makes under this release; 0 if it makes none."""
         before = self.ledger.total("reports")
         offered = protocol(self.books, self.mark)
         spaces = PublicVectors({size: vectors(size, self.mark) for size, _ in self.books})

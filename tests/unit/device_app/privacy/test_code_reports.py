@@ -1,4 +1,4 @@
-"""Codes by randomised response: drawn once, paid for once, and kept through a kill."""
+"""Codes by randomised response are drawn once, charged once, and survive a kill."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_device_killed_before_the_charge_is_committed_has_no_report(tmp_path: Pa
 
 
 def killed(path: Path, sabotage: str) -> str:
-    """Seal a code in a process that is killed right afterwards (or by its sabotage); returns the payload's hash."""
+    """Seal a code in a process that is killed right afterwards, or by its sabotage; return the payload's hash."""
     program = (
         "import sys; from pathlib import Path; from datetime import datetime, UTC; import numpy as np\n"
         "from device_app.store.database import Database; from device_app.store.ledger_entries import LedgerRepository\n"

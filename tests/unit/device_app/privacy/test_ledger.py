@@ -1,4 +1,4 @@
-"""The ledger: adds up, refuses, forgets nothing."""
+"""The ledger adds up charges, refuses those over a limit, and forgets none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What marks of a union cost. Oracle: the law's own price, by which the server keeps its account."""
+"""The cost of marks for a union. Oracle: the protection's own price, by which the server keeps its account."""
 
 from __future__ import annotations
 

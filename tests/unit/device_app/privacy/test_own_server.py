@@ -1,4 +1,4 @@
-"""What a device asks of its reader's own server is sealed only for an address of this machine."""
+"""Requests to a reader's own server are sealed only for an address of this machine."""
 
 from __future__ import annotations
 

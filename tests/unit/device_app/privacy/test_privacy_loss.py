@@ -1,4 +1,4 @@
-"""What many charges come to. Oracle: dp-accounting's privacy loss distributions."""
+"""The composition of many charges. Oracle: dp-accounting's privacy loss distributions."""
 
 from __future__ import annotations
 

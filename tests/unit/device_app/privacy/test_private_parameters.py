@@ -1,4 +1,4 @@
-"""A private parameter gets into no upload: by type, by name, and whatever a release says."""
+"""A private parameter is in no upload: by type, by name, and whatever a release says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every mode's report, within the reader's limit."""
+"""The report of every mode, within the reader's limit."""
 
 from __future__ import annotations
 

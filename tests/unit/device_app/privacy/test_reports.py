@@ -1,4 +1,4 @@
-"""The report: clipped, noised, charged, kept and sent again."""
+"""The report is clipped, noised, charged, stored and sent again."""
 
 from __future__ import annotations
 

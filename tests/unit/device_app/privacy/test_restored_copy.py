@@ -1,4 +1,4 @@
-"""A device that goes on from a copy, attacked: what was spent since is charged, so restoring gives nothing back."""
+"""Attacks on a device restored from a copy: what was spent since is charged, so restoring gains nothing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Attacker:
                 self.sent.append((self.ledger.day(), channel, epsilon, rho))
 
     def check(self) -> None:
-        """What really left is within every ceiling, of each day and in all, in both prices."""
+        """Check that what really left is within every limit, of each day and in total, in both prices."""
         limits = Limits.of(Ceilings.of(self.settings))
         for day in {day for day, *_ in self.sent}:
             today = [one for one in self.sent if one[0] == day]

@@ -1,4 +1,4 @@
-"""The seal: nobody but the privacy package closes it."""
+"""Only the privacy package can make sealed messages."""
 
 from __future__ import annotations
 

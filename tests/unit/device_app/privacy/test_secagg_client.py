@@ -1,4 +1,4 @@
-"""A device in a secure sum: what it refuses, what it survives, what it gives away. Oracle: the protocol's rules."""
+"""A device in a secure sum: what it refuses, tolerates and reveals. Oracle: the protocol's rules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def roster_of(server: SecureSumServer, device: SumDevice) -> Roster:
 
 
 def swapped(roster: Roster, member: int, **keys: bytes) -> Roster:
-    """The roster with some keys of one member exchanged."""
+    """Return the roster with some keys of one member exchanged."""
     entries = tuple(
         entry.model_copy(update={"keys": entry.keys.model_copy(update=keys)}) if entry.member == member else entry
         for entry in roster.members

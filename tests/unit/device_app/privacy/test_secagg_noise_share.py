@@ -1,4 +1,4 @@
-"""Discrete Gaussian shares. Oracles: the stated law by summation, exact fractions, dp-accounting in its own test."""
+"""Discrete Gaussian shares. Oracles: the stated distribution by summation, exact fractions, and dp-accounting."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mechanism(sigma: float, reach: int) -> np.ndarray:
 
 
 def fits(draws: np.ndarray, sigma: float, cells: int) -> bool:
-    """Chi-square of draws against the stated law, in cells of equal width; the tails make one cell each."""
+    """Return the chi-square p-value of draws under the stated distribution, in cells of equal width and two tails."""
     reach = math.ceil(12 * sigma)
     probability = mechanism(sigma, reach)
     edge = math.ceil(4 * sigma)

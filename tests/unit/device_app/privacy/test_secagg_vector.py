@@ -1,4 +1,4 @@
-"""A device's vector in a secure sum: masked once, paid for, the same again after a kill. Oracle: the plain sum."""
+"""A device's vector in a secure sum is masked once, charged, and the same after a kill. Oracle: the plain sum."""
 
 from __future__ import annotations
 

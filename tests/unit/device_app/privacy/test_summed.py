@@ -102,13 +102,16 @@ def test_update_clipped_above_the_rounds_limit_is_refused() -> None:
 
 @pytest.mark.parametrize("norm_of_ball", [1e-3, 1e-5])
 def test_longest_possible_update_is_clipped_into_the_smallest_ball(norm_of_ball: float) -> None:
-    """The factor is below the least float32 of full precision: rounded to one, the update stuck out of the ball."""
+    """The factor is below the smallest normal float32.
+
+    Regression: it was rounded to one, so the update exceeded the ball.
+    """
     longest = SharedUpdate({"g": np.full(50, np.finfo(np.float32).max)}, None)
     assert norm(clip_norm(longest, norm_of_ball).update) == pytest.approx(norm_of_ball, rel=1e-6)
 
 
 def test_negative_values_are_sent_as_zero_in_a_nonnegative_sum() -> None:
-    """A round may ask for a gradient under it, and a release may make the gradient negative for some clicks alone."""
+    """A round may ask for a gradient under this protection, and a release may make it negative for some clicks."""
     protection = SecureSum(clip=1.0, nonnegative=True)
     given = SharedUpdate({"g": np.array([-0.5, 0.25, 0.0], np.float32)}, None)
     terms = protection.terms("round-1", cohort=3, cohort_minimum=3, coordinates=3)

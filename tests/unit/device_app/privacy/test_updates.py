@@ -1,4 +1,4 @@
-"""Updates: clipped, noised, charged by the honest figure, resent only if paid."""
+"""Updates are clipped, noised, charged their true price, and sent again only if paid for."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_upload_above_the_current_limit_of_its_channel_is_not_sent_again(
 
 
 def test_upload_charged_by_another_protection_is_not_sent_again(ledger: Ledger, database: Database) -> None:
-    """No other has single uploads: what its charge says of noise can't be held against the settings here."""
+    """No other protection has single uploads, so its charge can't be checked against the present settings."""
     item = kept_upload(ledger, database, "training")
     with database.transaction():
         database.write("UPDATE charge SET mechanism = 'secure_sum'")
@@ -221,7 +221,7 @@ def test_update_is_charged_to_its_tasks_channel(ledger: Ledger) -> None:
 
 
 def test_number_of_samples_is_not_sent_without_the_permission_for_exact_sums() -> None:
-    """A server that asks for n_u in clear, with noise as strong as it likes: no noise hides n_u."""
+    """A server asks for n_u in clear, with noise as strong as it likes: no noise hides n_u."""
     asking = LocalLaplaceProtection(LocalLaplace(clip=0.005, scale=100.0, weight_limit=2))
     allowing_all = {"weakest_scale_to_clip": 0.01}
     for less in ({}, {"secure_sum": "noisy"}):

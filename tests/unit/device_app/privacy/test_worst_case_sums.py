@@ -1,4 +1,4 @@
-"""The account of sums in which nobody else is real. Oracle: rho adds up, and one share's rho is D^2 / (2 s^2)."""
+"""The account of sums with no other real member. Oracle: rho adds up, and one share's rho is D^2 / (2 s^2)."""
 
 from __future__ import annotations
 

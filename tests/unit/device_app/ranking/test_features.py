@@ -1,4 +1,4 @@
-"""Features as columns, each against a count written out in Python."""
+"""Features as columns, each compared with a count written out in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ranker against the softmax-weighted cosine written in numpy."""
+"""The ranker compared with the softmax-weighted cosine in numpy."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ WEIGHTS = np.array([0.5, 0.25], np.float32)
 
 
 def beside(count: int, *, clicked: list[int]) -> FeatureContext:
-    """`count` candidates of sections 0, 1, 2, ... that are ever older, for a reader of the clicked sections."""
+    """Return `count` candidates of sections 0, 1, 2, ... of increasing age, for a reader of the clicked sections."""
     return FeatureContext(
         sections=np.arange(count, dtype=np.int64),
         topics=np.zeros(count, dtype=np.int64),

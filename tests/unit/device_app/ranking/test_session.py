@@ -1,4 +1,4 @@
-"""Graph sessions: shared by hash, bound to a release's weights, strict about names and shapes."""
+"""Graph sessions are shared by hash, bound to a release's weights, and strict about names and shapes."""
 
 from __future__ import annotations
 

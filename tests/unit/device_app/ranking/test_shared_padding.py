@@ -1,4 +1,4 @@
-"""Padding that all histories share is not computed. Oracle: ONNX Runtime on the padded inputs as they were given."""
+"""Padding common to all histories is not computed. Oracle: ONNX Runtime on the padded inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CANDIDATES = RNG.normal(size=(3, 7, DIM)).astype(np.float32)
 
 
 def freed(graph: bytes) -> bytes:
-    """The same graph with a free axis of clicks where it had fifty."""
+    """Return the same graph with a free axis of clicks instead of fifty."""
     proto = onnx.load_from_string(graph)
     for value in (*proto.graph.input, *proto.graph.output):
         for axis in value.type.tensor_type.shape.dim:

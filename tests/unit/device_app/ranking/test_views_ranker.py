@@ -30,7 +30,7 @@ def ranker(views: ReaderViews | None = None) -> ViewsRanker:
 def probabilities(
     rows: NDArray[np.float32], tower: dict[str, NDArray[np.float32]] | None = None
 ) -> NDArray[np.float64]:
-    """P(d | u) of one view, by torch."""
+    """Return P(d | u) of one view, by torch."""
     model = view_model(DIM)
     weights = {**model.shared, **user_tower(model.shared, tower)}
     inputs = (rows[None], np.ones((1, len(rows)), np.float32), CANDIDATES[None])

@@ -1,4 +1,4 @@
-"""A fresh device store on a real file, and cards to put in it."""
+"""A new device store in a real file, and cards for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of a reader's displays and clicks, each contributed once. Oracle: what was recorded when."""
+"""Each display and click is contributed to one count window only. Oracle: what was recorded when."""
 
 from __future__ import annotations
 

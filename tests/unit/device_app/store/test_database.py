@@ -197,7 +197,7 @@ def test_rows_cached_in_a_transaction_are_dropped_on_rollback(database: Database
 
 
 def test_only_a_transaction_that_wrote_clears_caches_on_rollback(database: Database) -> None:
-    """Each page of a reader whose budget is spent begins one that is refused: nothing need be read again after it."""
+    """With a spent budget, each page begins a transaction that is refused; cached rows stay valid after it."""
     forgotten = []
     database.when_undone(lambda: forgotten.append(1))
 

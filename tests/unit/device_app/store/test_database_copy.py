@@ -1,4 +1,4 @@
-"""The copy of a database: whole, private, without a round's secrets, and never in the way."""
+"""The copy of a database is complete, private and without a round's secrets, and delays nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a killed device has left in its write-ahead log. Oracle: the bytes of its files."""
+"""What a killed device left in its write-ahead log. Oracle: the bytes of its files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_data_deleted_before_a_kill_is_gone_after_reopening(tmp_path: Path) -> N
 
 
 def test_log_read_by_another_process_is_emptied_at_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: nobody looked whether the log could be emptied."""
+    """Regression: it wasn't checked whether the log could be emptied."""
     store = left_by_a_kill(tmp_path)
     other = sqlite3.connect(store, isolation_level=None)
     other.execute("BEGIN")
@@ -58,7 +58,7 @@ def test_log_read_by_another_process_is_emptied_at_close(tmp_path: Path, monkeyp
 
 
 def test_opening_another_processs_store_leaves_its_log_alone(tmp_path: Path) -> None:
-    """Regression: a training process might have waited there for the device's own readers."""
+    """Regression: a training process might have waited there for the device's own connections."""
     store = left_by_a_kill(tmp_path)
     holder = sqlite3.connect(store)
     holder.execute("SELECT count(*) FROM sqlite_schema").fetchall()

@@ -1,4 +1,4 @@
-"""What leaves: the ledger's rows, the outbox, the byte log, blobs and releases."""
+"""The stores of what leaves the device: the ledger, the outbox, the request log; also blobs and releases."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def use(pool: PoolStore, days: Sequence[Sequence[NewsCard]], at: datetime) -> No
 
 
 def tokens(text: str) -> list[str]:
-    """Words of this test's few scripts: each Chinese character one, without case and marks."""
+    """Return the words of this test's few scripts: each Chinese character is one, case and diacritics are dropped."""
     plain = text.casefold().translate(str.maketrans("öüï", "oui"))
     return "".join(f" {each} " if each > "\u2e80" else each for each in plain).split()
 

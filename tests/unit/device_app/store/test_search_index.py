@@ -23,7 +23,7 @@ WORDS = [
 
 
 def tokens(text: str) -> list[str]:
-    """Letters and numbers in runs; marks dropped; a Chinese or Japanese character is a word by itself."""
+    """Return runs of letters and numbers without diacritics; a Chinese or Japanese character is a word by itself."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     bare = [each for each in unicodedata.normalize("NFKD", folded) if unicodedata.category(each) != "Mn"]
     spaced = "".join(f" {each} " if "\u2e80" <= each <= "\u9fff" else each for each in bare)
@@ -31,7 +31,7 @@ def tokens(text: str) -> list[str]:
 
 
 def found_by_hand(query: str, texts: dict[str, str]) -> set[str]:
-    """A word of the query is a row of tokens of which the last, if longer than a letter, may be a beginning."""
+    """Return the matches: the last token of a query word, if longer than a letter, may be a prefix."""
 
     def has(word: list[str], held: list[str]) -> bool:
         rows = (held[at : at + len(word)] for at in range(len(held) - len(word) + 1))

@@ -1,4 +1,4 @@
-"""The second view's own store. Oracle: the file itself, and what was put in."""
+"""The separate store of the searches view. Oracle: the file itself, and what was put in."""
 
 from __future__ import annotations
 

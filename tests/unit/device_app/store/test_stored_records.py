@@ -1,4 +1,4 @@
-"""The store's nouns: clicks, impressions, news, opinions, feeds, timings, rounds."""
+"""The stored records: clicks, impressions, articles, reactions, feeds, timings, rounds."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ D = 8
 
 
 def graph(width: int = 4) -> bytes:
-    """y = x * p.keys, one parameter of that width: small, but ONNX Runtime really loads it."""
+    """Return the graph y = x * p.keys, with one parameter of that width: small, but ONNX Runtime really loads it."""
     wanted = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [width]) for name in ("x", "p.keys", "y")]
     body = helper.make_graph([helper.make_node("Mul", ["x", "p.keys"], ["y"])], "scaled", wanted[:2], wanted[2:])
     model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
@@ -64,7 +64,7 @@ def card(news_id: str) -> NewsCard:
 
 @dataclass
 class FakeReleases:
-    """Answers like the real one; `asked` holds every request's path, `spoiled` replaces the body of a path."""
+    """Answers like a real backend; `asked` holds every request's path, `spoiled` replaces the body of a path."""
 
     key: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
     blobs: dict[str, bytes] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The default list and the vector shards: the same requests for every reader."""
+"""The default list and the vector shards are requested alike by every reader's device."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_malformed_list_leaves_the_old_one(
 
 
 def to_new_encoder(client: HttpClient, database: Database, backend: FakeReleases, now: datetime) -> np.ndarray:
-    """A device that met enc-1, then a release with enc-2 and two shards of four news."""
+    """Sync a release with enc-1, then one with enc-2 and two shards of four articles."""
     backend.publish("r1")
     install(client, database, now)
     assert vector_sync(client, database, now).refresh() == 0

@@ -1,6 +1,6 @@
-"""Publishers' pictures, pulled and shown by a whole device. Oracle: what the backend's double gives and was asked.
+"""Publishers' pictures, downloaded and shown by a whole device. Oracle: the fake backend's answers and requests.
 
-The server that lies gives a list and shards of its own making.
+The malicious server sends a list and shards of its own making.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def device(tmp_path: Path, backend: FakeBackend) -> Iterator[Device]:
 
 
 def asked(backend: FakeBackend, since: int = 0) -> list[str]:
-    """The list and the shards asked for, in order; of shards their place in the list."""
+    """Return the requests for the list and its shards, in order; a shard by its place in the list."""
     places = {shard.pictures.sha256: str(at) for at, shard in enumerate(backend.picture_list().shards)}
     named = (path.rsplit("/", 1)[-1] for path in backend.paths()[since:])
     return [places.get(name, name) for name in named if name == "pictures" or name in places]

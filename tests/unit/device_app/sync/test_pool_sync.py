@@ -1,4 +1,4 @@
-"""Pulling the pool's codes: whole days, by settings alone, and nothing half kept."""
+"""The pool's codes are downloaded by whole days, depend on settings alone, and are never stored in part."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def sync(
 
 
 def of_release(pool: PoolOfDays) -> int:
-    """Bytes of the release's own blobs: its one graph and its one set of weights."""
+    """Return the sizes of the release's own blobs: its one graph and its one set of weights."""
     assert pool.backend.signed is not None
     manifest = json.loads(pool.backend.signed.manifest)
     entry = manifest["models"]["recall"]
@@ -289,8 +289,11 @@ def test_codes_that_the_server_still_prepares_are_not_an_error(
 def test_later_listing_that_contradicts_stored_blobs_is_refused(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime, part: str
 ) -> None:
-    """The attack: a later listing names the same blobs and more news in them. Who searched near the rows that aren't
-    there found the pool damaged and pulled it again, which told the server where that reader's vector is."""
+    """The attack: a later listing names the same blobs and more articles in them.
+
+    A device that searched near the rows that aren't there found the pool damaged and downloaded it again, which
+    revealed to the server where that reader's vector is.
+    """
     first = pool.serve()
     puller, store = sync(client, database, now), PoolStore(database)
     puller.refresh()

@@ -1,4 +1,4 @@
-"""What is popular, pulled and put to use on a whole device. Oracle: the answer that the backend's double gives."""
+"""Popularity is downloaded and used on a whole device. Oracle: the fake backend's answer."""
 
 from __future__ import annotations
 

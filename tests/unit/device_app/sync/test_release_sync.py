@@ -1,4 +1,4 @@
-"""Releases: nothing that fails a check is ever used, and what is in use stays whole."""
+"""A release that fails a check is never used, and the one in use stays intact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one device adds to a count. Properties: the bound of its contribution, whatever the reader did."""
+"""One device's contribution to a count. Properties: its bound, whatever the reader did."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_reader_contribution_stays_within_the_bound(
 def test_count_vector_stays_within_the_clip_whatever_limits_the_server_lists(
     displayed: set[str], clicked: set[str], more: int, seed: int
 ) -> None:
-    """The list is the server's, the clip is the priced law's: the device scales down to it."""
+    """The list is the server's, the clip is the priced protection's: the device scales down to it."""
     listed = CountList(
         news=NEWS, displayed_limit=more, clicked_limit=min(more, 256), displayed_unit=1.0, window_hours=24
     )
@@ -79,7 +79,7 @@ def test_count_vector_stays_within_the_clip_whatever_limits_the_server_lists(
 def test_one_click_changes_the_encoded_vector_within_its_price(
     others: set[str], clicks: set[str], clip: float, left_out: bool
 ) -> None:
-    """Two readers who differ in one click and its display; scaled into the ball and rounded, as before the noise."""
+    """Two readers who differ in one click and its display; scaled into the ball and rounded, before the noise."""
     listed = CountList(news=NEWS, displayed_limit=40, clicked_limit=8, displayed_unit=3 / 16, window_hours=24)
     protection = SecureSum(clip=clip, fraction_bits=8, sigma=278, nonnegative=True)
     fixed = protection.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2 * len(NEWS)).fixed_point()

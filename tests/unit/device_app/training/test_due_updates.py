@@ -1,4 +1,4 @@
-"""When updates are due, and what is taken then. Oracle: what a computation that the test ends by hand has come to."""
+"""When updates are due, and what is sent then. Oracle: a computation that the test ends by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ZEROS = ComputedUpdate(SharedUpdate({}, None), samples=0)
 
 @dataclass
 class Computing:
-    """A computation that says what it was asked."""
+    """A computation that records its calls."""
 
     fault: Exception | None = None
     deleted: bool = False

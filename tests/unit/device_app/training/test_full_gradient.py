@@ -53,7 +53,7 @@ class RankerCase:
 
     @property
     def weights(self) -> Weights:
-        """A little away from the start, where much of a gradient is zero."""
+        """Return weights a little away from the start, where much of a gradient is zero."""
         rng = np.random.default_rng(5)
         return {
             name: np.asarray(value.detach().numpy() + rng.normal(0, 0.1, value.shape), dtype=np.float32)

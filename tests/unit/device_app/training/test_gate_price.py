@@ -1,4 +1,4 @@
-"""A round and the gate after it, paid from one day's budget. Oracle: the prices of the shipped systems."""
+"""A round and its gate, paid from one day's budget. Oracle: the prices of the shipped systems."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def offered(minimum: int) -> RoundManifest:
 
 
 def trained(tmp_path: Path, budget: float, minimum: int) -> tuple[Ledger, Terms]:
-    """A device that was in one round today, and how it looks at the next offer."""
+    """Return a device's ledger after one round today, and its terms for the next offer."""
     privacy = PrivacySettings(training=True, epsilon_per_day_training=budget)
     ledger = Ledger(LedgerRepository(Database(tmp_path / "device.sqlite")), allowing(privacy), lambda: NOW)
     ledger.spend(Charge("training", "secure_sum", {}, TRAINING.epsilon(minimum, 262), 1e-6, "ab" * 32, "round-1"))

@@ -47,7 +47,7 @@ def home(tmp_path: Path) -> Iterator[TwoViewDevice]:
 
 
 def by_hand(home: TwoViewDevice, seed: int, rng_draws: int = 0) -> Mapping[str, NDArray[np.float32]]:
-    """FL-DSSM: the full gradient on the reading view alone, with the generator that the task hands to that view."""
+    """Return FL-DSSM's full gradient on the reading view, with the generator that the task gives that view."""
     reading = StoredSamples(
         home.stores.clicks, home.stores.impressions, home.stores.news, half_life_hours=48.0
     ).samples(ENCODER)
@@ -61,7 +61,7 @@ def by_hand(home: TwoViewDevice, seed: int, rng_draws: int = 0) -> Mapping[str, 
 
 
 def test_round_of_one_view_uses_and_charges_only_that_view(home: TwoViewDevice) -> None:
-    """FL-DSSM: of two views with data, the terms name one, once or twice."""
+    """FL-DSSM: two views have data, and the terms name one of them, once or twice."""
     once: tuple[View, ...] = ("reading",)
     for number, views in enumerate((once, once * 2)):
         task = replace(home.task(NoNoise(), ViewTerms(views=views, clip=NO_CLIP)), round_id=f"round-{number}")
@@ -274,7 +274,7 @@ def test_sample_uses_only_data_saved_before_it(home: TwoViewDevice) -> None:
 
 
 def test_failed_view_contributes_zeros_under_the_same_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release's graph may be made to fail on some clicks alone, which may not show."""
+    """A release's graph may be made to fail on some clicks alone, which must not be visible."""
     home = TwoViewDevice.make(tmp_path)
 
     def fails(self: ViewsInProcess, job: ViewJob) -> None:

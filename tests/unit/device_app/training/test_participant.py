@@ -1,4 +1,4 @@
-"""The participant without any I/O: each test is a script of what it does and what comes of it."""
+"""The participant without any I/O: each test is a script of calls and their results."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ WHOLE: Script = [
 
 
 class Scripted:
-    """A `RoundWork` that answers call by call, and keeps what it was called with."""
+    """A `RoundWork` that answers call by call, and records its arguments."""
 
     def __init__(self, script: Script) -> None:
         self.script, self.calls = list(script), list[tuple[object, ...]]()
@@ -106,7 +106,7 @@ def play(script: Script, readiness: Readiness = READY) -> tuple[Outcome, list[tu
 
 
 def until(name: str, answer: object) -> Script:
-    """The whole script up to this call, which gets another answer."""
+    """Return the script up to this call, which gets another answer."""
     place = [each for each, _ in WHOLE].index(name)
     return [*WHOLE[:place], (name, answer)]
 
@@ -213,7 +213,7 @@ def test_device_that_suits_no_round_gives_the_reason_of_the_oldest() -> None:
 @pytest.mark.parametrize("name", ["poll_rounds", "ask_for_place"])
 @pytest.mark.parametrize(("status", "asked"), [(503, 1.0), (429, 300.0), (503, None)])
 def test_server_cannot_shorten_the_poll_interval(name: str, status: int, asked: float | None) -> None:
-    """What a server asks for is the least pause, and the usual one stays."""
+    """The server's Retry-After is a minimum; a longer usual pause stays."""
     problem = Problem(type="urn:ownfeed:problem:busy", title="Busy", status=status, detail="later")
     outcome, _ = play(until(name, BackendRefused(problem, asked)))
     assert (outcome.state, outcome.again_sec, outcome.not_before_sec) == ("idle", None, asked or 0.0)

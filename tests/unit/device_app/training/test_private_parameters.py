@@ -1,4 +1,4 @@
-"""A round of a model with a private parameter: it is in no release, no upload and no bill; the round goes through."""
+"""A round of a model with a private parameter, which is in no release, upload or charge; the round succeeds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LSTUR_SYSTEM = COMPOSED["lstur/local/mean"]
 
 
 class RecordingTransport(httpx.BaseTransport):
-    """The backend, with every update that reaches it kept."""
+    """The backend, which records every update it receives."""
 
     def __init__(self, inner: httpx.BaseTransport) -> None:
         self.inner = inner
@@ -90,7 +90,7 @@ LSTUR = "ranker.lstur"
 
 
 def lstur_entry(backend: BackendRig) -> ModelEntry:
-    """A small LSTUR as releases carry it: its real graphs, and weights without the reader's vector."""
+    """Return a small LSTUR as a release has it: real graphs, and weights without the reader's vector."""
     torch.manual_seed(3)
     model = lstur("ini", dim=DIM)
     specs = {spec.purpose: spec for spec in ranker_graphs(model)}

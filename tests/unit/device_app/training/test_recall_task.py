@@ -1,4 +1,4 @@
-"""The recall task against torch: the sum of what devices compute is the gradient of the pooled loss."""
+"""The recall task compared with torch: the sum of what devices compute is the gradient of the pooled loss."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def federated(
     learning_rate: float,
     protect: Callable[[Weights], Weights],
 ) -> tuple[float, float]:
-    """Mean loss before and after, on samples that no round has drawn."""
+    """Return the mean loss before and after, on samples that no round has drawn."""
 
     def mean_loss(params: Weights) -> float:
         losses = [task.run(params, each, grad, np.random.default_rng([77, n])).loss for n, each in enumerate(readers)]

@@ -1,4 +1,4 @@
-"""Sixty devices in one process: real stores, real routes, one round from the operator's asked to the swap."""
+"""Sixty devices in one process, with real stores and routes, from the operator's opening to the swap."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ MORNING = datetime(2026, 11, 20, 8, tzinfo=UTC)
 
 
 def vector_of(news_id: str) -> NDArray[np.float32]:
-    """Tells the news by its first coordinate: 'n7' is 7."""
+    """Encode an article's number in its first coordinate: 'n7' is 7."""
     return np.array([float(news_id[1:]), 1.0], dtype=np.float32)
 
 

@@ -1,4 +1,4 @@
-"""FL-MV-DSSM with a shared user tower for each view, and what ranks and scores its forms. Oracle: torch."""
+"""FL-MV-DSSM with a shared user tower for each view, and how its variants rank and are scored. Oracle: torch."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_tower_of_a_view_without_data_gets_only_noise(tmp_path: Path) -> None:
 
 
 def test_round_of_one_view_chooses_a_view_at_random_and_records_it(tmp_path: Path) -> None:
-    """B_v of the paper's local_secure_aggregate. Oracle: the log of what each view gave, over 24 rounds."""
+    """B_v of the paper's local_secure_aggregate. Oracle: the log of each view's contributions, over 24 rounds."""
     home, released = TwoViewDevice.make(tmp_path, semi=False), towers_of_views(DIM)
     terms = ViewTerms(clip=NO_CLIP, at_once=1)
     drawn: list[str] = []
@@ -113,7 +113,7 @@ def test_ranker_with_shared_towers_ranks_each_view_by_its_own_tower(tmp_path: Pa
 
 
 def test_gate_scores_a_ranker_with_private_towers_by_the_initial_tower() -> None:
-    """Regression: with a tower of zeros every score was equal, so that no fall could ever show."""
+    """Regression: with a tower of zeros every score was equal, so no decline could ever show."""
     model = view_model(DIM)
     graph = BoundGraph(model.graphs["score"], private=model.private)
     task = EvaluateTask(lambda params, batch: graph(params, **batch)["scores"], model.shared, 4, 16)

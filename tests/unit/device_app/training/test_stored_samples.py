@@ -1,4 +1,4 @@
-"""Samples from a device's store: what a ranker with features learns from is what it could know when it ranked."""
+"""Samples from a device's store: a ranker with features learns only from what was known when it ranked."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def reading(stores: DeviceStores) -> StoredSamples:
 
 
 def features_of(stores: DeviceStores) -> dict[str, dict[str, float]]:
-    """By news and by name, of the only sample: c was clicked in feed 2."""
+    """Return features by article and by name, of the only sample: c was clicked in feed 2."""
     drawn = reading(stores).samples(ENCODER).draw(negatives=16, limit=9, rng=np.random.default_rng(0), features=NAMES)
     assert drawn.features is not None
     assert drawn.features.shape == (1, 17, len(NAMES))

@@ -1,4 +1,4 @@
-"""An HTTP client over a real byte log."""
+"""An HTTP client over a real request log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backend's answers are checked before anything believes them; an in-process app answers like a socket."""
+"""The backend's answers are checked before use; an in-process app answers like a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sealed requests: what leaves is what the log says, and nothing else."""
+"""The log of sealed requests contains exactly what leaves."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ def client_to(log: ByteLog, now: datetime) -> Iterator[Callable[[Answering], Htt
 
 @contextmanager
 def raw_server(*connections: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """A socket that keeps every byte it receives: the oracle for what left. One connection after the other, each with
-    one answer a request; all stay open to the end."""
+    """Listen on a socket and keep every received byte, as the oracle for what left.
+
+    Serves one connection after the other, each with one answer per request; all stay open to the end.
+    """
     received: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -261,7 +263,7 @@ EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
 def test_endless_gzip_without_content_is_cut_off(
     client_to: Callable[[Answering], HttpClient], begins: bytes, goes_on: bytes, words: str
 ) -> None:
-    """Regression: all of it was read, and what came behind the gzip's end was kept in memory."""
+    """Regression: all of it was read, and what followed the gzip's end was kept in memory."""
     sent = 0
 
     class Flood(httpx.SyncByteStream):

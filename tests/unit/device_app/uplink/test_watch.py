@@ -1,4 +1,4 @@
-"""A backend that goes and comes back, as a silent connection tells it. Oracle: the listening socket of the test."""
+"""Detecting a backend's loss and return by a silent connection. Oracle: the listening socket of the test."""
 
 from __future__ import annotations
 

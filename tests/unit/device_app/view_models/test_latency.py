@@ -1,4 +1,4 @@
-"""Waterfalls and percentiles; the oracle is numpy on the same totals and hand-laid bars."""
+"""Waterfalls and percentiles. Oracle: numpy on the same totals, and bars laid out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentence of today over a real store. Oracle: the charges and requests that the test makes, counted by hand."""
+"""The summary of today over a real store. Oracle: the test's charges and requests, counted by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the training page says an update costs: the paper's rule worked out by hand."""
+"""The cost of an update on the training page. Oracle: the paper's rule worked out by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from device_app.view_models.training import update_facts
 
 
 class SomeRelease:
-    """A release of four models, of which one can't be trained; damaged if asked to be."""
+    """A release of four models, one of which can't be trained; damaged on request."""
 
     def __init__(self, *, damaged: bool = False) -> None:
         self.damaged = damaged

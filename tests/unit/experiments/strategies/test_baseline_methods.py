@@ -1,6 +1,6 @@
 """FINDING's baselines.
 
-Oracles: hand-made numbers, closed forms of quadratics, the printed algorithms of SCAFFOLD and pFedMe written out here
+Oracles: hand-made numbers, closed forms of quadratics, the published algorithms of SCAFFOLD and pFedMe written out here
 on quadratics, and each other where they must agree.
 """
 
@@ -232,7 +232,7 @@ def test_fedper_tops_stay_on_devices_and_a_new_reader_gets_their_mean() -> None:
 
 
 def two_groups() -> Quadratics:
-    """Even readers want 3, odd ones -3."""
+    """Readers of even number want 3, the others -3."""
     centres = np.where(np.arange(READERS)[:, None] % 2, -3.0, 3.0) + 0.1 * np.random.default_rng(0).normal(
         size=(READERS, 2)
     )

@@ -1,4 +1,4 @@
-"""FINDING at its ends is some other method (section 5.3.3). Oracles: those methods, and plain loops, in float64."""
+"""FINDING at its limits equals other methods (section 5.3.3). Oracles: those methods, and plain loops, in float64."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERYBODY = np.arange(READERS)
 
 
 def vectors_at(weights: object) -> NDArray[np.float32]:
-    """Readers' vectors that turn as the model moves, so that clusterings differ."""
+    """Return readers' vectors that rotate as the model moves, so that clusterings differ."""
     rng = np.random.default_rng(5)
     low = weights[LOW]  # type: ignore[index]
     return (rng.normal(size=(READERS, 3)) + rng.normal(size=(READERS, 2)) @ low[:, None] * [1, -1, 2]).astype(
@@ -32,7 +32,7 @@ def vectors_at(weights: object) -> NDArray[np.float32]:
 
 
 def each_alone(vectors: NDArray[np.float32]) -> Clusters:
-    """K = #users."""
+    """Return one cluster per reader: K = #users."""
     return Clusters(np.zeros((len(vectors), 1), np.float32), np.arange(len(vectors)))
 
 
@@ -74,7 +74,7 @@ def same(first: object, second: object) -> None:
 
 
 def far(first: object, second: object) -> bool:
-    """The models differ by much more than rounding, so an identity that held would have said nothing."""
+    """Check that the models differ by much more than rounding, so that an identity is no coincidence."""
     return any(np.abs(first[name] - second[name]).max() > 1e3 * EXACT for name in (LOW, TOP))  # type: ignore[index]
 
 
@@ -170,8 +170,11 @@ def test_global_base_with_one_group_per_reader_is_fedper(first: int) -> None:
 
 
 def test_global_training_then_one_group_per_reader_is_local_fine_tuning() -> None:
-    """lambda = 1 from round X on takes up the stored w_k, which round X - 1 has left one own step from w_g, or none for
-    who was absent: so fine-tuning begins with the step of round X - 1, and the server's own step of it is lost."""
+    """lambda = 1 from round X on uses the stored w_k.
+
+    Round X - 1 left w_k one own step from w_g, or none for an absent reader; so fine-tuning begins with the step of
+    round X - 1, and the server's own step of it is lost.
+    """
     turn, quadratics = 25, Quadratics.some(READERS)
     grouped = finding(FromRound(turn), groups=READERS, every=1000, clustering=each_alone)
     plain = Vanilla(quadratics, start(), Sgd(0.1))
@@ -221,7 +224,7 @@ def test_permuting_group_numbers_changes_no_readers_model() -> None:
 
 
 def test_less_frequent_interpolation_keeps_groups_further_apart() -> None:
-    """The paper's round and its code's: a deviation shrinks by lambda each time, .080 or .777 over ten rounds (5.2)."""
+    """The paper's round and its code's: lambda multiplies a deviation each time, .080 or .777 over ten rounds (5.2)."""
     spread = []
     for interp_every in (1, 10):
         run = finding(Constant(0.7768), every=1000, interp_every=interp_every)

@@ -135,7 +135,7 @@ def test_updates_exceeding_memory_are_refused_before_the_round_opens(
 
 
 def test_hubers_location_solves_its_equation() -> None:
-    """Oracle: scipy's root of sum_g psi(n_g (x_g - m)), coordinate by coordinate, with two liars of seven groups."""
+    """Oracle: scipy's root of sum_g psi(n_g (x_g - m)), by coordinate, with two of seven groups malicious."""
     devices, deviation = (24, 24, 25, 30, 12, 24, 26), 1.09
     rng = np.random.default_rng(5)
     each = np.array(devices)
@@ -160,7 +160,7 @@ def test_huber_location_is_the_mean_without_outliers_and_the_median_without_nois
 
 @pytest.mark.parametrize("groups", [3, 8, 40])
 def test_joined_group_sums_have_the_stated_noise_and_no_bias(groups: int) -> None:
-    """20,000 coordinates tell a variance to within 1 % (one deviation); the margin is more than three of those."""
+    """20,000 coordinates estimate a variance to within 1 % (one deviation); the margin exceeds three of those."""
     rng, devices, share = np.random.default_rng(groups), 24, 1.09
     sums = [WeightedSum({"a": 7 + rng.normal(0, share * devices**0.5, 20_000)}, devices) for _ in range(groups)]
     total = HuberOfSums().join(sums, None, share**2)
@@ -172,7 +172,8 @@ def test_joined_group_sums_have_the_stated_noise_and_no_bias(groups: int) -> Non
 
 
 def test_contribution_of_a_group_is_bounded_and_symmetric_noise_stays() -> None:
-    """Two groups of three lie, each 40 clicks of 23 devices; the third says 0. Without noise the median decides."""
+    """Two groups of three are malicious, each with 40 clicks of 23 devices; the third has 0. Without noise the median
+    decides."""
     sums = [WeightedSum({"a": np.array([said, 3.0]), "b": np.array([said])}, 23) for said in (40.0, 40.0, 0.0)]
     total = HuberOfSums(most={"a": 1.0}).join(sums, None)
     np.testing.assert_allclose(total.sums()["a"], [69, 9])

@@ -82,7 +82,7 @@ def test_repeated_computation_gives_the_same_update_and_stores_nothing(backend: 
 def test_update_shape_is_announced_before_reading_personal_data(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the time between a check-in and what follows it would tell of the reader."""
+    """Otherwise the time between a check-in and what follows it would reveal something about the reader."""
     read = list[str]()
     for name in ("mark", "samples", "clicked", "uncounted", "count"):
 
@@ -110,7 +110,7 @@ def test_reader_with_too_few_clicks_contributes_zeros(backend: BackendRig, devic
 def test_task_whose_outputs_differ_from_the_declared_ones_contributes_zeros(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which tensors come out may hang on the clicks, and may not show."""
+    """The task's output tensors may depend on the clicks, which must not be visible."""
     one = computation(device, backend)
     monkeypatch.setattr(type(one._task), "shapes", lambda *_: {"g.other": (2,)})
     update = one.update()

@@ -1,4 +1,4 @@
-"""When a device does not train: its reader did not agree, or accepts less than is asked."""
+"""When a device does not train: its reader did not agree, or requires more protection than offered."""
 
 from __future__ import annotations
 

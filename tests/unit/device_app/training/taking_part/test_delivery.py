@@ -1,4 +1,4 @@
-"""Updates on their way, with crashes at every point: paid for once, sent as the same bytes, or given up."""
+"""Sending updates with crashes at every point: each is paid for once and sent as the same bytes, or dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reader allows, asked anew each time. Oracle: the reader's settings."""
+"""What the reader allows is checked again each time. Oracle: the reader's settings."""
 
 from __future__ import annotations
 

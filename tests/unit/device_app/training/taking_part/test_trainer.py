@@ -67,7 +67,7 @@ def test_round_is_joined_once(backend: BackendRig, device: DeviceRig) -> None:
 
 
 def test_restored_device_skips_rounds_opened_before_the_restore(backend: BackendRig, device: DeviceRig) -> None:
-    """It may have had its part in one of them on a day before, whose budget is none of today's."""
+    """It may have taken part in one of them on an earlier day, whose budget isn't today's."""
     opened(backend, cohort=5)
     backend.clock.go_on(60)
     CountLog(device.stores.database).pass_over(backend.clock())  # as `make_up_for_copy` does

@@ -207,7 +207,9 @@ def _at_fault() -> LatencyView:
 
 
 @pytest.mark.parametrize("kind", ["empty", "overfull", "offline"])
-def test_other_device_pages_pass_every_check(chromium: Browser, serve: Serve, kind: Kind) -> None:
+def test_pages_of_empty_offline_and_overfull_devices_pass_every_check(
+    chromium: Browser, serve: Serve, kind: Kind
+) -> None:
     with shown(chromium, serve, kind) as look:
         first = ("/welcome", "/popular", "/following", "/saved", "/searches") if kind == "empty" else ()
         look.each(MAIN + first)

@@ -87,7 +87,9 @@ def test_long_list_loads_below_and_keeps_its_place_after_back(chromium: Browser,
     assert abs(again["y"] - top["y"]) <= 1, "and at the same place"
 
 
-def test_more_without_script_is_a_page_linking_to_the_added_stories(chromium: Browser, home: ServedHome) -> None:
+def test_button_for_more_without_scripts_opens_a_page_at_the_first_added_story(
+    chromium: Browser, home: ServedHome
+) -> None:
     page = home.enter(chromium.new_context(java_script_enabled=False))
     page.locator("form[data-more] button").click()
     expect(page.locator("main [data-story][id]")).to_have_count(30 + ADDED)

@@ -136,7 +136,7 @@ def test_failures_during_an_outage_disappear_from_an_open_page(
 
 
 @pytest.mark.parametrize("width", WIDTHS[:1])
-def test_fault_is_shown_plainly_with_details_and_disappears_after_success(
+def test_fault_of_the_device_is_shown_with_details_and_disappears_after_success(
     chromium: Browser, serve: Serve, tmp_path: Path, width: int
 ) -> None:
     home = home_without_loops(serve, tmp_path, FakeBackend())

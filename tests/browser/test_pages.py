@@ -151,7 +151,7 @@ def test_tabs_under_you_fit_on_one_line_and_show_the_current_tab(
     context.close()
 
 
-def test_pages_fit_the_narrowest_phone_in_every_shield_state(chromium: Browser, standing: Standing) -> None:
+def test_pages_fit_a_screen_320_pixels_wide_with_every_status_text(chromium: Browser, standing: Standing) -> None:
     """WCAG 2.2, 1.4.10 Reflow: 320 px, which is 400 % on a desktop."""
     home, width = standing.address("overfull"), 320
     context = chromium.new_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)

@@ -117,7 +117,7 @@ def test_locked_page_file_is_deleted_and_blocks_only_a_deletion() -> None:
     assert [(one["done"], one["isThere"]) for one in locked] == [("done", False)] * 3
 
 
-def test_polls_redraw_no_page() -> None:
+def test_polls_do_not_save_the_page_again() -> None:
     (found,) = ask_node([("front_page_broken", {"held": True, "asked": [("/seen", True), ("/", False)]})])
     assert [one["kept"] for one in found] == [0, 1]
 

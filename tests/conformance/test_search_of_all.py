@@ -134,7 +134,7 @@ def test_topic_list_waits_until_the_pool_copy_is_read_and_then_keeps_its_cards(g
     assert (before["statuses"], read["statuses"], after["statuses"]) == ([200, 404], [200, 200], [200, 200])
 
 
-def test_search_during_an_erase_finds_shows_and_keeps_nothing(given: dict[str, Any]) -> None:
+def test_search_during_an_erase_finds_and_stores_nothing(given: dict[str, Any]) -> None:
     """tests/privacy/test_deleted_meanwhile does the same to the Python device."""
     asked = {name: value for name, value in given.items() if name not in ("mine", "words", "names")}
     topic = given["names"][0][1]

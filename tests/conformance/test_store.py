@@ -124,7 +124,7 @@ def test_failed_transaction_leaves_nothing_and_nested_ones_roll_back(asked: Stor
     assert ended["changed"] == 2
 
 
-def test_full_store_reports_it_rolls_back_and_recovers(
+def test_full_store_is_reported_and_rolled_back_and_works_again_with_space(
     asked: StoreAnswers,
 ) -> None:
     full = asked("store_full")

@@ -77,7 +77,7 @@ def test_registering_a_ranker_is_enough_to_publish_and_run_it(tmp_path: Path, mo
     engine.dispose()
 
 
-def test_checklist_names_the_module_the_preset_and_the_registry() -> None:
+def test_checklist_for_a_ranker_names_module_preset_and_registry() -> None:
     assert files_to_touch("add-a-ranker") == ["models/user/", "models/builders/", "models/rankers.py"]
 
 

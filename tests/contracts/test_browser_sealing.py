@@ -30,14 +30,14 @@ def closing(sources: dict[str, str]) -> set[str]:
     return {name.split("/")[0] for name, text in sources.items() if CLOSING.search(text)}
 
 
-def test_only_privacy_seals_in_the_browser_device() -> None:
+def test_only_the_privacy_folder_of_the_browser_device_seals_messages() -> None:
     sources = {str(path.relative_to(DEVICE)): path.read_text("utf-8") for path in sorted(DEVICE.rglob("*.ts"))}
     assert closing(sources) == {"privacy"}
     assert "private constructor(" in sources["privacy/sealed.ts"]
     assert re.search(r"if \(!\(sealed instanceof Sealed\)\) throw", sources["uplink/http.ts"])
 
 
-def test_seal_search_finds_calls_elsewhere() -> None:
+def test_search_for_seals_finds_calls_in_other_folders() -> None:
     for text in ('Sealed.close(a, b, "", c, "")', "Sealed\n  .closeJson(form)", 'Sealed["close"](a)'):
         assert closing({"feed/build.ts": text}) == {"feed"}
     assert not closing({"feed/build.ts": 'import type { Sealed } from "../privacy/sealed"; statement.close()'})
@@ -54,7 +54,7 @@ def test_only_the_uplink_and_service_worker_use_the_network() -> None:
     ]
 
 
-def test_network_search_finds_calls_elsewhere() -> None:
+def test_search_for_network_calls_finds_them_in_other_folders() -> None:
     for text in (
         "await fetch(address)",
         "self.fetch(a)",

@@ -59,7 +59,7 @@ def test_decision_states_its_context_before_the_decision(decision: Path) -> None
     assert set(headings[2:]) <= {"Consequences", "What was rejected"}
 
 
-def test_path_search_finds_its_examples() -> None:
+def test_search_for_paths_finds_its_examples() -> None:
     assert PATH.findall("`a/b.py`, `../c/`, `d.md`, `x = 1`, `e.f()`, `ownfeed demo`") == ["a/b.py", "../c/", "d.md"]
 
 
@@ -88,7 +88,7 @@ def test_every_module_named_in_prose_exists(package: str) -> None:
     assert {found: where for found, where in prose.items() if not is_there(found)} == {}
 
 
-def test_module_search_detects_missing_modules() -> None:
+def test_search_for_modules_detects_missing_ones() -> None:
     assert DOTTED.findall("`backend.news.pool`, `backend.app.create_app(x)`, `a.b`") == [
         "backend.news.pool",
         "backend.app.create_app",
@@ -129,7 +129,7 @@ def test_names_given_with_a_file_are_defined_there(document: Path) -> None:
         assert symbol in defined(ROOT / path), f"{path}:{symbol}"
 
 
-def test_tour_answers_four_questions_and_covers_every_paper() -> None:
+def test_guided_tour_answers_four_questions_and_covers_every_paper() -> None:
     tour = text(ROOT / "docs" / "tour.md")
     assert re.findall(r"^## (.*)\?$", tour, re.M) == [
         "Where is noise added to a report",

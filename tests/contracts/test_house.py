@@ -63,7 +63,7 @@ def test_every_cited_decision_exists() -> None:
             assert named in numbers, f"{file.relative_to(ROOT)}: decision {named}"
 
 
-def test_house_searches_find_their_examples() -> None:
+def test_searches_for_paths_notes_and_hosts_find_their_examples() -> None:
     assert DESIGN_NOTES.search("(ALGO" + "RITHMS 3.2)")
     assert DESIGN_NOTES.search("(RECALL," + " section 7)")
     assert not DESIGN_NOTES.search('entries[RECALL] and RECALL = "/v1/recall"')

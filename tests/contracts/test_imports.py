@@ -129,7 +129,7 @@ def test_python_random_is_used_only_for_the_page_and_pauses() -> None:
     assert found == set(CHANCE_FOR_PAGE_AND_PAUSES)
 
 
-def test_import_searches_find_their_examples() -> None:
+def test_searches_of_imports_find_their_examples() -> None:
     for cheat in (
         "import httpx",
         "from urllib.request import urlopen",
@@ -229,7 +229,7 @@ SERVER_LIGHT = ("torch", "transformers", "onnx", "onnxscript", "models", "export
         ("ownfeed", (*(name for name in LIGHT if name != "backend"), "numpy", "fastapi", "onnxruntime")),
     ],
 )
-def test_importing_loads_no_heavy_package(module: str, absent: tuple[str, ...]) -> None:
+def test_importing_a_package_does_not_load_heavy_libraries(module: str, absent: tuple[str, ...]) -> None:
     code = f"import json, sys\nimport {module}\nprint(json.dumps([n for n in {absent!r} if n in sys.modules]))"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],

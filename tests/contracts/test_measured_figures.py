@@ -180,5 +180,5 @@ def test_every_bench_and_group_is_a_choice_of_the_command() -> None:
     assert {each.value for each in BenchName} == set(BENCHES) | set(GROUPS)
 
 
-def test_typed_table_search_finds_its_examples() -> None:
+def test_search_for_typed_tables_finds_its_examples() -> None:
     assert MEASURED_ROW.findall("| a | b |\n|---|---|\n| x | .61 |\n| command | what |\n") == ["| x | .61 |"]

@@ -58,7 +58,7 @@ def test_every_call_has_schema_valid_examples(documents: dict[str, dict[str, Any
     assert wrong == []
 
 
-def test_untyped_answer_examples_match_the_server(tmp_path: Path) -> None:
+def test_examples_of_answers_without_a_type_match_the_server(tmp_path: Path) -> None:
     reported = json.loads((Path(backend.app.__file__).parent / "api/examples.json").read_text(encoding="utf-8"))[
         "answers"
     ]

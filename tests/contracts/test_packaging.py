@@ -66,7 +66,7 @@ def test_wheel_holds_every_code_and_web_file(wheel: zipfile.ZipFile) -> None:
     assert wanted - names == set()
 
 
-def test_wheel_holds_the_migrations_where_the_backend_reads_them(wheel: zipfile.ZipFile) -> None:
+def test_wheel_holds_the_migrations_in_the_folder_the_backend_reads(wheel: zipfile.ZipFile) -> None:
     scripts = {PurePosixPath(name) for name in wheel.namelist() if name.startswith("backend/db/alembic/")}
     here = {PurePosixPath("backend/db") / path for path in inside("alembic", "*.py") | inside("alembic", "*.mako")}
     assert here <= scripts

@@ -206,5 +206,5 @@ def test_page_sentences_are_kept_out_of_code() -> None:
     ],
     ids=["a sentence", "one with room", "a docstring", "an error", "the log", "three words"],
 )
-def test_sentence_search_finds_sentences_but_not_errors(source: str, reported: int) -> None:
+def test_search_for_sentences_finds_sentences_but_not_errors(source: str, reported: int) -> None:
     assert len(list(sentences_in(ast.parse(source)))) == reported

@@ -69,7 +69,7 @@ def test_only_protection_packages_test_for_protection_types() -> None:
         "match x:\n    case SecureSum(sigma=0):\n        pass",
     ],
 )
-def test_type_test_search_finds_each_form(cheat: str) -> None:
+def test_search_for_type_tests_finds_each_form(cheat: str) -> None:
     assert type_tests(ast.parse(cheat))
 
 

@@ -134,13 +134,13 @@ def test_product_uses_its_methods() -> None:
     assert set(KEPT_METHODS) == set(found), "what is used needs no reason"
 
 
-def test_unused_method_search_finds_uncalled_methods() -> None:
+def test_search_for_unused_methods_finds_uncalled_methods() -> None:
     one = "class A:\n    def called(self): ...\n    def alone(self): ...\n    def drawn(self): ...\n"
     two = "class B(HTMLParser):\n    def handle(self): A().called()\n"
     assert unused_methods([("one", one), ("two", two)], "{{ a.drawn }}") == {"alone": "one:3 A.alone"}
 
 
-def test_unused_search_finds_unused_definitions() -> None:
+def test_search_for_unused_definitions_finds_them() -> None:
     one = "def used(): ...\ndef alone():\n    helper()\ndef helper(): ...\n@app.get('/')\ndef route():\n    used()\n"
     two = "from x import Widget as W\nclass Widget: ...\nclass Table: ...\nROW = {'kind': 'y:Table'}\n"
     assert unused([("one", one), ("two", two)]) == {"alone": "one:2", "helper": "one:4"}

@@ -72,7 +72,7 @@ def made() -> dict[str, dict[str, str]]:
     return {"messages": messages, "binary": {name: data.hex() for name, data in binary_forms().items()}}
 
 
-def test_every_wire_form_has_the_golden_bytes() -> None:
+def test_every_wire_form_has_the_recorded_bytes() -> None:
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert golden["protocol"] == PROTOCOL_VERSION
     now = made()

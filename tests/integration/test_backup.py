@@ -355,7 +355,7 @@ def test_mismatched_chain_file_stops_the_start(backend: Running, chain_file: Pat
     assert chain_file.read_text().splitlines() == lines
 
 
-def test_start_during_another_servers_publication_uses_the_next_number(
+def test_server_started_while_another_publishes_uses_the_next_release_number(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other server has recorded r2 but not committed it, so the server that starts now takes it for lost."""

@@ -37,7 +37,7 @@ def unit(path: Path) -> configparser.ConfigParser:
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-def test_unit_runs_a_command_of_this_version(path: Path) -> None:
+def test_systemd_unit_runs_a_command_of_this_version(path: Path) -> None:
     program, *words = shlex.split(unit(path)["Service"]["ExecStart"])
     assert program == "/opt/ownfeed/bin/ownfeed"
     command = typer.main.get_command(app)

@@ -152,7 +152,7 @@ def test_refused_address_shows_the_reason_and_keeps_the_input(world: World) -> N
     assert 'role="alert"' in answer.text
 
 
-def test_log_names_each_request_without_the_token(world: World) -> None:
+def test_request_log_shows_each_request_without_the_token(world: World) -> None:
     world.device.sync()
     world.post("/feeds/manage/follow", url=COURANT)
     world.post("/feeds/manage/remove", key=COURANT)

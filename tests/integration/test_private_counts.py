@@ -161,7 +161,7 @@ def test_counts_without_noise_are_exact(cohort: CountingCohort) -> None:
     assert sum(clicks.values()) > 20
 
 
-def test_noisy_counts_are_within_noise_range_and_prices_agree(cohort: CountingCohort) -> None:
+def test_noisy_counts_are_within_the_range_of_their_noise_and_prices_agree(cohort: CountingCohort) -> None:
     cohort.open("private_counts/secure/huber", minimum=10)
     for device in cohort.devices:
         device.privacy = PrivacySettings(epsilon_per_day_counts=6)  # but for the budget as a device comes

@@ -99,7 +99,7 @@ def test_one_address_gets_three_of_nineteen_places_by_default(server: ProxiedSer
 
 
 @pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)
-def test_round_flooded_by_one_address_is_summed_by_the_others(server: ProxiedServer) -> None:
+def test_round_flooded_by_one_address_is_completed_by_the_others(server: ProxiedServer) -> None:
     server.open()
     sybils = [one for place in range(19) if (one := server.client(place, SYBIL)) is not None]
     honest = [one for at in range(16) if (one := server.client(at, f"198.51.100.{at}")) is not None]

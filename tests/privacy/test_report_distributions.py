@@ -306,7 +306,7 @@ def test_invalid_parameters_are_named_in_the_error() -> None:
             make()
 
 
-def test_every_label_describes_what_is_sent_in_one_sentence() -> None:
+def test_label_of_every_mode_describes_in_one_sentence_what_is_sent() -> None:
     said = [
         MODES[name].label.sent(mechanism)
         for name, mechanism in (
@@ -321,5 +321,5 @@ def test_every_label_describes_what_is_sent_in_one_sentence() -> None:
     assert all(one.endswith(".") and 40 < len(one) < 320 for one in said)
 
 
-def test_reader_without_news_vectors_reports_the_first_topic() -> None:
+def test_histogram_of_a_reader_without_vectors_is_the_first_topic() -> None:
     assert histogram(np.eye(3, dtype=np.float32), np.zeros((0, 3), np.float32)).tolist() == [1.0, 0.0, 0.0]

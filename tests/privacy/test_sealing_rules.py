@@ -39,7 +39,7 @@ def test_only_the_privacy_package_seals() -> None:
     assert seen > 50
 
 
-def test_seal_search_finds_each_bypass() -> None:
+def test_search_for_seals_finds_each_bypass() -> None:
     for cheat in (
         "from device_app.privacy.sealed import close",
         "from device_app.privacy.sealed import _TOKEN as t",

@@ -326,7 +326,9 @@ def test_device_without_landlock_has_no_views_and_says_why(monkeypatch: pytest.M
         lock_down([tmp_path])
 
 
-def test_answer_with_other_tensors_is_refused(stores: DeviceStores, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_of_a_view_process_with_other_tensors_is_refused(
+    stores: DeviceStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from safetensors.numpy import save
 
     answers = iter([save({"g.loss": np.zeros(3)}), b"ships and axolotls"])

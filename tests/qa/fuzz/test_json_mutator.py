@@ -20,7 +20,7 @@ def _of_bytes(data: bytes, limit_bytes: int) -> bytes:
 
 
 @pytest.mark.parametrize("path", MESSAGES, ids=lambda path: path.name)
-def test_mutations_keep_the_message_type_and_break_every_field(path: Path) -> None:
+def test_mutations_of_a_message_keep_its_type_and_break_every_field(path: Path) -> None:
     mutate = JsonMutator(_of_bytes)
     seed = path.read_bytes()
     name, _, content = seed.partition(b"\n")
@@ -42,7 +42,7 @@ def test_mutations_keep_the_message_type_and_break_every_field(path: Path) -> No
     assert fields <= wrong
 
 
-def test_one_line_of_several_is_mutated_within_the_limit() -> None:
+def test_mutator_changes_one_line_of_several_within_the_size_limit() -> None:
     mutate = JsonMutator(_of_bytes)
     lines = (b'{"a": [1, 2]}', b"no JSON", b'{"b": "text"}')
     changed = set()

@@ -346,7 +346,7 @@ def test_demo_addresses_are_on_this_machine(plan: DemoPlan) -> None:
 
 
 @pytest.mark.parametrize(("named", "index"), [(None, "fastscan"), ("ivf", "ivf")])
-def test_named_index_overrides_the_operators(
+def test_index_chosen_for_a_demo_overrides_the_operators(
     plan: DemoPlan, monkeypatch: pytest.MonkeyPatch, named: str | None, index: str
 ) -> None:
     monkeypatch.setenv("OWNFEED_BACKEND_INDEX", "fastscan")

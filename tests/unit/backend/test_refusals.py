@@ -70,7 +70,7 @@ def test_duplicate_error_codes_are_detected() -> None:
         Twice.code = Twice.title = "gone-again"
 
 
-def test_errors_drawn_in_the_docstring_match_the_module() -> None:
+def test_error_tree_in_the_docstring_matches_the_module() -> None:
     from backend import errors
 
     drawn = {line.split("─ ")[1].split()[0] for line in (errors.__doc__ or "").splitlines() if "── " in line}
@@ -82,12 +82,12 @@ def test_errors_drawn_in_the_docstring_match_the_module() -> None:
     assert drawn == written
 
 
-def test_problem_carries_the_facts_of_its_error() -> None:
+def test_problem_contains_the_facts_of_its_error() -> None:
     problem = problem_of(OwnfeedError("One sentence.", field="f", limit="l", current="r3"))
     assert problem.model_dump()["current"] == "r3"
 
 
-def test_unknown_address_and_wrong_method_are_problems() -> None:
+def test_unknown_address_and_wrong_method_are_answered_with_problems() -> None:
     client = TestClient(app())
     missing, wrong = client.get("/nowhere"), client.get("/v1/echo")
     assert (missing.status_code, missing.json()["type"]) == (404, "urn:ownfeed:problem:not-found")

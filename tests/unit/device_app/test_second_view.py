@@ -109,7 +109,7 @@ def clear_code(device: Device) -> int:
     return int(report.clear[0][0])
 
 
-def test_search_is_answered_locally_saved_followed_and_deleted(
+def test_search_is_answered_locally_and_can_be_saved_followed_and_deleted(
     make: Make, backend: RecordingBackend, clock: StillClock
 ) -> None:
     device = make()
@@ -358,7 +358,7 @@ def test_code_report_with_searches_is_still_one_number(
     assert set(request.report.model_dump()) == {"kind", "codebook", "code"}
 
 
-def test_pages_search_save_open_and_list_on_a_complete_device(make: Make, backend: RecordingBackend) -> None:
+def test_search_pages_work_on_a_complete_device(make: Make, backend: RecordingBackend) -> None:
     device = make()
     home = f"http://127.0.0.1:{device.settings.port}"
     ours = {"origin": home, "sec-fetch-site": "same-origin"}

@@ -110,7 +110,9 @@ def test_settings_file_location_is_configurable(tmp_path: Path, monkeypatch: pyt
         DeviceSettings(data_dir=tmp_path)
 
 
-def test_older_settings_file_gets_new_limits_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_file_of_an_older_version_gets_default_values_for_new_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "ownfeed.toml").write_text("[device.privacy]\nepsilon_per_sum_alone = 100\nsmallest_sum = 20\n")
     monkeypatch.chdir(tmp_path)
     privacy = DeviceSettings(data_dir=tmp_path).privacy

@@ -34,7 +34,7 @@ def an_encoder(folder: Path) -> Path:
     return folder
 
 
-def test_quantised_copy_describes_itself_correctly(tmp_path: Path) -> None:
+def test_quantised_encoder_copy_states_its_own_hash(tmp_path: Path) -> None:
     """Regression: the copy stated the whole encoder's hash for its graph, and the bench ended with "is damaged"."""
     copy = tmp_path / "copy"
     copy.mkdir()

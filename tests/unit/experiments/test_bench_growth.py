@@ -35,7 +35,7 @@ def test_one_table_has_a_row_per_curve_and_the_other_a_row_per_size() -> None:
     assert [row[2] for row in measured.rows] == [10, 100, 1_000, 50, 500]
 
 
-def test_each_part_measures_at_small_sizes() -> None:
+def test_each_part_of_the_growth_bench_runs_at_small_sizes() -> None:
     found = [*pools((1_200, 2_000)), *devices((10, 50)), *sums((4, 8), group=4)]
     assert {each.of for each in found} == {"articles", "devices"}
     assert all(len(each.costs) == 2 and min(cost for _, cost in each.costs) >= 0 for each in found)

@@ -21,7 +21,7 @@ def test_bench_measures_every_system_that_an_operator_can_open() -> None:
     assert set(COMPOSED) - set(by_hand()) == ordered
 
 
-def test_row_shows_applied_rounds_and_failure_reasons() -> None:
+def test_row_of_a_system_shows_applied_rounds_and_reasons_of_failures() -> None:
     ran = {"good": Ran([2.0, 4.0, 3.0], load=0.5), "poor": Ran([1.0] * 8, Counter({"poor: too few": 2}), load=2.0)}
     today, here = datetime.now(UTC).date().isoformat(), (version("ownfeed"), machine())
     assert told_in(ran).rows == [

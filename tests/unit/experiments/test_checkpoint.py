@@ -11,7 +11,7 @@ from experiments.study import RunCheckpoint
 RUNS = [{"seed": 0, "auc": 0.61}, {"seed": 1, "auc": 0.62}]
 
 
-def test_runs_are_restored_and_a_missing_file_holds_none(tmp_path: Path) -> None:
+def test_finished_runs_are_restored_from_a_file_and_a_missing_file_has_none(tmp_path: Path) -> None:
     results = RunCheckpoint(tmp_path / "far" / "study.json", {"rounds": 3})
     assert results.read() == []
     results.write(RUNS)

@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_columns_match_the_files(folder: Path) -> None:
+def test_columns_of_the_data_match_its_files(folder: Path) -> None:
     mind = load_mind(folder)
     assert mind.news.titles == ('A "quoted" title', "Second")
     assert mind.train.users == ("U1", "U2")

@@ -39,7 +39,7 @@ def real(samples: TrainingSamples, row: int) -> list[int]:
     return [click for click in samples.clicks[row].tolist() if click != NEWS]
 
 
-def test_click_becomes_a_sample_with_the_history_before_it(samples: TrainingSamples) -> None:
+def test_click_becomes_a_training_sample_with_the_history_before_it(samples: TrainingSamples) -> None:
     assert samples.positive[samples.of_reader(0)].tolist() == [5, 8]
     assert real(samples, 0) == [3]
     assert samples.clicks.shape[1] == CLICKS

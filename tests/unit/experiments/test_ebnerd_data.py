@@ -29,7 +29,7 @@ def written(folder: Path, files: Mapping[str, str] = FILES) -> Path:
     return folder
 
 
-def test_columns_match_the_files(tmp_path: Path) -> None:
+def test_columns_of_the_data_match_its_files(tmp_path: Path) -> None:
     found = load_ebnerd(written(tmp_path))
     assert found.users == ("7", "8", "9")
     assert found.articles == ("101", "102", "103", "104", "105")

@@ -51,7 +51,7 @@ def parts() -> Protocol:
     return split(mind())
 
 
-def test_only_long_histories_train_and_impressions_are_unused(parts: Protocol) -> None:
+def test_study_trains_on_long_histories_only_and_not_on_impressions(parts: Protocol) -> None:
     assert parts.samples.readers == len(parts.clicks) == 6
     assert len(parts.samples) == 6 * 4  # k = min(5, 12 // 3)
     assert not parts.samples.shown.lengths.any()
@@ -166,7 +166,7 @@ def test_table_compares_methods_by_impression_and_separates_readers_without_trai
     assert rows["vanilla"]["AUC - vanilla"] is None
 
 
-def test_results_are_restored_from_rows_and_vanilla_is_always_included() -> None:
+def test_results_are_restored_from_rows_and_include_vanilla_learning() -> None:
     study = FindingComparison(Path("nowhere"), {"small": ["FINDING"]}, trainings=2)
     assert [(job.method, job.seed) for job in study.jobs] == [
         ("vanilla", 0), ("FINDING", 0), ("vanilla", 1), ("FINDING", 1),

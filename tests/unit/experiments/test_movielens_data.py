@@ -47,7 +47,7 @@ def generated(users: int = 40, films: int = 60) -> MovieLens:
     )  # fmt: skip
 
 
-def test_columns_match_the_files(folder: Path) -> None:
+def test_columns_of_the_data_match_its_files(folder: Path) -> None:
     found = load_movielens(folder)
     assert (found.users, found.films) == (2, 3)
     assert found.titles == ("Caf\xe9 (1995)", "Up", "Up Up")

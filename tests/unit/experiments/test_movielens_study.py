@@ -18,7 +18,7 @@ def run(row: str, build: int, precision: float) -> MovieLensRun:
     return MovieLensRun(row, build, Figures(precision, 0.1, 0.2, 0.9, 943), 12.0)
 
 
-def test_missing_data_is_one_line_without_a_table(tmp_path: Path) -> None:
+def test_command_without_its_data_prints_one_line_and_no_table(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["evaluate", "fl-mv-dssm", "--data", str(tmp_path / "nowhere")])
     assert found.exit_code == 1
     assert "u.occupation does not exist" in found.stderr

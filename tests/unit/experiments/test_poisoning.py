@@ -99,7 +99,7 @@ def test_sizes_too_small_for_a_cohort_are_named_in_the_error(sizes: dict[str, in
     assert PoisoningSizes(readers=80, judges=40).cohort == 60
 
 
-def test_table_pairs_malicious_rounds_with_honest_ones_and_rows_are_restored() -> None:
+def test_table_compares_malicious_rounds_with_honest_ones_and_is_restored_from_rows() -> None:
     study = PoisoningStudy(PoisoningSizes(seeds=2))
     outcomes = {job: PoisoningOutcome(0.6, 0.7 + job[0] / 100 - job[3] / 1_000, job[3], 0) for job in study.jobs}
     assert study.runs([row for each in outcomes.items() for row in study.rows(*each)]) == outcomes

@@ -46,7 +46,7 @@ def world() -> list[PoolPart]:
         return pools.measure(mind, near(NEWS), beside, near(BESIDE), validation, test)
 
 
-def test_larger_pool_lowers_recall_and_longer_lists_raise_it_and_the_size(world: list[PoolPart]) -> None:
+def test_recall_falls_with_the_pool_and_rises_with_longer_lists_which_are_larger(world: list[PoolPart]) -> None:
     small, large = world
     assert (small.news, large.news) == (NEWS, NEWS + BESIDE), "what the headlines don't reach is left out"
     for part in world:

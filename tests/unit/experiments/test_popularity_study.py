@@ -41,7 +41,7 @@ def protection(sigma: int) -> SecureSum:
     return replace_sigma(live, sigma)
 
 
-def test_missing_data_is_one_line_without_a_table(tmp_path: Path) -> None:
+def test_command_without_its_data_prints_one_line_and_no_table(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["evaluate", "popularity", "--data", str(tmp_path / "nowhere")])
     assert found.exit_code == 1
     assert "news.tsv does not exist" in found.stderr
@@ -77,7 +77,7 @@ def test_table_shows_each_rows_cost_and_whether_the_target_is_met() -> None:
     assert any("Bar: AUC at noise sd 2.83 >= 0.67" in note for note in table.notes)
 
 
-def test_curve_rises_with_devices_and_shows_the_expected_reliability() -> None:
+def test_popularity_curve_rises_with_devices_and_shows_the_expected_reliability() -> None:
     mind = planted_mind()
     nothing = np.zeros(len(mind.dev.candidates.values))
     table = curve_table(mind, nothing, draws=2, sizes=(5, 20_000))

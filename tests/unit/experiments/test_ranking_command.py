@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from ownfeed import app
 
 
-def test_missing_data_is_one_line_without_a_table(tmp_path: Path) -> None:
+def test_command_without_its_data_prints_one_line_and_no_table(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["evaluate", "ranking", "--data", str(tmp_path / "nowhere")])
     assert found.exit_code == 1
     assert "news.tsv does not exist" in found.stderr
@@ -26,7 +26,7 @@ def test_unknown_model_is_refused_with_the_known_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [{"settings": {"steps": 9}, "runs": []}, {"runs": []}])
-def test_results_of_another_study_are_not_mixed_in(tmp_path: Path, rows: dict[str, object]) -> None:
+def test_results_of_another_study_are_not_mixed_into_a_study(tmp_path: Path, rows: dict[str, object]) -> None:
     kept = tmp_path / "results.json"
     kept.write_text(json.dumps(rows))
     found = CliRunner().invoke(app, ["evaluate", "ranking", "--data", str(tmp_path), "--out", str(kept)])

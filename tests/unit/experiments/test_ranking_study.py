@@ -69,7 +69,7 @@ def test_batched_scores_match_one_impression_at_a_time() -> None:
         np.testing.assert_allclose(found[first:after], alone, atol=1e-6)
 
 
-def test_untrained_cosine_is_the_cosine_ranker() -> None:
+def test_untrained_cosine_model_scores_like_the_cosine_ranker() -> None:
     mind, vectors, model = made_up_mind(), made_up_vectors(DIM), cosine_ranker()
     weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
     by_model = evaluate_model(mind.dev, model, weights, Library.of(vectors))
@@ -134,7 +134,7 @@ def study_on(bench: Workbench) -> RankingStudy:
     return study
 
 
-def test_table_shows_each_scorer_with_four_digits(bench: Workbench) -> None:
+def test_table_shows_the_metrics_of_each_scorer_with_four_digits(bench: Workbench) -> None:
     untrained = untrained_table(bench.mind, bench.vectors, seed=0)
     shown = untrained_scorers(untrained)
     rows = {str(row[0]): row for row in shown.rows}
@@ -142,7 +142,7 @@ def test_table_shows_each_scorer_with_four_digits(bench: Workbench) -> None:
     assert json.loads(json.dumps(shown.as_json()))["rows"]
 
 
-def test_trained_model_is_one_row_with_a_mean_per_schedule() -> None:
+def test_table_has_one_row_per_trained_model_with_a_mean_for_each_schedule() -> None:
     """Oracle: mean and deviation by hand, of .60 and .62."""
     start, low, high = (RankingMetrics(auc, 0.3, 0.4, 0.45, 9, 0) for auc in (0.5, 0.60, 0.62))
     name = "NRMS, cosine start"
@@ -173,7 +173,7 @@ def test_same_seed_gives_the_same_random_start(name: str) -> None:
     assert not torch.equal(first, other)
 
 
-def test_missing_data_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_command_without_its_data_ends_with_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataMissing, match=r"train/news\.tsv does not exist"):
         load_mind(tmp_path / "mind-subset")
 

@@ -36,7 +36,7 @@ def test_weights_of_a_direction_match_the_posterior_from_simulated_readers(epsil
     np.testing.assert_allclose(weights, expected / expected.sum(), atol=0.01)
 
 
-def test_direction_at_a_huge_epsilon_names_its_nearest_prototype() -> None:
+def test_direction_at_a_huge_epsilon_gives_all_weight_to_its_nearest_prototype() -> None:
     directions = np.eye(8)[:4]
     vector = np.array([0.1, 0.9, 0.2, 0, 0, 0, 0, 0]) / np.linalg.norm([0.1, 0.9, 0.2])
     weights = direction_weights(

@@ -102,7 +102,7 @@ def test_quantised_vectors_with_a_byte_per_subspace_find_nearly_as_much() -> Non
     assert found(study.broadcast(30.0, 16)) > 0.9
 
 
-def test_channels_are_the_groups_a_reader_reads() -> None:
+def test_channels_of_a_reader_match_the_groups_they_read() -> None:
     study = world()
     two = np.concatenate([np.flatnonzero(np.arange(NEWS) % GROUPS == 0)[:6], [1, 7, 13, 19]])
     both = channels(study.news, study.news, [two])

@@ -67,7 +67,7 @@ def quiet() -> Console:
     return Console(file=StringIO(), width=200)
 
 
-def test_tables_hold_every_run_in_job_order_with_seeds() -> None:
+def test_tables_list_every_run_in_job_order_with_its_seed() -> None:
     console = quiet()
     [table] = conduct(Squares([3, 1, 2]), console=console)
     assert table.rows == [(3, 9), (1, 1), (2, 4)]
@@ -99,7 +99,7 @@ def test_failed_run_keeps_earlier_ones_in_the_file(tmp_path: Path) -> None:
     assert kept == [1, 2]
 
 
-def test_study_without_rows_has_no_file_and_missing_data_stops_it_first(tmp_path: Path) -> None:
+def test_study_without_results_writes_no_file_and_missing_data_stops_it_first(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="out: runs of Unkept can't be written to a file"):
         conduct(Unkept([1]), console=quiet(), out=tmp_path / "squares.json")
     study = Squares([1], folder=tmp_path / "nowhere")

@@ -60,7 +60,7 @@ def test_inactive_channel_never_wins_even_against_negative_scores() -> None:
     assert_close(scores, -click.square().sum()[None, None])
 
 
-def test_first_of_equal_channels_takes_the_click_alone() -> None:
+def test_click_equally_near_to_several_channels_goes_to_the_first_alone() -> None:
     assert one_hot_of_largest(torch.tensor([[2.0, 5.0, 5.0], [0.0, 0.0, 0.0]])).tolist() == [[0, 1, 0], [1, 0, 0]]
     model = small(2)
     with torch.no_grad():

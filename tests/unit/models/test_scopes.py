@@ -54,7 +54,7 @@ def test_scope_declared_by_a_child_applies_below_it_and_overrides_its_parents() 
     assert private_names(GroupHeads()) == ("user.user_embedding",)
 
 
-def test_declaration_matching_no_parameter_is_an_error() -> None:
+def test_scope_declaration_that_matches_no_parameter_raises_an_error() -> None:
     class Misspelt(nn.Linear):
         SCOPES: ClassVar[Mapping[str, Scope]] = {"wieght": "private"}
 

@@ -31,7 +31,7 @@ VERBS = {"draw": lambda scene, *values: scene.append(values) or values[0], "twic
         ("draw(*(5, 6))", 5),
     ],
 )
-def test_expression_has_its_value(source: str, value: object) -> None:
+def test_expression_is_evaluated_to_its_value(source: str, value: object) -> None:
     assert Expression(source, VERBS).evaluated({"ada": NamedPerson()}, []) == value
 
 

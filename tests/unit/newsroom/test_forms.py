@@ -17,11 +17,11 @@ def test_form_is_parsed_into_text_slots_and_alternatives() -> None:
     )
 
 
-def test_slot_before_a_percent_sign_prints_digits() -> None:
+def test_slot_before_a_percent_sign_is_printed_in_digits() -> None:
     assert parsed("{n}% up")[0] == Slot(("n",), "fig", "")
 
 
-def test_bar_outside_of_brackets_is_text() -> None:
+def test_vertical_bar_outside_of_brackets_is_plain_text() -> None:
     assert parsed("one|two") == ("one|two",)
 
 

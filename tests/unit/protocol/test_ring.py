@@ -14,7 +14,7 @@ from protocol.ring import DECODED_AT_ONCE, FixedPoint, RingError, as_integers, f
 GOLDEN = FixedPoint(bits=16, fraction_bits=8, bound=1.0, contributors=50)
 
 
-def test_worked_example_of_the_specification() -> None:
+def test_worked_example_of_the_specification_is_reproduced() -> None:
     codes = GOLDEN.encode(np.array([0.3, -1.25, -0.001]))
     assert codes.tolist() == [77, 65_280, 0], "-1.25 is cut to -X = -1"
     total = codes[:1] + codes[1:2] + codes[2:]

@@ -24,7 +24,7 @@ GOLDEN = {1: 54, 2: 76, 3: 11, 4: 53, 5: 8}
 """f(x) = 42 + 7x + 5x^2 mod 97."""
 
 
-def test_worked_example_of_the_specification() -> None:
+def test_worked_example_of_the_specification_is_reproduced() -> None:
     coefficients = iter([5, 7])
     assert split(42, 3, [1, 2, 3, 4, 5], prime=97, draw=lambda _: next(coefficients)) == GOLDEN
     for points in ((1, 3, 5), (2, 3, 4)):

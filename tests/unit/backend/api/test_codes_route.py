@@ -84,7 +84,7 @@ def test_unchanged_listing_answers_304_without_a_body(server: Running) -> None:
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_codes_of_an_unknown_release_are_a_problem_naming_the_field(server: Running) -> None:
+def test_request_for_codes_of_an_unknown_release_is_answered_with_a_problem_naming_the_field(server: Running) -> None:
     answer = server.client.get("/v1/releases/15/codes")
     assert answer.status_code == 404
     assert answer.json()["field"] == "release"

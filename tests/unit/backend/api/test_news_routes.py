@@ -44,7 +44,7 @@ def test_default_list_limit_out_of_range_is_named_in_the_error(server: Running, 
     assert (problem["status"], problem["field"], problem["limit"]) == (422, "query.limit", words)
 
 
-def test_bodies_are_returned_for_a_whole_list_without_unknown_ids(server: Running) -> None:
+def test_bodies_of_a_whole_list_are_returned_once_each_without_unknown_ids(server: Running) -> None:
     wanted = [f"n{row}" for row in range(60)]
     response = server.client.post("/v1/news/bodies", json={"ids": [*wanted, "gone", wanted[0]]})
     answer = BodiesAnswer.model_validate_json(response.content)

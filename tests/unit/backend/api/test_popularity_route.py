@@ -84,7 +84,7 @@ def server(tmp_path: Path) -> ReleaseRoutes:
     return ReleaseRoutes(settings_in(tmp_path))
 
 
-def test_popularity_before_any_count_is_recency_and_weight(server: ReleaseRoutes) -> None:
+def test_popularity_before_any_count_has_no_lifts(server: ReleaseRoutes) -> None:
     reported = server.reported()
     assert (reported.rounds, reported.devices, reported.counted_at, reported.news, reported.lifts) == (
         0,

@@ -84,7 +84,7 @@ def test_code_is_composed_and_searched_within_two_milliseconds(server: Running) 
         ),
     ],
 )
-def test_invalid_report_is_a_problem_naming_field_and_limit(
+def test_invalid_report_is_answered_with_a_problem_naming_field_and_limit(
     server: Running, kind: dict[str, Any], field: str, limit: str
 ) -> None:
     answer = post(server, kind)

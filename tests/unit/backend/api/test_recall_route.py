@@ -130,7 +130,7 @@ def test_report_for_a_retired_release_is_answered_410_with_the_current_one(serve
 
 
 @pytest.mark.parametrize("content", ["", "{", "no json", '{"release": 7,}', b"\xff\xfe"])
-def test_body_that_is_not_json_is_a_bad_request(server: Running, content: str | bytes) -> None:
+def test_body_that_is_not_json_is_answered_400(server: Running, content: str | bytes) -> None:
     problem = refused(server, content)
     assert (problem["type"], problem["status"], problem["field"]) == (URN + "malformed-json", 400, "body")
 

@@ -142,7 +142,7 @@ def test_body_without_a_declared_length_is_cut_off_at_the_limit(client: httpx.Cl
         (json.dumps({"protocol": 1, "release": 1, "tasks": ["t"] * 17}).encode(), "invalid-request"),
     ],
 )
-def test_malformed_check_in_is_a_problem(client: httpx.Client, body: bytes, code: str) -> None:
+def test_malformed_check_in_is_answered_with_a_problem(client: httpx.Client, body: bytes, code: str) -> None:
     answer = client.post("/v1/rounds/check-in", content=body, headers={"content-type": "application/json"})
     assert problem(answer)[1] == code
 
@@ -255,7 +255,7 @@ def catalogue(rows: int) -> PartOfCatalogue:
     )
 
 
-def test_shards_hold_every_vector_once_by_day_and_at_most_4096_rows() -> None:
+def test_vector_shards_hold_every_vector_once_by_day_with_at_most_4096_rows() -> None:
     live = SimpleNamespace(current=catalogue(5_000))
     store = VectorShardStore(live)  # type: ignore[arg-type]
     encoder, shards = store.list()

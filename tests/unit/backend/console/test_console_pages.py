@@ -34,7 +34,7 @@ PAGES = ("", "/pool", "/releases", "/recall", "/rounds", "/quality", "/privacy",
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_without_the_token_is_the_sign_in_page(path: str) -> None:
+def test_every_console_page_without_the_token_shows_the_sign_in_page(path: str) -> None:
     client = client_of(StandInServices(), signed_in=False)
     for address in (f"/console{path}", f"/console{path}?token=wrong"):
         answer = client.get(address)
@@ -45,7 +45,7 @@ def test_every_page_without_the_token_is_the_sign_in_page(path: str) -> None:
     assert client.get(f"/console{path}").status_code == 401, "the cookie holds no token"
 
 
-def test_token_in_the_address_becomes_a_strict_cookie() -> None:
+def test_token_in_the_address_is_replaced_by_a_strict_cookie() -> None:
     client = client_of(StandInServices(), signed_in=False)
     answer = client.get(f"/console/pool?q=dredging&token={TOKEN}")
     assert (answer.status_code, answer.headers["location"]) == (303, "/console/pool?q=dredging")
@@ -259,7 +259,7 @@ def test_confirmation_page_changes_nothing_and_requires_sign_in(path: str) -> No
     assert client_of(services).get("/console/pool/take-down?news_id=n:9").status_code == 404
 
 
-def test_release_facts_are_plain_lines_with_short_hashes() -> None:
+def test_facts_of_a_release_are_shown_as_plain_lines_with_short_hashes() -> None:
     facts = {
         "graphs": {"ranker.naml": {"score": 1.5e-8}},
         "stages_ms": {"sum": 194.07, "step": 2},
@@ -372,7 +372,7 @@ def test_console_command_and_api_share_a_default_minimum_that_allows_groups() ->
     assert spec.join.split_of(60).parts_of(60, terms) == 5
 
 
-def test_live_figures_show_the_running_round() -> None:
+def test_console_shows_live_figures_of_the_running_round() -> None:
     reported = client_of(StandInServices()).get("/console/rounds/live").json()
     assert reported == {
         "round": "round-8",

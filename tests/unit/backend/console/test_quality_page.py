@@ -79,7 +79,7 @@ def test_gate_has_no_drawing_before_its_first_verdict() -> None:
     assert of_scores(StandInCoordinator().scores()) is not None
 
 
-def test_demo_curve_names_its_simulated_readers_and_noise_level(kept: Path, tmp_path: Path) -> None:
+def test_quality_curve_of_a_demo_states_its_simulated_readers_and_noise_level(kept: Path, tmp_path: Path) -> None:
     services = StandInServices()
     assert "simulated readers would open" not in shown(services), "without a fleet nobody's tastes are known"
     services.settings.fleet_figures = tmp_path / "fleet-figures.json"
@@ -98,7 +98,7 @@ def test_demo_curve_names_its_simulated_readers_and_noise_level(kept: Path, tmp_
     assert live_state(services) == "6 points"
 
 
-def test_unknown_measure_keeps_its_name() -> None:
+def test_unknown_quality_measure_is_shown_under_its_own_name() -> None:
     curve = FLEET_FIGURES.curves[0].model_copy(update={"measure": "other"})
     (view,) = of_tastes(FLEET_FIGURES.model_copy(update={"curves": (curve,)}))
     assert (view.drawing.name, view.line) == ("other", "")

@@ -74,7 +74,7 @@ def test_every_measured_pool_is_drawn_with_its_labels_inside() -> None:
         drawn_pools(record.model_copy(update={"tables": (table,)}))
 
 
-def test_frontier_is_shown_as_measured(cache: Path) -> None:
+def test_recall_page_shows_the_frontier_as_measured(cache: Path) -> None:
     keep(FRONTIER)
     text = page()
     for figure in ("+2.1 (+1.1 to +3.1)", "without bound", "45.4", "709", "77.2 %"):

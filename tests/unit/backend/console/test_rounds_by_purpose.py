@@ -65,7 +65,7 @@ def test_every_protection_has_a_cost_and_impossible_ones_a_reason() -> None:
     assert "secure with trimmed, exact with trimmed: Nobody sees the updates" in " ".join(ranker.impossible)
 
 
-def test_invalid_axis_combination_is_refused_in_the_form() -> None:
+def test_form_refuses_an_invalid_combination_of_protection_and_aggregation() -> None:
     services = StandInServices()
     services.coordinator.under_way = False
     asked = FORM | {"system": "small_ranker", "protection": "local", "aggregation": "median"}

@@ -23,7 +23,7 @@ def url(tmp_path: Path) -> str:
     return url
 
 
-def test_direct_driver_returns_the_connections_rows_columns_and_counts(url: str) -> None:
+def test_direct_driver_returns_the_same_rows_columns_and_counts_as_the_connection(url: str) -> None:
     asked = "SELECT number, name FROM numbers WHERE number >= ? ORDER BY number"
     with writing(open_engine(url)) as connection:
         for least in (1, 9):

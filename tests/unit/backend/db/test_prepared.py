@@ -47,7 +47,7 @@ def test_prepared_statement_takes_a_list_as_one_parameter(filled: Engine) -> Non
             assert found == connection.scalars(named(*names)).all()
 
 
-def test_missing_parameter_is_an_error(filled: Engine) -> None:
+def test_missing_parameter_raises_an_error(filled: Engine) -> None:
     asked = Prepared(select(SumKeyRow.key).where(SumKeyRow.sum == bindparam("name")))
     with reading(filled) as connection, pytest.raises(KeyError, match="name"):
         asked.run(connection)

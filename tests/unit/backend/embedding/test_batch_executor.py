@@ -78,7 +78,7 @@ def test_error_for_a_cluster_without_ray_names_the_setting(monkeypatch: pytest.M
     assert isinstance(ExecutorSettings().open(1), LocalExecutor)
 
 
-def test_module_is_sent_with_its_weights_not_shared_memory() -> None:
+def test_module_is_sent_with_its_weights_and_not_by_shared_memory() -> None:
     """Fails with `Connection.send`: torch would send a place in shared memory, which no other process could open."""
     module = torch.nn.Linear(3, 2)
     here, there = Pipe()

@@ -164,7 +164,7 @@ def test_vector_does_not_depend_on_its_batch(embedder: OnnxEmbedder) -> None:
         assert float(embedder.encode([TITLES[row]])[0] @ together[row]) > 0.99999
 
 
-def test_progress_ends_at_the_number_of_titles(embedder: OnnxEmbedder) -> None:
+def test_progress_of_encoding_ends_at_the_number_of_titles(embedder: OnnxEmbedder) -> None:
     reported: list[tuple[int, int]] = []
     embedder.encode(TITLES[:100], progress=lambda done, total: reported.append((done, total)))
     assert reported[-1] == (100, 100)

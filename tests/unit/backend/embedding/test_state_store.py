@@ -25,7 +25,7 @@ def filled(folder: Path) -> StateStore:
     return store
 
 
-def test_titles_are_returned_once_with_states_and_zero_padding(tmp_path: Path) -> None:
+def test_batches_hold_each_title_once_with_its_states_padded_by_zeros(tmp_path: Path) -> None:
     filled(tmp_path)
     wanted = [*TITLES, TITLES[1]]
     seen = []

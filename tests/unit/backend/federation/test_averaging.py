@@ -39,7 +39,7 @@ def test_thousand_small_updates_are_not_lost_to_rounding() -> None:
     assert total.mean()["g.a"][0] == (1e8 + 1_000) / 1_001, "a float32 sum would have stayed at 1e8"
 
 
-def test_mean_without_updates_is_an_error() -> None:
+def test_mean_without_updates_raises_an_error() -> None:
     with pytest.raises(ValueError, match="no updates"):
         Aggregate({"g.a": (1,)}).mean()
 

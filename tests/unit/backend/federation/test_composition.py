@@ -19,14 +19,14 @@ from protocol.rounds import RoundManifest
 PAPERS = {"uni_fedrec", "fednewsrec", "efficient_fedrec", "finding", "fl_mv_dssm"}
 
 
-def test_about_a_dozen_systems_with_two_axes_and_a_preset_per_paper() -> None:
+def test_there_are_at_most_fifteen_systems_and_a_preset_per_paper() -> None:
     assert len(SYSTEMS) <= 15
     assert PRESETS.keys() >= PAPERS
     names = [*SYSTEMS, *PRESETS, *STEPS]
     assert len(names) == len(set(names)), "a preset is not called as a system is"
 
 
-def test_every_name_gives_system_protection_and_aggregation() -> None:
+def test_name_of_a_system_consists_of_system_protection_and_aggregation() -> None:
     (limit,) = (each.max_length for each in RoundManifest.model_fields["system"].metadata)
     for name, spec in COMPOSED.items():
         assert spec.name == name

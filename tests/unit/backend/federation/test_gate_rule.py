@@ -16,7 +16,7 @@ def sums_of(gains: np.ndarray) -> dict[str, np.ndarray]:
     return {name: np.array([sum(part[name] for part in parts)]) for name in SHAPES}
 
 
-def test_verdict_has_numpys_gain_and_error() -> None:
+def test_gain_and_error_of_a_verdict_match_numpy() -> None:
     gains = np.random.default_rng(0).normal(-0.004, 0.006, 400).clip(-GAIN_LIMIT, GAIN_LIMIT)
     verdict = judge(sums_of(gains), 400, 0.0, tolerance=0.003, confidence=0.95)
 

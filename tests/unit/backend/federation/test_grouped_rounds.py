@@ -262,7 +262,7 @@ def test_clustering_round_drafts_a_lloyd_step_without_changing_global_weights(tm
         np.testing.assert_allclose(drafted[group], mean / np.linalg.norm(mean), atol=1e-5)
 
 
-def test_unchosen_group_gets_the_global_model(tmp_path: Path) -> None:
+def test_group_that_no_reader_chose_gets_the_global_model(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(0.1))
     for number in range(3):
         world.train(cohort(number), number)

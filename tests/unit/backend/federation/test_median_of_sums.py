@@ -177,7 +177,7 @@ def test_count_whose_noise_shares_are_too_small_for_groups_is_one_sum() -> None:
     assert COMPOSED["private_counts/exact/mean"].join is None, "of exact counts of rare clicks a robust centre is zero"
 
 
-def test_group_prices_use_the_groups_minimum_and_the_devices_own_share() -> None:
+def test_price_of_grouped_sums_uses_the_groups_minimum_and_the_devices_own_noise_share() -> None:
     protection = COMPOSED["private_counts/secure/huber"].protection
     assert isinstance(protection, SecureSum)
     grouped, whole = (sum_prices(protection, fewest, 2 * 8_192, 1e-6) for fewest in (MEMBERS, 333))

@@ -21,7 +21,9 @@ GRADIENT = {"w": np.array([0.2, -0.4])}
         (Sgd(0.1), (0.98, 1.04)),
     ],
 )
-def test_first_step_matches_the_specification(optimizer: MemoryOptimizer, wanted: tuple[float, float]) -> None:
+def test_first_step_of_an_optimizer_matches_the_specification(
+    optimizer: MemoryOptimizer, wanted: tuple[float, float]
+) -> None:
     stepped, memory = optimizer.advance(WEIGHTS, GRADIENT, Memory())
     assert stepped["w"] == pytest.approx(wanted, abs=5e-7)
     assert stepped["w"].dtype == np.float32
@@ -71,7 +73,7 @@ def test_fedadam_follows_its_formula_over_many_steps() -> None:
     np.testing.assert_allclose(weights["w"], expected, atol=1e-6)
 
 
-def test_step_down_the_slope_lowers_the_loss() -> None:
+def test_steps_along_the_negative_gradient_lower_the_loss() -> None:
     for optimizer in (Sgd(0.1), Adam(0.05), FedAdam(0.05)):
         carried = Carried(optimizer)
         weights: Weights = {"w": np.array([3.0, -2.0], np.float32)}
@@ -98,7 +100,7 @@ def test_weights_without_a_gradient_stay_and_have_no_moments() -> None:
         assert not any("still" in name for name in memory.tensors)
 
 
-def test_memory_survives_serialisation_exactly() -> None:
+def test_optimizer_memory_survives_serialisation_exactly() -> None:
     _, memory = Adam(0.1).advance(WEIGHTS, {"w": np.array([1 / 3, 1e-200])}, Memory(41, {"m.w": np.full(2, 0.1)}))
     again = Memory.from_bytes(memory.to_bytes())
     assert again.steps == 42

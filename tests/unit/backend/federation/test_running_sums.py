@@ -121,7 +121,7 @@ def test_sum_is_opened_from_storage_not_from_memory(running: RunningSums, tmp_pa
     assert (running.take(name, TERMS) == total).all(), "the next vector mends it"
 
 
-def test_equal_sums_are_separate_objects(running: RunningSums) -> None:
+def test_running_sums_with_equal_contents_are_separate_objects(running: RunningSums) -> None:
     """Regression: the name was the hash alone."""
     total = random_vector(40)
     first, second = running.keep(total), running.keep(total)

@@ -68,7 +68,7 @@ ATTACKS: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
 }
 
 
-def test_three_places_of_one_machine_blame_no_honest_member() -> None:
+def test_complaints_from_three_members_on_one_machine_blame_no_honest_member() -> None:
     """Regression: 3 malicious members are more than k = 2, so each of their two victims was blamed and they stayed."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
     said = received(12, of_1=[4, 5], of_2=[4, 5], of_3=[4, 5])

@@ -58,21 +58,21 @@ class Patterns:
                 self.explore(fork, left, depth + 1, list(left.values()) if stage == "masked" else summed)
 
 
-def test_every_dropout_pattern_of_five_is_exact_or_refused() -> None:
+def test_sum_of_five_devices_is_exact_or_refused_for_every_dropout_pattern() -> None:
     found = Patterns("semi_honest", 5, 3)
     # At most 2 of 5 vanish, each at one of the five stages.
     assert found.opened == sum(comb(5, gone) * 5**gone for gone in range(3)) == 276
     assert found.failed > 0
 
 
-def test_every_active_dropout_pattern_of_four_is_exact_or_refused() -> None:
+def test_active_sum_of_four_devices_is_exact_or_refused_for_every_dropout_pattern() -> None:
     found = Patterns("active", 4, 3)
     assert found.opened == sum(comb(4, gone) * 6**gone for gone in range(2)) == 25
     assert found.failed > 0
 
 
 @pytest.mark.parametrize("stage", ["shares", "complaints", "masked", "unmask"])
-def test_thirty_percent_of_fifty_may_drop_out_at_any_stage(stage: str) -> None:
+def test_thirty_percent_of_fifty_devices_may_drop_out_at_any_stage(stage: str) -> None:
     rng = random.Random(stage)
     gone = set(rng.sample(range(50), 15))
     server, devices = cohort(terms(50, length=9), threshold=34)
@@ -83,7 +83,7 @@ def test_thirty_percent_of_fifty_may_drop_out_at_any_stage(stage: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_thirty_percent_of_fifty_may_drop_out_over_all_stages(seed: int) -> None:
+def test_thirty_percent_of_fifty_devices_may_drop_out_over_all_stages(seed: int) -> None:
     rng = random.Random(seed)
     mode, stages = rng.choice([("active", STAGES[1:]), ("semi_honest", ("shares", "complaints", "masked", "unmask"))])
     when = {place: rng.choice(stages) for place in rng.sample(range(50), 15)}
@@ -94,7 +94,7 @@ def test_thirty_percent_of_fifty_may_drop_out_over_all_stages(seed: int) -> None
     assert (opened.vector == plain_sum(devices, summed)).all()
 
 
-def test_one_dropout_too_many_opens_nothing() -> None:
+def test_sum_with_one_dropout_too_many_is_not_opened() -> None:
     server, devices = cohort(terms(10, mode="active"), threshold=7)
     with pytest.raises(SumFailed, match=r"6 of the 7 shares"):
         run_sum(server, devices, {"unmask": {0, 3, 5, 9}})
@@ -102,7 +102,7 @@ def test_one_dropout_too_many_opens_nothing() -> None:
     assert not server.total.any()
 
 
-def test_survivors_below_the_minimum_cohort_open_nothing() -> None:
+def test_sum_with_fewer_survivors_than_the_minimum_cohort_is_not_opened() -> None:
     server, devices = cohort(terms(6, cohort_minimum=6), threshold=4)
     with pytest.raises(SumFailed, match="5 members sent a masked vector; 6 are needed"):
         run_sum(server, devices, {"masked": {2}})
@@ -110,7 +110,7 @@ def test_survivors_below_the_minimum_cohort_open_nothing() -> None:
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
-def test_every_ring_sums_exactly(bits: int) -> None:
+def test_sum_is_exact_in_every_ring(bits: int) -> None:
     server, devices = cohort(terms(5, length=1_003, bits=bits, bound=1.0), threshold=3)
     opened = run_sum(server, devices, {"masked": {1}, "unmask": {2}})
     assert (opened.vector == plain_sum(devices, [0, 2, 3, 4])).all()

@@ -15,7 +15,7 @@ numbers = st.lists(st.integers(1, 10_000), min_size=1, max_size=12, unique=True)
 
 @settings(max_examples=60, deadline=None)
 @given(numbers, st.binary(min_size=32, max_size=32), st.data())
-def test_every_box_is_found_only_at_its_place(members: list[int], commitment: bytes, data: st.DataObject) -> None:
+def test_packed_box_is_found_only_at_its_own_place(members: list[int], commitment: bytes, data: st.DataObject) -> None:
     content = [data.draw(st.binary(min_size=BOX_BYTES, max_size=BOX_BYTES)) for _ in members]
     boxes = tuple(Box(member=member, box=box) for member, box in zip(members, content, strict=True))
     packed = pack_shared(SharedKeys(seed_commitment=commitment, boxes=boxes))
@@ -29,7 +29,7 @@ def test_every_box_is_found_only_at_its_place(members: list[int], commitment: by
 
 @settings(max_examples=60, deadline=None)
 @given(numbers, st.data())
-def test_revealed_shares_are_restored_with_their_subjects(members: list[int], data: st.DataObject) -> None:
+def test_packed_shares_are_restored_with_the_members_they_belong_to(members: list[int], data: st.DataObject) -> None:
     share = st.binary(min_size=SHARE_BYTES, max_size=SHARE_BYTES)
     shares = {member: data.draw(share) for member in members}
     gone = set(data.draw(st.lists(st.sampled_from(members))))

@@ -232,7 +232,7 @@ def test_stage_ends_if_the_clock_was_set_back_by_over_five_minutes(rig: SumStore
     assert store.stages.poll(NAME).is_due
 
 
-def test_too_few_at_a_deadline_fail_the_sum_with_a_reason(rig: SumStoreRig) -> None:
+def test_sum_with_too_few_devices_at_a_deadline_fails_with_a_reason(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "masked", cohort=5)
     for device in devices[:2]:
         deliver(store, device)
@@ -247,7 +247,7 @@ def test_too_few_at_a_deadline_fail_the_sum_with_a_reason(rig: SumStoreRig) -> N
         deliver(store, devices[3])
 
 
-def test_too_few_shares_at_the_deadline_open_nothing(rig: SumStoreRig) -> None:
+def test_sum_with_too_few_shares_at_the_deadline_is_not_opened(rig: SumStoreRig) -> None:
     store, devices = brought_to(rig, "unmask", cohort=5)
     for device in devices[:2]:
         deliver(store, device)
@@ -323,7 +323,7 @@ def test_rows_and_files_never_hold_a_single_devices_vector(rig: SumStoreRig) -> 
     assert np.frombuffer((rig.folder / "sums").glob("*.sum").__next__().read_bytes(), "<u4").size == 40
 
 
-def test_unknown_or_taken_names_are_refused(rig: SumStoreRig) -> None:
+def test_unknown_or_already_used_sum_names_are_refused(rig: SumStoreRig) -> None:
     store, _ = rig.begun(4)
     with pytest.raises(ValueError, match=r"terms\.round: there is a secure sum round-1"):
         store.begin(terms(4), stage_sec=60.0)

@@ -73,7 +73,7 @@ def worked_devices() -> tuple[SecureSumServer, list[SumDevice]]:
 
 
 @pytest.mark.usefixtures("worked_masks")
-def test_worked_example_of_the_specification() -> None:
+def test_worked_example_of_the_specification_is_reproduced() -> None:
     server, devices = worked_devices()
     opened = run_sum(server, devices)
     assert [list(device.payload or b"") for device in devices] == [[187, 36], [197, 228], [225, 132]]
@@ -81,7 +81,7 @@ def test_worked_example_of_the_specification() -> None:
 
 
 @pytest.mark.usefixtures("worked_masks")
-def test_worked_example_with_a_dropout_after_sharing() -> None:
+def test_worked_example_with_a_dropout_after_sharing_is_reproduced() -> None:
     server, devices = worked_devices()
     opened = run_sum(server, devices, {"masked": {2}})
     assert opened.vector.tolist() == [15, 253]
@@ -144,7 +144,7 @@ def test_repeated_message_changes_nothing_and_a_different_one_is_refused(stage: 
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_stranger_is_refused(stage: str) -> None:
+def test_message_from_a_stranger_to_the_sum_is_refused(stage: str) -> None:
     server, devices = brought_to(stage, "active")
     devices[0].pseudonym = "s" * 22
     if stage == "keys":

@@ -88,7 +88,7 @@ def updates(graph: bytes) -> list[Update]:
     return found
 
 
-def test_golden_product_of_a_linear_encoder() -> None:
+def test_vector_jacobian_product_of_a_linear_encoder_matches_the_golden_values() -> None:
     encoder = nn.Linear(3, 2, bias=False).double()
     inputs = torch.tensor([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]], dtype=torch.float64)
     found = vector_jacobian(encoder, [(np.arange(2), (inputs,))], np.array([[0.1, -0.2], [0.3, 0.4]]))
@@ -129,7 +129,9 @@ def test_weighted_device_gradients_equal_the_pooled_loss_gradient(split: list[in
 
 
 @pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 8), (32, 16), (64, 24), (64, 40)])
-def test_securely_summed_identity_is_exact_to_half_a_step(updates: list[Update], bits: int, fraction_bits: int) -> None:
+def test_secure_sum_of_updates_equals_the_sum_of_gradients_to_half_a_step(
+    updates: list[Update], bits: int, fraction_bits: int
+) -> None:
     protection = SecureSum(clip=50.0, weight_limit=32, bits=bits, fraction_bits=fraction_bits, cohort_limit=5)  # type: ignore[arg-type]
     shapes = {name: each.shape for name, each in updates[0].tensors.items()}
     size = sum(each.size for each in updates[0].tensors.values())

@@ -79,7 +79,7 @@ def test_first_step_moves_weights_by_the_rate_and_lowers_the_loss(settings: Back
     assert (vectors[:2] * slopes).sum() < (before[:2] * slopes).sum() - 0.05
 
 
-def test_second_step_continues_from_the_memory(settings: BackendSettings, tmp_path: Path) -> None:
+def test_second_step_continues_from_the_stored_optimizer_memory(settings: BackendSettings, tmp_path: Path) -> None:
     slopes = np.full((1, 256), 0.01)
     once, _ = step(settings, tmp_path / "first", slopes)
     memory = Memory.from_bytes((tmp_path / "first" / "new_memory.safetensors").read_bytes())

@@ -56,7 +56,7 @@ def test_devices_accept_the_terms_of_every_sum_at_any_cohort_size(name: str, coh
     assert (terms.mode, terms.graph) == ("active", "sparse" if most > 100 else "complete")
 
 
-def test_four_rankers_need_no_new_task_or_strategy() -> None:
+def test_systems_of_four_papers_rankers_share_one_task_and_strategy() -> None:
     """LSTUR also has the paper's dropout of a reader's own vector."""
     same = {field.name for field in fields(SystemSpec)} - {"name", "architecture", "model", "dropout"}
     first = COMPOSED["fednewsrec_user/local/mean"]

@@ -152,7 +152,7 @@ def test_link_in_the_text_is_used_if_the_head_has_none() -> None:
     assert web.found("https://a.example/") == ["https://a.example/blog/rss.xml"]
 
 
-def test_handle_page_names_its_channel() -> None:
+def test_feed_behind_a_handle_is_named_after_its_channel() -> None:
     page = '<html><head><link rel="canonical" href="https://www.youtube.com/channel/UCabc"></head></html>'
     web = Web(**{"https://www.youtube.com/@ana": page, f"{YOUTUBE}?channel_id=UCabc": rss("Ana")})
     assert web.found("https://www.youtube.com/@ana") == [f"{YOUTUBE}?channel_id=UCabc"]

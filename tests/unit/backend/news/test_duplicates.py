@@ -119,7 +119,7 @@ def test_short_titles_are_never_duplicates(pool: NewsPool, item: MakeItem, now: 
     assert links(pool, now) == {}
 
 
-def test_text_without_spaces_is_compared_too(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_duplicates_are_found_in_texts_without_spaces(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     text = "台风星期一早晨登陆海岸带来强风和暴雨"
     pool.add(
         [item("a", text, minutes_old=1), item("b", text + "。"), item("c", "议会经过漫长的夜晚通过新预算")], source="t"

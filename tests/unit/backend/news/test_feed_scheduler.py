@@ -279,7 +279,7 @@ def test_interval_of_zero_disables_automatic_refresh(engine: Engine) -> None:
     scheduler.stop()
 
 
-def test_reading_a_url_by_hand_follows_it(engine: Engine) -> None:
+def test_reading_the_address_of_a_feed_by_hand_also_follows_it(engine: Engine) -> None:
     rig = SteppedScheduler(engine, lambda _: feed())
     later = rig.clock() + EVERY
     transport = httpx.MockTransport(rig.handler)

@@ -80,12 +80,14 @@ class TestNewsPool:
         pool.add([item("a")], source="test")
         assert pool.bodies(["a", "nowhere"]) == {"a": ""}, "what has no text is told from what is not there"
 
-    def test_later_of_two_equal_ids_in_one_batch_wins(self, pool: NewsPool, item: MakeItem, now: datetime) -> None:
+    def test_later_of_two_articles_with_one_id_in_a_batch_wins(
+        self, pool: NewsPool, item: MakeItem, now: datetime
+    ) -> None:
         report = pool.add([item("a", "First"), item("a", "Second")], source="test")
         assert (report.added, report.updated) == (1, 1)
         assert [row.title for row in pool.live(now)] == ["Second"]
 
-    def test_empty_delivery_changes_nothing(self, pool: NewsPool) -> None:
+    def test_delivery_without_articles_changes_nothing(self, pool: NewsPool) -> None:
         assert pool.add([], source="test").changed == 0
         assert pool.version() == 0
 
@@ -122,7 +124,7 @@ class TestNewsPool:
         assert pool.expire(now) == 0
         assert pool.version() == before
 
-    def test_numbers_are_never_reused(self, engine: Engine, item: MakeItem, now: datetime) -> None:
+    def test_numbers_of_articles_are_never_reused(self, engine: Engine, item: MakeItem, now: datetime) -> None:
         pool = NewsPool(engine, lifetime=timedelta(hours=1))
         pool.add([item("a", minutes_old=70)], source="test")
         pool.expire(now)
@@ -174,7 +176,7 @@ class TestNewsPool:
         assert ids == []
         assert found.shape == (0, 0)
 
-    def test_storing_again_replaces_the_vector(self, pool: NewsPool, item: MakeItem) -> None:
+    def test_storing_a_vector_again_replaces_it(self, pool: NewsPool, item: MakeItem) -> None:
         pool.add([item("a")], source="test")
         pool.store_vectors("e", ["a"], vectors(1))
         pool.store_vectors("e", ["a"], vectors(1, seed=1))

@@ -25,7 +25,7 @@ def planted(
     )
 
 
-def test_zero_counts_give_zero_lifts() -> None:
+def test_counts_of_zero_give_zero_lifts() -> None:
     zeros = np.zeros(5)
     assert log_lifts(Counted(zeros, zeros, zeros, zeros)).tolist() == [0.0] * 5
     assert log_lifts(Counted(*[np.zeros(0)] * 4)).shape == (0,)

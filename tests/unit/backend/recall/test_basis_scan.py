@@ -59,7 +59,7 @@ def assert_best(found: list[list[int]], scores: np.ndarray, k: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 399, ROWS_AT_ONCE + 17])
-def test_scan_lists_match_full_vectors_of_the_whole_pool(count: int) -> None:
+def test_lists_of_the_scan_match_full_vectors_of_the_whole_pool(count: int) -> None:
     values, vectors, popular = pool(count)
     scan, queries = BasisScan.over(values, vectors, popular), mixtures(values)
     products = queries.astype(np.float64) @ vectors.T
@@ -77,7 +77,7 @@ def test_scan_stays_exact_with_dependent_and_equal_basic_interests() -> None:
     assert scan.bytes_held == 4 * (13 * 3_000 + 12 * DIMENSIONS)
 
 
-def test_ties_go_to_the_lower_row_and_an_empty_pool_is_empty() -> None:
+def test_scan_breaks_ties_by_the_lower_row_and_finds_nothing_in_an_empty_pool() -> None:
     values = clustered_vectors(4)
     same = np.repeat(clustered_vectors(1, seed=9), 50, axis=0)
     even = np.zeros(50, dtype=np.float32)

@@ -46,7 +46,7 @@ def test_subset_of_size_one_is_weighted_like_a_code() -> None:
     np.testing.assert_array_equal(subset_weights(shares, 2.0, (1,)), code_weights(shares, 2.0, 1))
 
 
-def test_topics_of_a_subset_are_equally_more_likely() -> None:
+def test_all_topics_in_a_subset_get_the_same_higher_weight() -> None:
     weights = subset_weights(np.full(4, 0.25), math.log(3), (0, 2))
     np.testing.assert_allclose(weights, [3 / 8, 1 / 8, 3 / 8, 1 / 8])
 

@@ -171,7 +171,7 @@ def test_approximate_index_answers_nearly_the_same(pool: NewsPool, settings: Bac
     assert len(ids[0] & ids[1]) >= 97
 
 
-def test_limit_above_the_pool_size_gives_the_whole_pool_once(pool: NewsPool, settings: BackendSettings) -> None:
+def test_limit_above_the_pool_size_returns_the_whole_pool_once(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     service, _ = answered(settings, built(pool, settings))
     answer = RecallAnswer.model_validate_json(service.answer(request(limit=1_000), Stopwatch()))

@@ -79,7 +79,7 @@ def test_code_lists_match_a_brute_force_search(epsilon: float, sharpness: float)
         assert same_scores(found, [row for row in expected if row not in fresh(catalogue)][: len(found)])
 
 
-def test_lists_of_random_weights_match_a_brute_force_search() -> None:
+def test_lists_for_random_weights_match_a_brute_force_search() -> None:
     catalogue, book = stand_in(2_000), codebook()
     lists, scan = CodeListStore(sharpness=6.0).of(catalogue, book), BasisScanStore().of(catalogue, book.prototypes)
     for weights in np.random.default_rng(4).dirichlet(np.full(K, 0.3), size=20):

@@ -121,7 +121,7 @@ def test_subset_is_weighted_by_bayes() -> None:
     np.testing.assert_array_equal(wanted.weights, code_weights(np.full(4, 0.25), 4.0, 3))
 
 
-def test_topics_favour_the_prototype_with_the_greatest_share() -> None:
+def test_topics_report_gives_most_weight_to_the_prototype_with_the_largest_share() -> None:
     wanted = compose(TopicsReport(codebook=4, weights=(0.1, -0.2, 0.9, 0.1)), coded_release())
     assert isinstance(wanted, Weighted)
     assert wanted.weights.argmax() == 2
@@ -150,7 +150,7 @@ def test_noisy_scores_are_replaced_by_their_estimate_under_the_prior() -> None:
     np.testing.assert_allclose(interests.vectors, [[1.124986, 0.875014]], atol=1e-6)  # 2.3's golden
 
 
-def test_shares_become_proportional_counts_or_equal_ones() -> None:
+def test_shares_of_channels_become_proportional_counts_or_equal_ones_if_none_is_positive() -> None:
     assert counts_of_shares((0.5, 0.25, 0.0), 3) == (1_000, 500, 0)
     assert counts_of_shares((-0.1, -0.3), 2) == (1, 1)
     assert counts_of_shares((), 3) == (1, 1, 1)

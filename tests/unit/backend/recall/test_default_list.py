@@ -116,7 +116,7 @@ def test_one_busy_section_does_not_fill_the_page() -> None:
     assert len(sections) == 8
 
 
-def test_second_item_of_a_story_comes_later() -> None:
+def test_second_article_of_a_story_comes_later_in_the_list() -> None:
     news = [row(1, weight=1, story="s"), row(2, weight=1, story="s"), *(row(n, weight=0.5) for n in range(3, 9))]
     order = order_of(news, NOW, 8)
     assert order[0] == 0

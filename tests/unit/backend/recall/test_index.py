@@ -95,7 +95,7 @@ def test_changing_a_copy_leaves_the_original(build: Build) -> None:
     assert len(twin) == len(index) - 30
 
 
-def test_ties_go_to_the_lower_key_in_the_exact_index() -> None:
+def test_exact_index_breaks_ties_by_the_lower_key() -> None:
     same = np.ones((6, 4), dtype=np.float32)
     _, found = ExactIndex.over(np.arange(6, dtype=np.int64), same).search(same[:1], 3)
     assert found[0].tolist() == [0, 1, 2]
@@ -168,7 +168,7 @@ def test_search_effort_is_raised_before_an_index_is_refused() -> None:
     assert index.effort in index.efforts
 
 
-def test_tuning_stops_at_the_last_useful_effort() -> None:
+def test_tuning_stops_at_the_largest_search_effort() -> None:
     index = FaissIndex.inverted(KEYS, VECTORS, storage="Flat", threads=1)
     index.effort = 1
     recall = tune(index, IndexRecall(KEYS, VECTORS))
@@ -188,7 +188,7 @@ def test_pool_without_a_good_enough_index_is_searched_exactly_with_a_warning(
 
 
 @pytest.mark.parametrize(("name", "kind"), [("exact", "exact"), ("ivf", "IVF128,SQ8"), ("fastscan", "PQ16x4fs,RFlat")])
-def test_named_index_serves_even_a_small_pool(name: str, kind: str) -> None:
+def test_index_chosen_by_name_serves_even_a_small_pool(name: str, kind: str) -> None:
     index, status = choose_index(KEYS, VECTORS, exact_limit=20_000, threads=1, name=name)
     assert index.name == name
     assert status.kind.startswith(kind)
@@ -196,7 +196,7 @@ def test_named_index_serves_even_a_small_pool(name: str, kind: str) -> None:
     assert status.refused == ()
 
 
-def test_named_index_serves_below_the_gate_with_a_warning(
+def test_index_chosen_by_name_serves_below_the_required_recall_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(index_selection, "RECALL_REQUIRED", 1.01)

@@ -215,7 +215,7 @@ def test_stored_index_is_replaced_by_the_newly_named_one(tmp_path: Path, name: s
 
 
 @pytest.mark.parametrize("name", ["ivf", "fastscan"])
-def test_named_index_grows_with_its_pool_despite_low_recall(
+def test_index_chosen_by_name_grows_with_its_pool_despite_low_recall(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = IndexRules(RULES.exact_limit, name=name)

@@ -111,7 +111,7 @@ def test_merge_has_no_repeats_and_is_as_long_as_its_lists_allow(case: tuple[list
 
 
 @given(st.lists(st.integers(0, 500), unique=True, max_size=100), st.integers(1, 50), st.integers(1, 120))
-def test_single_channel_gives_the_head_of_its_list(ranking: list[int], count: int, limit: int) -> None:
+def test_merge_of_a_single_channel_gives_the_start_of_its_list(ranking: list[int], count: int, limit: int) -> None:
     assert merge([ranking], [count], limit) == ranking[:limit]
 
 

@@ -108,6 +108,6 @@ def test_log_continues_in_the_full_file_while_another_process_has_the_lock(
     assert path.read_text(encoding="utf-8") == "writer 0 line 003\n"
 
 
-def test_missing_log_folder_is_an_error_at_once(tmp_path: Path) -> None:
+def test_missing_log_folder_raises_an_error_at_once(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         ServerLogFile(tmp_path / "nowhere" / "server.log", limit_bytes=LIMIT_BYTES, files=FILES)

@@ -48,7 +48,7 @@ def test_console_with_its_own_port_is_served_only_there(path: str, operators: bo
     assert (public.status_code, console.status_code) == ((404, 200) if operators else (200, 404))
 
 
-def test_health_is_on_both_ports() -> None:
+def test_health_is_answered_on_both_ports() -> None:
     for port in (8400, CONSOLE_PORT):
         assert client(f"http://127.0.0.1:{port}", console_port=CONSOLE_PORT).get("/v1/health").status_code == 200
 

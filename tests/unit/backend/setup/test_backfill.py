@@ -82,7 +82,7 @@ def test_already_trained_model_keeps_its_weights(engine: Engine, tmp_path: Path)
     assert offer(store, late).models["recall"] == recall
 
 
-def test_round_reading_no_release_does_not_block_publication(engine: Engine, tmp_path: Path) -> None:
+def test_round_that_reads_no_release_does_not_block_publication(engine: Engine, tmp_path: Path) -> None:
     store = small_store(engine, tmp_path)
     opened(PlainRoundRig(tmp_path, engine, store).coordinator())
     entries = exported(store)
@@ -206,7 +206,7 @@ def test_killed_preparation_keeps_finished_tasks_and_reports_the_rest(tmp_path: 
     assert [each.stage for each in ended(again)] == ["published"] * 2, "the next start goes on"
 
 
-def test_later_requests_are_appended_by_ranker(tmp_path: Path) -> None:
+def test_rankers_requested_later_are_prepared_after_the_running_one(tmp_path: Path) -> None:
     go = tmp_path / "go"
     waits = f"import pathlib, time; go = pathlib.Path({str(go)!r}); say('task', tasks[0])"
     source = f"{waits}\nwhile not go.exists(): time.sleep(0.01)\nfor each in tasks: say('task', each), say('finished')"

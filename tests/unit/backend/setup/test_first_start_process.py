@@ -86,13 +86,13 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def test_process_steps_are_shown(settings: BackendSettings) -> None:
+def test_steps_of_the_preparation_process_are_shown(settings: BackendSettings) -> None:
     shown = ShownSteps()
     follow(settings, shown, python(REPORTS_STEPS))
     assert shown.lines == ["Preparing news for 4321", "ended", "Reading", (1, None), (2, 3), "ended"]
 
 
-def test_refusal_keeps_its_message(settings: BackendSettings) -> None:
+def test_refusal_of_the_preparation_process_keeps_its_message(settings: BackendSettings) -> None:
     with pytest.raises(StartRefused, match="The news pool is empty: run `ownfeed ingest newsroom`") as refused:
         follow(settings, SilentSteps())
     assert "\n" not in refused.value.detail

@@ -48,7 +48,7 @@ def begin(plan: ReaderPlan, processes: LocalProcesses, *urls: str) -> Started:
     return start_reading(plan, [Subscription(url) for url in urls], processes, SilentSteps())
 
 
-def test_start_follows_the_named_feeds_and_the_next_continues(plan: ReaderPlan) -> None:
+def test_start_follows_the_given_feeds_and_the_next_start_continues_with_them(plan: ReaderPlan) -> None:
     processes = RecordedProcesses(plan.data_dir / "logs")
     first = begin(plan, processes, GOOD, DEAD)
     assert set(processes.started) == {"device", "backend"}

@@ -153,7 +153,7 @@ def test_damaged_local_copy_is_replaced(store: ObjectStore) -> None:
     assert blobs.read(one.sha256) == b"a blob"
 
 
-def test_unreachable_storage_is_one_plain_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_storage_raises_one_plain_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = S3Server(f"http://127.0.0.1:{free_port()}")
     for name, value in nowhere.environment.items():
         monkeypatch.setenv(name, value)

@@ -71,7 +71,7 @@ def test_link_to_a_file_is_followed(tmp_path: Path) -> None:
     assert load_or_create_token(path) == "x" * 40
 
 
-def test_empty_secret_stays_as_it_is(tmp_path: Path) -> None:
+def test_empty_secret_file_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "secret").touch()
     assert load_or_create_secret(tmp_path / "secret", lambda: b"another") == b""
     assert (tmp_path / "secret").read_bytes() == b""

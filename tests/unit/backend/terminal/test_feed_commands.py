@@ -93,7 +93,7 @@ def test_exported_feeds_can_be_imported_and_files_are_not_overwritten(folder: Pa
         feeds.export(tmp_path / "feeds.opml", folder)
 
 
-def test_feeds_section_comes_from_its_reader_or_folder(
+def test_section_of_a_feed_is_set_by_its_reader_or_taken_from_its_folder(
     folder: Path, tmp_path: Path, listed: Callable[[], list[dict[str, object]]]
 ) -> None:
     folders = [("Tech", A), ("Mine", B)]

@@ -80,7 +80,7 @@ def test_updates_under_local_noise_have_two_stages() -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_round_list_is_not_truncated_and_one_line_each_when_piped(terminal: bool) -> None:
+def test_list_of_rounds_is_not_truncated_and_has_one_line_per_round_when_piped(terminal: bool) -> None:
     why = "Too few devices came: 3 of the 30 that were needed had answered when its time was up, and nobody has paid."
     operator = create_autospec(Operator, instance=True)
     operator.rounds.return_value = [status("failed", reason=why)]

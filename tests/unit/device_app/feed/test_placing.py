@@ -334,7 +334,7 @@ def test_candidates_merge_without_repeats_and_never_across_encoders() -> None:
     assert together(first, Candidates(second.cards, second.vectors, "another")) is first
 
 
-def test_page_is_empty_when_no_candidate_is_left() -> None:
+def test_feed_page_is_empty_when_no_candidate_is_left() -> None:
     """Every place went to fresh and unfamiliar stories, or the caps excluded everything."""
     rows = np.ones(len(CANDIDATES), dtype=bool)
     scores = np.linspace(0, 1, len(CANDIDATES))

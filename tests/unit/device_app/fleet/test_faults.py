@@ -61,7 +61,7 @@ def test_invalid_rate_is_named_in_the_error(words: list[str], why: str) -> None:
         FaultRates.parse(words)
 
 
-def test_rates_are_parsed_from_text() -> None:
+def test_rates_of_simulated_faults_are_parsed_from_text() -> None:
     assert FaultRates.parse(["dropout=0.1", "liar=0.02"]) == FaultRates(dropout=0.1, liar=0.02)
 
 

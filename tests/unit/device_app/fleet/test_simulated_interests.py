@@ -70,7 +70,7 @@ def test_simulated_tastes_are_a_few_topics_and_repeat_with_the_seed() -> None:
     assert SimulatedInterests.drawn(cards, np.random.default_rng([7, 3])) == drawn[3] != drawn[4]
 
 
-def test_list_of_one_topic_gives_readers_of_that_topic() -> None:
+def test_simulated_readers_of_a_list_with_one_topic_like_that_topic() -> None:
     assert set(SimulatedInterests.drawn([card("a")], np.random.default_rng(0)).favourites) == {
         ("sport", "sport rowing")
     }

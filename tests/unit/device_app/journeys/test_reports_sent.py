@@ -201,7 +201,7 @@ def test_reports_stop_with_a_notice_if_no_codebook_is_affordable(
     assert device.status().shield == "amber"
 
 
-def test_reports_switched_off_stay_off(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+def test_no_report_is_sent_while_reports_are_switched_off(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
     device.privacy.change(mode="none")
     device.reading.feed(refresh=True)
@@ -240,7 +240,7 @@ def test_refused_report_gives_the_default_list_and_the_reason(
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_busy_backend_costs_no_page_and_no_report(
+def test_page_is_still_made_while_the_backend_is_busy(
     make: Make, backend: FakeBackend, clock: StillClock, status: int
 ) -> None:
     device = make()

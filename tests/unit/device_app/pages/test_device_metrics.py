@@ -176,7 +176,7 @@ def refusals(text: str) -> float:
     )
 
 
-def test_metrics_require_the_key(readers: tuple[WatchedReader, WatchedReader]) -> None:
+def test_metrics_page_requires_the_key(readers: tuple[WatchedReader, WatchedReader]) -> None:
     browser = readers[0].browser
     assert browser.get("/metrics").status_code == 403
     for wrong in ("Bearer wrong", "Basic " + "a" * 43, ""):

@@ -63,7 +63,7 @@ def test_page_without_side_content_has_no_empty_column(reader: PagesReader, monk
     assert "<aside" not in reader.get("/")
 
 
-def test_stances_are_set_and_removed(reader: PagesReader) -> None:
+def test_topics_can_be_followed_blocked_and_reset(reader: PagesReader) -> None:
     reader.post("/stance", kind="topic", name="rivers", stance="block", back="/")
     assert reader.device.held["topic", "rivers"] == "block"
     assert "Show again" in reader.get("/story/newsroom:0010")

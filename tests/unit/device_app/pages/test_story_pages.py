@@ -221,7 +221,7 @@ def test_fresh_list_has_linked_pages_below_80_kb() -> None:
     assert reader.client.get("/fresh?page=5").status_code == 422
 
 
-def test_page_can_be_marked_as_read_and_undone() -> None:
+def test_stories_of_a_page_can_be_marked_as_read_and_unmarked() -> None:
     reader = PagesReader()
     ids = [card.id for card in reader.device.cards[:3]]
     shown = reader.post("/read", news=" ".join(ids), back="/fresh?page=2")
@@ -234,7 +234,7 @@ def test_page_can_be_marked_as_read_and_undone() -> None:
     assert reader.client.post("/read", data={"news": "no id!"}, headers=OURS).status_code == 422
 
 
-def test_story_can_be_marked_without_being_opened() -> None:
+def test_story_can_be_marked_as_read_without_being_opened() -> None:
     reader = PagesReader()
     reader.post("/story/newsroom:0003/react", kind="read", back="/")
     assert reader.device.marks == {"newsroom:0003"}

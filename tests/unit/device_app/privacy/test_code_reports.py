@@ -105,7 +105,7 @@ def seal_code(
     return sealed_by(reporter, reader, ledger, memo, clicks=clicks, settings=settings)
 
 
-def test_code_is_paid_and_drawn_once_when_the_taste_returns(
+def test_code_is_drawn_and_charged_once_and_reused_when_interests_return(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     # Thirty sessions over a month between three codes: three charges, and each code always the same bytes.

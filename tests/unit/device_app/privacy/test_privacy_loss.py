@@ -18,7 +18,9 @@ def code(size: float, epsilon: float, count: int) -> tuple[str, str, dict[str, f
     ("responses", "delta"),
     [([(16, 4.0, 3)], 1e-6), ([(16, 0.5, 40)], 1e-6), ([(4, 1.0, 12)], 1e-4), ([(64, 2.0, 5), (16, 0.5, 6)], 1e-5)],
 )
-def test_responses_compose_as_in_dp_accounting(responses: list[tuple[int, float, int]], delta: float) -> None:
+def test_randomised_responses_compose_as_in_dp_accounting(
+    responses: list[tuple[int, float, int]], delta: float
+) -> None:
     total = pld.identity(value_discretization_interval=1e-3)
     for size, epsilon, count in responses:
         noise = size / (math.exp(epsilon) + size - 1)  # theirs: keep with 1 - noise, else any of all K
@@ -40,7 +42,7 @@ def test_composition_saves_nothing_for_ten_reports_at_the_shipped_epsilon() -> N
     assert many.by_loss < 0.75 * many.by_sum
 
 
-def test_responses_beyond_the_composition_limit_are_added() -> None:
+def test_epsilons_of_responses_beyond_the_composition_limit_are_added() -> None:
     prices = [1 + math.sqrt(number) / 10 for number in range(2, 9)]  # 11 values each: 161,051 for five of them
     responses = [(16, price, 5) for price in prices]
     first = epsilon_of_responses(responses[:5], DELTA)

@@ -53,9 +53,7 @@ def seal(
     )
 
 
-def test_report_is_charged_as_a_whole_session_at_the_papers_epsilon(
-    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
-) -> None:
+def test_report_is_charged_for_all_its_scores_together(ledger: Ledger, memo: ReportMemo, paper: RecallProtocol) -> None:
     sealed = seal(ledger, memo, paper)
     assert sealed.charge.epsilon == pytest.approx(50)
     (entry,) = ledger.repository.entries().rows

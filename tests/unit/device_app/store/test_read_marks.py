@@ -50,7 +50,7 @@ def test_opened_story_is_read_until_its_click_is_deleted(stores: DeviceStores) -
     assert stores.articles.counts() == {"A": (2, 2)}
 
 
-def test_mark_is_not_a_click_and_can_be_undone_as_a_whole(stores: DeviceStores) -> None:
+def test_read_marks_are_not_clicks_and_can_be_undone_together(stores: DeviceStores) -> None:
     put(stores, card("a"), card("b"), card("c", "B"))
     stores.clicks.add("a", None, NOW)
     batch = stores.read_marks.mark(["a", "b", "c"], NOW)
@@ -151,7 +151,7 @@ def test_card_that_is_not_json_is_not_an_article(tmp_path: Path) -> None:
     assert database.number("SELECT count(*) FROM article") == 0
 
 
-def test_event_is_listed_once_with_its_sources_and_fully_per_publisher(stores: DeviceStores) -> None:
+def test_event_is_listed_once_with_its_sources_but_fully_in_each_publishers_list(stores: DeviceStores) -> None:
     reported = {"story": "storm"}
     reports = [card(f"s{at}", name, hours=at).model_copy(update=reported) for at, name in enumerate("ABBC")]
     put(stores, *reports, card("other", "A", hours=9))

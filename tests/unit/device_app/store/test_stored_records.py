@@ -34,7 +34,7 @@ def unit_rows(n: int, d: int = 256) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_same_click_twice_in_one_feed_is_one_click(database: Database, now: datetime) -> None:
+def test_same_story_clicked_twice_in_one_feed_is_one_click(database: Database, now: datetime) -> None:
     clicks = Clicks(database)
     first = clicks.add("N1", "f1", now)
     assert clicks.add("N1", "f1", now + MINUTE) == first
@@ -50,7 +50,7 @@ def test_recent_clicks_are_the_newest_ones_in_order_of_time(database: Database, 
     assert [click.news_id for click in clicks.recent(50)] == [f"N{number}" for number in range(10, 60)]
 
 
-def test_deleted_clicks_id_is_not_reused(database: Database, now: datetime) -> None:
+def test_id_of_a_deleted_click_is_not_reused(database: Database, now: datetime) -> None:
     clicks = Clicks(database)
     clicks.add("N1", "f", now)
     last = clicks.add("N2", "f", now)
@@ -87,7 +87,7 @@ def test_history_search_matches_any_case_and_script_in_pages(
         clicks.search("", page=0)
 
 
-def test_training_gets_complete_feeds_with_clicks(database: Database, now: datetime) -> None:
+def test_training_gets_complete_feeds_that_have_clicks(database: Database, now: datetime) -> None:
     clicks, impressions = Clicks(database), ImpressionStore(database)
     impressions.record("f1", ["A", "B", "C"], now)
     impressions.record("f2", ["D", "E"], now + MINUTE)
@@ -106,7 +106,7 @@ def test_training_gets_complete_feeds_with_clicks(database: Database, now: datet
     assert impressions.prune(now + MINUTE) == 3
 
 
-def test_vectors_are_read_back_exactly_in_order_with_a_mask(
+def test_stored_vectors_are_read_back_exactly_with_a_mask_of_missing_ones(
     database: Database, now: datetime, make_card: MakeCard
 ) -> None:
     store = NewsStore(database)
@@ -182,7 +182,7 @@ def test_pruning_keeps_the_last_articles_of_a_rare_publisher(
     assert store.missing(["n0", "n1", "n2"]) == ["n0", "n1"]
 
 
-def test_like_and_less_exclude_each_other_and_save_is_independent(database: Database, now: datetime) -> None:
+def test_like_and_less_exclude_each_other_and_save_is_independent_of_both(database: Database, now: datetime) -> None:
     feedback = Feedback(database)
     feedback.react("A", "like", now)
     feedback.react("A", "save", now)
@@ -261,7 +261,7 @@ def test_default_list_and_shards_are_replaced(database: Database, now: datetime)
 
 
 @given(st.datetimes(timezones=st.timezones()))
-def test_time_survives_the_store_to_the_microsecond(at: datetime) -> None:
+def test_stored_time_keeps_its_microseconds(at: datetime) -> None:
     assert from_us(to_us(at)) == at.astimezone(UTC)
 
 

@@ -174,7 +174,7 @@ def test_invalid_picture_shard_is_named_in_the_error_and_the_feed_stays(
     assert device.parts.stores.pictures.content(first) == backend.pictures[first], "those of before stay"
 
 
-def test_picture_list_or_shard_of_other_bytes_is_refused(
+def test_picture_list_or_shard_with_the_wrong_hash_is_refused(
     device: Device, backend: FakeBackend, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "device_app.syncing")

@@ -143,7 +143,7 @@ def test_articles_encoded_again_by_another_encoder_come_without_cards(
     assert [one.id for one in store.cards([(shards[0].cards.sha256, 1)])] == ["B"]
 
 
-def test_listing_etag_is_its_hash_and_saves_the_download(
+def test_etag_of_a_listing_is_its_hash_and_an_unchanged_one_is_not_downloaded(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     from hashlib import sha256

@@ -97,7 +97,7 @@ def test_key_other_than_the_pinned_one_is_refused(
     assert current_release(store).id == "r1"
 
 
-def test_key_from_the_settings_overrides_first_use(
+def test_key_from_the_settings_is_used_instead_of_pinning_the_first_one(
     client: HttpClient, store: InstalledReleases, backend: FakeReleases, now: datetime
 ) -> None:
     backend.publish("r1")

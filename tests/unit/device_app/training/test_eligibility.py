@@ -39,7 +39,7 @@ MANIFEST = RoundManifest(
 )
 
 
-def test_ready_device_passes_the_check() -> None:
+def test_device_that_meets_all_conditions_may_train() -> None:
     check_ready(READY)
 
 
@@ -52,7 +52,7 @@ def test_ready_device_passes_the_check() -> None:
         ({"epsilon_left": 0.0}, "limit"),
     ],
 )
-def test_ineligible_device_gives_the_reason(change: dict[str, object], why: str) -> None:
+def test_device_that_may_not_train_gives_the_reason(change: dict[str, object], why: str) -> None:
     with pytest.raises(NotEligible, match=why):
         check_ready(replace(READY, **change))  # type: ignore[arg-type]
 

@@ -145,7 +145,7 @@ def test_mean_of_two_views_has_noise_sigma_c_over_root_two(home: TwoViewDevice) 
     assert abs(drawn.mean()) < 5 * expected / np.sqrt(len(drawn))
 
 
-def test_each_view_updates_its_own_private_tower(home: TwoViewDevice) -> None:
+def test_each_view_updates_only_its_own_private_tower(home: TwoViewDevice) -> None:
     terms = ViewTerms(clip=NO_CLIP, sigma=1.0, tower_rate=0.5)
     found = home.run(NoNoise(), terms)
     assert not any("user_tower" in name for name in found)

@@ -224,7 +224,7 @@ def test_device_error_is_raised_not_reported_as_an_outcome() -> None:
         play(until("update", ZeroDivisionError()))
 
 
-def test_update_not_yet_due_is_waited_for() -> None:
+def test_participant_waits_for_an_update_that_is_not_yet_due() -> None:
     outcome, _ = play(until("update", None))
     assert (outcome.state, outcome.offer) == ("waiting", OFFER)
     assert outcome.again_sec is not None

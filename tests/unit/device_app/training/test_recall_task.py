@@ -141,7 +141,7 @@ def test_channels_match_average_linkage_and_quotas_are_their_shares(
         np.testing.assert_allclose(batch["quotas"][row], members.sum(axis=1) / real.sum(), atol=1e-6)
 
 
-def test_same_arguments_give_the_same_update(
+def test_same_arguments_and_random_stream_give_the_same_update(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
     first, second, other = (task.run(weights, readers[2], oracle, np.random.default_rng(seed)) for seed in (5, 5, 6))

@@ -9,7 +9,7 @@ from device_app.view_models.latency import latency_view, round_edges, waterfall
 from tests.doubles.news import NOW
 
 
-def test_bars_are_consecutive_and_server_stages_lie_inside_the_network() -> None:
+def test_latency_bars_are_consecutive_and_server_stages_lie_within_the_network_bar() -> None:
     times = waterfall(NOW, "feed", {"rank": 2.0, "store": 1.0, "network": 10.0}, {"decode": 1.0, "search": 3.0})
     assert times.total_ms == 13.0
     bars = [(bar.name, bar.place, bar.start_ms, bar.ms) for bar in times.stages]

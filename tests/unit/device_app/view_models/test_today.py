@@ -46,7 +46,7 @@ def take_part(stores: DeviceStores, round_id: str, task: str, at: datetime, *, e
     stores.participations.record(part)
 
 
-def test_todays_reports_counts_and_training_are_counted(stores: DeviceStores, clock: StillClock) -> None:
+def test_summary_of_today_counts_reports_group_counts_and_training(stores: DeviceStores, clock: StillClock) -> None:
     ledger = Ledger(stores.ledger_entries, allowing(SETTINGS), clock)
     assert not today_view(stores, ReportPolicy(SETTINGS), ledger)
     clock.now = MIDNIGHT - timedelta(hours=1)

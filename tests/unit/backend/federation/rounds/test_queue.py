@@ -186,7 +186,7 @@ def test_queued_round_keeps_waiting_through_a_transient_failure(
     assert coordinator.queue.get(waits.number).opened == "round-4"
 
 
-def test_queued_round_is_checked_again_at_its_turn_with_a_reason(
+def test_queued_round_that_is_impossible_at_its_turn_is_dropped_with_a_reason(
     rig: QueueRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()

@@ -18,7 +18,7 @@ LEGAL = {("open", "updates"), ("open", "failed"), ("updates", "applied"), ("upda
 
 
 @pytest.mark.parametrize(("state", "to"), list(product(STATES, STATES)))
-def test_exactly_the_legal_transitions_are_accepted(state: RoundState, to: RoundState) -> None:
+def test_only_legal_transitions_of_a_round_are_accepted(state: RoundState, to: RoundState) -> None:
     if (state, to) in LEGAL:
         assert advance(state, to) == to
     else:

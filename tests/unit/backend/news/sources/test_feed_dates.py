@@ -176,7 +176,7 @@ def test_date_with_an_ambiguous_day_is_not_read(written: str) -> None:
 
 @pytest.mark.parametrize("language", MONTHS)
 @pytest.mark.parametrize("declared", [True, False])
-def test_every_month_is_read_in_its_language(language: str, declared: bool) -> None:
+def test_every_month_name_is_read_in_its_language(language: str, declared: bool) -> None:
     for month, name in enumerate(MONTHS[language].split(), start=1):
         assert read(f"25 {name} 2026 06:09", language if declared else "") == f"2026-{month:02}-25 06:09:00"
 

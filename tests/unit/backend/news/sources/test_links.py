@@ -21,7 +21,7 @@ from backend.news.sources.links import canonical
         ("../b?x=1", "https://base.example/b?x=1"),
     ],
 )
-def test_link_has_one_canonical_form(link: str, expected: str) -> None:
+def test_variants_of_a_link_have_one_canonical_form(link: str, expected: str) -> None:
     found = canonical(link, "https://base.example/feed/rss.xml")
     assert found == expected
     assert canonical(found) == expected

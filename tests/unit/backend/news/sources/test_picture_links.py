@@ -23,7 +23,7 @@ def pictures(document: str) -> list[str]:
     return [row.picture for row in rows if isinstance(row, NewsItem)]
 
 
-def test_every_form_of_picture_link_is_read_as_an_absolute_address() -> None:
+def test_every_kind_of_picture_link_is_read_as_an_absolute_address() -> None:
     said = [
         '<enclosure url="/e.jpg" type="image/jpeg" length="10"/>',
         '<media:content url="https://img.example/c.jpg?w=700&amp;s=a1" medium="image"/>',
@@ -67,7 +67,7 @@ def test_smallest_sufficient_picture_size_is_chosen_or_the_widest() -> None:
      "https://user:pw@i.example/a.jpg", "https://i.example:0/a.jpg", "https://i.example/a b.jpg",
      "https://i.example/" + "a" * 2_000],
 )  # fmt: skip
-def test_unsafe_address_is_not_a_picture(url: str) -> None:
+def test_unsafe_picture_address_is_ignored(url: str) -> None:
     assert best_picture([PictureLink("content", url, "image/jpeg")], BASE) == ""
 
 

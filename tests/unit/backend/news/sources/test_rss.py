@@ -214,7 +214,7 @@ def test_missing_file_is_named_in_the_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", ["ftp://example.org/feed", "file:///etc/passwd", "gopher://example.org/"])
-def test_other_schemes_are_refused(location: str) -> None:
+def test_feed_address_with_another_scheme_is_refused(location: str) -> None:
     with pytest.raises(SourceUnreachable, match="only http and https are followed"):
         fetch(location)
 
@@ -314,7 +314,7 @@ def test_endless_download_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
         (httpx.Response(200, headers={"content-length": "9" * 5_000}, stream=httpx.ByteStream(b"")), "larger than"),
     ],
 )
-def test_bad_answer_gives_one_clear_error(answer: httpx.Response, message: str) -> None:
+def test_invalid_answer_of_a_feed_server_gives_one_clear_error(answer: httpx.Response, message: str) -> None:
     with pytest.raises(SourceError, match=message):
         fetch(URL, transport=serving(lambda _: answer))
 

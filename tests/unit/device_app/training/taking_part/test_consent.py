@@ -21,7 +21,7 @@ from tests.doubles.round_rig import TRAINS, BackendRig, DeviceRig
         (PrivacySettings(training=True, counting=False), "limit"),
     ],
 )
-def test_device_without_consent_sends_nothing(
+def test_device_whose_reader_did_not_agree_to_training_sends_nothing(
     backend: BackendRig, device: DeviceRig, privacy: PrivacySettings, why: str
 ) -> None:
     opened(backend)

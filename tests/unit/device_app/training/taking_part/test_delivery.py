@@ -76,7 +76,7 @@ def test_device_killed_between_payment_and_storage_has_neither(
     assert "has already taken part" in str(outcome.why), "its place in this round is lost, the next round has another"
 
 
-def test_expired_update_is_dropped(backend: BackendRig, device: DeviceRig, network: FlakyNetwork) -> None:
+def test_update_is_dropped_after_its_round_ended(backend: BackendRig, device: DeviceRig, network: FlakyNetwork) -> None:
     opened(backend, seconds=30)
     network.lose_answers = True
     device.trainer.step()

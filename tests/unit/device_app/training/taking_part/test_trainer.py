@@ -56,7 +56,7 @@ def test_uploaded_update_is_clipped_and_noisy(
         assert 0.004 < np.abs(noise).mean() < 0.03, "the mean absolute value of Laplace(0, 0.01) is 0.01"
 
 
-def test_round_is_joined_once(backend: BackendRig, device: DeviceRig) -> None:
+def test_device_joins_a_round_only_once(backend: BackendRig, device: DeviceRig) -> None:
     opened(backend, cohort=5)
     device.trainer.step()
     outcome = device.trainer.step()

@@ -5,7 +5,9 @@ Nothing is requested, so nobody learns which topic was opened or what was search
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,27 +17,40 @@ from device_app.feed.broadcast import PoolBroken
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.exclusions import one_of_each
 from device_app.feed.held_lists import HeldLists
+from device_app.feed.related_words import terms_of
 from device_app.feed.serving import Serving
 from device_app.feed.similarity import Kinship, floor_of
 from device_app.store.news import Naming, report_of
 from device_app.store.rows import to_us
-from device_app.store.searches import WordHit
+from device_app.store.searches import WordHit, WordMatch
 from device_app.stores import DeviceStores
 from protocol.news import NewsCard
 
 SEARCH_PAGE = 50
 FRESH_GAIN, FRESH_DAYS = 0.5, 7.0
 """Bonus of an article published now on its text relevance, and its half-life in days."""
-NEAR, NEAR_LEADS, NEAR_LOOKED_AT = 6, 5, 60
+NEAR, NEAR_LEADS, NEAR_LOOKED_AT = 10, 5, 60
 """Similar stories: how many are shown, for how many best results, out of how many nearest."""
+RELATED_WEIGHT = 0.9
+"""Of a related word, where the word itself has 1."""
+TOPIC_WEIGHT, TOPIC_HALF, TOPIC_PRIOR = 2.0, 0.3, 3
+"""A topic counts as much as two words where all its stories have the word; half of that where 0.3 of them have it.
+TOPIC_PRIOR stories without the word are added, so that a small topic proves little."""
+EACH_STORY = 4
+"""Articles taken for each shown, since an event may have several and the reader may hide some."""
+MEANING_FLOOR = 0.275
+"""Least score of a story without all words: 33 queries that nothing answers reached 0.27 at most."""
+ROUNDED = 1e6
+"""Scores are rounded to this, so that both devices find the same ones equal."""
 
 
 @dataclass(frozen=True)
 class SearchResults:
     """A page of results, best first.
 
-    total: stories found. near: stories without the search words that are similar in meaning to one of the best results;
-    first page only. made_at, new: as of a held list (`feed.held_lists`). hidden: how many more a mute rule hides.
+    total: stories found. near: stories without all of the search words that have related ones, or are similar to one of
+    the best results; first page only. made_at, new: as of a held list (`feed.held_lists`).
+    hidden: how many more a mute rule hides.
     """
 
     cards: tuple[NewsCard, ...]
@@ -100,8 +115,49 @@ class WholePool:
         now_us = to_us(self._clock())
         return sorted(found.values(), key=lambda hit: (-_score(hit, now_us), -hit.published_us, hit.id))
 
+    def by_meaning(self, text: str) -> dict[str, float]:
+        """Return how well articles answer a search, by words, related words and topics: 0 to 1, best first.
+
+        Only articles with one of the words, or of their related words, are in it. Call it after `hits`. A topic's
+        stories share what is said of any of them: cluster-based smoothing (Liu and Croft, SIGIR 2004), with the
+        publisher's topics as clusters.
+        """
+        sizes = self._stores.articles.topic_sizes()
+        stories, parts = sum(sizes.values()), []
+        found: dict[str, WordMatch] = {}
+        for term in terms_of(text):
+            own = self._matching(term.own)
+            related = {key: match for key, match in self._matching(term.related).items() if key not in own}
+            found |= own | related
+            weight = math.log(1 + stories / (len(own) + RELATED_WEIGHT * len(related) + 0.5))
+            have, have_related = (Counter(match.topic for match in each.values()) for each in (own, related))
+            topics = {
+                topic: (have[topic] + RELATED_WEIGHT * have_related[topic]) / (sizes.get(topic, 0) + TOPIC_PRIOR)
+                for topic in have | have_related
+                if topic[1]
+            }
+            parts.append((weight, own, related, topics))
+        whole = (1 + TOPIC_WEIGHT) * sum(weight for weight, *_ in parts)
+        scores: dict[str, float] = {}
+        for news_id, match in found.items():
+            score = 0.0
+            for weight, own, related, topics in parts:
+                share = topics.get(match.topic, 0.0)
+                word = 1.0 if news_id in own else RELATED_WEIGHT if news_id in related else 0.0
+                score += weight * (word + TOPIC_WEIGHT * share / (share + TOPIC_HALF))
+            scores[news_id] = math.floor(score / whole * ROUNDED + 0.5) / ROUNDED
+        return {
+            key: scores[key] for key in sorted(scores, key=lambda key: (-scores[key], -found[key].published_us, key))
+        }
+
+    def _matching(self, expression: str) -> dict[str, WordMatch]:
+        if not expression:
+            return {}
+        pool = [] if self.size() is None else self._stores.pool_index.matching(expression)
+        return {match.id: match for match in (*self._stores.search_index.matching(expression), *pool)}
+
     def search(self, text: str, page: int = 1, *, hidden: bool = False) -> SearchResults:
-        """Return a page of the articles that contain every word of `text`, and `show` it.
+        """Return a page of the articles that contain every word of `text`, the best answers first, and `show` it.
 
         The page is taken from the held results. hidden: also those that a mute rule hides.
         """
@@ -110,12 +166,15 @@ class WholePool:
 
     def _search(self, text: str, page: int, with_hidden: bool) -> SearchResults:
         self._stores.searches.looked(text, self._clock())
-        held = self._lists.hold_found(text, [hit.id for hit in self.hits(text)], whole=not self.is_unread())
+        hits = [hit.id for hit in self.hits(text)]
+        meaning = self.by_meaning(text)
+        hits.sort(key=lambda news_id: -meaning.get(news_id, 0.0))  # stable: equal ones stay as `hits` has them
+        held = self._lists.hold_found(text, hits, whole=not self.is_unread())
         hidden = set() if with_hidden else self._stores.mute_rules.hidden_among(held.ids)
         ids = [one for one in held.ids if one not in hidden]
         cards = self.cards_of(ids[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE])
         self.show(cards)
-        near = self._near(cards[:NEAR_LEADS], set(held.ids)) if page == 1 else []
+        near = self._close(meaning, cards[:NEAR_LEADS], set(held.ids)) if page == 1 else []
         if near:
             near = self._wanted(self.cards_of(self._lists.hold_found(text, [card.id for card in near], "near").ids))
         self.show(near)
@@ -160,6 +219,14 @@ class WholePool:
             reports = {one: report_of(found[lead], one) for one, lead in leads.items() if lead in found}
             cards |= {one: card for one, card in reports.items() if card is not None}
         return [cards[news_id] for news_id in ids if news_id in cards]
+
+    def _close(self, meaning: Mapping[str, float], leads: Sequence[NewsCard], found: set[str]) -> list[NewsCard]:
+        """Return articles not in `found` that answer the search by related words, then some close to its results."""
+        answers = [key for key, score in meaning.items() if score >= MEANING_FLOOR and key not in found]
+        near = self._wanted(self.cards_of(self._readable(answers[: NEAR * EACH_STORY])))
+        if len(near) < NEAR:
+            near = self._wanted([*near, *self._near(leads, found | {card.id for card in near})])
+        return near
 
     def _near(self, leads: Sequence[NewsCard], found: set[str]) -> list[NewsCard]:
         """Return articles of the pool's copy that are close to one of `leads` by topic or cosine.

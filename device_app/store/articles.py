@@ -176,6 +176,13 @@ class Articles:
         )
         return {publisher: count / weeks for publisher, count in found}
 
+    def topic_sizes(self) -> dict[tuple[str, str], int]:
+        """Return how many articles each topic has, by section and topic; '' is an article's topic if it has none."""
+        found = self._database.rows(
+            "SELECT section, topic, count(*) FROM article WHERE lead IS NULL GROUP BY section, topic"
+        )
+        return {(section, topic): count for section, topic, count in found}
+
     def count_by_name(self, kind: Naming, name: str) -> int:
         """Return how many articles a topic, section or publisher has."""
         return self._database.number(f"SELECT count(*) FROM article WHERE hidden_by IS NULL AND {kind} = ?", (name,))

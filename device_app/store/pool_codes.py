@@ -13,7 +13,7 @@ from datetime import datetime
 from device_app.store.database import Database
 from device_app.store.news import readable_card
 from device_app.store.rows import RowCache, from_us, if_readable, to_us
-from device_app.store.searches import CARD_WEIGHT, WordHit, match_of, words_of, words_of_card
+from device_app.store.searches import CARD_WEIGHT, WordHit, WordMatch, match_of, words_of, words_of_card
 from protocol.broadcast import CodeShard, PoolCodes
 from protocol.news import NewsCard
 
@@ -207,6 +207,15 @@ class PoolIndex:
             (query,),
         )
         return [WordHit(news_id, relevance, published_us) for news_id, relevance, published_us in found]
+
+    def matching(self, expression: str) -> list[WordMatch]:
+        """Return the cards that match an FTS5 expression, in no order; `hits` has indexed what is new."""
+        found = self._database.rows(
+            """SELECT article.id, article.section, article.topic, article.published_at
+               FROM pool_text JOIN article ON article.id = pool_text.id WHERE pool_text MATCH ?""",
+            (expression,),
+        )
+        return [WordMatch(news_id, (section, topic), at) for news_id, section, topic, at in found]
 
     def _drop_unnamed(self, days: Mapping[str, int]) -> bool:
         """Return whether some rows of a day that isn't named were deleted."""

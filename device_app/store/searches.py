@@ -55,6 +55,14 @@ class WordHit(NamedTuple):
     published_us: int
 
 
+class WordMatch(NamedTuple):
+    """An article that matches an FTS5 expression; topic: its section and topic, published_us as in `WordHit`."""
+
+    id: str
+    topic: tuple[str, str]
+    published_us: int
+
+
 class SearchIndex:
     """Find articles by words.
 
@@ -128,6 +136,16 @@ class SearchIndex:
             (query,),
         )
         return [WordHit(id, relevance, to_us(datetime.fromisoformat(at))) for id, relevance, at in found]
+
+    def matching(self, expression: str) -> list[WordMatch]:
+        """Return the articles whose cards match an FTS5 expression, in no order; `hits` has indexed what is new."""
+        found = self._database.rows(
+            """SELECT article.id, article.section, article.topic, article.published_at
+               FROM news_text JOIN news ON news.rowid = news_text.rowid JOIN article ON article.id = news.id
+               WHERE news_text MATCH ?""",
+            (f"card : ({expression})",),
+        )
+        return [WordMatch(news_id, (section, topic), at) for news_id, section, topic, at in found]
 
 
 def words_of_card(card: NewsCard) -> str:

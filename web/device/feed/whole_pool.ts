@@ -8,14 +8,16 @@ import type { NewsCard } from "../protocol/news";
 import type { Moment } from "../protocol/forms";
 import { reportOf, type Naming } from "../store/news";
 import { toUs } from "../store/database";
-import type { WordHit } from "../store/searches";
+import type { WordHit, WordMatch } from "../store/searches";
 import { bestFirst, noVectors, products, rowOf, taken, unit, vectors as rowsOf } from "../vectors";
 import { PoolBroken } from "./broadcast";
 import { Candidates } from "./candidates";
 import { allowed, oneOfEach } from "./exclusions";
+import { tally } from "./exploration";
 import type { HeldLists } from "./held_lists";
 import { Kinship, floorOf, type Kin } from "./similarity";
 import { byKind, namesIn, type Named } from "./preference_reader";
+import { termsOf } from "./related_words";
 import type { Serving } from "./serving";
 
 export const SEARCH_PAGE = 50;
@@ -24,11 +26,25 @@ const FRESH_GAIN = 0.5;
 const FRESH_DAYS = 7;
 const DAY_US = 86_400_000_000;
 /** Number of similar stories shown, how many of the best results they may be similar to, and how many are examined. */
-const [NEAR, NEAR_LEADS, NEAR_LOOKED_AT] = [6, 5, 60];
+const [NEAR, NEAR_LEADS, NEAR_LOOKED_AT] = [10, 5, 60];
+/** Weight of a related word, where the word itself has 1. */
+const RELATED_WEIGHT = 0.9;
+/**
+ * A topic counts as much as two words where all its stories have the word; half of that where 0.3 of them have it.
+ * TOPIC_PRIOR stories without the word are added, so that a small topic proves little.
+ */
+const [TOPIC_WEIGHT, TOPIC_HALF, TOPIC_PRIOR] = [2, 0.3, 3];
+/** Number of articles taken for each shown, since an event may have several and the reader may hide some. */
+const EACH_STORY = 4;
+/** Least score of a story without all words: 33 queries that nothing answers reached 0.27 at most. */
+const MEANING_FLOOR = 0.275;
+/** Scores are rounded to this, so that both devices find the same ones equal. */
+const ROUNDED = 1e6;
 
 /**
  * A page of results, best first. total: stories found. upto: number of results on this and previous pages. near:
- * similar stories without the words, on the first page only. made_at, new: as for a held list. hidden: how many more a
+ * stories without all of the words that have related ones or are similar to one of the best results, on the first page
+ * only. made_at, new: as for a held list. hidden: how many more a
  * mute rule hides.
  */
 export interface SearchResults {
@@ -104,7 +120,50 @@ export class WholePool {
   }
 
   /**
-   * One page of the articles with every word of `text`, from the held results, opened up by `show`. Throws
+   * How well articles answer a search, by words, related words and topics: 0 to 1, best first. Only articles with one of
+   * the words, or of their related words, are in it. Call it after `hits`. A topic's stories share what is said of any
+   * of them: cluster-based smoothing (Liu and Croft, SIGIR 2004), with the publisher's topics as clusters.
+   */
+  byMeaning(text: string): Map<string, number> {
+    const sizes = this.stores.articles.topicSizes();
+    const stories = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    const found = new Map<string, WordMatch>();
+    const parts = termsOf(text).map((term) => {
+      const own = this.matching(term.own);
+      const related = this.matching(term.related);
+      for (const id of own.keys()) related.delete(id);
+      for (const match of [...own.values(), ...related.values()]) found.set(match.id, match);
+      const weight = Math.log(1 + stories / (own.size + RELATED_WEIGHT * related.size + 0.5));
+      const [have, haveRelated] = [own, related].map((each) => tally([...each.values()].map(({ topic }) => topic))) as [Map<string, number>, Map<string, number>];
+      const topics = new Map<string, number>();
+      for (const topic of [...have.keys(), ...haveRelated.keys()])
+        if (topic) topics.set(topic, ((have.get(topic) ?? 0) + RELATED_WEIGHT * (haveRelated.get(topic) ?? 0)) / ((sizes.get(topic) ?? 0) + TOPIC_PRIOR));
+      return { weight, own, related, topics };
+    });
+    const whole = (1 + TOPIC_WEIGHT) * parts.reduce((sum, { weight }) => sum + weight, 0);
+    const scored = [...found.values()].map((match) => {
+      let sum = 0;
+      for (const { weight, own, related, topics } of parts) {
+        const share = topics.get(match.topic) ?? 0;
+        const word = own.has(match.id) ? 1 : related.has(match.id) ? RELATED_WEIGHT : 0;
+        sum += weight * (word + (TOPIC_WEIGHT * share) / (share + TOPIC_HALF));
+      }
+      return [Math.floor((sum / whole) * ROUNDED + 0.5) / ROUNDED, match] as const;
+    });
+    scored.sort(
+      ([mine, one], [theirs, other]) => theirs - mine || other.publishedUs - one.publishedUs || (one.id < other.id ? -1 : 1),
+    );
+    return new Map(scored.map(([sum, { id }]) => [id, sum]));
+  }
+
+  private matching(expression: string): Map<string, WordMatch> {
+    if (!expression) return new Map();
+    const pooled = this.size() === null ? [] : this.stores.poolIndex.matching(expression);
+    return new Map([...this.stores.searchIndex.matching(expression), ...pooled].map((match) => [match.id, match]));
+  }
+
+  /**
+   * One page of the articles with every word of `text`, the best answers first, from the held results, opened up by `show`. Throws
    * ErasedMeanwhile if the reader erases everything during the search.
    */
   async search(text: string, page: number, { hidden: withHidden = false } = {}): Promise<SearchResults> {
@@ -112,6 +171,8 @@ export class WholePool {
     this.stores.searches.viewed(text, this.clock());
     const hits = (await this.hits(text)).map((hit) => hit.id);
     if (this.serving.erasures !== erasures) throw new ErasedMeanwhile(); // no await from here on
+    const meaning = this.byMeaning(text);
+    hits.sort((one, other) => (meaning.get(other) ?? 0) - (meaning.get(one) ?? 0)); // equal ones stay as `hits` has them
     const held = this.lists.holdFound(text, hits, "found", !this.isUnread());
     const hidden = withHidden ? new Set<string>() : this.stores.muteRules.hiddenAmong(held.ids);
     const { made_at, new: more } = held;
@@ -119,7 +180,7 @@ export class WholePool {
     const upto = page * SEARCH_PAGE;
     const cards = this.cardsOf(ids.slice(upto - SEARCH_PAGE, upto));
     this.show(cards);
-    let near = page === 1 ? this.near(cards.slice(0, NEAR_LEADS), new Set(ids)) : [];
+    let near = page === 1 ? this.close(meaning, cards.slice(0, NEAR_LEADS), new Set(held.ids)) : [];
     if (near.length) near = this.wanted(this.cardsOf(this.lists.holdFound(text, near.map((card) => card.id), "near").ids));
     this.show(near);
     return { cards, total: ids.length, upto: Math.min(upto, ids.length), near, made_at, new: more, hidden: hidden.size };
@@ -162,6 +223,14 @@ export class WholePool {
       if (report) cards.set(id, report);
     }
     return ids.flatMap((id) => cards.get(id) ?? []);
+  }
+
+  /** Articles not in `found` that answer the search by related words, then some close to its results. */
+  private close(meaning: ReadonlyMap<string, number>, leads: readonly NewsCard[], found: ReadonlySet<string>): NewsCard[] {
+    const answers = [...meaning].filter(([id, sum]) => sum >= MEANING_FLOOR && !found.has(id)).map(([id]) => id);
+    const near = this.wanted(this.cardsOf(this.readable(answers.slice(0, NEAR * EACH_STORY))));
+    if (near.length >= NEAR) return near;
+    return this.wanted([...near, ...this.near(leads, new Set([...found, ...near.map((card) => card.id)]))]);
   }
 
   /** Articles of the pool's copy that are close to one of `leads` by topic or similarity, most similar first. */

@@ -85,6 +85,15 @@ export class Articles {
     return new Map(found.map(({ publisher, count }) => [publisher, count / weeks]));
   }
 
+  /** Number of articles of each topic, by `WordMatch.topic`. */
+  topicSizes(): Map<string, number> {
+    const found = this.database.rows<{ topic: string; count: number }>(
+      `SELECT iif(topic = '', '', json_array(section, topic)) AS topic, count(*) AS count FROM article
+       WHERE lead IS NULL GROUP BY 1`,
+    );
+    return new Map(found.map(({ topic, count }) => [topic, count]));
+  }
+
   /** Number of articles of a topic, section or publisher. */
   countByName(kind: Naming, name: string): number {
     return this.database.number(`SELECT count(*) FROM article WHERE hidden_by IS NULL AND ${kind} = ?`, [name]);

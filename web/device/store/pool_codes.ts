@@ -5,7 +5,7 @@ import { readMessage, type Bytes, type ValueOf } from "../protocol/forms";
 import { countedMs, newsCard, type NewsCard } from "../protocol/news";
 import { fromUs, toUs, type Database } from "./database";
 import { listOf } from "./news";
-import { CARD_WEIGHT, matchOf, type WordHit, wordsOf, wordsOfCard } from "./searches";
+import { CARD_WEIGHT, matchOf, MATCHED, type WordHit, type WordMatch, wordsOf, wordsOfCard } from "./searches";
 
 /**
  * Least number of articles whose texts are requested together: about 300 KB, and the one wanted can't be told from 99
@@ -199,6 +199,14 @@ export class PoolIndex {
         [query],
       )
       .map(({ id, relevance, published_us }) => ({ id, relevance, publishedUs: published_us }));
+  }
+
+  /** Indexed cards that match an FTS5 expression, in no order. */
+  matching(expression: string): WordMatch[] {
+    return this.database.rows(
+      `SELECT ${MATCHED} FROM pool_text JOIN article ON article.id = pool_text.id WHERE pool_text MATCH ?`,
+      [expression],
+    ) as unknown as WordMatch[];
   }
 
   /** Removes some rows of a day that isn't named; returns whether there were any. */

@@ -10,7 +10,7 @@ import { fromUs, toUs, type Database, type LateDatabase } from "./database";
 import { finite } from "../vectors";
 import { bytesOf } from "./news";
 
-const QUERY_WORDS_LIMIT = 16;
+export const QUERY_WORDS_LIMIT = 16;
 const BATCH = 50;
 export const CARD_WEIGHT = 8;
 const BODY_WEIGHT = 1;
@@ -68,6 +68,17 @@ export interface WordHit {
   readonly relevance: number;
   readonly publishedUs: number;
 }
+
+/** An article that matches an FTS5 expression; topic: its section and topic as one text, '' without a topic. */
+export interface WordMatch {
+  readonly id: string;
+  readonly topic: string;
+  readonly publishedUs: number;
+}
+
+/** Columns of a `WordMatch` of the table `article`. */
+export const MATCHED = `article.id AS id, iif(article.topic = '', '', json_array(article.section, article.topic)) AS topic,
+  article.published_at AS publishedUs`;
 
 /**
  * Finds articles by words: every searched word of at least two letters must be a prefix of a word in the card or text.
@@ -139,6 +150,15 @@ export class SearchIndex {
         [query],
       )
       .map(({ id, relevance, at }) => ({ id, relevance, publishedUs: toUs(msOf(at)) }));
+  }
+
+  /** Articles whose cards match an FTS5 expression, in no order; `hits` has indexed what is new. */
+  matching(expression: string): WordMatch[] {
+    return this.database.rows(
+      `SELECT ${MATCHED} FROM news_text JOIN news ON news.rowid = news_text.rowid JOIN article ON article.id = news.id
+       WHERE news_text MATCH ?`,
+      [`card : (${expression})`],
+    ) as unknown as WordMatch[];
   }
 }
 

@@ -94,7 +94,7 @@ def test_search_page_shows_the_count_the_scope_and_further_pages() -> None:
     ]
     assert ["data-more>" in text for text in pages] == [True, True, False]
     assert [f'id="n-c-{number}"' in pages[0].split('id="near"')[1] for number in range(112, 115)] == [True] * 3
-    assert [">Related stories without your words<" in text for text in pages] == [True, False, False]
+    assert [">Close in meaning<" in text for text in pages] == [True, False, False]
     assert "headlines of all 6,000 stories" in pages[0]
     assert reader.client.get("/search?q=long&page=4").status_code == 404
     assert reader.client.get("/search?page=2").status_code == 404

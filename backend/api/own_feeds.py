@@ -105,8 +105,7 @@ def router(services: Services, token_file: Path) -> APIRouter:
 
     @routes.get("/newest", response_class=Response)
     def newest(limit: Annotated[int, Query(ge=1, le=NEWEST)] = NEWEST) -> Response:
-        rows = services.pool.live(datetime.now(UTC))
-        rows = sorted(rows, key=lambda row: (row.published_at, row.number), reverse=True)[:limit]
+        rows = services.pool.newest(datetime.now(UTC), limit)
         bodies = services.pool.bodies([row.id for row in rows])
         return _json(
             NewestStories(

@@ -15,7 +15,7 @@ from backend.news.errors import FeedRefused, SourceError, SourceMalformed, Sourc
 from backend.news.feed_addresses import checked_url, completed
 from backend.news.plain_text import one_line, shortened
 from backend.news.sources.download import Document
-from backend.news.sources.feed_parser import FeedUnreadable, ParsedFeed, parse
+from backend.news.sources.feed_parser import FeedUnreadable, ParsedFeed, looks_like_feed, parse
 from backend.news.sources.page_links import page_links
 
 USUAL_PATHS = ("feed", "rss", "atom.xml", "feed.xml", "index.xml", "rss.xml", "feed.json")
@@ -146,19 +146,20 @@ def usual_addresses(url: str) -> list[str]:
     return list(dict.fromkeys(f"{root}{below}{path}" for below in (folder or "/", "/") for path in USUAL_PATHS))
 
 
-def discover(pasted: str, get: Get) -> list[DiscoveredFeed]:
+def discover(pasted: str, get: Get, *, titled: bool = True) -> list[DiscoveredFeed]:
     """The feeds behind what was pasted: the one at that address, or those that its page names.
 
-    get: downloads an address (`backend.news.sources.download.fetch`); called at most REQUESTS_LIMIT times. Raises
+    get: downloads an address (`backend.news.sources.download.fetch`); called at most REQUESTS_LIMIT times. titled:
+    False leaves out title and entries of a feed that is found without a choice, which saves parsing it. Raises
     NoFeedFound, or SourceError if no address could be read.
     """
-    return _Search(pasted, get).run()
+    return _Search(pasted, get, titled).run()
 
 
-def discover_or_take(pasted: str, get: Get) -> list[DiscoveredFeed]:
+def discover_or_take(pasted: str, get: Get, *, titled: bool = True) -> list[DiscoveredFeed]:
     """Like `discover`, but accepts a complete address whose server doesn't answer: it may be down temporarily."""
     try:
-        return discover(pasted, get)
+        return discover(pasted, get, titled=titled)
     except SourceUnreachable as silent:
         if "://" not in pasted:
             raise
@@ -167,8 +168,8 @@ def discover_or_take(pasted: str, get: Get) -> list[DiscoveredFeed]:
 
 
 class _Search:
-    def __init__(self, pasted: str, get: Get) -> None:
-        self._pasted, self._get = pasted, get
+    def __init__(self, pasted: str, get: Get, titled: bool) -> None:
+        self._pasted, self._get, self._titled = pasted, get, titled
         self._asked: dict[str, DiscoveredFeed | Document | None] = {}
         self._failure: SourceError | None = None
 
@@ -177,7 +178,7 @@ class _Search:
         for url in guesses(self._pasted):
             if any(page.location == url.replace("http://", "https://", 1) for page in pages):
                 continue  # already fetched over TLS
-            answer = self._ask(url)
+            answer = self._ask(url, titled=self._titled)
             if isinstance(answer, DiscoveredFeed):
                 return [answer]
             if answer is not None:
@@ -211,7 +212,7 @@ class _Search:
                 found.setdefault((answer.newest or answer.url), answer)
         return list(found.values())
 
-    def _ask(self, url: str) -> DiscoveredFeed | Document | None:
+    def _ask(self, url: str, *, titled: bool = True) -> DiscoveredFeed | Document | None:
         """The feed at an address, or its page; None if it can't be read."""
         if url in self._asked or len(self._asked) >= REQUESTS_LIMIT:
             return self._asked.get(url)
@@ -219,6 +220,10 @@ class _Search:
         try:
             document = self._get(checked_url(url))
             self._asked[url] = document
+            if not titled and looks_like_feed(document.data):
+                at = document.moved_to or document.location
+                self._asked[url] = DiscoveredFeed(at, at)
+                return self._asked[url]
             parsed = parse(document.data, content_type=document.content_type, base=document.base)
             self._asked[url] = _found(document, parsed)
         except (SourceUnreachable, FeedRefused, SourceMalformed) as failed:

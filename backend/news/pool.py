@@ -27,6 +27,7 @@ from backend.news.pool_reading import (
     ROWS_PER_FETCH,
     PoolReading,
     PoolRow,
+    read_newest,
     read_pool,
     read_vectors,
     write_vectors,
@@ -125,6 +126,11 @@ class NewsPool:
         """All articles neither expired at `now` nor taken down, in the order of arrival."""
         with self.reading("", now) as reading:
             return [row for block in reading.blocks for row in block.rows]
+
+    def newest(self, now: datetime, limit: int) -> list[PoolRow]:
+        """The last published of `live`, newest first."""
+        with reading(self._engine) as connection:
+            return read_newest(connection, self.horizon(now), limit)
 
     @contextmanager
     def reading(self, encoder: str, now: datetime, since: int | None = None) -> Iterator[PoolReading]:

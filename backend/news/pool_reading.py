@@ -177,6 +177,15 @@ def read_pool(connection: Connection, encoder: str, horizon: datetime, since: in
     return PoolReading(read_version(connection), horizon, None, whole, vectors, _older(connection, horizon))
 
 
+def read_newest(connection: Connection, horizon: datetime, limit: int) -> list[PoolRow]:
+    """The last published live articles, newest first."""
+    newest = select(NewsRow.number).where(is_live(horizon))
+    newest = newest.order_by(NewsRow.published_at.desc(), NewsRow.number.desc()).limit(limit)
+    wanted = among(connection, NewsRow.number, connection.scalars(newest).all())
+    rows = [row for block in _blocks(connection, "", horizon, wanted) for row in block.rows]
+    return sorted(rows, key=lambda row: (row.published_at, row.number), reverse=True)
+
+
 def _older(connection: Connection, horizon: datetime) -> NDArray[np.int64]:
     undated = (~NewsRow.dated) & (NewsRow.published_at <= horizon + UNDATED_AGE)
     query = select(NewsRow.number).where(is_live(horizon), (NewsRow.published_at <= horizon) | undated)

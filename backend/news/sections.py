@@ -23,7 +23,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
 from sqlalchemy import ColumnElement, Connection, Engine, bindparam, exists, or_, select, update
 
 from backend.db.engine import reading, writing
@@ -130,6 +129,8 @@ class SectionClassifier:
 
     def probabilities(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
         """float64 [n, sections] of vectors [n, D]; rows sum to 1."""
+        from scipy.special import softmax  # slow import, not needed by every server
+
         rows = _unit(_unit(vectors.astype(np.float64)) - self._mean)
         found: NDArray[np.float64] = softmax(_with_one(rows) @ self._weights, axis=1)
         return found
@@ -176,6 +177,9 @@ def _fitted(rows: NDArray[np.float64], labels: NDArray[np.int64], count: int) ->
 
     All sections have the same total weight, however many sentences they have.
     """
+    from scipy.optimize import minimize  # slow imports, not needed by every server
+    from scipy.special import log_softmax
+
     weight = 1 / np.bincount(labels, minlength=count)[labels] / count  # [n], sums to 1
     targets = np.eye(count)[labels]
     shape = (rows.shape[1], count)
@@ -188,8 +192,6 @@ def _fitted(rows: NDArray[np.float64], labels: NDArray[np.int64], count: int) ->
         value = -float((weight[:, None] * targets * logs).sum()) + float((penalty * weights**2).sum()) / 2
         slope = rows.T @ (weight[:, None] * (np.exp(logs) - targets)) + penalty * weights
         return value, slope.ravel()
-
-    from scipy.optimize import minimize  # takes half a second, and not every server needs it
 
     found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 300})
     fitted: NDArray[np.float64] = found.x.reshape(shape)

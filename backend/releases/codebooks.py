@@ -22,7 +22,6 @@ from typing import Any
 import faiss
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import linkage
 
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.store import ReleaseStore
@@ -95,6 +94,8 @@ def calibrate(
     """
     if not readers:
         raise ValueError("readers: needs at least one")
+    from scipy.cluster.hierarchy import linkage  # slow import, not needed by every server
+
     heights = [
         linkage(np.asarray(contexts(clicks), dtype=np.float64), method="average")[:, 2]
         for clicks in readers

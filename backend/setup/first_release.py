@@ -103,7 +103,7 @@ class FirstRelease:
         first_at: float | None = None
         while not self._stopping.is_set() and process.is_running():
             feeds = self._feeds.all()
-            if any(feed.fetched_at is not None for feed in feeds) and self._pool.live(datetime.now(UTC)):
+            if any(feed.fetched_at is not None for feed in feeds) and self._pool.newest(datetime.now(UTC), 1):
                 first_at = first_at or time.monotonic()
                 if not any(map(_waits, feeds)) or time.monotonic() - first_at > STORIES_WAIT_SEC:
                     process.news_are_here()

@@ -149,6 +149,9 @@ def start_reading(plan: ReaderPlan, wanted: Sequence[Subscription], processes: L
     settings = plan.backend_settings()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     write_file(plan.token_file, secrets.token_urlsafe(32))
+    # The device starts while the feeds are noted, and the server while the device still starts.
+    device = ["device", "--profile", "reader", "--data-dir", str(plan.data_dir), "--port", str(plan.device_port)]
+    processes.start("device", device, plan.device_environment())
     migrate(settings.database_url)
     engine = open_engine(settings.database_url)
     try:
@@ -161,10 +164,7 @@ def start_reading(plan: ReaderPlan, wanted: Sequence[Subscription], processes: L
     finally:
         engine.dispose()
     with steps.step("Starting your server and your device"):
-        # The server listens while the device still starts; neither waits for the other.
         processes.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], plan.environment())
-        device = ["device", "--profile", "reader", "--data-dir", str(plan.data_dir), "--port", str(plan.device_port)]
-        processes.start("device", device, plan.device_environment())
         processes.wait_until_served("device", plan.feed_url, answers=httpx.codes.FORBIDDEN)  # it asks for its key
         processes.wait_until_served("backend", f"{plan.backend_url}/v1/health")
     token = settings.admin_token_file.read_text(encoding="utf-8").strip()

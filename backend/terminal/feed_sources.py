@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import typer
 
 from backend.news.discovery import DiscoveredFeed, SeveralFeeds, discover_or_take
 from backend.news.errors import SourceError
-from backend.news.feed_addresses import completed
+from backend.news.feed_addresses import completed, host_of
 from backend.news.opml import RefusedSubscription, Subscription, read_opml
 from backend.news.public_addresses import IpNetwork
 from backend.news.sources.download import Document, fetch
@@ -20,6 +22,7 @@ from backend.terminal.options import says
 from protocol.text_catalogue import TextCatalogue
 
 WORDS = TextCatalogue("backend.terminal", "words.toml")
+HOSTS_AT_ONCE = 8
 
 
 @dataclass
@@ -52,14 +55,10 @@ def named_feeds(
     can choose among several feeds; by default if this is a terminal. Raises OpmlRefused for a file that is no list.
     """
     found = NamedFeeds()
-
-    def get(url: str) -> Document:
-        document = fetch(url, allowed=allowed, transport=transport)
-        assert isinstance(document, Document)  # only a conditional GET returns anything else
-        return document
-
+    unknown = [source for source in sources if not _is_list(source) and completed(source) not in known]
+    discovered = _discovered(unknown, allowed, transport)
     for source in sources:
-        if "://" not in source and (Path(source).is_file() or source.lower().endswith((".opml", ".xml"))):
+        if _is_list(source):
             listed = read_opml(Path(source))
             found.add(listed.feeds)
             found.refused += listed.refused
@@ -69,8 +68,10 @@ def named_feeds(
         if address in known:
             found.add([Subscription(address)])
             continue
+        feeds = discovered[source]
         try:
-            feeds = discover_or_take(source, get)
+            if isinstance(feeds, SourceError):
+                raise feeds
             for each in feeds:
                 if each.unread:
                     says.print(WORDS("taken_unread", url=each.url, why=each.unread), markup=False)
@@ -80,6 +81,46 @@ def named_feeds(
             found.choices.append(several)
         except SourceError as refused:
             found.refused.append(RefusedSubscription("address", source, refused.detail))
+    return found
+
+
+def _is_list(source: str) -> bool:
+    return "://" not in source and (Path(source).is_file() or source.lower().endswith((".opml", ".xml")))
+
+
+def _discovered(
+    sources: Sequence[str], allowed: Sequence[IpNetwork], transport: httpx.BaseTransport | None
+) -> dict[str, list[DiscoveredFeed] | SourceError]:
+    """The feeds behind each source, or why there are none.
+
+    Hosts are asked side by side, and each for one source at a time.
+    """
+    stopped = threading.Event()
+
+    def get(url: str) -> Document:
+        document = fetch(url, allowed=allowed, transport=transport, cancelled=stopped.is_set)
+        assert isinstance(document, Document)  # only a conditional GET returns anything else
+        return document
+
+    found: dict[str, list[DiscoveredFeed] | SourceError] = {}
+
+    def discover_all(of_a_host: Sequence[str]) -> None:
+        for source in of_a_host:
+            try:
+                found[source] = discover_or_take(source, get, titled=False)
+            except SourceError as refused:
+                found[source] = refused
+
+    hosts: dict[str, list[str]] = {}
+    for source in dict.fromkeys(sources):
+        hosts.setdefault(host_of(completed(source)), []).append(source)
+    with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="discovery") as pool:
+        try:
+            list(pool.map(discover_all, hosts.values()))
+        except BaseException:
+            stopped.set()  # Ctrl-C doesn't wait for slow servers
+            pool.shutdown(cancel_futures=True)
+            raise
     return found
 
 

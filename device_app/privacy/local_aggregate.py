@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtri
 
 from device_app.privacy.noise_sources import MANTISSA_BITS, NoiseSource
 
@@ -164,6 +162,8 @@ def gaussian(source: NoiseSource, scale: float, shape: tuple[int, ...]) -> NDArr
     """
     if not (np.isfinite(scale) and scale > 0):
         raise ValueError(f"scale must be positive and finite; got {scale}")
+    from scipy.special import ndtri  # slow import, not needed by a device that reports nothing
+
     words = np.frombuffer(source.uniform_bits(8 * math.prod(shape)), dtype="<u8")
     halves = ((words >> np.uint64(64 - MANTISSA_BITS)).astype(np.float64) + 1) * 2.0 ** -(MANTISSA_BITS + 1)
     signs = 1.0 - 2.0 * (words & np.uint64(1)).astype(np.float64)  # bit 0, which u does not use
@@ -177,6 +177,9 @@ def exact_epsilon(sigma: float, rounds: int, delta: float) -> float:
     T of them are one with mu = sqrt(T) / sigma, and delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle
     and Wang, ICML 2018, theorem 8). Raises ValueError for arguments out of range, or an epsilon beyond a million.
     """
+    from scipy.optimize import brentq  # slow imports, not needed by a device that reports nothing
+    from scipy.special import log_ndtr
+
     mu = math.sqrt(_checked(sigma, rounds, delta)) / sigma
 
     def excess(epsilon: float) -> float:

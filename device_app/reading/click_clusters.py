@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
 
 
 def average_linkage(contexts: NDArray[np.float32], distance: float, channels_limit: int) -> NDArray[np.int64]:
@@ -28,6 +27,8 @@ def average_linkage(contexts: NDArray[np.float32], distance: float, channels_lim
     H = len(contexts)
     if H < 2:
         return np.zeros(H, dtype=np.int64)
+    from scipy.cluster.hierarchy import fcluster, linkage  # slow import, and a new reader has no clicks
+
     dendrogram = linkage(contexts.astype(np.float64), method="average", metric="euclidean")
     labels = fcluster(dendrogram, t=distance, criterion="distance")
     if labels.max() > channels_limit:

@@ -222,10 +222,10 @@ SERVER_LIGHT = ("torch", "transformers", "onnx", "onnxscript", "models", "export
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("device_app.app", LIGHT),
+        ("device_app.app", (*LIGHT, "scipy")),
         ("device_app.fleet.run", LIGHT),
         ("protocol.releases", (*LIGHT, "onnxruntime", "scipy", "fastapi", "httpx")),
-        ("backend.app", SERVER_LIGHT),
+        ("backend.app", (*SERVER_LIGHT, "scipy")),
         ("ownfeed", (*(name for name in LIGHT if name != "backend"), "numpy", "fastapi", "onnxruntime")),
     ],
 )

@@ -69,6 +69,11 @@ _REGION = re.compile(r"(?<!\S)[A-Z][a-z]+(?:/[A-Z][A-Za-z_]+){1,2}(?!\S)")
 _YEAR_ZERO = re.compile(r"(?<![\d+-])00\d\d(?!\d)")
 """dateutil reads the year 0001 as 2001."""
 _TIME = re.compile(r"(?<!\d)(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_AS_IN_MAIL = re.compile(
+    rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d{{1,2}} (?:{'|'.join(_ENGLISH)}) \d{{4}}"
+    r"(?: \d{1,2}:\d{2}(?::\d{2})?(?: [A-Z]{1,5}| [+-]\d{4})?)?)"
+)
+"""RFC 822's form, in which most feeds write; the group leaves out the weekday."""
 
 
 class DateReader:
@@ -164,7 +169,10 @@ class DateReader:
 
         Raises ValueError for an unknown word.
         """
+        usual = _AS_IN_MAIL.fullmatch(text)
+        text = usual[1] if usual else text
         words = [match[0] for match in _WORD.finditer(text)]
+        # Loading the names of all languages takes half a second of processor time, and few feeds need them.
         if all(word in _ENGLISH or word.upper() in _ZONES_MIN or word in ("T", "AM", "PM") for word in words):
             return text
         names = _names()

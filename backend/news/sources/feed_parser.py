@@ -29,6 +29,7 @@ _DECLARED = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|\"[^\"]*\"|'[^']*'|
 ANSWER_LIMIT_BYTES = 100 * 1024 * 1024
 ENTRIES_LIMIT = 10_000
 LABEL_CHARS = 80
+_FEED_ROOT = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
 PERIODS_SEC = {
     "hourly": 3_600.0,
     "daily": 86_400.0,
@@ -139,6 +140,14 @@ def element(data: bytes) -> bytes:
         else:
             at += 1
     raise FeedUnreadable("has no root element")
+
+
+def looks_like_feed(data: bytes) -> bool:
+    """Whether the first element is one of RSS, RDF or Atom; the rest is not read."""
+    try:
+        return _FEED_ROOT.match(element(data)) is not None
+    except FeedUnreadable:
+        return False
 
 
 def _after(data: bytes, end: bytes, start: int) -> int:

@@ -54,6 +54,15 @@ class TestNewsPool:
             == delivered
         )
 
+    def test_newest_are_the_last_published_live_ones(self, pool: NewsPool, item: MakeItem, now: datetime) -> None:
+        ages = {"a": 30, "b": 10, "c": 20, "d": 5, "e": 10}
+        pool.add([item(name, minutes_old=age) for name, age in ages.items()], source="test")
+        pool.take_down("d")
+        live = sorted(pool.live(now), key=lambda row: (row.published_at, row.number), reverse=True)
+        assert [row.id for row in pool.newest(now, 3)] == ["e", "b", "c"]
+        assert pool.newest(now, 9) == live
+        assert pool.newest(now + timedelta(days=1_000), 9) == []
+
     def test_adding_the_same_again_changes_nothing(self, pool: NewsPool, item: MakeItem) -> None:
         pool.add([item("a"), item("b")], source="test")
         before = pool.version()

@@ -1,11 +1,16 @@
-"""Dates of feeds. Oracle: the days written out by hand, as a reader of the language reads them."""
+"""Dates of feeds. Oracle: the days written out by hand, as a reader of the language reads them; of dates as in mail,
+Python's own reader of them."""
 
 from __future__ import annotations
 
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from itertools import product
 from random import Random
 
 import pytest
 
+from backend.news.sources import feed_dates
 from backend.news.sources.feed_dates import DateReader
 
 READ = {
@@ -204,6 +209,22 @@ def test_ambiguous_dates_are_resolved_by_other_dates_and_the_language(
 
 def test_country_of_an_address_replaces_a_missing_language() -> None:
     assert read("25 listopada 2026", host="vijesti.example.hr") == "2026-10-25 00:00:00"
+
+
+def test_dates_as_in_mail_are_read_without_the_names_of_other_languages(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwanted() -> None:
+        raise AssertionError("the names of all languages were loaded")
+
+    monkeypatch.setattr(feed_dates, "_names", unwanted)
+    weekdays = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+    months = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+    times = (" 06:09:48 +0200", " 6:09 GMT", " 06:09:48 EST", " 23:59:59 -0130", " 06:09:48")
+    for weekday, day, month, time in product(weekdays, ("3", "03", "28"), months, times):
+        written = f"{weekday}, {day} {month} 2026{time}"
+        known = parsedate_to_datetime(written)
+        utc = known.astimezone(UTC) if known.tzinfo else known
+        for language in ("", "de", "fi", "ja"):
+            assert DateReader([], language).read(written) == list(utc.timetuple()[:6]), written
 
 
 def test_random_input_raises_no_error() -> None:

@@ -40,8 +40,8 @@ from backend.recall.catalogue_updater import CatalogueUpdater
 from backend.recall.code_lists import CodeListStore
 from backend.recall.encoder_takeover import EMBEDDING, TitleEmbedder
 from backend.recall.indexes.basis import BasisScanStore
+from backend.recall.indexes.selection import IndexRules
 from backend.recall.indexes.store import INDEX_FOLDER, IndexStore
-from backend.recall.indexing import IndexRules
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import AnswerCache, RecallService, VectorRules
 from backend.releases.errors import NothingPublished

@@ -24,9 +24,9 @@ from backend.news.pool_reading import NewsBlock, PoolReading, PoolRow
 from backend.popularity.estimate import CountSource, Moments, lifts, log_popularity, utc_moments
 from backend.recall.default_list import default_order
 from backend.recall.indexes.index import NO_KEY, Keys, VectorIndex, Vectors
-from backend.recall.indexes.selection import BASIS, IndexStatus
+from backend.recall.indexes.selection import BASIS, IndexRules, IndexStatus
 from backend.recall.indexes.store import IndexStore
-from backend.recall.indexing import IndexBeingBuilt, Indexed, IndexRules, Turn, index_news
+from backend.recall.indexing import IndexBeingBuilt, Indexed, Turn, index_news
 from backend.recall.popularity import PopularNews
 from backend.recall.stored_vectors import StoredVectors
 from protocol.news import NewsCard

@@ -15,8 +15,9 @@ import numpy as np
 from backend.popularity.estimate import CountSource
 from backend.recall.catalogue import Catalogue, LiveCatalogue, ReadPool, build_catalogue
 from backend.recall.encoder_takeover import EmbeddedPool, PoolEmbedding, TitleEmbedder
+from backend.recall.indexes.selection import IndexRules
 from backend.recall.indexes.store import IndexStore
-from backend.recall.indexing import IndexBeingBuilt, IndexRules, Turn
+from backend.recall.indexing import IndexBeingBuilt, Turn
 from backend.recall.served_releases import ServedReleases
 from backend.releases.errors import NothingPublished
 

@@ -1,7 +1,6 @@
 """Gets the next catalogue's index: the previous one updated, a stored one, or a new one.
 
-`IndexRules.under` chooses first between the scan of the basis and an index over vectors; `indexes/selection.py` then
-chooses that index, exact or approximate.
+`indexes/selection.py` says which kind of index it is.
 """
 
 from __future__ import annotations
@@ -18,11 +17,9 @@ from numpy.typing import NDArray
 from backend.errors import IndexBroken
 from backend.recall.indexes.index import ExactIndex, Keys, VectorIndex, VectorRows, Vectors
 from backend.recall.indexes.selection import (
-    AUTO,
     BASIS,
-    FEWEST_APPROXIMATE,
-    RECALL_REQUIRED,
     IndexRecall,
+    IndexRules,
     IndexStatus,
     choose_index,
     tune,
@@ -30,8 +27,6 @@ from backend.recall.indexes.selection import (
 from backend.recall.indexes.store import IndexStore, content_digest
 from backend.storage.object_store import StorageUnavailable
 
-NARROW = 2
-"""The basis is scanned if vectors have at least this many times as many dimensions as it has interests."""
 REBUILD_SHARE = 0.25
 """Beyond this share of new and removed articles the lists of an IVF index no longer fit, and it is trained again."""
 
@@ -48,45 +43,6 @@ class IndexBeingBuilt(Exception):
 
     It can be loaded soon, and the previous index serves meanwhile.
     """
-
-
-@dataclass(frozen=True)
-class IndexRules:
-    """The settings of indexes.
-
-    exact_limit: up to so many articles the index is exact, if `name` is AUTO and not one of `selection.INDEXES`;
-    threads: FAISS threads within one search. With name BASIS, reports are answered by a scan of the release's basis
-    (`basis.py`), so the vectors have no index of their own.
-    """
-
-    exact_limit: int = 20_000
-    threads: int = 1
-    name: str = AUTO
-
-    @property
-    def recall_required(self) -> float:
-        """Recall that an approximate index must reach to serve.
-
-        Any recall suffices for an index named by the operator.
-        """
-        return RECALL_REQUIRED if self.name == AUTO else 0.0
-
-    def under(self, basis_size: int, dimensions: int) -> IndexRules:
-        """These rules for a release with such a basis: AUTO becomes BASIS if a scan of it reads less."""
-        return replace(self, name=BASIS) if self.name == AUTO and narrow(basis_size, dimensions) else self
-
-    def suit(self, index: VectorIndex, count: int, *, fell_short: bool) -> bool:
-        """Whether a pool of this size may keep this index.
-
-        fell_short: whether other indexes were tried without success.
-        """
-        if count < FEWEST_APPROXIMATE:
-            return index.exact
-        if self.name != AUTO:
-            return index.name == self.name and index.suits(count)
-        if index.exact:
-            return count <= self.exact_limit or fell_short
-        return count > self.exact_limit and index.suits(count)
 
 
 @dataclass(frozen=True)
@@ -189,11 +145,6 @@ def _keep(kept: IndexStore, content: str, indexed: Indexed, encoder: str, pool_v
     except (OSError, StorageUnavailable) as refused:
         why = refused.strerror if isinstance(refused, OSError) else None
         _log.warning("the index could not be stored (%s); it serves from memory", why or refused)
-
-
-def narrow(basis_size: int, dimensions: int) -> bool:
-    """Whether coordinates in the span of a basis are much fewer than the vectors' dimensions."""
-    return NARROW * basis_size <= dimensions
 
 
 def _outgrown(indexed: Indexed, count: int, rules: IndexRules) -> bool:

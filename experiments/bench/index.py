@@ -15,8 +15,7 @@ import numpy as np
 from backend.recall.indexes.faiss import FaissIndex
 from backend.recall.indexes.index import ExactIndex, VectorIndex
 from backend.recall.indexes.selection import IndexRecall as Gate
-from backend.recall.indexes.selection import choose_index, overlap, tune
-from backend.recall.indexing import IndexRules
+from backend.recall.indexes.selection import IndexRules, choose_index, overlap, tune
 from experiments.bench.headlines import (
     CLUSTERS_SEED,
     HEADLINES,

@@ -27,9 +27,8 @@ from backend.composition import Services, build_services
 from backend.recall.catalogue import Catalogue, build_catalogue
 from backend.recall.indexes.faiss import FaissIndex
 from backend.recall.indexes.fastscan import ScanIndex
-from backend.recall.indexes.selection import choose_index
+from backend.recall.indexes.selection import IndexRules, choose_index
 from backend.recall.indexes.store import INDEX_FOLDER, IndexStore
-from backend.recall.indexing import IndexRules
 from backend.releases.blobs import ReleaseDraft
 from backend.releases.codebooks import CODEBOOKS, first_codebooks
 from backend.releases.store import ReleaseStore

@@ -1,8 +1,8 @@
-"""Chooses between exact and approximate search by recall, if the basis scan was not chosen.
+"""Chooses the index that answers recall.
 
-`indexing.IndexRules.under` decides first. With the setting `index = auto` and a narrow basis, as by default, the scan
-of the basis (`basis.py`) answers reports, and nothing here runs. Otherwise `choose_index` builds the index. An index
-that the operator names serves at any recall.
+`IndexRules.under` decides first: with the setting `index = auto` and a narrow basis, as by default, the scan of the
+basis (`basis.py`) answers reports, and the vectors have no index. Otherwise `choose_index` builds an exact or an
+approximate one by its recall. An index that the operator names serves at any recall.
 
 Recall@400 over held-out queries must reach 0.99. Two kinds of queries are measured separately, and the lower figure
 decides: near queries, an article's vector moved slightly; and wide queries, softmax mixtures of centroids under Laplace
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,12 +25,53 @@ RECALL_DEPTH = 400
 RECALL_REQUIRED = 0.99
 QUERIES_OF_A_SORT = 64
 AUTO, BASIS = "auto", "basis"
+NARROW = 2
+"""The basis is scanned if vectors have at least this many times as many dimensions as it has interests."""
 FEWEST_APPROXIMATE = 64
 """Below this number of articles every index is the exact one: neither inverted lists nor codes can be trained on
 fewer."""
 _CENTROIDS, _SCORE_SPREAD, _SCORE_NOISE = 30, 0.2, 1.2  # B, delta and lambda_I of the paper
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class IndexRules:
+    """The settings of indexes.
+
+    exact_limit: up to so many articles the index is exact, if `name` is AUTO and not one of `INDEXES`;
+    threads: FAISS threads within one search. With name BASIS, reports are answered by a scan of the release's basis
+    (`basis.py`), so the vectors have no index of their own.
+    """
+
+    exact_limit: int = 20_000
+    threads: int = 1
+    name: str = AUTO
+
+    @property
+    def recall_required(self) -> float:
+        """Recall that an approximate index must reach to serve.
+
+        Any recall suffices for an index named by the operator.
+        """
+        return RECALL_REQUIRED if self.name == AUTO else 0.0
+
+    def under(self, basis_size: int, dimensions: int) -> IndexRules:
+        """These rules for a release with such a basis: AUTO becomes BASIS if a scan of it reads less."""
+        return replace(self, name=BASIS) if self.name == AUTO and NARROW * basis_size <= dimensions else self
+
+    def suit(self, index: VectorIndex, count: int, *, fell_short: bool) -> bool:
+        """Whether a pool of this size may keep this index.
+
+        fell_short: whether other indexes were tried without success.
+        """
+        if count < FEWEST_APPROXIMATE:
+            return index.exact
+        if self.name != AUTO:
+            return index.name == self.name and index.suits(count)
+        if index.exact:
+            return count <= self.exact_limit or fell_short
+        return count > self.exact_limit and index.suits(count)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from backend.db.engine import open_engine
 from backend.news.pool import NewsPool
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.indexes.basis import BASES_KEPT, ROWS_AT_ONCE, BasisScan, BasisScanStore
-from backend.recall.indexing import IndexRules
+from backend.recall.indexes.selection import IndexRules
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import RANKINGS, RecallService, VectorRules
 from backend.recall.stored_vectors import StoredVectors

@@ -19,7 +19,7 @@ from backend.popularity.estimate import SHARPNESS, log_popularity
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.decode import aggregate
 from backend.recall.encoder_takeover import release_for_devices
-from backend.recall.indexing import IndexRules
+from backend.recall.indexes.selection import IndexRules
 from backend.recall.merge import MERGES, merge
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import RecallService, VectorRules

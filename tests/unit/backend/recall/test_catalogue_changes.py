@@ -20,7 +20,8 @@ from backend.recall import stored_vectors
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.indexes.basis import BasisScan
 from backend.recall.indexes.index import Vectors
-from backend.recall.indexing import IndexBeingBuilt, IndexRules, Turn
+from backend.recall.indexes.selection import IndexRules
+from backend.recall.indexing import IndexBeingBuilt, Turn
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import RecallService
 from backend.releases.store import ReleaseStore

@@ -21,8 +21,8 @@ from backend.popularity.estimate import Counted
 from backend.recall import catalogue_updater, encoder_takeover
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
+from backend.recall.indexes.selection import IndexRules
 from backend.recall.indexes.store import IndexStore
-from backend.recall.indexing import IndexRules
 from backend.recall.served_releases import ServedReleases
 from backend.releases.store import ReleaseStore
 from backend.storage.object_store import LocalFolder

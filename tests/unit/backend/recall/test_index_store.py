@@ -15,9 +15,9 @@ import pytest
 
 from backend.errors import IndexBroken
 from backend.recall.indexes.index import VectorIndex
-from backend.recall.indexes.selection import INDEXES, IndexStatus
+from backend.recall.indexes.selection import INDEXES, IndexRules, IndexStatus
 from backend.recall.indexes.store import CARD_SUFFIX, INDEX_SUFFIX, KEPT, UNFINISHED_SEC, IndexStore, content_digest
-from backend.recall.indexing import IndexBeingBuilt, Indexed, IndexRules, index_news
+from backend.recall.indexing import IndexBeingBuilt, Indexed, index_news
 from backend.storage import object_store as local_folder
 from backend.storage.durable_files import UNFINISHED
 from backend.storage.object_store import LocalFolder
@@ -220,7 +220,7 @@ def test_index_chosen_by_name_grows_with_its_pool_despite_low_recall(
 ) -> None:
     named = IndexRules(RULES.exact_limit, name=name)
     before = indexed(tmp_path, rows=slice(1_100), rules=named)
-    monkeypatch.setattr("backend.recall.indexing.RECALL_REQUIRED", 1.01)
+    monkeypatch.setattr("backend.recall.indexes.selection.RECALL_REQUIRED", 1.01)
     monkeypatch.setattr("backend.recall.indexing.choose_index", None)  # building anew would fail
     grown = indexed(tmp_path, previous=before, rules=named)
     assert (grown.index.name, len(grown.index)) == (name, 1_200)

@@ -61,7 +61,8 @@ class Label:
     """Texts about a mode, filled in with its mechanism's figures, and how its reports are shown.
 
     texts: title, paragraph, and for a mode that reports, sent: what a report contains. Also uncovered, if there is more
-    that no epsilon covers than usual. usual: the mechanism whose figures stand in while a release offers none.
+    that no epsilon covers than usual. usual: the mechanism whose figures stand in while a release offers none; a
+    paragraph with figures needs one.
 
     rows and counts: the content of a report, row by row, and the counts it sends in clear. row_label names a row that
     is no channel; in_a_sentence means that there is only one true number, shown in a sentence. for_comparison: offered
@@ -77,6 +78,12 @@ class Label:
     in_a_sentence: bool = False
     for_comparison: bool = False
     stricter_up_to: int | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            self.paragraph(None)
+        except KeyError as figure:
+            raise ValueError(f"{self.title}: its paragraph has the figure {figure}, so it needs `usual`") from None
 
     @property
     def title(self) -> str:

@@ -24,6 +24,7 @@ from pydantic import (
     StrictInt,
     StrictStr,
     StringConstraints,
+    TypeAdapter,
     ValidationError,
     model_validator,
 )
@@ -36,8 +37,9 @@ from device_app.store.rows import to_us
 from device_app.store.searches import WORDS_LIMIT_CHARS
 from protocol.ids import NewsId
 from protocol.news import NewsCard
-from protocol.recall import CodeReport
+from protocol.recall import Report
 
+_REPORT: TypeAdapter[Report] = TypeAdapter(Report)
 VERSION = 2
 """Increased when an export changes in a way that older devices can't import."""
 LIMIT_BYTES = 128 * 2**20
@@ -240,8 +242,7 @@ class MovedDrawing(MovedRow):
 
     @model_validator(mode="after")
     def _a_report(self) -> Self:
-        if self.mechanism in ("interest", "code"):
-            CodeReport.model_validate(self.report)
+        _REPORT.validate_python(self.report)
         return self
 
 

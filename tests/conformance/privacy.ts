@@ -24,7 +24,7 @@ import { secureSum } from "../../web/device/protocol/protections";
 import { codeReport } from "../../web/device/protocol/recall";
 import { recallProtocol, type Codebook } from "../../web/device/protocol/releases";
 import { FixedPoint } from "../../web/device/protocol/ring";
-import { InterestReporter } from "../../web/device/reports/code_reporter";
+import { InterestReporter } from "../../web/device/reports/reporters";
 import { ReportInput } from "../../web/device/privacy/reporter";
 import { vectors } from "../../web/device/vectors";
 import { GivenBits, unhex } from "./given";

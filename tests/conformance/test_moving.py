@@ -222,6 +222,12 @@ DAMAGED: dict[str, tuple[str, Damage]] = {
         "tables.drawn_report.0",
         lambda file: file["tables"]["drawn_report"][0]["report"].update(code=16),
     ),
+    "a set of topics twice": (
+        "tables.drawn_report.0",
+        lambda file: file["tables"]["drawn_report"][0].update(
+            mechanism="subset", report={"kind": "subset", "codebook": 16, "topics": [3, 3]}
+        ),
+    ),
     "a mode that nobody has": ("preference.privacy.mode", lambda file: chosen(file, "privacy").update(mode="all")),
     "a switch that nobody has": ("preference.privacy.mute", lambda file: chosen(file, "privacy").update(mute=1)),
     "a limit of text": (

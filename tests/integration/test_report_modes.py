@@ -16,8 +16,6 @@ from tests.doubles.new_page import new_page
 from tests.doubles.small_world import SmallWorld
 
 ALWAYS_ASKS = PerformanceSettings(default_list_limit=200, bodies_wait_sec=0.2)
-KINDS = {"interest": "code"}
-"""Modes whose reports look like another's; others have a kind of their own."""
 SILENT = [mode.name for mode in MODES.values() if mode.reporter is None]
 
 
@@ -37,7 +35,8 @@ def test_every_report_mode_recalls_stories_of_a_readers_topic(world: SmallWorld,
     if mode in SILENT:
         assert asked == []
     else:
-        assert [(one.status, json.loads(one.body)["report"]["kind"]) for one in asked] == [(200, KINDS.get(mode, mode))]
+        kinds = [(one.status, json.loads(one.body)["report"]["kind"]) for one in asked]
+        assert kinds == [(200, MODES[mode].decoder)]
     # of a pool that one list holds, auto takes that list
     assert warm.mode == ("front" if mode in ("none", "auto") else "personal"), warm.notice
 

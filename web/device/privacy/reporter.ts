@@ -6,9 +6,8 @@ import type { Memo } from "../store/report_memo";
 import { meanOf, scaled, stacked, type Vectors } from "../vectors";
 import type { Bytes } from "../protocol/forms";
 import { digest } from "./sealed";
-import type { CodeReport } from "../protocol/recall";
+import type { Report } from "../protocol/recall";
 import type { NoiseSource } from "./exact_samplers";
-import type { RandomisedCode } from "./mechanisms/code";
 
 /**
  * The most by which an inner product of two carried prototypes may change. It decides what a number means, not what is
@@ -107,16 +106,28 @@ export class ReportInput {
   }
 }
 
+/** A mechanism by a codebook, as the ledger and the page see it. */
+export interface Mechanism {
+  /** Of one fresh report. */
+  readonly epsilon: number;
+  /** The probability that the value sent is true, where that applies. */
+  readonly truth?: number;
+  /** Its numbers for people, by the names in its label's texts. */
+  readonly figures: Readonly<Record<string, number>>;
+  /** Its numbers, for the ledger. */
+  readonly parameters: Readonly<Record<string, number>>;
+}
+
 /** Makes the reports of one mode under one release; see device_app/privacy/reporter.py. */
 export interface Reporter {
   /** The name of its report mode. */
   readonly name: string;
-  readonly mechanism: RandomisedCode;
+  readonly mechanism: Mechanism;
   readonly meaning: ReportMeaning;
   /** The true value that is sent with noise; UNKNOWN for a blank report, which is about no reader. */
   value(reader: ReportInput | null): number;
   /** What the report is made of, for the reader alone: the true value, and the steps that led to it. */
   shown(reader: ReportInput): readonly (readonly number[])[];
   /** Draws a report; for a blank one, of a uniformly drawn value, which is one more input at the same epsilon. */
-  make(value: number, noise: NoiseSource): CodeReport;
+  make(value: number, noise: NoiseSource): Report;
 }

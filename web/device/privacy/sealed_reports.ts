@@ -9,7 +9,7 @@ import { TextCatalogue } from "../protocol/text_catalogue";
 import type { DrawnReports, Memo, ReportMemo } from "../store/report_memo";
 import { messageBytes, readMessage } from "../protocol/forms";
 import { shortened } from "../protocol/ids";
-import { codeReport, recallRequest, type CodeReport, type RecallRequest } from "../protocol/recall";
+import { recallRequest, report as reportForm, type RecallRequest, type Report } from "../protocol/recall";
 import type { NoiseSource } from "./exact_samplers";
 import type { Ledger } from "./accounting/ledger";
 import { gramBytes, UNKNOWN, type Reporter, type ReportInput, type ReportMeaning } from "./reporter";
@@ -51,11 +51,11 @@ export function sealReport(
   const keep = (payload: Memo["payload"], madeAt: number): void => {
     memo.keep(memoOf(meaning, { release, payload, clear: reader ? reporter.shown(reader) : [], clicks, madeAt }));
   };
-  const requestOf = (report: CodeReport): RecallRequest => recallRequest.make({ release: shortened(release), limit, report });
+  const requestOf = (report: Report): RecallRequest => recallRequest.make({ release: shortened(release), limit, report });
   return ledger.store.transaction(() => {
     const before = drawn.get(reporter.name, meaning.name, value);
     if (before !== undefined) {
-      const request = requestOf(readMessage(codeReport, before));
+      const request = requestOf(readMessage(reportForm, before));
       const payload = messageBytes(recallRequest, request);
       keep(payload, ledger.now());
       return Sealed.close(request, payload, JSON_TYPE, free(reporter.name, release), WORDS.say("report_before") + both);
@@ -76,7 +76,7 @@ export function sealReport(
     };
     const at = ledger.spend(charge);
     drawn.begin(meaning.name, at);
-    drawn.keep(reporter.name, meaning.name, value, codeReport.write(report), at);
+    drawn.keep(reporter.name, meaning.name, value, reportForm.write(report), at);
     keep(payload, at);
     const words = WORDS.say(reader ? "report_fresh" : "report_blank", { sent });
     return Sealed.close(request, payload, JSON_TYPE, charge, words + both);

@@ -4,30 +4,42 @@
 // A label is what people read about a mode. The texts are those of the Python device.
 import labels from "../../../device_app/reports/labels.toml";
 import { RandomisedCode } from "../privacy/mechanisms/code";
+import type { Mechanism, Reporter } from "../privacy/reporter";
 import { filled, TextCatalogue } from "../protocol/text_catalogue";
 import type { PrivacySettings } from "../privacy/settings";
 import { chooseList, type ListChoice } from "../protocol/recall_frontier";
-import type { RecallProtocol } from "../protocol/releases";
-import { CodeReporter, InterestReporter } from "./code_reporter";
+import type { Report } from "../protocol/recall";
+import type { Codebook, RecallProtocol } from "../protocol/releases";
+import type { Vectors } from "../vectors";
+import { CodeReporter, InterestReporter } from "./reporters";
 
 const LABELS = new TextCatalogue(labels);
 
 /**
  * Texts about a mode, filled in with its mechanism's figures. usual: the mechanism whose figures stand in while a
- * release offers none. inASentence: a report is one true number, or a set that hides one.
+ * release offers none; a paragraph with figures needs one. rows: the content of a report, row by row. inASentence: a
+ * report is one true number, or a set that hides one.
  */
 export class Label {
   private readonly texts: Readonly<Record<string, string>>;
 
   constructor(
     name: string,
-    private readonly shown: { readonly inASentence?: boolean; readonly usual?: RandomisedCode } = {},
+    private readonly shown: {
+      readonly inASentence?: boolean;
+      readonly usual?: Mechanism;
+      readonly rows?: (report: Report) => number[][];
+    } = {},
   ) {
     this.texts = LABELS.table(name);
   }
 
   get inASentence(): boolean {
     return this.shown.inASentence ?? false;
+  }
+
+  rows(report: Report): number[][] {
+    return this.shown.rows?.(report) ?? [];
   }
 
   get title(): string {
@@ -40,16 +52,16 @@ export class Label {
   }
 
   /** The mode in a paragraph. */
-  paragraph(mechanism: RandomisedCode | null): string {
+  paragraph(mechanism: Mechanism | null): string {
     return this.text("paragraph", mechanism ?? this.shown.usual ?? null);
   }
 
   /** What a report contains, in one sentence. */
-  sent(mechanism: RandomisedCode): string {
+  sent(mechanism: Mechanism): string {
     return this.text("sent", mechanism);
   }
 
-  private text(key: string, mechanism: RandomisedCode | null): string {
+  private text(key: string, mechanism: Mechanism | null): string {
     return filled(this.texts[key] ?? "", mechanism?.figures ?? {});
   }
 }
@@ -57,16 +69,33 @@ export class Label {
 const FEWEST_NEW_CLICKS = 3;
 
 /**
- * label: texts for people. Of a mode in which this device reports: mechanism randomises, and reporter makes the reports
- * with it. finds: who finds articles beyond the default list: the server from a report, this device in its copy of the
- * pool ('here'), or nobody. chooses: for a mode that depends on the pool's size, selects mode and list length.
+ * label: texts for people. Of a mode in which this device reports (`reporting`): mechanism randomises, and reporter
+ * makes the reports with it. finds: who finds articles beyond the default list: the server from a report, this device
+ * in its copy of the pool ('here'), or nobody. chooses: for a mode that depends on the pool's size, selects mode and
+ * list length.
  */
 export interface ReportMode {
   readonly label: Label;
-  readonly mechanism?: typeof RandomisedCode;
-  readonly reporter?: typeof CodeReporter | typeof InterestReporter;
+  readonly mechanism?: (book: Codebook) => Mechanism;
+  readonly reporter?: (book: Codebook, prototypes: Vectors, encoder: string, generation: string) => Reporter;
   readonly finds: "server" | "here" | "nobody";
   readonly chooses?: (news: number, settings: PrivacySettings, protocol: RecallProtocol) => ListChoice;
+}
+
+/** A mode in which this device sends reports: drawn by this mechanism, and made by this reporter. */
+function reporting<M extends Mechanism>(
+  label: Label,
+  mechanism: new (size: number, epsilon: number) => M,
+  reporter: new (drawing: M, book: Codebook, prototypes: Vectors, encoder: string, generation: string) => Reporter,
+): ReportMode {
+  const drawing = ({ size, epsilon }: Codebook): M => new mechanism(size, epsilon);
+  return { label, finds: "server", mechanism: drawing, reporter: (book, ...under) => new reporter(drawing(book), book, ...under) };
+}
+
+/** The label of a mode that reports one of K numbers. */
+function numbered(name: string): Label {
+  const rows = (report: Report): number[][] => (report.kind === "code" ? [[report.code]] : []);
+  return new Label(name, { inASentence: true, usual: new RandomisedCode(16, 4), rows });
 }
 
 function auto(news: number, settings: PrivacySettings, protocol: RecallProtocol): ListChoice {
@@ -79,21 +108,11 @@ function auto(news: number, settings: PrivacySettings, protocol: RecallProtocol)
 }
 
 export const MODES: Readonly<Record<PrivacySettings["mode"], ReportMode>> = {
-  interest: {
-    label: new Label("interest", { inASentence: true, usual: new RandomisedCode(16, 4) }),
-    mechanism: RandomisedCode,
-    reporter: InterestReporter,
-    finds: "server",
-  },
+  interest: reporting(numbered("interest"), RandomisedCode, InterestReporter),
   auto: { label: new Label("auto"), finds: "nobody", chooses: auto },
   broadcast: { label: new Label("broadcast"), finds: "here" },
   none: { label: new Label("none"), finds: "nobody" },
-  code: {
-    label: new Label("code", { inASentence: true, usual: new RandomisedCode(16, 4) }),
-    mechanism: RandomisedCode,
-    reporter: CodeReporter,
-    finds: "server",
-  },
+  code: reporting(numbered("code"), RandomisedCode, CodeReporter),
   topics: { label: new Label("topics"), finds: "server" },
   subset: { label: new Label("subset", { inASentence: true }), finds: "server" },
   basis_l1: { label: new Label("basis_l1"), finds: "server" },

@@ -77,9 +77,9 @@ export function reporterOf(
   encoder: string,
   generation: string,
 ): Reporter | null {
-  const { reporter, mechanism } = MODES[settings.mode];
-  if (!reporter || !mechanism) return null;
+  const { reporter } = MODES[settings.mode];
+  if (!reporter) return null;
   const book = affordable(protocol, settings.epsilon_per_report);
   const prototypes = book && spaces.prototypes.get(book.size);
-  return prototypes ? new reporter(new mechanism(book.size, book.epsilon), book, prototypes, encoder, generation) : null;
+  return prototypes ? reporter(book, prototypes, encoder, generation) : null;
 }

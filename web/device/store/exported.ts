@@ -8,7 +8,7 @@ import { privacySettings, type PrivacySettings } from "../privacy/settings";
 import { WireError, byName, bytes, integer, list, literal, moment, nullable, optional, real, record, text, truth, type Form, type ValueOf } from "../protocol/forms";
 import { newsId } from "../protocol/ids";
 import { newsCard } from "../protocol/news";
-import { codeReport } from "../protocol/recall";
+import { report } from "../protocol/recall";
 import { toUs, type Database, type LateDatabase } from "./database";
 import { RULE_FIELDS } from "./mute_rules";
 import { FORGET_UNFOLLOWED, REACTION_KINDS, STANCE_KINDS, type Stance, type StanceKind } from "./opinions";
@@ -86,12 +86,9 @@ const chargeRow = record({
 });
 export type ChargeRow = ValueOf<typeof chargeRow>;
 
-const drawnRow = record(
-  { mechanism: name, book: name, value: integer(), report: object, drawn_at: us },
-  ({ mechanism, report }) => {
-    if (mechanism === "interest" || mechanism === "code") codeReport.read(Object.fromEntries(report));
-  },
-);
+const drawnRow = record({ mechanism: name, book: name, value: integer(), report: object, drawn_at: us }, (row) => {
+  report.read(Object.fromEntries(row.report));
+});
 
 /** Reads these fields of an object and ignores others. */
 function among<F extends Readonly<Record<string, Form<unknown>>>>(fields: F): Form<{ readonly [K in keyof F]: ValueOf<F[K]> }> {

@@ -3,7 +3,7 @@
 // device_app/view_models/privacy.py.
 import type { Device } from "../device";
 import { HOUR_MS, momentOf, msOf } from "../protocol/moments";
-import { RandomisedCode, affordable } from "../privacy/mechanisms/code";
+import { affordable } from "../privacy/mechanisms/code";
 import type { Ledger } from "../privacy/accounting/ledger";
 import { CHANNELS } from "../privacy/accounting/limits";
 import { MODES } from "../reports/modes";
@@ -52,8 +52,10 @@ export function aloneView(ledger: Ledger) {
   };
 }
 
-/** The modes of this device; the Python device's others are for comparison. */
-const OFFERED = ["interest", "auto", "broadcast", "none", "code"] as const;
+/** The modes of this device, in the page's order: all but those of reports that only the Python device makes. */
+const OFFERED = (Object.keys(MODES) as PrivacySettings["mode"][]).filter(
+  (name) => MODES[name].finds !== "server" || MODES[name].reporter,
+);
 const COUNTS_SHOWN = 10;
 const VIEW_DELTA = 1e-3;
 
@@ -130,17 +132,17 @@ function reading(clicks: number, mode: string): Record<string, unknown> {
 /** The mechanism under the current release; null if nothing is reported. */
 export function mechanismFacts(device: Device, protocol: RecallProtocol | null): Record<string, unknown> | null {
   const { mode, settings } = device.parts.policy;
-  const book = protocol && mode.reporter ? affordable(protocol, settings.epsilon_per_report) : null;
-  if (!book) return null;
-  const mechanism = new RandomisedCode(book.size, book.epsilon);
+  const book = protocol && affordable(protocol, settings.epsilon_per_report);
+  const mechanism = book && mode.mechanism?.(book);
+  if (!mechanism) return null;
   return {
     name: settings.mode,
     sentence: mode.label.sent(mechanism),
-    costs: [[WORDS.say("whole_report"), book.epsilon]],
-    epsilon_per_report: book.epsilon,
-    truth: mechanism.truth,
+    costs: [[WORDS.say("whole_report"), mechanism.epsilon]],
+    epsilon_per_report: mechanism.epsilon,
+    truth: mechanism.truth ?? null,
     uncovered: mode.label.uncovered,
-    is_promise: book.epsilon <= PROMISE_UP_TO,
+    is_promise: mechanism.epsilon <= PROMISE_UP_TO,
   };
 }
 
@@ -165,24 +167,24 @@ export function worthOf(device: Device, release: ReleaseManifest | null): string
   return book && release?.news != null ? reportWorth(settings.mode, book.size, book.epsilon, release.news) : "";
 }
 
-function modeFacts(device: Device, name: (typeof OFFERED)[number], protocol: RecallProtocol | null): Record<string, unknown> {
+function modeFacts(device: Device, name: PrivacySettings["mode"], protocol: RecallProtocol | null): Record<string, unknown> {
   const { settings } = device.privacy;
   const book = (protocol && affordable(protocol, settings.epsilon_per_report)) ?? null;
-  const { label } = MODES[name];
+  const { label, finds, mechanism } = MODES[name];
   const unusable =
-    !protocol || name === "none" || name === "auto" ? null
-    : name === "broadcast" ? (protocol.pool_codes ? null : WORDS.say("no_pool_codes"))
+    !protocol || finds === "nobody" ? null
+    : finds === "here" ? (protocol.pool_codes ? null : WORDS.say("no_pool_codes"))
     : book ? null
     : WORDS.say("nothing_within", { limit: settings.epsilon_per_report }); // prettier-ignore
   const cost =
     name === "none" ? WORDS.say("costs_nothing")
-    : name === "broadcast" ? WORDS.say("costs_no_pool")
-    : MODES[name].reporter && book ? WORDS.say("costs_report", { epsilon: book.epsilon })
+    : finds === "here" ? WORDS.say("costs_no_pool")
+    : mechanism && book ? WORDS.say("costs_report", { epsilon: book.epsilon })
     : ""; // prettier-ignore
   return {
     name,
     title: label.title,
-    paragraph: label.paragraph(book && new RandomisedCode(book.size, book.epsilon)),
+    paragraph: label.paragraph((book && mechanism?.(book)) ?? null),
     cost,
     recommended: false,
     unusable,
@@ -196,18 +198,19 @@ function reportPair(
   { mode, report_window_hours: windowHours }: PrivacySettings,
 ): Record<string, unknown> | null {
   const { report } = readMessage(recallRequest, memo.payload);
-  if (report.kind !== "code" || (memo.mechanism.split("/")[0] || "code") !== mode) return null;
+  const { label } = MODES[mode];
+  if ((memo.mechanism.split("/")[0] || "code") !== mode) return null;
   return {
     kind: mode,
     made_at: momentOf(memo.madeAt),
     expires_at: momentOf(memo.madeAt + windowHours * HOUR_MS),
     release: memo.release,
     clear: memo.clear,
-    noisy: [[report.code]],
+    noisy: label.rows(report),
     counts: [],
     labels: [],
     steps: reportSteps(memo.clear),
-    in_a_sentence: true,
+    in_a_sentence: label.inASentence,
     row_label: null,
   };
 }

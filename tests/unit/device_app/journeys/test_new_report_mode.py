@@ -46,7 +46,13 @@ TEXTS = {
 }
 FARTHEST = ReportMode(
     "farthest",
-    Label(TEXTS, for_comparison=True, rows=lambda report: ((float(report.code),),), in_a_sentence=True),
+    Label(
+        TEXTS,
+        usual=RandomisedCode(16, 4.0),
+        for_comparison=True,
+        rows=lambda report: ((float(report.code),),),
+        in_a_sentence=True,
+    ),
     RandomisedCode,
     FarthestReporter,
     outdated_after=lambda clicks_behind, clicks_per_report: 1,
@@ -101,6 +107,12 @@ def test_stored_report_is_not_reused_by_another_mode(
     assert device.privacy.overview().budgets[0].lifetime == 8, "drawn and paid for anew"
 
 
+def test_label_whose_paragraph_has_figures_is_refused_without_a_usual_mechanism() -> None:
+    """Otherwise the settings page would fail before the first release."""
+    with pytest.raises(ValueError, match="What you are not: its paragraph has the figure 'size', so it needs `usual`"):
+        Label(TEXTS)
+
+
 def test_settings_list_every_mode_in_page_order() -> None:
     assert tuple(MODES) == MODE_NAMES
 
@@ -112,7 +124,7 @@ def test_every_mode_has_its_name_and_a_decoder(mode: ReportMode) -> None:
     assert (mode.decoder in DECODERS) == (mode.finds == "server")
     for half in ({"finds": "here", "reporter": FarthestReporter}, {"mechanism": RandomisedCode}):
         with pytest.raises(ValueError, match="has a mechanism and a reporter"):
-            ReportMode("half", Label(TEXTS), **half)
+            ReportMode("half", FARTHEST.label, **half)
 
 
 def test_server_decodes_exactly_the_reports_of_existing_modes() -> None:

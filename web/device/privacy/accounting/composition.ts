@@ -6,6 +6,8 @@ import { RHO } from "./cost_of_sums";
 
 export const DELTA = 1e-6;
 const BISECTIONS = 60;
+/** Mechanisms whose loss has a closed form here: randomised response. */
+const KNOWN: readonly string[] = ["interest", "code"];
 /** Above this epsilon, or this number of responses, the sum is as tight as the exact loss and faster. */
 const EXACT_UP_TO = 100;
 const COUNTED_EXACTLY = 2_000;
@@ -65,7 +67,7 @@ export function composed(groups: readonly ChargeGroup[]): Composed {
  * (moved_charges.ts); there, anything else is simply added up.
  */
 function isResponse({ mechanism, parameters, epsilon, count }: ChargeGroup): boolean {
-  return ["interest", "code"].includes(mechanism) && (parameters["size"] ?? 0) >= 2 && epsilon <= EXACT_UP_TO && count <= COUNTED_EXACTLY;
+  return KNOWN.includes(mechanism) && (parameters["size"] ?? 0) >= 2 && epsilon <= EXACT_UP_TO && count <= COUNTED_EXACTLY;
 }
 
 function sum(groups: readonly ChargeGroup[], of: (group: ChargeGroup) => number): number {

@@ -1,5 +1,5 @@
 // Reporters of a number by a codebook: of the basic interest that weighs most (the default), and of the prototype
-// nearest to the mean of the clicks. See device_app/reports/reporters.py.
+// nearest to the mean of the clicks. The other reporters of device_app/reports/reporters.py are for comparison.
 import { realText } from "../protocol/forms";
 import { codeReport, type CodeReport } from "../protocol/recall";
 import type { Codebook } from "../protocol/releases";

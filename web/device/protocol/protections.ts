@@ -122,3 +122,6 @@ export const unionMarks = record(
 
 export const protection = oneOf({ local_laplace: localLaplace, secure_sum: secureSum, union_marks: unionMarks });
 export type Protection = ValueOf<typeof protection>;
+
+/** Protections whose rounds are secure sums, with terms. */
+export const SUMMED: ReadonlySet<Protection["kind"]> = new Set(["secure_sum", "union_marks"]);

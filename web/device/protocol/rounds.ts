@@ -2,7 +2,7 @@
 import { WireError, absent, byName, bytes, integer, list, literal, moment, optional, readMessage, real, record, text, truth, type Bytes, type ValueOf } from "./forms";
 import { pseudonym, releaseId, roundId, sha256Hex, shortRelease } from "./ids";
 import type { Primitives } from "./primitives";
-import { protection } from "./protections";
+import { SUMMED, protection } from "./protections";
 import { SignatureRefused, blobRef, sameBytes } from "./releases";
 import { sumTerms } from "./secagg";
 
@@ -42,7 +42,7 @@ export const roundManifest = record(
     terms: absent(sumTerms),
   },
   (manifest) => {
-    if ((manifest.protection.kind !== "local_laplace") !== (manifest.terms !== null))
+    if (SUMMED.has(manifest.protection.kind) !== (manifest.terms !== null))
       throw new WireError("terms: a secure sum has them, and nothing else does");
     if (manifest.terms !== null && manifest.terms.round !== manifest.round)
       throw new WireError(`terms: of ${manifest.terms.round}, the round is ${manifest.round}`);

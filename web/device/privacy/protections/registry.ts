@@ -4,8 +4,16 @@ import type { Protection } from "../../protocol/protections";
 import type { DeviceProtection } from "./protection";
 import { SecureSumProtection } from "./secure_sum";
 
+type OfKind<K extends Protection["kind"]> = Extract<Protection, { readonly kind: K }>;
+
+/** A new one is a class and a line here. */
+const PROTECTIONS: { readonly [K in Protection["kind"]]?: new (value: OfKind<K>) => DeviceProtection } = {
+  secure_sum: SecureSumProtection,
+};
+
 /** The device's side of a wire protection. Throws ProtectionTooWeak for an unsupported kind. */
 export function resolve(protection: Protection): DeviceProtection {
-  if (protection.kind === "secure_sum") return new SecureSumProtection(protection);
-  throw new ProtectionTooWeak(`'${protection.kind}' is none that this device gives.`);
+  const made = PROTECTIONS[protection.kind] as (new (value: Protection) => DeviceProtection) | undefined;
+  if (!made) throw new ProtectionTooWeak(`'${protection.kind}' is none that this device gives.`);
+  return new made(protection);
 }

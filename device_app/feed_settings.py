@@ -13,8 +13,8 @@ class FeedSettings(BaseModel):
     ranker: str | None = Field(
         default=None,
         description="Ranking model of the release. Unset: 'ranker.features', which learns how much content, your "
-        "sections and topics, popularity and recency count. 'ranker.cosine' uses content only. The papers' "
-        "'ranker.nrms', 'ranker.naml', 'ranker.lstur' and 'ranker.fednewsrec' exist if the operator offers them.",
+        "sections and topics, popularity and recency count. 'ranker.cosine' uses content only. Others, "
+        "such as the papers' 'ranker.nrms', exist if the operator offers them.",
     )
     half_life_hours: float = Field(default=48.0, gt=0, le=87_600, description="Hours in which the recency term halves.")
     recency_weight: float = Field(

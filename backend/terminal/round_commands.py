@@ -18,7 +18,10 @@ CohortMinimum = Annotated[
 
 ProtectionOption = Annotated[
     str | None,
-    typer.Option("--protection", help="local, secure, secure_large or exact. By default the system's usual one."),
+    typer.Option(
+        "--protection",
+        help="Such as local, secure or exact; the error for another name lists the system's. By default its usual one.",
+    ),
 ]
 AggregationOption = Annotated[
     str | None,

@@ -66,7 +66,7 @@ async function runtime(fails: "error" | "message error"): Promise<unknown> {
   told.push(await ended(thread.load(graph)));
   made.at(-1)!.onerror?.({ message: "one that has answered" });
   told.push(await ended(thread.load(graph).then((loaded) => loaded.run({}))));
-  return { told, terminated: made.map((one) => one.terminated) };
+  return { reported: told, terminated: made.map((one) => one.terminated) };
 }
 
 /** ofPictures: they fail so instead, or never come. */

@@ -159,15 +159,19 @@ class NoisySignsUpdates:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Register the toy in the checklist's three files only.
+    """Register the toy in those of the checklist's files that a round runs through.
 
     These are a member of the wire's union, an entry in the device's registry, and a file that the server's registry
     finds. The classes above stand in the same three files, so the rounds below would fail if a fourth file were needed.
+    Without the browser's form or the example, the wire's tests fail (`test_wire_round_trip`, `test_messages`).
     """
     assert files_to_touch("add-a-protection") == [
         "protocol/protections.py",
+        "web/device/protocol/protections.ts",
+        "tests/doubles/wire_messages.py",
         f"{on_the_device.__name__.replace('.', '/')}.py",
         f"{on_the_server.__name__.rpartition('.')[0].replace('.', '/')}/",
+        "backend/federation/systems/composition.py",
     ]
     monkeypatch.setitem(on_the_device.PROTECTIONS, "noisy_signs", NoisySignsProtection)
     monkeypatch.setitem(on_the_server.PROTECTIONS, "noisy_signs", NoisySignsUpdates)

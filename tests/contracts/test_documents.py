@@ -149,7 +149,7 @@ def test_guided_tour_answers_four_questions_and_covers_every_paper() -> None:
         ("add-a-report-mode", 6),
         ("add-a-strategy", 4),
         ("add-a-ranker", 3),
-        ("add-a-protection", 3),
+        ("add-a-protection", 6),
     ],
 )
 def test_checklist_needs_few_files_and_names_its_test(checklist: str, most: int) -> None:

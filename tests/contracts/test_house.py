@@ -13,6 +13,7 @@ import typer.main
 from click.testing import CliRunner
 
 import ownfeed
+from backend.news.sources import SOURCES
 from experiments import documents
 from experiments.commands.bench import BenchName
 
@@ -106,7 +107,7 @@ def test_command_line_has_exactly_the_listed_commands() -> None:
         ("feeds", "full-text"),
         ("backup",), ("backup", "make"), ("backup", "restore"),
         ("keys",), ("keys", "show"), ("keys", "rotate"),
-        ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
+        *(("ingest", source) for source in SOURCES),
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
         ("evaluate", "fl-mv-dssm"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
         ("evaluate", "sections"), ("evaluate", "basis"), ("evaluate", "real-clicks"),

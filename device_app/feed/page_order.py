@@ -19,10 +19,13 @@ from device_app.feed.exclusions import one_of_each
 from device_app.feed.exploration import PageShares, explore_rows, fresh_rows
 from device_app.feed.item import PageSlot
 from device_app.feed.preference_reader import UserPreferences
+from device_app.feed.scores import age_hours
 from device_app.feed.similarity import Kinship
 from device_app.settings import FeedSettings
 
 LEAST_REPORTS, REPORTS_PER_STORY = 2, 3
+UNSEEN_ENOUGH = 100
+"""With so many unseen articles, seen ones only fill shares that lack unseen ones."""
 
 
 def developing_groups(
@@ -83,7 +86,9 @@ def placed(
     The page has at most `size` rows. Only a group of developing reports may repeat its story. candidates hold only what
     may be shown; scores is [n]. steady [n], if given, are scores without reactions: they choose the developing stories,
     so that one reaction doesn't replace whole groups. seen [n] marks what the reader saw before: it is already
-    penalised in the scores, and fresh and explore don't draw it.
+    penalised in the scores, fresh, explore and developing stories don't draw it, and it doesn't lead. It returns only
+    where a share lacks unseen articles, or where fewer than UNSEEN_ENOUGH are left. A further report of an event that
+    was read doesn't lead either. Developing stories have a report of the last `fresh_hours`.
 
     Personal places are filled first, so that fresh and explore never take the reader's best; they also get the places
     that fresh and explore can't fill. What the reader picked and reads has its share of the page (`feed.exploration`),
@@ -91,8 +96,11 @@ def placed(
     """
     shares = PageShares.of(candidates, user_preferences, settings, size)
     free = np.ones(len(candidates), dtype=bool)
+    unseen = np.ones(len(candidates), dtype=bool) if seen is None else ~seen
     told = scores if steady is None else steady
-    groups = developing_groups(candidates, free, told, stories=settings.developing_stories, kinship=kinship)
+    recent = candidates.stories[age_hours(candidates, now) <= settings.fresh_hours]
+    going_on = unseen & np.isin(candidates.stories, recent)
+    groups = developing_groups(candidates, going_on, told, stories=settings.developing_stories, kinship=kinship)
     others = settings.fresh_slots + settings.explore_slots
     groups = _shortened(groups, size - others - sum(share.least for share in shares.outermost))
     grouped = [row for group in groups for row in group]
@@ -100,6 +108,7 @@ def placed(
     free &= one_of_each(candidates, np.where(free, scores, -np.inf))
     any_share = free.copy()
     free &= shares.room(grouped)
+    free &= unseen | _wanted_again(free & unseen, shares)
     rows = np.flatnonzero(free)
     places = max(1, size - len(grouped) - others)
     caps = [Cap(candidates.publishers, settings.publisher_cap), *shares.caps(settings.topic_cap, grouped, places)]
@@ -108,8 +117,7 @@ def placed(
     page_of = partial(diversified, scores[rows], candidates.vectors[rows], caps, least, variety=settings.variety)
     picked = [int(rows[row]) for row in page_of(count=places)]
     free[picked] = False
-    if seen is not None:
-        free &= ~seen
+    free &= unseen
     fresh = fresh_rows(candidates, free & shares.room(grouped + picked), now, settings, chance)
     free[fresh] = False
     taken = grouped + picked + fresh
@@ -126,11 +134,46 @@ def placed(
         any_share[taken + explore] = False
         best = np.argsort(-scores, kind="stable")
         picked += [int(row) for row in best[any_share[best]][:left]]
+    picked = _led(picked, unseen & ~_event_was_read(candidates, user_preferences), scores, any_share, taken + explore)
     page = [Placed(row, "lead" if place == 0 else "for_you") for place, row in enumerate(picked)]
     page += [Placed(row, "developing") for row in grouped]
     page += [Placed(row, "fresh") for row in fresh]
     page += [Placed(row, "explore") for row in explore]
     return page[:size]
+
+
+def _wanted_again(unseen: NDArray[np.bool_], shares: PageShares) -> NDArray[np.bool_]:
+    """Return which seen rows may be shown again, [n]; unseen [n] marks the free rows that the reader hasn't seen."""
+    if np.count_nonzero(unseen) < UNSEEN_ENOUGH:
+        return np.ones(len(unseen), dtype=bool)
+    again = np.zeros(len(unseen), dtype=bool)
+    for share in shares.least:
+        if np.count_nonzero(share.rows & unseen) < share.least:
+            again |= share.rows
+    return again
+
+
+def _event_was_read(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
+    """Return which rows report an event of which the reader opened another report, [n]."""
+    return candidates.named(candidates.stories, {card.story for card in user_preferences.clicks if card.story})
+
+
+def _led(
+    picked: list[int],
+    may_lead: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+    free: NDArray[np.bool_],
+    taken: list[int],
+) -> list[int]:
+    """Return the personal rows with one that may lead in front, if there is any: one of them, or else the best free."""
+    lead = next((row for row in picked if may_lead[row]), None)
+    if lead is not None:
+        return [lead, *(row for row in picked if row != lead)]
+    free = free & may_lead
+    free[taken] = False
+    if not picked or not free.any():
+        return picked
+    return [int(np.argmax(np.where(free, scores, -np.inf))), *picked[:-1]]
 
 
 def _shortened(groups: list[list[int]], places: int) -> list[list[int]]:

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.node
 
 TOPICS = [(f"section{at}", f"section{at} topic{at % 3}") for at in range(6)]
 LISTED = 100
+REPEATED_MOST = 0.1
+"""2 of 20 cards."""
 MODES: tuple[ModeName, ...] = ("interest", "broadcast")
 
 
@@ -35,6 +37,17 @@ def test_topic_keeps_its_share_on_three_pages_and_no_section_has_more_than_half(
 ) -> None:
     for reader in read[1]:
         assert reader.is_steady, (reader.topic, reader.shares, reader.sections)
+
+
+def test_no_seen_story_leads_and_no_further_report_of_an_event_that_was_read(
+    read: tuple[TopicReaders, list[ReaderPages]],
+) -> None:
+    """Oracle: the pages before, each seen from top to bottom, and the events of what was opened."""
+    assert [reader.leads_again for reader in read[1]] == [[]] * len(read[1])
+
+
+def test_at_most_a_tenth_of_a_page_was_on_an_earlier_one(read: tuple[TopicReaders, list[ReaderPages]]) -> None:
+    assert max(max(reader.repeated) for reader in read[1]) <= REPEATED_MOST
 
 
 def test_both_devices_make_the_same_three_pages(read: tuple[TopicReaders, list[ReaderPages]]) -> None:

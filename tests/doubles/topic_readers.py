@@ -36,6 +36,7 @@ class ReaderPages:
     topic: tuple[str, str]
     asked: dict[str, Any]
     pages: tuple[tuple[tuple[str, NewsCard], ...], ...]
+    read: tuple[NewsCard, ...]
 
     @property
     def shares(self) -> list[float]:
@@ -47,6 +48,29 @@ class ReaderPages:
         """The greatest share of a section on each page, and among its personal places."""
         columns = [[one for one in page if one[0] in ("lead", "for_you")] for page in self.pages]
         return [max(Counter(card.section for _, card in part).values()) / len(part) for part in (*self.pages, *columns)]
+
+    @property
+    def leads_again(self) -> list[str]:
+        """Leads that were on an earlier page, or report an event that was read."""
+        events = {card.story for card in self.read if card.story}
+        seen: set[str] = set()
+        again = []
+        for page in self.pages:
+            lead = next(card for slot, card in page if slot == "lead")
+            if lead.id in seen or lead.story in events:
+                again.append(lead.id)
+            seen |= {card.id for _, card in page}
+        return again
+
+    @property
+    def repeated(self) -> list[float]:
+        """Share of each further page that was on an earlier one, beside the read section, whose stories may run out."""
+        seen: set[str] = set()
+        shares = []
+        for page in self.pages:
+            shares.append(sum(card.id in seen and card.section != self.topic[0] for _, card in page) / len(page))
+            seen |= {card.id for _, card in page}
+        return shares[1:]
 
     @property
     def is_steady(self) -> bool:
@@ -108,7 +132,7 @@ class TopicReaders:
             "more": False,
             "pages": PAGES,
         }
-        return ReaderPages((section, topic), asked, pages)
+        return ReaderPages((section, topic), asked, pages, tuple(read))
 
     def _page(self, device: Device) -> tuple[tuple[str, NewsCard], ...]:
         feed = device.reading.feed(refresh=True)

@@ -28,6 +28,8 @@ from tests.doubles.topic_readers import PAGES, ReaderPages, TopicReaders
 
 SEEDS = (1, 2, 3)
 MODES: tuple[ModeName, ...] = ("interest", "broadcast")
+REPEATED_MOST = 0.1
+"""Share of a page that was on an earlier one, beside the read section: 2 of 20 cards."""
 PASS = 0.95
 """Share of readers that must keep the topic on every page."""
 
@@ -99,6 +101,8 @@ def test_nearly_every_reader_has_the_topic_on_three_pages_of_both_devices(
         if answer != [[card.id for _, card in page] for page in reader.pages]
     ]
     assert np.mean([reader.is_steady for reader in made]) >= PASS, _figures(made)
+    assert [reader.topic for reader in made if reader.leads_again] == []
+    assert max(max(reader.repeated) for reader in made) <= REPEATED_MOST
     assert not differ, "the browser's pages"
 
 

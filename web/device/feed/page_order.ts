@@ -9,9 +9,12 @@ import { PageShares, exploreRows, freshRows } from "./exploration";
 import type { PageSlot } from "./item";
 import type { Kinship } from "./similarity";
 import type { UserPreferences } from "./preference_reader";
+import { ageHours } from "./scores";
 
 const LEAST_REPORTS = 2;
 const REPORTS_PER_STORY = 3;
+/** With so many unseen articles, seen ones only fill shares that lack unseen ones. */
+const UNSEEN_ENOUGH = 100;
 
 /** A row of the candidates and its slot. */
 export interface Placed {
@@ -24,10 +27,16 @@ export interface Placed {
  * its two best reports; ties go by name. A report linked to the best one only by the story's name isn't part of the
  * group.
  */
-function developingGroups(candidates: Candidates, scores: Float64Array, stories: number, kinship: Kinship): number[][] {
+function developingGroups(
+  candidates: Candidates,
+  free: readonly boolean[],
+  scores: Float64Array,
+  stories: number,
+  kinship: Kinship,
+): number[][] {
   const reports = new Map<string, number[]>();
   candidates.stories.forEach((story, row) => {
-    if (story !== NO_STORY) reports.set(story, [...(reports.get(story) ?? []), row]);
+    if (story !== NO_STORY && free[row]) reports.set(story, [...(reports.get(story) ?? []), row]);
   });
   const ranked = [...reports]
     .filter(([, rows]) => rows.length >= LEAST_REPORTS)
@@ -55,7 +64,10 @@ export interface PageTerms {
   readonly size: number;
   readonly chance: Chance;
   readonly kinship: Kinship;
-  /** [n]: whether each was seen before; its score is reduced for that, and fresh and explore prefer others. */
+  /**
+   * [n]: whether each was seen before. Its score is reduced for that, fresh, explore and developing stories don't draw
+   * it, and it doesn't lead. It returns only where a share lacks unseen articles, or fewer than UNSEEN_ENOUGH are left.
+   */
   readonly seen: readonly boolean[];
   /**
    * [n]: scores without reactions, which choose the developing stories, so that one reaction doesn't replace groups.
@@ -69,7 +81,8 @@ export interface PageTerms {
  * candidates must all be allowed; scores is [n]. Personal slots get the places left by fresh, explore and developing,
  * and are filled first, so that those never take the reader's best. Places that those can't fill become personal. What
  * the reader picked and reads gets its share of the page, for which developing stories make room; other sections get at
- * most their limit, unless a place would stay empty.
+ * most their limit, unless a place would stay empty. A further report of an event that was read doesn't lead. Developing
+ * stories have a report of the last `fresh_hours`.
  */
 export function placed(
   candidates: Candidates,
@@ -82,7 +95,11 @@ export function placed(
   const shares = PageShares.of(candidates, preferences, settings, size);
   const others = settings.fresh_slots + settings.explore_slots;
   const kept = size - others - shares.outermost.reduce((sum, share) => sum + share.least, 0);
-  const groups = shortened(developingGroups(candidates, steady, settings.developing_stories, kinship), kept);
+  const unseen = seen.map((was) => !was);
+  const ages = ageHours(candidates, now);
+  const recent = new Set(candidates.stories.filter((_, row) => (ages[row] as number) <= settings.fresh_hours));
+  const goingOn = candidates.stories.map((story, row) => (unseen[row] as boolean) && recent.has(story));
+  const groups = shortened(developingGroups(candidates, goingOn, steady, settings.developing_stories, kinship), kept);
   const grouped = groups.flat();
   const { stories } = candidates;
   const groupedStories = new Set(grouped.map((row) => stories[row] as string));
@@ -92,6 +109,8 @@ export function placed(
   const anyShare = [...free];
   const both = (room: readonly boolean[]) => free.map((here, row) => here && (room[row] as boolean));
   free = both(shares.room(grouped));
+  const again = wantedAgain(both(unseen), shares);
+  free = both(unseen.map((is, row) => is || (again[row] as boolean)));
   const rows = placesOf(free);
   const places = Math.max(1, size - grouped.length - others);
   const caps = [new Cap(candidates.publishers, settings.publisher_cap), ...shares.caps(settings.topic_cap, grouped, places)];
@@ -104,7 +123,7 @@ export function placed(
   const picked = pageOf(places);
   const take = (these: readonly number[]) => these.forEach((row) => (free[row] = false));
   take(picked);
-  free = free.map((here, row) => here && !seen[row]);
+  free = both(unseen);
   const fresh = freshRows(candidates, both(shares.room([...grouped, ...picked])), now, settings, chance);
   take(fresh);
   const taken = [...grouped, ...picked, ...fresh];
@@ -122,15 +141,40 @@ export function placed(
     for (const row of [...taken, ...explore]) anyShare[row] = false;
     picked.push(...bestFirst(scores, placesOf(anyShare)).slice(0, left));
   }
+  const readEvents = new Set(preferences.clicks.map((card) => card.story).filter((story) => story));
+  const mayLead = unseen.map((is, row) => is && !readEvents.has(stories[row] as string));
+  const led = ledBy(picked, mayLead, scores, anyShare, [...taken, ...explore]);
   const inSlot = (these: readonly number[], slot: PageSlot): Placed[] => these.map((row) => ({ row, slot }));
   const page = [
-    ...inSlot(picked.slice(0, 1), "lead"),
-    ...inSlot(picked.slice(1), "for_you"),
+    ...inSlot(led.slice(0, 1), "lead"),
+    ...inSlot(led.slice(1), "for_you"),
     ...inSlot(grouped, "developing"),
     ...inSlot(fresh, "fresh"),
     ...inSlot(explore, "explore"),
   ];
   return page.slice(0, size);
+}
+
+/** [n]: which seen rows may be shown again; unseen [n]: the free rows that the reader hasn't seen. */
+function wantedAgain(unseen: readonly boolean[], shares: PageShares): boolean[] {
+  if (unseen.filter(Boolean).length < UNSEEN_ENOUGH) return unseen.map(() => true);
+  const lacking = shares.least.filter((share) => unseen.filter((is, row) => is && share.rows[row]).length < share.least);
+  return unseen.map((_, row) => lacking.some((share) => share.rows[row]));
+}
+
+/** The personal rows with one that may lead in front, if there is any: one of them, or else the best free one. */
+function ledBy(
+  picked: readonly number[],
+  mayLead: readonly boolean[],
+  scores: Float64Array,
+  free: readonly boolean[],
+  taken: readonly number[],
+): number[] {
+  const lead = picked.find((row) => mayLead[row]);
+  if (lead !== undefined) return [lead, ...picked.filter((row) => row !== lead)];
+  const others = placesOf(free.map((here, row) => here && (mayLead[row] as boolean) && !taken.includes(row)));
+  const [best] = bestFirst(scores, others);
+  return best === undefined || !picked.length ? [...picked] : [best, ...picked.slice(0, -1)];
 }
 
 /** Shortens the groups to this many places: the last ones lose their third report first, then are dropped. */

@@ -103,6 +103,54 @@ def test_fresh_and_explore_slots_get_unseen_stories() -> None:
         seen[drawn] = True
 
 
+def test_lead_is_neither_seen_nor_a_further_report_of_an_event_that_was_read() -> None:
+    """Scores rise with the row, so that the last row would lead."""
+    read = card("read", story="storm")
+    report = [
+        card(f"n{row}", title=f"Headline {row}", topic=f"topic {row}", section=f"section {row}") for row in range(6)
+    ]
+    report[5] = report[5].model_copy(update={"story": "storm"})
+    candidates = Candidates(tuple(report), np.eye(6, 256, dtype=np.float32), "encoder")
+    reader = replace(NO_TASTES, clicks=(read,), click_vectors=POOL.vectors[:1], click_interests=("",))
+    scores, seen = np.arange(6, dtype=float), np.array([False, False, False, False, True, False])
+    settings = SETTINGS.model_copy(update={"fresh_slots": 0, "explore_slots": 0, "developing_stories": 0})
+    page = placed(
+        candidates,
+        scores,
+        reader,
+        NOW,
+        settings,
+        size=3,
+        chance=random.Random(1),
+        kinship=Kinship(candidates, None),
+        seen=seen,
+    )
+    assert (page[0].slot, candidates.cards[page[0].row].id) == ("lead", "n3")
+
+
+def test_developing_stories_have_a_report_of_the_last_hours() -> None:
+    ages = {"new": (1, 30), "old": (9, 30)}
+    reports = [
+        card(f"{story}-{age}", title=f"{story} {age}", story=story, published_at=NOW - timedelta(hours=age))
+        for story, pair in ages.items()
+        for age in pair
+    ]
+    candidates = Candidates(tuple(reports), np.tile(POOL.vectors[:1], (4, 1)), "encoder")
+    assert SETTINGS.fresh_hours == 6
+    page = placed(
+        candidates,
+        np.array([0.0, 0.0, 5.0, 5.0]),
+        NO_TASTES,
+        NOW,
+        SETTINGS,
+        size=30,
+        chance=random.Random(1),
+        kinship=Kinship(candidates, None),
+    )
+    developing = [candidates.cards[place.row].story for place in page if place.slot == "developing"]
+    assert developing == ["new", "new"]
+
+
 def test_only_the_best_article_of_a_story_or_headline_is_shown() -> None:
     cards = (
         card("a", story="s"), card("b", story="s"), card("c", title="Same"), card("d", title=" same "), card("e"),

@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from protocol.protections import SUMMED
 from tests.doubles.wire_messages import EXAMPLES
 
 Json = Any
@@ -30,6 +31,7 @@ CHARACTERS = "".join(Random(1).choices(LETTERS, k=5_000))
 """Texts are cut from these."""
 ODD_NUMBERS = (0.0, 1.0, 0.1, 1 / 3, 1e-5, 9.99e-6, 1e-7, 1e15, 1e16, 123456789012345680.0, 5e-324, 1.5e300, 2.0**53)
 MEMBERS = range(1, 10_001)
+SUMMED_KINDS = {each.model_fields["kind"].default for each in SUMMED}
 
 
 def digits(rng: Random, low: int, high: int, alphabet: str = string.digits) -> str:
@@ -289,7 +291,7 @@ def _revealed(made: dict[str, Any], rng: Random) -> None:
 
 def _manifest(made: dict[str, Any], rng: Random) -> None:
     made.pop("terms", None)
-    if made["protection"]["kind"] != "local_laplace":
+    if made["protection"]["kind"] in SUMMED_KINDS:
         made["terms"] = {"round": made["round"], "length": rng.randint(1, 2**27)}
         _room(made["terms"], rng)
 

@@ -2,6 +2,7 @@
 
 They come from the last answer to a report, the copy of the pool, and the default list. The copy counts wherever it is
 here: a noisy report's answer may hold hardly any of what the reader reads, and searching the copy sends nothing.
+There is no index: the codes of the copy are scanned whole (`broadcast.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 // Finds a page's candidates on this device: in the last answer, the copy of the pool, and the default list. The copy
 // counts wherever it is here: a noisy report's answer may hold hardly any of what the reader reads, and searching the
-// copy sends nothing.
+// copy sends nothing. There is no index: the copy's codes are scanned whole (broadcast.ts).
 import notices from "../../../device_app/feed/notices.toml";
 import { BackendRefused, BackendUnreachable, type BudgetSpent, CodebooksSpent, FirstUseOpen } from "../errors";
 import { TextCatalogue } from "../protocol/text_catalogue";

@@ -17,12 +17,16 @@ from playwright.sync_api import Browser, Error, Page, Playwright, expect, sync_p
 from tests.doubles.built_device import built_device
 from tests.doubles.small_world import free_port, serving, shared_cache
 
+SHELL = Path("/usr/bin/chromium-headless-shell")
+"""Chromium without windows: draws the same pages, and starts none of its own."""
 SYSTEM_CHROMIUM = (Path("/usr/bin/chromium"), Path("/usr/bin/chromium-browser"), Path("/usr/bin/google-chrome"))
 ARGUMENTS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
+QUICK_ARGUMENTS = (*ARGUMENTS, "--js-flags=--liftoff-only")
+"""For tests, not for measurements: V8 compiles WebAssembly once and doesn't optimise what a test runs for a moment."""
 SHOWN_WITHIN_SEC = 30.0
 """Expectations wait as long as actions; Playwright's own 5 s are too short on a busy machine."""
 
@@ -37,27 +41,41 @@ def begin_first_visit(page: Page) -> None:
     page.locator(BEGIN).click()
 
 
-def find_chromium(playwright: Playwright) -> Path | None:
-    """Return OWNFEED_CHROMIUM, or the system's Chromium, or Playwright's own; None if there is none."""
+def find_chromium(playwright: Playwright, *, shell: bool = False) -> Path | None:
+    """Return OWNFEED_CHROMIUM, or the system's Chromium, or Playwright's own; None if there is none.
+
+    shell: whether Chromium's shell is preferred.
+    """
     named = os.environ.get("OWNFEED_CHROMIUM")
-    places = (Path(named),) if named else (*SYSTEM_CHROMIUM, Path(playwright.chromium.executable_path))
+    found = (SHELL, *SYSTEM_CHROMIUM) if shell else (*SYSTEM_CHROMIUM, SHELL)
+    places = (Path(named),) if named else (*found, Path(playwright.chromium.executable_path))
     return next((place for place in places if place.is_file()), None)
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """One browser for the session; every test opens its own context."""
+def playwright() -> Iterator[Playwright]:
     expect.set_options(timeout=1_000 * SHOWN_WITHIN_SEC)
-    with sync_playwright() as playwright:
-        program = find_chromium(playwright)
-        if program is None:
-            pytest.skip("no Chromium: set OWNFEED_CHROMIUM, or install it with `playwright install chromium`")
-        try:
-            browser = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
-        except Error as broken:
-            pytest.fail(f"Chromium at {program} does not start: {broken.message.splitlines()[0]}")
-        yield browser
-        browser.close()
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def chromium_program(playwright: Playwright) -> Path:
+    program = find_chromium(playwright, shell=True)
+    if program is None:
+        pytest.skip("no Chromium: set OWNFEED_CHROMIUM, or install it with `playwright install chromium`")
+    return program
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Playwright, chromium_program: Path) -> Iterator[Browser]:
+    """One browser for the session; every test opens its own context."""
+    try:
+        browser = playwright.chromium.launch(executable_path=chromium_program, args=list(QUICK_ARGUMENTS))
+    except Error as broken:
+        pytest.fail(f"Chromium at {chromium_program} does not start: {broken.message.splitlines()[0]}")
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="session")

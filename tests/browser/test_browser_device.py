@@ -5,7 +5,6 @@ Oracle for accessibility: axe-core.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tomllib
 from collections.abc import Iterator
@@ -15,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Error, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, Route, expect
 
 from backend.settings import BackendSettings
-from tests.browser.conftest import begin_first_visit
+from tests.browser.conftest import QUICK_ARGUMENTS, begin_first_visit
 from tests.browser.killed_reader import deadly_script, killed_reader
 from tests.browser.killed_tabs import verdict
 from tests.browser.test_every_page import QUICK, RUN
@@ -81,17 +80,19 @@ class BrowserReader:
 
 
 @pytest.fixture(scope="module")
-def reader(chromium: Browser, reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserReader]:
+def reader(
+    playwright: Playwright, chromium_program: Path, reader_build: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrowserReader]:
     folder = tmp_path_factory.mktemp("browser-device")
     shutil.copytree(first_folder(shared_cache(tmp_path_factory)), folder / "backend")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("backend.app.built_folder", lambda: reader_build)
         world = SmallWorld(folder, BackendSettings(data_dir=folder / "backend"))
         with world.backend():
-            context = chromium.browser_type.launch_persistent_context(
+            context = playwright.chromium.launch_persistent_context(
                 folder / "profile",
-                executable_path=os.environ.get("OWNFEED_CHROMIUM") or "/usr/bin/chromium",
-                args=["--headless", "--no-sandbox", "--disable-gpu"],
+                executable_path=chromium_program,
+                args=list(QUICK_ARGUMENTS),
             )
             yield BrowserReader(world, folder / "profile", context)
             context.close()
@@ -380,12 +381,11 @@ def test_erase_removes_the_reading_from_the_disk(reader: BrowserReader, read: tu
 
 @pytest.mark.long_form
 def test_repeatedly_killed_tab_loses_nothing_and_logs_every_request(
-    chromium: Browser, reader: BrowserReader, tmp_path: Path
+    playwright: Playwright, chromium_program: Path, reader: BrowserReader, tmp_path: Path
 ) -> None:
     """`python -m tests.browser.killed_tabs` covers sums of rounds, and every kind of kill."""
     script = deadly_script(tmp_path)
-    program = Path(os.environ.get("OWNFEED_CHROMIUM") or "/usr/bin/chromium")
-    with killed_reader(chromium.browser_type, program, reader.world, tmp_path, script, seed=5) as killed:
+    with killed_reader(playwright.chromium, chromium_program, reader.world, tmp_path, script, seed=5) as killed:
         while len(killed.deaths) < DEATHS:
             killed.life()
         killed.life(deadly=False)

@@ -7,7 +7,6 @@ browser's accessibility tree; and a second tab, which shows what was done.
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -16,10 +15,10 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Error, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Error, Locator, Page, Playwright, Route, expect
 
 from backend.settings import BackendSettings
-from tests.browser.conftest import ARGUMENTS, begin_first_visit
+from tests.browser.conftest import QUICK_ARGUMENTS, begin_first_visit
 from tests.browser.test_browser_device import BrowserReader
 from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 
@@ -48,7 +47,9 @@ DRAWN = """() => [...document.querySelectorAll('main img')].every((one) => one.s
 
 
 @pytest.fixture(scope="module")
-def reader(chromium: Browser, reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserReader]:
+def reader(
+    playwright: Playwright, chromium_program: Path, reader_build: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrowserReader]:
     """A reader after the first visit; no service worker answers, so a test can hold back the worker's script."""
     folder = tmp_path_factory.mktemp("front-page")
     shutil.copytree(first_folder(shared_cache(tmp_path_factory)), folder / "backend")
@@ -56,10 +57,10 @@ def reader(chromium: Browser, reader_build: Path, tmp_path_factory: pytest.TempP
         patched.setattr("backend.app.built_folder", lambda: reader_build)
         world = SmallWorld(folder, BackendSettings(data_dir=folder / "backend"))
         with world.backend():
-            context = chromium.browser_type.launch_persistent_context(
+            context = playwright.chromium.launch_persistent_context(
                 folder / "profile",
-                executable_path=os.environ.get("OWNFEED_CHROMIUM") or "/usr/bin/chromium",
-                args=list(ARGUMENTS),
+                executable_path=chromium_program,
+                args=list(QUICK_ARGUMENTS),
                 service_workers="block",
             )
             reader = BrowserReader(world, folder / "profile", context)

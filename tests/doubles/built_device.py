@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
 from filelock import FileLock
 
-WEB = Path(__file__).parents[2] / "web"
-BUILT_WITHIN_SEC = 300.0
+from web.build_device import OUT, build
 
 
 def built_device(cache: Path) -> Path:
-    """Return the folder of the build. cache: what the workers share (`small_world.shared_cache`)."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.fail("node is missing: install Node.js 20 or newer; `make test` says so too")
-    folder, making = cache / "reader-build", cache / "reader-build-making"
+    """Return the folder of the build, which `make test` has made already unless a source changed since.
+
+    cache: what the workers share (`small_world.shared_cache`). Raises BuildFailed without Node.js.
+    """
     with FileLock(cache / "reader-build.lock"):
-        if not folder.is_dir():
-            ran = subprocess.run(
-                [node, str(WEB / "build.mjs"), str(making)],
-                env=os.environ | {"PYTHON": sys.executable},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=BUILT_WITHIN_SEC,
-            )
-            assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3_000:]
-            making.rename(folder)
-    return folder
+        build(may_install=False)
+    return OUT

@@ -19,6 +19,7 @@ from backend.browser_device.builds import BrowserBuild, path_of, plain, read_bui
 from device_app.store.database import Database
 from tests.doubles.built_device import built_device
 from tests.doubles.small_world import shared_cache
+from web.build_device import SOURCES_NOTE
 
 ROOT = Path(__file__).parents[4]
 pytestmark = pytest.mark.node
@@ -51,6 +52,7 @@ def test_every_build_file_matches_its_name_and_hash(folder: Path, built: Browser
         assert name.split(".")[-2] == file.sha256[:16], name
     assert {path.name for path in folder.iterdir()} == {
         "manifest.json",
+        SOURCES_NOTE.name,
         *(path_of(folder, name, file).name for name, file in built.files.items()),
     }
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from device_app.store.rows import PAGE_SIZE
 from protocol.rounds import RoundStatus
 from tests.doubles.own_account import DELTA, MEMBERS, OwnAccount, local, price
 
@@ -188,6 +189,12 @@ def _others(found: tuple[str, ...], facts: KnownFacts) -> bool:
     return int(found[0]) == facts.account.number(f"SELECT count(*) FROM traffic WHERE NOT ({OWN})")
 
 
+def _pages(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    lines = facts.account.number(f"SELECT count(*) FROM traffic WHERE {OWN}")
+    page, pages = (int(one) for one in found)
+    return page == 1 < pages <= math.ceil(lines / PAGE_SIZE)  # several polls can be one line
+
+
 def _more_reports(found: tuple[str, ...], facts: KnownFacts) -> bool:
     return int(found[0]) == (8 - facts.account.charges["reports"]) // 4
 
@@ -224,6 +231,7 @@ WITH_FIGURES: dict[str, Check] = {
     r"0 searches and topics saved": lambda _, facts: True,
     rf"Specific to this device {NUMBER}": lambda found, facts: _requests(found, facts, True),
     rf"Everything {NUMBER}": lambda found, facts: _requests(found, facts, False),
+    rf"Page {NUMBER} of {NUMBER}": _pages,
     rf"The other {NUMBER} requests? contain nothing about you: they are the same for every device\.": _others,
     r"Every request of the last 90 days(?:, since everything was erased here)?\.": lambda _, facts: True,
     r"All went to (127\.0\.0\.1:\d+)\.": lambda found, facts: f"http://{found[0]}" == facts.account.line.url,

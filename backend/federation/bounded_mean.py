@@ -58,6 +58,12 @@ class Aggregate:
             total += update[name] if weight == 1 else weight * update[name].astype(np.float64)
         self.count += weight
 
+    def add_sum(self, sums: Mapping[str, NDArray[np.float64]], count: int) -> None:
+        """Add the sum of `count` updates without weights."""
+        for name, total in self._sums.items():
+            total += sums[name]
+        self.count += count
+
     def sums(self) -> dict[str, NDArray[np.float64]]:
         """Return read-only views of the sums, weighted by n_u if the devices are weighted."""
         return {name: _read_only(total) for name, total in self._sums.items()}

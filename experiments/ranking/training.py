@@ -22,10 +22,18 @@ from experiments.datasets.titles import product_vectors, title_vectors, unit_row
 from experiments.ranking.evaluation import evaluate_model
 from experiments.ranking.models import WIDE_DIM, StudyModel, features_of
 from experiments.simulation.central import train_centrally
-from experiments.simulation.clients import Clients, ManyProcesses, OneProcess, SharedGradients, SimulatedDevice
+from experiments.simulation.clients import (
+    Clients,
+    ManyProcesses,
+    OneProcess,
+    Protect,
+    SharedGradients,
+    SimulatedDevice,
+    in_clear,
+)
 from experiments.simulation.protections import CentralGaussian, noise_multiplier
 from experiments.simulation.readers import Library, SimulatedReader
-from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
+from experiments.simulation.rounds import Rounds, Trained, simulate
 from exporters.signature import parameters
 from models.metrics import RankingMetrics
 from models.shapes import NEGATIVES, NEWS_DIM, private_names
@@ -168,10 +176,10 @@ def _federated(
 ) -> Trained:
     def rounds(clients: Clients) -> Trained:
         plan = Rounds(settings.rounds, settings.cohort, samples.readers, seed)
-        return simulate(clients, weights, plan, FedAvg(), Carried(Adam(study_model.learning_rate)), protect=protect)
+        return simulate(clients, weights, plan, FedAvg(), Carried(Adam(study_model.learning_rate)))
 
     task = FullGradientTask(NEGATIVES, settings.samples_limit, study_model.features)
-    make = partial(make_device, samples, library, graph, private, seed, task)
+    make = partial(make_device, samples, library, graph, private, seed, task, protect)
     if library.features is not None:  # features are a closure, which can't be pickled
         return rounds(OneProcess(make()))
     if settings.engine == "ray":
@@ -199,7 +207,8 @@ def make_device(
     private: tuple[str, ...],
     seed: int,
     task: FullGradientTask,
+    protect: Protect = in_clear,
 ) -> SimulatedDevice:
     """A simulated device with the task and the gradient engine of a real one."""
     source = partial(SimulatedReader, samples, library=library)
-    return SimulatedDevice(task, SharedGradients(OnnxGradients(graph), private), source, seed)
+    return SimulatedDevice(task, SharedGradients(OnnxGradients(graph), private), source, seed, protect)

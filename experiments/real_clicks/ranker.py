@@ -20,8 +20,8 @@ from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import Samples
 from device_app.training.tasks.full_gradient import FullGradientTask
 from experiments.real_clicks.features import FEATURES, Floats, Integers, Log
-from experiments.simulation.clients import OneProcess, SimulatedDevice, gradient_graph, ranker_inputs
-from experiments.simulation.rounds import AfterRound, Protect, Rounds, simulate
+from experiments.simulation.clients import OneProcess, Protect, SimulatedDevice, gradient_graph, in_clear, ranker_inputs
+from experiments.simulation.rounds import AfterRound, Rounds, simulate
 from exporters.signature import parameters
 from models.metrics import by_impression
 from models.shapes import CLICKS, NEGATIVES
@@ -120,11 +120,11 @@ def initial_ranker(features: tuple[str, ...] = FEATURES) -> FeatureRanker:
     return ranker
 
 
-def device_of(lists: Lists, features: tuple[str, ...], seed: int) -> SimulatedDevice:
+def device_of(lists: Lists, features: tuple[str, ...], seed: int, protect: Protect = in_clear) -> SimulatedDevice:
     """Return the simulated device: the live task, on the exported gradient graph."""
     graph = gradient_graph(initial_ranker(features), ranker_inputs(TEXT_DIM, len(features)))
     task = FullGradientTask(NEGATIVES, SAMPLES_LIMIT, features)
-    return SimulatedDevice(task, OnnxGradients(graph), lambda reader: ReaderLists(lists, reader), seed)
+    return SimulatedDevice(task, OnnxGradients(graph), lambda reader: ReaderLists(lists, reader), seed, protect)
 
 
 def train_in_rounds(
@@ -141,8 +141,8 @@ def train_in_rounds(
         after_round(number, current[WEIGHTS].astype(np.float64))
 
     after: AfterRound = report
-    clients = OneProcess(device_of(lists, features, plan.seed))
-    simulate(clients, weights, plan, FedAvg(), Carried(Adam(LEARNING_RATE)), protect=protect, after_round=after)
+    clients = OneProcess(device_of(lists, features, plan.seed, protect))
+    simulate(clients, weights, plan, FedAvg(), Carried(Adam(LEARNING_RATE)), after_round=after)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from experiments.real_clicks.features import FEATURES, OWN, Floats, Log, own_fea
 from experiments.real_clicks.private_hours import HOURS_A_DAY, HourlyNoise, hourly_counts, private_counts
 from experiments.real_clicks.ranker import ByReader, Lists, central_weights, train_in_rounds
 from experiments.records import Cell, Table
-from experiments.simulation.protections import CentralGaussian, local_laplace, noise_multiplier
-from experiments.simulation.rounds import Protect, Rounds, in_clear
+from experiments.simulation.clients import Protect, in_clear
+from experiments.simulation.protections import CentralGaussian, ElementwiseLaplace, noise_multiplier
+from experiments.simulation.rounds import Rounds
 from experiments.study import Study
 from protocol.protections import LOCAL_NOISE
 
@@ -192,7 +193,7 @@ class RealClicksStudy(Study[Job, RealClicksRun]):
 
     def _protect(self, case: Case, readers: int) -> Protect:
         if case.local:
-            return local_laplace(LOCAL)
+            return ElementwiseLaplace(LOCAL)
         return (
             in_clear
             if case.epsilon is None

@@ -20,10 +20,10 @@ from experiments.datasets.mind import Ragged
 from experiments.datasets.samples import TrainingSamples, left_out
 from experiments.recall.measure import Rows
 from experiments.recall.uni_fedrec import FirstModel
-from experiments.simulation.clients import OneProcess, SimulatedDevice
-from experiments.simulation.protections import local_laplace
+from experiments.simulation.clients import OneProcess, Protect, SimulatedDevice, in_clear
+from experiments.simulation.protections import ElementwiseLaplace
 from experiments.simulation.readers import Library, SimulatedReader
-from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
+from experiments.simulation.rounds import Rounds, Trained, simulate
 from exporters.package import export_recall
 from models.shapes import BASIS_SIZE, CHANNELS_LIMIT, CLICKS
 from protocol.releases import RecallProtocol
@@ -105,7 +105,7 @@ class RecallTrainer:
         mechanism, optimizer = local_laplace_of(UNI_FEDREC.protection), UNI_FEDREC.optimizer
         assert isinstance(optimizer, Sgd)
         plan = Rounds(rounds, cohort, self._samples.readers, seed)
-        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, optimizer, local_laplace(mechanism))
+        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, optimizer, ElementwiseLaplace(mechanism))
 
     def _reader(self, reader: int) -> SimulatedReader:
         return SimulatedReader(self._samples, reader, self._library)
@@ -125,5 +125,5 @@ class RecallTrainer:
             negatives=NEGATIVES,
             samples_limit=limit,
         )
-        device = SimulatedDevice(task, self._grad, source, plan.seed)
-        return simulate(OneProcess(device), self.first.weights, plan, FedAvg(), optimizer, protect=protect)
+        device = SimulatedDevice(task, self._grad, source, plan.seed, protect)
+        return simulate(OneProcess(device), self.first.weights, plan, FedAvg(), optimizer)

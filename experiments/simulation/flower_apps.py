@@ -4,9 +4,9 @@ The server half is `simulate` with clients that Flower's grid reaches; the clien
 a node holds the parameters and names the reader and the round; the answer holds the update. Flower decides where each
 reader runs; the computation is ours, so the weights equal those of `OneProcess` to the bit.
 
-Formal guarantees: none. What `protect` adds before an update leaves a client is drawn from the run's seed, as in every
-simulation, so whoever knows the seed can remove it: it shows what noise costs, and hides nothing from the server. The
-ledger, signed releases and secure sums of an Ownfeed device are not part of this.
+Formal guarantees: none. What a device's `protect` adds before an update leaves a client is drawn from the run's seed,
+as in every simulation, so whoever knows the seed can remove it: it shows what noise costs, and hides nothing from the
+server. The ledger, signed releases and secure sums of an Ownfeed device are not part of this.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, Message
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
+from backend.federation.bounded_mean import gradient_shapes
 from backend.federation.optimizers import Optimizer, Weights
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import Params
 from device_app.training.tasks.task import Update
-from experiments.simulation.clients import SimulatedDevice
-from experiments.simulation.rounds import Protect, Rounds, in_clear, simulate
+from experiments.simulation.clients import PartialSum, SimulatedDevice, add_updates, blocks_of, zeros
+from experiments.simulation.rounds import Rounds, simulate
 
 PARAMETERS, UPDATE, ASKED, TOLD = "parameters", "update", "asked", "told"
 TRAINED = "trained"
@@ -43,8 +44,14 @@ class GridClients:
     def __init__(self, grid: Grid, *, timeout_sec: float | None = None) -> None:
         self._grid, self._timeout_sec = grid, timeout_sec
 
-    def updates(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[Update]:
-        """Return one update a reader, in their order whichever answers first. Raises FlowerFailed."""
+    def partial_sums(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[PartialSum]:
+        """Return the sum of each block, in the readers' order whichever answers first. Raises FlowerFailed."""
+        updates = self._updates(params, readers, round_number)
+        for block in blocks_of(readers):
+            sums = zeros(gradient_shapes(params))
+            yield PartialSum(sums, add_updates((updates[reader] for reader in block), sums), len(block))
+
+    def _updates(self, params: Params, readers: Sequence[int], round_number: int) -> dict[int, Update]:
         nodes = sorted(self._grid.get_node_ids())
         if not nodes:
             raise FlowerFailed("no node of Flower is connected")
@@ -70,14 +77,11 @@ class GridClients:
             )
         if missing := [reader for reader in readers if reader not in found]:
             raise FlowerFailed(f"no answer for {len(missing)} of {len(readers)} readers")
-        return (found[reader] for reader in readers)
+        return found
 
 
-def client_app(make_device: Callable[[], SimulatedDevice], protect: Protect = in_clear) -> ClientApp:
-    """Return a ClientApp that runs our task for the reader named in a message.
-
-    `protect` acts before anything leaves the client.
-    """
+def client_app(make_device: Callable[[], SimulatedDevice]) -> ClientApp:
+    """Return a ClientApp that runs our device for the reader named in a message."""
     app = ClientApp()
 
     @app.train()
@@ -85,14 +89,11 @@ def client_app(make_device: Callable[[], SimulatedDevice], protect: Protect = in
         params = {name: each.numpy() for name, each in message.content.array_records[PARAMETERS].items()}
         asked = message.content.config_records[ASKED]
         reader, round_number = int(asked["reader"]), int(asked["round"])
-        device = make_device()
-        update = device.update(params, reader, round_number)
-        noise = np.random.default_rng((device.seed, round_number, reader, 1))
-        tensors = protect(update, noise)
+        update = make_device().update(params, reader, round_number)
         content = RecordDict(
             {
                 UPDATE: ArrayRecord(
-                    {name: Array(np.asarray(each, dtype=np.float32)) for name, each in tensors.items()}
+                    {name: Array(np.asarray(each, dtype=np.float32)) for name, each in update.tensors.items()}
                 ),
                 TOLD: MetricRecord({"reader": reader, "loss": float(update.loss), "samples": int(update.samples)}),
             }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import dp_accounting
 import numpy as np
@@ -18,7 +19,6 @@ from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise_sources import laplace
 from device_app.privacy.private_parameters import SharedUpdate
 from device_app.training.tasks.task import Update
-from experiments.simulation.rounds import Protect
 from protocol.protections import LocalLaplace
 from protocol.releases import ModelEntry
 
@@ -36,18 +36,20 @@ class GeneratorNoise:
         return self.rng.bytes(n)
 
 
-def local_laplace(protection: LocalLaplace) -> Protect:
+@dataclass(frozen=True)
+class ElementwiseLaplace:
     """Elementwise clip and Laplace noise on the device (Uni-FedRec, eq. 8; FedNewsRec, eqs. 4 and 5)."""
 
-    def protect(update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
-        clipped = clip_elementwise(SharedUpdate(update.tensors, LABORATORY), protection.clip)
+    protection: LocalLaplace
+
+    def __call__(self, update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
+        """Return the clipped and noisy update; a Protect."""
+        clipped = clip_elementwise(SharedUpdate(update.tensors, LABORATORY), self.protection.clip)
         source = GeneratorNoise(rng)
         return {
-            name: np.asarray(tensor + laplace(source, protection.scale, tensor.shape), dtype=np.float32)
+            name: np.asarray(tensor + laplace(source, self.protection.scale, tensor.shape), dtype=np.float32)
             for name, tensor in clipped.tensors.items()
         }
-
-    return protect
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class CentralGaussian:
         }
 
 
+@cache  # a search of several seconds, which a study's tables repeat
 def noise_multiplier(*, epsilon: float, delta: float, cohort: int, readers: int, rounds: int) -> float:
     """The noise over the clip that gives (epsilon, delta) after all rounds, by RDP of the subsampled Gaussian.
 

@@ -1,9 +1,9 @@
 """Runs clients on the nodes of a Ray cluster, with the same numbers as one process.
 
 Each core of the cluster holds one device, which it builds once. A round's parameters go into the cluster's store once,
-and every core computes its share of the readers. The computation does not depend on Ray: a reader's draws come from the
-seed, the round and the reader (`SimulatedDevice`). For equality to the bit, nodes must have the same versions
-installed, on processors with the same instructions.
+and every core takes the next block of readers when it has finished one. The computation does not depend on Ray: a
+reader's draws come from the seed, the round and the reader (`SimulatedDevice`). For equality to the bit, nodes must
+have the same versions installed, on processors with the same instructions.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Any
 
 import ray
+from ray.util import ActorPool
 
 from device_app.training.gradients import Params
-from device_app.training.tasks.task import Update
-from experiments.simulation.clients import SimulatedDevice
+from experiments.simulation.clients import PartialSum, SimulatedDevice, block_sum, blocks_of
 
 NODE_THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Part of every worker's environment: one core each, as with `ManyProcesses`."""
@@ -42,16 +42,13 @@ class RayClients:
         worker = ray.remote(num_cpus=1, scheduling_strategy="SPREAD", runtime_env={"env_vars": NODE_THREADS})(_Worker)
         self._workers: list[Any] = [worker.remote(make_device) for _ in range(self._count)]
 
-    def updates(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[Update]:
-        """Return one update for each reader."""
+    def partial_sums(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[PartialSum]:
+        """Return the sum of each block. Raises what a device raises."""
         held = ray.put(dict(params))
-        shares = [list(readers[place :: self._count]) for place in range(self._count)]
-        jobs = [
-            worker.updates.remote(held, share, round_number)
-            for worker, share in zip(self._workers, shares, strict=True)
-        ]
-        done: list[list[Update]] = ray.get(jobs)
-        return (done[place % self._count][place // self._count] for place in range(len(readers)))
+        found: Iterator[PartialSum] = ActorPool(self._workers).map(
+            lambda worker, block: worker.block_sum.remote(held, block, round_number), blocks_of(readers)
+        )
+        return found
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -75,9 +72,9 @@ class _Worker:
     def __init__(self, make_device: Callable[[], SimulatedDevice]) -> None:
         self._device = make_device()
 
-    def updates(self, params: Params, readers: Sequence[int], round_number: int) -> list[Update]:
-        """Return one update for each reader."""
-        return [self._device.update(params, reader, round_number) for reader in readers]
+    def block_sum(self, params: Params, block: Sequence[int], round_number: int) -> PartialSum:
+        """Return the sum of one block's updates."""
+        return block_sum(self._device, params, block, round_number)
 
     def node(self) -> str:
         """Return the id of this worker's node."""

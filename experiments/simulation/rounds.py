@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.optimizers import Optimizer, Weights
 from backend.federation.strategies.fedavg import FedAvg
-from device_app.training.tasks.task import Update
 from experiments.simulation.clients import Clients
 
-Protect = Callable[[Update, np.random.Generator], Mapping[str, NDArray[np.float32]]]
-"""Protects an update before it leaves the device; the generator is the simulation's own."""
 AfterRound = Callable[[int, Mapping[str, NDArray[np.float32]]], None]
 """Called with the number of finished rounds and the new weights."""
 
@@ -49,11 +46,6 @@ class Trained:
     losses: tuple[float, ...]
 
 
-def in_clear(update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
-    """Return the sum unchanged, without noise."""
-    return update.tensors
-
-
 def simulate(
     clients: Clients,
     weights: Weights,
@@ -61,19 +53,17 @@ def simulate(
     strategy: FedAvg,
     optimizer: Optimizer,
     *,
-    protect: Protect = in_clear,
     after_round: AfterRound | None = None,
 ) -> Trained:
-    """Run the rounds. One update is held at a time, as on the server."""
+    """Run the rounds. As on the server, no more than a few sums of updates are held at a time."""
     current = {name: np.array(value, dtype=np.float32) for name, value in weights.items()}
     losses = []
     for round_number in range(plan.rounds):
         total = Aggregate(gradient_shapes(current))
-        noise = np.random.default_rng((plan.seed, round_number, plan.readers))
         loss = 0.0
-        for update in clients.updates(current, plan.cohort_of(round_number), round_number):
-            total.add(protect(update, noise))
-            loss += update.loss / plan.cohort
+        for block in clients.partial_sums(current, plan.cohort_of(round_number), round_number):
+            total.add_sum(block.sums, block.readers)
+            loss += block.loss / plan.cohort
         current = strategy.apply(total, current, optimizer)
         losses.append(loss)
         if after_round is not None:

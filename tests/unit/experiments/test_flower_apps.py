@@ -8,6 +8,7 @@ environment of its own (docs/commands.md).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -104,22 +105,22 @@ def test_flower_run_gives_the_weights_of_one_process() -> None:
 
 
 def test_update_is_protected_before_it_leaves_the_client() -> None:
-    make = partial(make_device, *made_up())
-
     def noisy(update: Update, rng: np.random.Generator) -> dict[str, NDArray[np.float32]]:
         return {name: np.float32(1_000) + 0 * each for name, each in update.tensors.items()}
 
-    clients = GridClients(LoopbackGrid(client_app(make, noisy)))
-    (update,) = clients.updates({"w": np.zeros(3, np.float32)}, [2], 0)
-    np.testing.assert_array_equal(update.tensors["g.w"], np.full(3, 1_000, np.float32))
+    device = replace(make_device(*made_up()), protect=noisy)
+    grid = LoopbackGrid(client_app(lambda: device))
+    (block,) = GridClients(grid).partial_sums({"w": np.zeros(3, np.float32)}, [2], 0)
+    assert block.readers == 1
+    np.testing.assert_array_equal(block.sums["g.w"], np.full(3, 1_000))
 
 
 def test_failing_or_silent_node_ends_the_run_with_its_reason() -> None:
     app = client_app(partial(make_device, *made_up()))
     params = {"w": np.zeros(3, np.float32)}
     with pytest.raises(FlowerFailed, match="node 8: the disk is full"):
-        list(GridClients(LoopbackGrid(app, fail="the disk is full")).updates(params, [1], 0))
+        list(GridClients(LoopbackGrid(app, fail="the disk is full")).partial_sums(params, [1], 0))
     with pytest.raises(FlowerFailed, match="no answer for 1 of 3 readers"):
-        list(GridClients(LoopbackGrid(app, silent=True)).updates(params, [0, 1, 2], 0))
+        list(GridClients(LoopbackGrid(app, silent=True)).partial_sums(params, [0, 1, 2], 0))
     with pytest.raises(FlowerFailed, match="no node of Flower is connected"):
-        list(GridClients(LoopbackGrid(app, nodes=0)).updates(params, [1], 0))
+        list(GridClients(LoopbackGrid(app, nodes=0)).partial_sums(params, [1], 0))

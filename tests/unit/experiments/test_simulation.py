@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from backend.federation.optimizers import Adam, Carried, Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import GradientFn
 from device_app.training.tasks.full_gradient import FullGradientTask
+from device_app.training.tasks.task import Update
 from experiments.datasets.mind import Impressions, Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.simulation.central import train_centrally
@@ -102,15 +104,14 @@ def test_cohort_has_distinct_readers_and_depends_on_seed_and_round() -> None:
         Rounds(rounds=1, cohort=41, readers=40, seed=1)
 
 
+def a_quarter(update: Update, rng: np.random.Generator) -> Weights:
+    return {name: np.full_like(each, 0.25) for name, each in update.tensors.items()}
+
+
 def test_server_sums_the_protected_updates() -> None:
     plan, before = Rounds(rounds=1, cohort=4, readers=READERS, seed=3), weights_of(tiny_model())
     after = simulate(
-        OneProcess(torch_device()),
-        before,
-        plan,
-        FedAvg(),
-        Sgd(learning_rate=1.0),
-        protect=lambda update, rng: {name: np.full_like(each, 0.25) for name, each in update.tensors.items()},
+        OneProcess(replace(torch_device(), protect=a_quarter)), before, plan, FedAvg(), Sgd(learning_rate=1.0)
     ).weights
     for name, value in before.items():
         np.testing.assert_allclose(value - after[name], 0.25, atol=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from device_app.training.tasks.task import Update
-from experiments.simulation.protections import CentralGaussian, local_laplace, noise_multiplier
+from experiments.simulation.protections import CentralGaussian, ElementwiseLaplace, noise_multiplier
 from protocol.protections import LocalLaplace
 
 N = 40_000
@@ -17,7 +17,7 @@ def update(value: float) -> Update:
 
 
 def test_local_noise_is_clipped_with_the_laplace_spread() -> None:
-    found = local_laplace(LocalLaplace(clip=0.1, scale=0.05))(update(3.0), np.random.default_rng(0))["g.w"]
+    found = ElementwiseLaplace(LocalLaplace(clip=0.1, scale=0.05))(update(3.0), np.random.default_rng(0))["g.w"]
     assert found.mean() == pytest.approx(0.1, abs=5 * 0.05 * np.sqrt(2 / N))
     assert found.std() == pytest.approx(0.05 * np.sqrt(2), rel=0.05)  # 5 standard errors of 1 %
 

@@ -1,5 +1,5 @@
 // Training: the current round, what this device contributes, and the switch.
-import { grouped, size } from "../protocol/formatting";
+import { age, grouped, size } from "../protocol/formatting";
 import { type TrainingView, trainingView } from "../view_models/training";
 import { type PageRenderer, WORDS } from "./renderer";
 import { type Route, seeOther } from "./route";
@@ -17,14 +17,14 @@ export function trainingPages(renderer: PageRenderer): Route[] {
       path: /^\/training$/,
       async answer(call) {
         const training = await view();
-        return renderer.page(call, "training", { training, steps: steps(training) });
+        return renderer.page(call, "training", { training, steps: steps(training), mark: mark(training) });
       },
     },
     {
       method: "GET",
       path: /^\/training\/live$/,
       async answer() {
-        const content = new TextEncoder().encode(JSON.stringify(live(await view())));
+        const content = new TextEncoder().encode(JSON.stringify(live(await view(), Date.now())));
         return { kind: "file", name: "live.json", type: "application/json", content };
       },
     },
@@ -50,15 +50,35 @@ export function trainingPages(renderer: PageRenderer): Route[] {
   ];
 }
 
-/** The data that the page's script reads during a round. */
-function live({ round, gone, stage }: TrainingView): unknown {
-  if (round === null || gone) return { round: null, live: false };
+/** The data that the page's script reads while the page is open. */
+function live(view: TrainingView, now: number): unknown {
+  const { round, gone, stage } = view;
+  const looked = round === null ? view.looked_at : view.seen_at;
+  const checked = looked === null ? {} : { looked: ago(looked, now) };
+  if (round === null || gone) return { round: null, state: mark(view), live: false, figures: checked };
   const figures = {
+    ...checked,
     joined: grouped(round.joined),
     uploaded: grouped(round.uploaded),
     received: size(round.received_bytes),
   };
-  return { round: round.round, state: round.state, stage, live: !["applied", "failed"].includes(round.state), figures };
+  return { round: round.round, state: mark(view), stage, live: !["applied", "failed"].includes(round.state), figures };
+}
+
+/**
+ * What a page shows besides its figures, as one text: a page with another one is out of date. '' if the device checks
+ * for no rounds and shows none.
+ */
+function mark({ round, gone, settings, looked_at: looked, paused, contributions }: TrainingView): string {
+  if (round === null && !(settings.training || settings.counting)) return "";
+  const shown = round === null ? "none" : `${round.round} ${round.state}${gone ? " gone" : ""}`;
+  const parts = contributions.map((one) => `${one.round} ${one.state}`).join(", ");
+  return `${shown}; ${looked === null ? "" : "checked"}; ${paused ? "True" : "False"}; ${parts}`;
+}
+
+function ago(then: number, now: number): string {
+  const words = age(then, now);
+  return ["yesterday", "just now"].includes(words) ? words : `${words} ago`;
 }
 
 /** A round's stages as (label, description, state), where state is 'done', 'now', 'failed' or ''. */
